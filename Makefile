@@ -1,0 +1,57 @@
+# Every command a person needs.  `make` alone lists them.
+
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
+	$(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $(name))))
+VENV := .venv/bin
+RUNS := $(VENV)/python -m config.run
+
+export PORT
+
+.DEFAULT_GOAL := help
+.PHONY: help run manage demo reset test check fix docs bench lock install install-dev
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: install ## Serve on this machine until Ctrl-C, with an embedded PostgreSQL and demo data; PORT= chooses the port
+	@exec $(RUNS)
+
+manage: install ## Run a management command on the same database, e.g. make manage CMD="showmigrations"
+	@exec $(RUNS) manage $(CMD)
+
+demo: install ## Load the demo data anew (stop the service first)
+	@exec $(RUNS) demo
+
+reset: install ## Remove everything below var/: data, secrets, logs
+	@exec $(RUNS) reset
+
+test: install-dev ## Run the whole suite on real PostgreSQL (embedded, unless DATABASE_URL is set); ARGS= goes to pytest
+	@exec $(VENV)/python -m pytest --numprocesses logical --maxprocesses 4 $(ARGS)
+
+check: install-dev ## Lint, format, types, layers, migrations, deployment settings, shape of the tree
+	@exec $(VENV)/python -m tests.checks
+
+fix: install-dev ## Mend what the linter and the formatter can mend
+	$(VENV)/ruff check --fix .
+	$(VENV)/ruff format .
+
+docs: install-dev ## Write docs/openapi.json and docs/errors.md anew
+	@exec $(VENV)/python -c "from tests import environment; from django.core.management import execute_from_command_line as run; run(['manage.py', 'write_docs'])"
+
+bench: install-dev ## Measure speed and memory against bare floors; ONLY= chooses one
+	@exec $(VENV)/python -m tests.bench $(ONLY)
+
+lock: install-dev ## Compile requirements/*.in to pinned, hashed lists
+	cd requirements && for list in base dev; do \
+		../$(VENV)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \
+			--strip-extras --allow-unsafe --output-file=$$list.txt $$list.in || exit 1; done
+
+install: python
+	@$(PYTHON) config/install.py base
+
+install-dev: python
+	@$(PYTHON) config/install.py base dev
+
+.PHONY: python
+python:
+	@test -n "$(PYTHON)" || { echo "Carelane needs Python 3.11 or newer; python3 here is older, or missing." >&2; exit 1; }

@@ -1,0 +1,179 @@
+"""Tables of access: people, API clients and their tokens, and the trail of what everybody did."""
+
+from typing import Any
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.models import ApiClient, ApiToken, AuditEntry, User
+from apps.accounts.services import people, tokens
+from lib.access import Principal
+from lib.admin import Rows, ScopedAdmin
+from lib.admin_buttons import Button, ButtonedAdmin
+
+
+def _is_active(user: User) -> bool:
+    return user.is_active
+
+
+@admin.register(User)
+@method_decorator(reauthentication_required, name="changeform_view")  # S-11: roles are given by people just proven
+class UserAdmin(ButtonedAdmin[User]):
+    subject_type = "user"
+    list_display = ("name", "email", "role", "is_active", "last_login")
+    list_filter = ("role", "is_active")
+    list_select_related = ()
+    ordering = ("name", "id")
+    search_fields = ("name", "email")
+    search_placeholder = "Name or e-mail"
+    fields = ("name", "email", "role", "is_active", "facilities", "providers", "last_login", "created_at")
+    readonly_fields = ("last_login", "created_at")
+    buttons = (
+        Button(
+            name="sign_in_link",
+            label=_("Make a sign-in link"),
+            act="make_sign_in_link",
+            warning=_("Whoever opens the link within 24 hours sets this person's password. It works once."),
+            offered=_is_active,
+        ),
+        Button(
+            name="reset_second_factors",
+            label=_("Reset second factors"),
+            act="reset_second_factors",
+            warning=_("Removes the authenticator app, passkeys and recovery codes, and ends every session."),
+            offered=_is_active,
+        ),
+        Button(
+            name="end_sessions",
+            label=_("End sessions"),
+            act="end_sessions",
+            warning=_("Signs this person out everywhere."),
+            offered=_is_active,
+        ),
+    )
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        """People are the operator's; the rights table alone says who may see them."""
+        return rows
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Nobody changes their own role, reach or standing."""
+        own = ("role", "is_active", "facilities", "providers") if obj == request.user else ()
+        return (*super().get_readonly_fields(request, obj), *own)
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        obj.email = obj.email.lower()
+        if not change:
+            obj.set_unusable_password()
+        super().save_model(request, obj, form, change)
+        if change:
+            people.settle_change(user_id=obj.pk, changed=form.changed_data, by=self.site.principal_of(request))
+
+    def make_sign_in_link(self, request: HttpRequest, user: User) -> HttpResponse:
+        link = people.one_time_link(user_id=user.pk, by=self.site.principal_of(request))
+        context = {**self.site.each_context(request), "title": _("Sign-in link"), "link": link, "person": user}
+        return TemplateResponse(request, "admin/accounts/sign_in_link.html", context)
+
+    def reset_second_factors(self, request: HttpRequest, user: User) -> str:
+        people.reset_second_factors(user_id=user.pk, by=self.site.principal_of(request))
+        return gettext("Second factors are removed and every session has ended.")
+
+    def end_sessions(self, request: HttpRequest, user: User) -> str:
+        ended = people.end_sessions(user_id=user.pk, by=self.site.principal_of(request))
+        return gettext("Sessions ended: %(count)s.") % {"count": ended}
+
+
+@admin.register(ApiClient)
+class ApiClientAdmin(ScopedAdmin[ApiClient]):
+    subject_type = "api_client"
+    list_display = ("name", "contact_email", "max_token_age_days", "active")
+    list_filter = ("active",)
+    list_select_related = ()
+    ordering = ("name", "id")
+    search_fields = ("name",)
+    search_placeholder = "Name"
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        """Clients are the operator's as a whole."""
+        return rows
+
+
+def _is_live(token: ApiToken) -> bool:
+    return token.revoked_at is None
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ButtonedAdmin[ApiToken]):
+    """Tokens are issued and rotated through the API, where their text is shown once; here they can be revoked."""
+
+    read_only = True
+    subject_type = "token"
+    list_display = ("key_id", "client", "name", "role", "phi_level", "expires_at", "revoked_at", "last_used_at")
+    list_filter = ("role", "phi_level", "client")
+    list_select_related = ("client",)
+    ordering = ("-created_at", "-id")
+    search_fields = ("key_id__exact", "name")
+    search_placeholder = "Key id or name"
+    fields = (
+        ("key_id", "client", "name"),
+        ("role", "phi_level", "scopes"),
+        ("facility_ids", "provider_ids"),
+        "allowed_cidrs",
+        ("not_before", "expires_at", "overlap_until"),
+        ("revoked_at", "revoked_reason"),
+        ("last_used_at", "last_used_ip"),
+        ("created_by", "created_at"),
+        "api_version",
+    )
+    buttons = (
+        Button(
+            name="revoke",
+            label=_("Revoke"),
+            act="revoke",
+            warning=_("The system that holds this token is refused from now on. This cannot be undone."),
+            asks_reason=True,
+            offered=_is_live,
+        ),
+    )
+
+    def revoke(self, request: HttpRequest, token: ApiToken) -> str:
+        reason = request.POST.get("reason", "").strip()[:200]
+        by = self.site.principal_of(request)
+        tokens.revoke(token_id=token.pk, reason=reason or gettext("No reason given"), by=by, at=timezone.now())
+        return gettext("The token is revoked.")
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ScopedAdmin[AuditEntry]):
+    read_only = True
+    audits_reads = True
+    subject_type = "audit"
+    list_display = ("at", "actor", "role", "action", "subject_type", "subject_id", "outcome")
+    list_display_links = ("at", "action")
+    list_filter = ("outcome", "role", "subject_type")
+    list_select_related = ()
+    ordering = ("-at", "id")
+    search_fields = ("subject_id__exact", "actor", "action", "request_id")
+    search_placeholder = "Id, actor, action or request id"
+    fields = (
+        ("at", "outcome"),
+        ("actor", "role"),
+        "action",
+        ("subject_type", "subject_id"),
+        "rider_ids",
+        "facility_id",
+        "phi",
+        "reason",
+        "details",
+        ("request_id", "ip"),
+    )
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        """The trail is one: who may read it reads all of it, and that is recorded."""
+        return rows

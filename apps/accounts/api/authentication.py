@@ -1,0 +1,63 @@
+"""Bearer tokens at the door."""
+
+import datetime as dt
+from typing import Final
+
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from apps.accounts import token_format
+from apps.accounts.api.throttles import count_failure
+from apps.accounts.services import authentication
+from lib.access import Principal
+from lib.api.errors import REALM
+from lib.api.fields import instant_text
+from lib.client_address import address_of
+from lib.errors import Code, DomainError
+from lib.request_context import answer_headers, id_of
+
+EXPIRY_IS_ANNOUNCED: Final = dt.timedelta(days=14)  # api.md B.8
+_NAMES_OF_TOKENS: Final = frozenset({"access_token", "token", "api_key", "apikey", "authorization", "bearer"})
+
+
+class TokenInQuery(DomainError):
+    """A token in an address ends up in logs and histories; it is not even tried."""
+
+    code = Code.TOKEN_IN_QUERY
+
+
+class BearerAuthentication(BaseAuthentication):
+    """Turn `Authorization: Bearer <token>` into a Principal in `request.auth`; there is no `request.user`."""
+
+    def authenticate(self, request: Request) -> tuple[None, Principal] | None:
+        ip = address_of(request._request)
+        _refuse_token_in_query(request, ip)
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        if not scheme:
+            return None
+        try:
+            return self._authenticate(request, scheme, text.strip(), ip)
+        except authentication.NotAuthenticated:
+            count_failure(ip)
+            raise
+
+    def _authenticate(self, request: Request, scheme: str, text: str, ip: str | None) -> tuple[None, Principal]:
+        if scheme.lower() != "bearer":
+            raise authentication.NotAuthenticated
+        at = timezone.now()
+        principal, token = authentication.authenticate(text, at=at, request_id=id_of(request._request), ip=ip)
+        if token.ends_at - at <= EXPIRY_IS_ANNOUNCED:
+            answer_headers(request._request)["X-Token-Expires-At"] = instant_text(token.ends_at)
+        return None, principal
+
+    def authenticate_header(self, request: Request) -> str:
+        return REALM
+
+
+def _refuse_token_in_query(request: Request, ip: str | None) -> None:
+    for name, values in request.query_params.lists():
+        key_id = next(filter(None, map(token_format.key_id_in, values)), None)
+        if key_id or name.lower() in _NAMES_OF_TOKENS:
+            authentication.report_leak(key_id or "", request_id=id_of(request._request), ip=ip)
+            raise TokenInQuery("Send the token in the Authorization header; rotate this one, it has been exposed.")

@@ -1,0 +1,67 @@
+"""Rate limits at the door: per token, reads and writes apart; per address for those who fail to authenticate."""
+
+from typing import Any, Final
+
+from django.conf import settings
+from rest_framework.exceptions import Throttled
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+
+from lib.access import Principal
+from lib.request_context import answer_headers
+from lib.token_bucket import Balance, Policy, take
+
+# Guessing tokens; S-64.
+FAILURES: Final = Policy("failures", per_minute=60, burst=30)
+
+
+class TokenThrottle(BaseThrottle):
+    """Take from the token's bucket, and tell it what is left on every answer."""
+
+    balance: Balance | None = None
+    owner = ""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        principal = request.auth
+        if not isinstance(principal, Principal):
+            return True
+        name = "read" if request.method in ("GET", "HEAD") else "write"
+        self.owner = str(principal.id)
+        self.balance = take(Policy(name, *settings.API_RATES[name]), self.owner)
+        headers = answer_headers(request._request)
+        headers["RateLimit-Policy"] = self.balance.policy.header
+        headers["RateLimit"] = self.balance.header
+        return self.balance.allowed
+
+    def wait(self) -> float | None:
+        return self.balance.wait if self.balance else None
+
+    def give_back(self) -> None:
+        """Undo the taking: the answer was a 304, which costs us next to nothing (api.md B.4)."""
+        if self.balance:
+            take(self.balance.policy, self.owner, -1)
+
+
+class TokenEndpointThrottle(TokenThrottle):
+    """Take from the bucket of the caller's address too: a stolen token must not make hundreds more in a minute."""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        if not super().allow_request(request, view):
+            return False
+        principal = request.auth
+        if view.action == "own" or not isinstance(principal, Principal):
+            return True
+        rate = settings.API_RATE_TOKENS
+        self.balance = take(Policy("tokens", per_minute=rate, burst=rate), principal.ip or "unknown")
+        return self.balance.allowed
+
+
+def count_failure(ip: str | None) -> None:
+    """Note that an address presented a bad token; good ones from there are not held up by it.
+
+    Raises:
+        rest_framework.exceptions.Throttled: it has presented too many.
+    """
+    balance = take(FAILURES, ip or "unknown")
+    if not balance.allowed:
+        raise Throttled(wait=balance.wait)

@@ -1,0 +1,80 @@
+"""Tokens: issue, rotate, revoke, and ask about one's own."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api.serializers import IssuedOut, RevokeIn, RotateIn, TokenIn, TokenOut, TokenQuery
+from apps.accounts.api.throttles import TokenEndpointThrottle
+from apps.accounts.models import ApiToken
+from apps.accounts.roles import Scope, TokenRole
+from apps.accounts.services import tokens
+from lib.access import ANY_TOKEN
+from lib.api.views import ApiViewSet
+from lib.errors import Code
+
+
+class TokenViewSet(ApiViewSet):
+    """Bearer tokens of API clients."""
+
+    scopes = {
+        "list": Scope.TOKENS_MANAGE,
+        "create": Scope.TOKENS_MANAGE,
+        "rotate": Scope.TOKENS_MANAGE,
+        "revoke": Scope.TOKENS_MANAGE,
+        "own": ANY_TOKEN,
+    }
+    throttle_classes = [TokenEndpointThrottle]
+    queries = {"list": TokenQuery}
+    bodies = {"create": TokenIn, "rotate": RotateIn, "revoke": RevokeIn}
+    answers = {"list": TokenOut, "create": IssuedOut, "rotate": IssuedOut, "revoke": TokenOut, "own": TokenOut}
+    statuses = {"rotate": 201}
+    refusals = {
+        "create": (Code.NOT_FOUND, Code.FORBIDDEN, Code.RULE_VIOLATION),
+        "rotate": (Code.FORBIDDEN, Code.RULE_VIOLATION),
+    }
+
+    def list(self, request: Request) -> Response:
+        """List tokens, newest first.
+
+        Tokens that reach further than yours are not among them. Secrets are never shown.
+        """
+        rows = ApiToken.objects.visible_to(self.principal).select_related("client")
+        wanted = {name: self.query[name] for name in ("client_id", "role") if name in self.query}
+        return self.answer_page(self.page(rows.filter(**wanted), sort="-created_at"))
+
+    def create(self, request: Request) -> Response:
+        """Issue a token.
+
+        Its text is in this answer and nowhere else. A token can be given no more than its role has, and no more than
+        the token that issues it.
+        """
+        issued = tokens.issue(**_grant_of(self.body()), by=self.principal, at=self.at)
+        return self.answer(issued)
+
+    def rotate(self, request: Request, id: UUID) -> Response:
+        """Replace a token by a new one with the same grant.
+
+        The older one works on for `overlapSeconds` (a day, unless you say otherwise, and seven at most).
+        """
+        issued = tokens.rotate(token_id=id, overlap=self.body()["overlap_seconds"], by=self.principal, at=self.at)
+        return self.answer(issued)
+
+    def revoke(self, request: Request, id: UUID) -> Response:
+        """Switch a token off for good."""
+        return self.answer(tokens.revoke(token_id=id, **self.body(), by=self.principal, at=self.at))
+
+    def own(self, request: Request) -> Response:
+        """Read what the token of this request may do and until when."""
+        return self.answer(ApiToken.objects.select_related("client").get(pk=str(self.principal.id)))
+
+
+def _grant_of(body: dict[str, Any]) -> dict[str, Any]:
+    """Sort the body into the client and what it is granted."""
+    client: dict[str, Any] = {name: body.pop(name) for name in ("client_id", "client_name") if name in body}
+    for name in ("scopes", "facility_ids", "provider_ids"):
+        body[name] = None if body.get(name) is None else frozenset(body[name])
+    body |= {"role": TokenRole(body["role"]), "allowed_cidrs": tuple(body["allowed_cidrs"])}
+    return {**client, "grant": tokens.Grant(**body)}

@@ -1,0 +1,129 @@
+"""What allauth asks of us: no sign-up, sealed second factors, and an audit row for every sign-in event.
+
+allauth calls these methods at the moments that its signals announce as well; methods keep the order of things readable.
+"""
+
+import base64
+import time
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.flows.login import get_authentication_records, record_authentication
+from allauth.core import context
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from apps.accounts.models import User
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of, principal_of_user, stranger
+from lib.crypto import seal, unseal
+
+SIGNED_IN_AT = "carelane_signed_in_at"  # seconds since the epoch, kept in the session
+MFA_AAD = "mfa_authenticator.data"  # allauth seals before the row has an id, so the row cannot be authenticated with it
+SECOND_FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+
+# allauth's notices of changed credentials, and what the audit trail calls them.
+CREDENTIAL_CHANGES = {
+    "account/email/password_changed": "password.changed",
+    "account/email/password_set": "password.changed",
+    "account/email/password_reset": "password.reset",
+    "mfa/email/totp_activated": "second_factor.added",
+    "mfa/email/webauthn_added": "second_factor.added",
+    "mfa/email/totp_deactivated": "second_factor.removed",
+    "mfa/email/webauthn_removed": "second_factor.removed",
+    "mfa/email/recovery_codes_generated": "second_factor.recovery_codes_generated",
+}
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    """Sign-in, sign-out and passwords."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Accounts are made by an admin."""
+        return False
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the attempt; the sixth within five minutes is refused, be the password right or wrong (S-06)."""
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            _record_refusal(request, "sign_in.locked", credentials)
+            raise
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        _record_refusal(request, "sign_in.failed", credentials)
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        super().login(request, user)
+        request.session[SIGNED_IN_AT] = time.time()
+        audit.record(by=principal_of_user(user, request), action="sign_in", subject_type="user", subject_id=user.pk)
+
+    def logout(self, request: HttpRequest) -> None:
+        if isinstance(request.user, User):
+            by = principal_of(request)
+            audit.record(by=by, action="sign_out", subject_type="user", subject_id=by.id)
+        super().logout(request)
+
+    def is_reauthentication_required(self, *, app: str) -> bool:
+        """Let a sign-in of the last minutes count as proof, as a password asked for again does (S-11)."""
+        records = get_authentication_records(context.request, context.request.user)
+        newest = max((record["at"] for record in records), default=0)
+        if time.time() - newest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT:
+            return False
+        return bool(super().is_reauthentication_required(app=app))
+
+    def reauthenticate(self, user: User, password: str) -> bool:
+        """Check the password again; allauth would look for an address row, which accounts here do not have."""
+        again = self.authenticate(context.request, email=user.email, password=password)
+        return again is not None and again.pk == user.pk
+
+    def send_notification_mail(self, template_prefix: str, user: User, *args: Any, **kwargs: Any) -> None:
+        """Record a change of credentials before the person is told of it."""
+        request = context.request
+        action = CREDENTIAL_CHANGES.get(template_prefix)
+        if action is not None:
+            audit.record(by=principal_of_user(user, request), action=action, subject_type="user", subject_id=user.pk)
+        if action == "second_factor.added" and request.user == user:
+            _raise_to_second_factor(request, user)
+        super().send_notification_mail(template_prefix, user, *args, **kwargs)
+
+
+class MfaAdapter(DefaultMFAAdapter):
+    """Second factors: seeds are sealed, and the last one cannot be removed where one is required."""
+
+    def encrypt(self, text: str) -> str:
+        return base64.b64encode(seal(text, aad=MFA_AAD)).decode("ascii")
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return unseal(base64.b64decode(encrypted_text), aad=MFA_AAD)
+
+    def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
+        if not settings.MFA_REQUIRED or authenticator.type not in SECOND_FACTORS:
+            return True
+        others = Authenticator.objects.filter(user=authenticator.user_id, type__in=SECOND_FACTORS)
+        return bool(others.exclude(pk=authenticator.pk).exists())
+
+
+def _record_refusal(request: HttpRequest, action: str, credentials: dict[str, Any]) -> None:
+    """Write who was refused: the account's id where there is one, never what was typed (it may be a password)."""
+    user = User.objects.filter(email=str(credentials.get("email", "")).lower()).only("pk").first()
+    audit.record(
+        by=stranger(request),
+        action=action,
+        subject_type="user",
+        subject_id=user.pk if user else None,
+        outcome="denied",
+    )
+
+
+def _raise_to_second_factor(request: HttpRequest, user: User) -> None:
+    """Let the session that enrolled count as one with a second factor, under a new id (S-10)."""
+    newest = Authenticator.objects.filter(user=user.pk, type__in=SECOND_FACTORS).latest("created_at")
+    record_authentication(request, user, "mfa", id=newest.pk, type=newest.type)
+    old_key = request.session.session_key
+    request.session.cycle_key()
+    UserSession.objects.filter(session_key=old_key).update(session_key=request.session.session_key)

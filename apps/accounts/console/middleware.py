@@ -1,0 +1,117 @@
+"""Who may see pages: signed in, with a second factor where one is required, and not idle for too long."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib.auth import logout
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.accounts.console.adapters import SECOND_FACTORS, SIGNED_IN_AT
+from apps.accounts.services import audit
+from apps.accounts.sessions import forget, principal_of, zone_of
+
+LAST_ACTIVE_AT: Final = "carelane_last_active_at"  # seconds since the epoch, kept in the session
+TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle logoff is that much inexact
+
+# Requests that a page makes by itself carry this header, with any value: they do not keep a session alive (S-09).
+BACKGROUND_HEADER: Final = "X-Carelane-Background"
+
+# What somebody without a second factor may open, by URL name: to get one, to prove who they are, or to leave.
+ENROLMENT_ROUTES: Final = frozenset(
+    {
+        "mfa_index",
+        "mfa_activate_totp",
+        "mfa_list_webauthn",
+        "mfa_add_webauthn",
+        "account_reauthenticate",
+        "account_logout",
+    }
+)
+
+
+class SignInMiddleware(LoginRequiredMiddleware):
+    """Deny by default.  Requests without a session cookie, such as the API's, cost nothing here."""
+
+    async_capable = False  # the database is asked on every page anyway
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        super().__init__(get_response)
+        self.answer = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
+            return self.answer(request)
+        if _has_ended(request):
+            _end(request)
+            return _forgetful(self.answer(request))
+        with timezone.override(zone_of(request)):
+            response = self.answer(request)
+        response["Cache-Control"] = "no-store"  # S-36
+        left = isinstance(request.user, AnonymousUser)  # signed out on the way
+        return _forgetful(response) if left else response
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
+        refusal = super().process_view(request, view_func, view_args, view_kwargs)
+        if refusal is not None or not request.user.is_authenticated:
+            return refusal
+        if getattr(view_func, "login_required", True) and settings.MFA_REQUIRED:
+            refusal = _without_second_factor(request)
+        if BACKGROUND_HEADER not in request.headers:
+            _touch(request)
+        return refusal
+
+
+def _has_ended(request: HttpRequest) -> bool:
+    """Whether the session is too old or was idle for too long; one that does not say is ended."""
+    now = time.time()
+    signed_in_at = request.session.get(SIGNED_IN_AT, 0)
+    last_active_at = request.session.get(LAST_ACTIVE_AT, signed_in_at)
+    return bool(
+        now - signed_in_at > settings.SESSION_COOKIE_AGE or now - last_active_at > settings.SESSION_IDLE_SECONDS
+    )
+
+
+def _end(request: HttpRequest) -> None:
+    by = principal_of(request)
+    audit.record(by=by, action="session.ended", subject_type="user", subject_id=by.id)
+    logout(request)
+    forget(request)
+
+
+def _touch(request: HttpRequest) -> None:
+    now = time.time()
+    if now - request.session.get(LAST_ACTIVE_AT, 0) > min(TOUCH_SECONDS, settings.SESSION_IDLE_SECONDS / 2):
+        request.session[LAST_ACTIVE_AT] = now
+
+
+def _without_second_factor(request: HttpRequest) -> HttpResponse | None:
+    """Send a session without a second factor to enrolment or, where the account has one, back to sign-in (S-02).
+
+    No query for sessions that have shown theirs, one for the others.
+    """
+    if any(record.get("method") == "mfa" for record in get_authentication_records(request, request.user)):
+        return None
+    if is_mfa_enabled(request.user, SECOND_FACTORS):
+        _end(request)
+        return HttpResponseRedirect(reverse(settings.LOGIN_URL))
+    route = request.resolver_match.url_name if request.resolver_match else None
+    if route in ENROLMENT_ROUTES:
+        return None
+    return HttpResponseRedirect(reverse("mfa_index"))
+
+
+def _forgetful(response: HttpResponse) -> HttpResponse:
+    """Have the browser drop what it kept of the session that has just ended."""
+    response["Clear-Site-Data"] = '"cache", "storage"'
+    return response

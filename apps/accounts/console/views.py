@@ -1,0 +1,45 @@
+"""Pages that say no."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from apps.accounts.admin_rights import roles_with
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+
+# What an admin address asks for, by the end of its name.
+RIGHT_OF_PAGE = {"changelist": "view", "change": "view", "history": "view", "add": "add"}
+
+
+def not_offered(request: HttpRequest, key: str = "") -> HttpResponse:
+    """Close an address that a library brings along and we do not offer."""
+    raise Http404
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Say which roles may open the page, and whom to ask for one (console.md 4.5)."""
+    signed_in = isinstance(request.user, User)
+    context = {
+        "roles": [role.label for role in _roles_for(request)] if signed_in else [],
+        "admins": _admins() if signed_in else [],
+    }
+    return render(request, "403.html", context, status=403)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form whose token is missing or old; `reason` is for developers and stays here."""
+    return render(request, "403_csrf.html", status=403)
+
+
+def _roles_for(request: HttpRequest) -> list[UserRole]:
+    match = request.resolver_match
+    if match is None or match.app_name != "admin" or not match.url_name:
+        return []
+    app, _, rest = match.url_name.partition("_")
+    model, _, page = rest.partition("_")
+    return roles_with(f"{app}.{RIGHT_OF_PAGE.get(page, 'change')}_{model}")
+
+
+def _admins() -> list[str]:
+    people = User.objects.filter(role=UserRole.ADMIN, is_active=True).order_by("name")
+    return list(people.values_list("name", flat=True)[:3])

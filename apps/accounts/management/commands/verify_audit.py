@@ -1,0 +1,33 @@
+"""Check that nobody altered the audit trail."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.accounts.services import audit_chain
+
+
+class Command(BaseCommand):
+    """Compute the chain anew and print its head, to be kept outside the database."""
+
+    help = "Check the hash chain over the audit trail; print its head, to be kept outside the database."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--head", help="a head printed earlier, NUMBER:DIGEST; shows a trail cut off at its end")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        head, wrong = audit_chain.verify(known=_head(options["head"]))
+        for line in wrong:
+            self.stderr.write(line)
+        if wrong:
+            raise CommandError("The audit trail was altered.")
+        self.stdout.write(f"{head.number}:{head.digest}")
+
+
+def _head(text: str | None) -> audit_chain.Head:
+    if not text:
+        return audit_chain.START
+    number, _, digest = text.partition(":")
+    if not number.isdecimal() or not digest:
+        raise CommandError("--head has to be NUMBER:DIGEST, as it was printed.")
+    return audit_chain.Head(int(number), digest)

@@ -1,0 +1,253 @@
+"""Who may do what: people and their memberships, API clients and their tokens, and the trail of what they did."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from apps.accounts.admin_rights import allows, allows_some
+from apps.accounts.roles import (
+    PHI_OF_USER,
+    SCOPED_BY_FACILITY,
+    SCOPED_BY_PROVIDER,
+    SCOPES_OF_USER,
+    TokenRole,
+    UserRole,
+)
+from apps.organizations.models import Facility, TransportProvider
+from lib.access import Phi, Principal
+from lib.ids import uuid7
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **columns: Any) -> "User":
+        user = self.model(email=self.normalize_email(email).lower(), **columns)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        return self.get(email=(username or "").lower())
+
+
+class User(AbstractBaseUser):
+    """A person with an account.  Rights come from `role` alone: there are no superusers and no permission rows."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    email = models.EmailField(unique=True)
+    name = models.CharField(max_length=150)
+    role = models.CharField(max_length=20, choices=UserRole)
+    is_active = models.BooleanField(default=True)
+    facilities = models.ManyToManyField(Facility, blank=True, related_name="members")
+    providers = models.ManyToManyField(TransportProvider, blank=True, related_name="members")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = UserManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS = ["name", "role"]
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="user_role_known", condition=Q(role__in=UserRole.values))]
+
+    def __str__(self) -> str:
+        return f"user {self.pk}"
+
+    @property
+    def is_staff(self) -> bool:
+        """Whether the person may open /admin/ at all; each screen asks for more."""
+        return self.is_active
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        return SCOPES_OF_USER[UserRole(self.role)] if self.is_active else frozenset()
+
+    @property
+    def is_bound_to_facilities(self) -> bool:
+        return self.role in SCOPED_BY_FACILITY
+
+    @property
+    def is_bound_to_providers(self) -> bool:
+        return self.role in SCOPED_BY_PROVIDER
+
+    @property
+    def phi(self) -> Phi:
+        return PHI_OF_USER[UserRole(self.role)]
+
+    def has_perm(self, perm: str, obj: models.Model | None = None) -> bool:
+        """Answer Django's admin from the table in admin_rights.py; data scope is `visible_to`'s business."""
+        return self.is_active and allows(UserRole(self.role), perm)
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return self.is_active and allows_some(UserRole(self.role), app_label)
+
+
+class ApiClient(models.Model):
+    """An outside system: its tokens come and go, its idempotency keys and external references stay."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    # The integrator's rotation policy: no token of this client may live longer (interface spec, 5.3).
+    max_token_age_days = models.PositiveSmallIntegerField(default=365)
+    contact_email = models.EmailField(blank=True)
+    active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = "API client"
+        constraints = [
+            models.CheckConstraint(
+                name="api_client_token_age_within_a_year",
+                condition=Q(max_token_age_days__gte=1, max_token_age_days__lte=365),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def visible_to(self, principal: Principal) -> "ApiTokenQuerySet":
+        """Keep the tokens that reach no further than the principal does."""
+        tokens = self
+        if principal.facility_ids is not None:
+            tokens = tokens.filter(facility_ids__contained_by=sorted(principal.facility_ids))
+        if principal.provider_ids is not None:
+            tokens = tokens.filter(provider_ids__contained_by=sorted(principal.provider_ids))
+        return tokens
+
+
+class ApiToken(models.Model):
+    """A bearer token: what it may do, for how long, from where.  The secret itself is shown once and never kept.
+
+    `digest` is HMAC-SHA-256 of the secret under the pepper that `pepper_id` names (api.md B.8).
+    """
+
+    class PhiLevel(models.TextChoices):
+        NONE = "none"
+        LIMITED = "limited"
+        FULL = "full"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    client = models.ForeignKey(ApiClient, models.PROTECT, related_name="tokens")
+    name = models.CharField(max_length=100, blank=True)
+    key_id = models.CharField(max_length=12, unique=True)
+    digest = models.BinaryField(max_length=32)
+    pepper_id = models.CharField(max_length=16)
+    role = models.CharField(max_length=20, choices=TokenRole)
+    # Narrower than the role's bundle, or null for all of it.
+    scopes = ArrayField(models.CharField(max_length=30), null=True, blank=True)
+    facility_ids = ArrayField(models.UUIDField(), null=True, blank=True)  # null: every facility
+    provider_ids = ArrayField(models.UUIDField(), null=True, blank=True)  # null: every provider
+    allowed_cidrs = ArrayField(models.CharField(max_length=43), default=list, blank=True)  # empty: anywhere
+    api_version = models.CharField(max_length=10)
+    phi_level = models.CharField(max_length=7, choices=PhiLevel, default=PhiLevel.NONE)
+    not_before = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_reason = models.CharField(max_length=200, blank=True)
+    replaces = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="replaced_by")
+    overlap_until = models.DateTimeField(null=True, blank=True)  # set on the older one at rotation
+    last_used_at = models.DateTimeField(null=True, blank=True)  # to the minute
+    last_used_ip = models.GenericIPAddressField(null=True, blank=True)
+    created_by = models.CharField(max_length=60)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "API token"
+        constraints = [
+            models.CheckConstraint(name="api_token_role_known", condition=Q(role__in=TokenRole.values)),
+            models.CheckConstraint(
+                name="api_token_phi_level_known", condition=Q(phi_level__in=["none", "limited", "full"])
+            ),
+            models.CheckConstraint(
+                name="api_token_revocation_has_reason", condition=Q(revoked_at__isnull=True) | ~Q(revoked_reason="")
+            ),
+        ]
+        indexes = [models.Index(fields=["client", "-created_at"], name="api_token_of_client")]
+
+    def __str__(self) -> str:
+        return f"token {self.key_id}"
+
+    @property
+    def ends_at(self) -> datetime:
+        """When it stops working if nobody revokes it: at its expiry, or after the overlap with its successor."""
+        return self.expires_at if self.overlap_until is None else min(self.expires_at, self.overlap_until)
+
+
+class IdempotencyRecord(models.Model):
+    """What a POST with an Idempotency-Key answered, kept 7 days; written in the transaction of the change itself."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    client = models.ForeignKey(ApiClient, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    fingerprint = models.BinaryField(max_length=32)  # SHA-256 of method, path and canonical body
+    status = models.PositiveSmallIntegerField(null=True)
+    headers = models.JSONField(default=dict)
+    # Sealed: an answer may carry rider data, and outlives the request here.
+    body_sealed = models.BinaryField(null=True)
+    # Whom the answer tells of: every repeat of it is one more look at them.
+    rider_ids = ArrayField(models.UUIDField(), default=list)
+    created_at = models.DateTimeField(db_default=Now(), db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="idempotency_key_once", fields=["client", "key"])]
+
+    def __str__(self) -> str:
+        return f"idempotency record {self.pk}"
+
+
+class AuditEntry(models.Model):
+    """Who did or saw what, to whom, when and from where.  Insert-only: triggers of migration 0001 refuse the rest."""
+
+    class Outcome(models.TextChoices):
+        DONE = "done"
+        DENIED = "denied"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    at = models.DateTimeField(db_default=Now())  # the database's clock, S-52
+    actor = models.CharField(max_length=60)
+    role = models.CharField(max_length=20, blank=True)
+    action = models.CharField(max_length=60)  # "rides.read", "rides.assign", "tokens.revoke", "sign_in", ...
+    subject_type = models.CharField(max_length=20, blank=True)
+    subject_id = models.UUIDField(null=True)
+    # Every rider whose data the answer showed or the change touched.
+    rider_ids = ArrayField(models.UUIDField(), default=list)
+    facility_id = models.UUIDField(null=True)
+    phi = models.CharField(max_length=7, blank=True)  # the level of detail shown
+    reason = models.CharField(max_length=500, blank=True)
+    outcome = models.CharField(max_length=6, choices=Outcome, default=Outcome.DONE)
+    details = models.JSONField(default=dict)  # names of fields changed, never their values
+    request_id = models.CharField(max_length=64, blank=True)
+    ip = models.GenericIPAddressField(null=True)
+
+    class Meta:
+        verbose_name_plural = "audit trail"
+        indexes = [
+            models.Index(fields=["-at", "id"], name="audit_newest"),
+            models.Index(fields=["subject_type", "subject_id", "-at"], name="audit_of_subject"),
+            models.Index(fields=["actor", "-at"], name="audit_of_actor"),
+        ]
+
+    def __str__(self) -> str:
+        return f"audit entry {self.pk}"
+
+
+class AuditSeal(models.Model):
+    """One link of the hash chain over the audit trail: SHA-256 of the link before and of the entry's canonical form."""
+
+    number = models.BigIntegerField(primary_key=True)  # gap-free from 1
+    entry = models.OneToOneField(AuditEntry, models.PROTECT, related_name="seal")
+    digest = models.BinaryField(max_length=32)
+    sealed_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"audit seal {self.number}"

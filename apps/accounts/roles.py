@@ -1,0 +1,172 @@
+"""Roles are what people pick, scopes are what code checks.  Both tables in one place (security.md 0.10, api.md B.8)."""
+
+from typing import Final
+
+from django.db.models import TextChoices
+
+from lib.access import Phi
+
+
+class Scope(TextChoices):
+    RIDES_READ = "rides:read"
+    RIDES_WRITE = "rides:write"
+    RIDES_STATUS = "rides:status"
+    RIDES_OVERRIDE = "rides:override"  # soft guards, with a reason
+    RIDES_CORRECT = "rides:correct"  # re-open what has ended
+    ASSIGNMENTS_WRITE = "assignments:write"
+    EXCEPTIONS_READ = "exceptions:read"
+    EXCEPTIONS_WRITE = "exceptions:write"
+    RIDERS_READ = "riders:read"
+    RIDERS_WRITE = "riders:write"
+    SCHEDULES_WRITE = "schedules:write"
+    DRIVERS_READ = "drivers:read"
+    DRIVERS_WRITE = "drivers:write"
+    FACILITIES_READ = "facilities:read"
+    FACILITIES_WRITE = "facilities:write"
+    REPORTS_READ = "reports:read"
+    EXPORTS_CREATE = "exports:create"
+    EVENTS_READ = "events:read"
+    WEBHOOKS_MANAGE = "webhooks:manage"
+    TOKENS_MANAGE = "tokens:manage"
+    AUDIT_READ = "audit:read"
+    USERS_MANAGE = "users:manage"
+
+
+class UserRole(TextChoices):
+    """What a person does.  Planners reach their own facilities, and fleet admins their own providers."""
+
+    ADMIN = "admin"
+    DISPATCH_SUPERVISOR = "dispatch_supervisor", "dispatch supervisor"
+    DISPATCHER = "dispatcher"
+    PLANNER = "planner", "discharge planner"
+    FLEET_ADMIN = "fleet_admin", "fleet admin"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+class TokenRole(TextChoices):
+    """What a system does."""
+
+    EHR_INTEGRATOR = "ehr-integrator", "EHR integrator"
+    DISPATCH_PARTNER = "dispatch-partner", "dispatch partner"
+    DISPATCH_CONSOLE = "dispatch-console", "dispatch system"
+    BILLING_READONLY = "billing-readonly", "billing, read only"
+    ANALYTICS_READONLY = "analytics-readonly", "analytics, read only"
+    WEBHOOK_ADMIN = "webhook-admin", "webhook admin"
+    AUDITOR = "auditor"
+    FULL_ACCESS = "full-access", "full access"
+
+
+_S = Scope
+_OPERATE = {
+    _S.RIDES_READ,
+    _S.RIDES_WRITE,
+    _S.RIDES_STATUS,
+    _S.ASSIGNMENTS_WRITE,
+    _S.EXCEPTIONS_READ,
+    _S.EXCEPTIONS_WRITE,
+    _S.RIDERS_READ,
+    _S.RIDERS_WRITE,
+    _S.SCHEDULES_WRITE,
+    _S.DRIVERS_READ,
+    _S.FACILITIES_READ,
+    _S.EVENTS_READ,
+    _S.RIDES_OVERRIDE,
+    _S.REPORTS_READ,
+}
+
+SCOPES_OF_USER: Final[dict[UserRole, frozenset[str]]] = {
+    # An admin runs the service, not the rides: no rider data (security.md, section 2).
+    UserRole.ADMIN: frozenset(
+        {
+            _S.FACILITIES_READ,
+            _S.FACILITIES_WRITE,
+            _S.DRIVERS_READ,
+            _S.DRIVERS_WRITE,
+            _S.TOKENS_MANAGE,
+            _S.WEBHOOKS_MANAGE,
+            _S.USERS_MANAGE,
+            _S.AUDIT_READ,
+        }
+    ),
+    UserRole.DISPATCH_SUPERVISOR: frozenset({*_OPERATE, _S.RIDES_CORRECT, _S.DRIVERS_WRITE, _S.EXPORTS_CREATE}),
+    UserRole.DISPATCHER: frozenset(_OPERATE),
+    UserRole.PLANNER: frozenset(
+        {
+            _S.RIDES_READ,
+            _S.RIDES_WRITE,
+            _S.EXCEPTIONS_READ,
+            _S.EXCEPTIONS_WRITE,
+            _S.RIDERS_READ,
+            _S.RIDERS_WRITE,
+            _S.SCHEDULES_WRITE,
+            _S.FACILITIES_READ,
+            _S.REPORTS_READ,
+        }
+    ),
+    UserRole.FLEET_ADMIN: frozenset(
+        {_S.RIDES_READ, _S.DRIVERS_READ, _S.DRIVERS_WRITE, _S.FACILITIES_READ, _S.REPORTS_READ}
+    ),
+    UserRole.ANALYST: frozenset({_S.RIDES_READ, _S.FACILITIES_READ, _S.REPORTS_READ, _S.EXPORTS_CREATE}),
+    UserRole.AUDITOR: frozenset(
+        {
+            _S.RIDES_READ,
+            _S.EXCEPTIONS_READ,
+            _S.DRIVERS_READ,
+            _S.FACILITIES_READ,
+            _S.EVENTS_READ,
+            _S.AUDIT_READ,
+            _S.REPORTS_READ,
+        }
+    ),
+}
+
+PHI_OF_USER: Final[dict[UserRole, Phi]] = {
+    UserRole.ADMIN: Phi.NONE,
+    UserRole.DISPATCH_SUPERVISOR: Phi.FULL,
+    UserRole.DISPATCHER: Phi.FULL,
+    UserRole.PLANNER: Phi.FULL,
+    UserRole.FLEET_ADMIN: Phi.NONE,
+    UserRole.ANALYST: Phi.NONE,
+    UserRole.AUDITOR: Phi.LIMITED,
+}
+
+# Roles whose reach is what they are members of; the others reach everything the operator has.
+SCOPED_BY_FACILITY: Final = frozenset({UserRole.PLANNER})
+SCOPED_BY_PROVIDER: Final = frozenset({UserRole.FLEET_ADMIN})
+
+SCOPES_OF_TOKEN: Final[dict[TokenRole, frozenset[str]]] = {
+    TokenRole.EHR_INTEGRATOR: frozenset(
+        {
+            _S.RIDES_READ,
+            _S.RIDES_WRITE,
+            _S.RIDERS_READ,
+            _S.RIDERS_WRITE,
+            _S.SCHEDULES_WRITE,
+            _S.FACILITIES_READ,
+            _S.EXCEPTIONS_READ,
+            _S.EVENTS_READ,
+        }
+    ),
+    TokenRole.DISPATCH_PARTNER: frozenset(
+        {_S.RIDES_READ, _S.RIDES_STATUS, _S.ASSIGNMENTS_WRITE, _S.DRIVERS_READ, _S.FACILITIES_READ, _S.EVENTS_READ}
+    ),
+    TokenRole.DISPATCH_CONSOLE: frozenset({*_OPERATE, _S.RIDES_CORRECT, _S.DRIVERS_WRITE}),
+    TokenRole.BILLING_READONLY: frozenset({_S.RIDES_READ, _S.REPORTS_READ, _S.EXPORTS_CREATE}),
+    TokenRole.ANALYTICS_READONLY: frozenset({_S.REPORTS_READ, _S.EXPORTS_CREATE}),
+    TokenRole.WEBHOOK_ADMIN: frozenset({_S.WEBHOOKS_MANAGE, _S.EVENTS_READ}),
+    TokenRole.AUDITOR: frozenset({_S.RIDES_READ, _S.EVENTS_READ, _S.AUDIT_READ}),
+    TokenRole.FULL_ACCESS: frozenset(set(Scope) - {_S.USERS_MANAGE}),
+}
+
+# The highest PHI level a token of the role may be given.
+PHI_LIMIT_OF_TOKEN: Final[dict[TokenRole, Phi]] = {
+    TokenRole.EHR_INTEGRATOR: Phi.FULL,
+    TokenRole.DISPATCH_PARTNER: Phi.FULL,
+    TokenRole.DISPATCH_CONSOLE: Phi.FULL,
+    TokenRole.BILLING_READONLY: Phi.LIMITED,
+    TokenRole.ANALYTICS_READONLY: Phi.NONE,
+    TokenRole.WEBHOOK_ADMIN: Phi.NONE,
+    TokenRole.AUDITOR: Phi.LIMITED,
+    TokenRole.FULL_ACCESS: Phi.FULL,
+}

@@ -1,0 +1,130 @@
+"""Accounts of people: how the first one comes to be, how somebody gets in for the first time, and how access ends."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from allauth.account.forms import default_token_generator
+from allauth.account.models import EmailAddress
+from allauth.account.utils import user_pk_to_url_str
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.accounts.roles import Scope, UserRole
+from apps.accounts.services import audit
+from lib.access import Principal
+from lib.errors import Code, DomainError, NotFound
+
+
+class EmailTaken(DomainError):
+    """Somebody signs in with this address already."""
+
+    code = Code.DUPLICATE_RESOURCE
+
+
+class MayNotManageUsers(DomainError):
+    """The caller's role does not manage accounts."""
+
+    code = Code.FORBIDDEN
+
+
+@transaction.atomic
+def create_admin(*, email: str, name: str, by: Principal) -> User:
+    """Make an admin who has no password yet; `one_time_link` lets them set one.
+
+    Raises:
+        MayNotManageUsers: the caller lacks `users:manage`.
+        EmailTaken: an account has this address.
+    """
+    _require(by)
+    if User.objects.filter(email=email.lower()).exists():
+        raise EmailTaken("An account has this e-mail address.")
+    user = User.objects.create_user(email, None, name=name, role=UserRole.ADMIN)
+    audit.record(by=by, action="users.create", subject_type="user", subject_id=user.pk)
+    return user
+
+
+@transaction.atomic
+def one_time_link(*, user_id: UUID, by: Principal) -> str:
+    """Make the address at which a person sets a password once, within PASSWORD_RESET_TIMEOUT (S-01: 24 hours).
+
+    It dies with its first use, with a newer password and with the next sign-in.  It asks for a second factor no less
+    than any sign-in does.
+
+    Raises:
+        MayNotManageUsers: the caller lacks `users:manage`.
+        NotFound: there is no such active account.
+    """
+    _require(by)
+    user = _locked(user_id)
+    key = f"{user_pk_to_url_str(user)}-{default_token_generator.make_token(user)}"
+    path = reverse("account_reset_password_from_key", kwargs={"uidb36": "UID", "key": "KEY"})
+    audit.record(by=by, action="users.sign_in_link", subject_type="user", subject_id=user.pk)
+    return f"{settings.BASE_URL}{path.replace('UID-KEY', key)}"
+
+
+@transaction.atomic
+def end_sessions(*, user_id: UUID, by: Principal) -> int:
+    """Sign a person out everywhere; says how many sessions ended.
+
+    Raises:
+        MayNotManageUsers: the caller lacks `users:manage`.
+        NotFound: there is no such active account.
+    """
+    _require(by)
+    user = _locked(user_id)
+    ended = _end_sessions(user.pk)
+    audit.record(by=by, action="users.end_sessions", subject_type="user", subject_id=user.pk)
+    return ended
+
+
+@transaction.atomic
+def reset_second_factors(*, user_id: UUID, by: Principal) -> None:
+    """Remove every second factor of somebody who lost theirs, and sign them out; the next sign-in enrolls anew.
+
+    Raises:
+        MayNotManageUsers: the caller lacks `users:manage`.
+        NotFound: there is no such active account.
+    """
+    _require(by)
+    user = _locked(user_id)
+    Authenticator.objects.filter(user=user.pk).delete()
+    _end_sessions(user.pk)
+    audit.record(by=by, action="users.reset_second_factors", subject_type="user", subject_id=user.pk)
+
+
+@transaction.atomic
+def settle_change(*, user_id: UUID, changed: Iterable[str], by: Principal) -> None:
+    """Make a changed account true everywhere: its sessions end, and an address it gave up signs nobody in.
+
+    Raises:
+        MayNotManageUsers: the caller lacks `users:manage`.
+    """
+    _require(by)
+    names = set(changed)
+    if "email" in names:
+        EmailAddress.objects.filter(user=user_id).delete()
+    if names & {"email", "role", "is_active"}:
+        _end_sessions(user_id)
+
+
+def _require(by: Principal) -> None:
+    if not by.may(Scope.USERS_MANAGE):
+        raise MayNotManageUsers("Your role does not manage accounts.")
+
+
+def _locked(user_id: UUID) -> User:
+    user = User.objects.select_for_update().filter(pk=user_id, is_active=True).first()
+    if user is None:
+        raise NotFound("user")
+    return user
+
+
+def _end_sessions(user_id: UUID) -> int:
+    sessions = list(UserSession.objects.filter(user=user_id))
+    for session in sessions:
+        session.end()
+    return len(sessions)

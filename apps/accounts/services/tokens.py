@@ -1,0 +1,254 @@
+"""Issue, rotate and revoke the tokens of API clients."""
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.accounts import token_format
+from apps.accounts.models import ApiClient, ApiToken
+from apps.accounts.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
+from apps.accounts.services import audit, authentication
+from apps.organizations.models import Facility, TransportProvider
+from lib.access import Phi, Principal
+from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
+
+DEFAULT_LIFE: Final = timedelta(days=90)
+DEFAULT_OVERLAP: Final = timedelta(days=1)
+MAX_OVERLAP: Final = timedelta(days=7)
+
+
+class WiderThanIssuer(DomainError):
+    """A token hands on what it has itself, and no more.
+
+    People with the scope tokens:manage may issue every role: that is their job, and it is audited.
+    """
+
+    code = Code.FORBIDDEN
+
+
+class TokenNotLive(DomainError):
+    """The token is revoked, expired or already replaced, so that there is nothing to rotate."""
+
+    code = Code.RULE_VIOLATION
+
+
+class ClientInactive(DomainError):
+    """The API client is switched off."""
+
+    code = Code.RULE_VIOLATION
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a token may do, for whom, from where and how long; None of `scopes` or ids is everything."""
+
+    role: TokenRole
+    name: str = ""
+    scopes: frozenset[str] | None = None
+    facility_ids: frozenset[UUID] | None = None
+    provider_ids: frozenset[UUID] | None = None
+    allowed_cidrs: tuple[str, ...] = ()
+    phi_level: str = "none"
+    not_before: datetime | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new token and its text, which exists nowhere else."""
+
+    token: ApiToken
+    text: str = field(repr=False)
+
+
+@transaction.atomic
+def issue(*, client_id: UUID | None = None, client_name: str = "", grant: Grant, by: Principal, at: datetime) -> Issued:
+    """Issue a token to a client: by id, by name (made if there is none), or to the caller's own.
+
+    Lives 90 days unless the grant or the client's rotation policy says less.
+
+    Raises:
+        NotFound: there is no such client.
+        ClientInactive: it is switched off.
+        InvalidInput: the grant exceeds its role or the client's policy, or names what does not exist.
+        WiderThanIssuer: the caller is a token and has less.
+    """
+    client = _named(client_name) if client_name else _client(client_id or by.client_id)
+    if not client.active:
+        raise ClientInactive("The client is switched off.")
+    _check(grant, client, by, at)
+    return _create(client, grant, by=by, at=at, action="tokens.issue")
+
+
+@transaction.atomic
+def rotate(*, token_id: UUID, overlap: timedelta = DEFAULT_OVERLAP, by: Principal, at: datetime) -> Issued:
+    """Issue the successor of a token, with the same grant and life; the older one works on for `overlap`.
+
+    At most two of a line work at once: an overlap that is still running from before ends now.
+
+    Raises:
+        NotFound: there is no such token.
+        TokenNotLive: it is revoked, expired or already replaced.
+        InvalidInput: the overlap is longer than 7 days.
+        WiderThanIssuer: the caller is a token and has less than the one it wants to rotate.
+    """
+    if not timedelta(0) <= overlap <= MAX_OVERLAP:
+        raise InvalidInput("overlapSeconds", f"overlapSeconds must be 0 to {int(MAX_OVERLAP.total_seconds())}.")
+    token = _locked(token_id, by)
+    if token.revoked_at is not None or at >= token.ends_at or token.overlap_until is not None:
+        raise TokenNotLive("The token is revoked, expired or already replaced.")
+    life = min(token.expires_at - token.created_at, timedelta(days=token.client.max_token_age_days))
+    grant = Grant(
+        role=TokenRole(token.role),
+        name=token.name,
+        scopes=_set(token.scopes),
+        facility_ids=_set(token.facility_ids),
+        provider_ids=_set(token.provider_ids),
+        allowed_cidrs=tuple(token.allowed_cidrs),
+        phi_level=token.phi_level,
+        expires_at=at + life,
+    )
+    _check_issuer(grant, by)
+    token.overlap_until = min(at + overlap, token.expires_at)
+    token.save(update_fields=["overlap_until"])
+    if token.replaces_id is not None:
+        before = ApiToken.objects.filter(pk=token.replaces_id, overlap_until__gt=at)
+        before.update(overlap_until=at)
+        _forget_at_commit(token.replaces_id)
+    _forget_at_commit(token.pk)
+    return _create(token.client, grant, by=by, at=at, action="tokens.rotate", replaces=token)
+
+
+@transaction.atomic
+def revoke(*, token_id: UUID, reason: str, by: Principal, at: datetime) -> ApiToken:
+    """Switch a token off for good.  Revoking it again changes nothing.
+
+    Works at once in this process, and in others within API_TOKEN_CACHE_SECONDS.
+
+    Raises:
+        NotFound: there is no such token.
+    """
+    token = _locked(token_id, by)
+    if token.revoked_at is None:
+        token.revoked_at, token.revoked_reason = at, reason
+        token.save(update_fields=["revoked_at", "revoked_reason"])
+        audit.record(by=by, action="tokens.revoke", subject_type="token", subject_id=token.pk, reason=reason)
+        _forget_at_commit(token.pk)
+    return token
+
+
+def _forget_at_commit(token_id: UUID) -> None:
+    """Clear the cache once the change is visible; before, a request could put the old row back."""
+    transaction.on_commit(lambda: authentication.forget(token_id))
+
+
+def _locked(token_id: UUID, by: Principal) -> ApiToken:
+    tokens = ApiToken.objects.visible_to(by).select_related("client").select_for_update(of=("self",))
+    token = tokens.filter(pk=token_id).first()
+    if token is None:
+        raise NotFound("token")
+    return token
+
+
+def _named(name: str) -> ApiClient:
+    return ApiClient.objects.get_or_create(name=name)[0]
+
+
+def _client(client_id: UUID | None) -> ApiClient:
+    client = ApiClient.objects.filter(pk=client_id).first() if client_id is not None else None
+    if client is None:
+        raise NotFound("client")
+    return client
+
+
+def _check(grant: Grant, client: ApiClient, by: Principal, at: datetime) -> None:
+    bundle = SCOPES_OF_TOKEN[grant.role]
+    if grant.scopes is not None and not grant.scopes <= bundle:
+        raise InvalidInput("scopes", "scopes must not exceed those of the role.", detail_code="exceeds_role")
+    if Phi[grant.phi_level.upper()] > PHI_LIMIT_OF_TOKEN[grant.role]:
+        raise InvalidInput("phiLevel", "phiLevel must not exceed that of the role.", detail_code="exceeds_role")
+    for network in grant.allowed_cidrs:
+        _check_network(network)
+    _check_issuer(grant, by)  # before asking what exists: the answer would tell an issuer of what it cannot reach
+    _check_exist("facilityIds", grant.facility_ids, Facility.objects.filter(pk__in=grant.facility_ids or ()).count())
+    found = TransportProvider.objects.filter(pk__in=grant.provider_ids or ()).count()
+    _check_exist("providerIds", grant.provider_ids, found)
+    longest = timedelta(days=client.max_token_age_days)
+    if grant.expires_at is not None and not at < grant.expires_at <= at + longest:
+        raise InvalidInput("expiresAt", f"expiresAt must lie in the next {longest.days} days.")
+
+
+def _check_network(network: str) -> None:
+    try:
+        ipaddress.ip_network(network)
+    except ValueError:
+        raise InvalidInput("allowedCidrs", "allowedCidrs must be networks such as 192.0.2.0/24.") from None
+
+
+def _check_exist(name: str, wanted: frozenset[UUID] | None, found: int) -> None:
+    if wanted is not None and found != len(wanted):
+        raise InvalidInput(name, f"{name} must name records that exist.", detail_code="unknown_id")
+
+
+def _check_issuer(grant: Grant, by: Principal) -> None:
+    wide = []
+    if by.kind == "token":
+        wanted = grant.scopes if grant.scopes is not None else SCOPES_OF_TOKEN[grant.role]
+        wide += [] if wanted <= by.scopes else ["scopes"]
+        wide += [] if Phi[grant.phi_level.upper()] <= by.phi else ["phiLevel"]
+    wide += [] if _reaches(by.facility_ids, grant.facility_ids) else ["facilityIds"]
+    wide += [] if _reaches(by.provider_ids, grant.provider_ids) else ["providerIds"]
+    if wide:
+        details = [Detail(field=name, code="exceeds_issuer", message=f"{name} exceeds your own.") for name in wide]
+        raise WiderThanIssuer("A token cannot be given more than its issuer has.", details=details)
+
+
+def _reaches(own: frozenset[UUID] | None, wanted: frozenset[UUID] | None) -> bool:
+    return own is None or (wanted is not None and wanted <= own)
+
+
+def _create(
+    client: ApiClient, grant: Grant, *, by: Principal, at: datetime, action: str, replaces: ApiToken | None = None
+) -> Issued:
+    parts, pepper_id = token_format.generate(), authentication.newest_pepper()
+    life = min(DEFAULT_LIFE, timedelta(days=client.max_token_age_days))
+    token = ApiToken.objects.create(
+        client=client,
+        name=grant.name,
+        key_id=parts.key_id,
+        digest=authentication.digest_of(parts.secret, pepper_id=pepper_id),
+        pepper_id=pepper_id,
+        role=grant.role,
+        scopes=_list(grant.scopes),
+        facility_ids=_list(grant.facility_ids),
+        provider_ids=_list(grant.provider_ids),
+        allowed_cidrs=list(grant.allowed_cidrs),
+        api_version=settings.API_VERSIONS[-1],
+        phi_level=grant.phi_level,
+        not_before=grant.not_before,
+        expires_at=grant.expires_at or at + life,
+        replaces=replaces,
+        created_by=by.actor,
+    )
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="token",
+        subject_id=token.pk,
+        details={"client": str(client.pk), "role": grant.role.value, "phiLevel": grant.phi_level},
+    )
+    return Issued(token, token_format.write(parts))
+
+
+def _set(values: Iterable[Any] | None) -> frozenset[Any] | None:
+    return None if values is None else frozenset(values)
+
+
+def _list(values: Iterable[Any] | None) -> list[Any] | None:
+    return None if values is None else sorted(values)

@@ -1,0 +1,99 @@
+"""Who is behind a signed-in request: the principal of pages and admin, and the zone their clocks show."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.db import models
+from django.http import HttpRequest
+
+from apps.accounts.models import User
+from lib.access import Phi, Principal
+from lib.client_address import address_of
+from lib.request_context import id_of
+
+_KEPT_ON_REQUEST = "_carelane_reach"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A principal, and the zone in which their pages show times (console.md 4.7)."""
+
+    principal: Principal
+    zone: ZoneInfo
+
+
+def principal_of(request: HttpRequest) -> Principal:
+    """Name the caller of a page: role scopes, memberships, PHI level.
+
+    One query per request for roles that are bound to facilities or providers, none for the others; never kept beyond
+    the request, so that a change of role or membership holds from the next one on (S-25).
+    """
+    return _reach_of(request).principal
+
+
+def zone_of(request: HttpRequest) -> ZoneInfo:
+    """Name the zone that pages of this request show: of the person's facility or provider, else the operator's."""
+    return _reach_of(request).zone
+
+
+def stranger(request: HttpRequest) -> Principal:
+    """Name a caller who is not signed in: for the audit trail of sign-ins, with no rights at all."""
+    return Principal(
+        kind="user",
+        id=None,
+        role="",
+        scopes=frozenset(),
+        facility_ids=frozenset(),
+        provider_ids=frozenset(),
+        request_id=id_of(request),
+        ip=address_of(request),
+    )
+
+
+def principal_of_user(user: User, request: HttpRequest) -> Principal:
+    """Name a person as the caller of this request, signed in or about to be."""
+    return _reach(user, request).principal
+
+
+def forget(request: HttpRequest) -> None:
+    """Have the next question about this request look again: its user has just changed."""
+    if hasattr(request, _KEPT_ON_REQUEST):
+        delattr(request, _KEPT_ON_REQUEST)
+
+
+def _reach_of(request: HttpRequest) -> Reach:
+    kept: Reach | None = getattr(request, _KEPT_ON_REQUEST, None)
+    if kept is None:
+        kept = _reach(request.user, request)
+        setattr(request, _KEPT_ON_REQUEST, kept)
+    return kept
+
+
+def _reach(user: User | AnonymousUser, request: HttpRequest) -> Reach:
+    operator_zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
+    if not isinstance(user, User):
+        return Reach(stranger(request), operator_zone)
+    facilities = _members_of(user.facilities) if user.is_bound_to_facilities else None
+    providers = _members_of(user.providers) if user.is_bound_to_providers else None
+    zones = [zone for _, zone in [*(facilities or []), *(providers or [])]]
+    principal = Principal(
+        kind="user",
+        id=user.pk,
+        role=user.role,
+        scopes=user.scopes,
+        facility_ids=None if facilities is None else frozenset(pk for pk, _ in facilities),
+        provider_ids=None if providers is None else frozenset(pk for pk, _ in providers),
+        phi=user.phi if user.is_active else Phi.NONE,
+        request_id=id_of(request),
+        ip=address_of(request),
+    )
+    return Reach(principal, ZoneInfo(zones[0]) if zones else operator_zone)
+
+
+def _members_of(places: models.Manager[Any]) -> list[tuple[UUID, str]]:
+    """List ids and zones of the places a person belongs to, by name."""
+    return list(places.order_by("name").values_list("pk", "timezone"))

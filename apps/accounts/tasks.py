@@ -1,0 +1,21 @@
+"""Celery's ways into accounts."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from apps.accounts.services import audit_chain, idempotency, token_expiry
+
+
+@shared_task(name="accounts.purge_idempotency_records")
+def purge_idempotency_records() -> None:
+    idempotency.purge(at=timezone.now())
+
+
+@shared_task(name="accounts.seal_audit_trail")
+def seal_audit_trail() -> None:
+    audit_chain.seal()
+
+
+@shared_task(name="accounts.announce_expiring_tokens")
+def announce_expiring_tokens() -> None:
+    token_expiry.announce(at=timezone.now())

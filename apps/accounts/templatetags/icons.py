@@ -1,0 +1,17 @@
+"""Icons from the one sprite (static/vendor/lucide)."""
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """Draw an icon beside its text; screen readers pass over it."""
+    sprite = static("vendor/lucide/sprite.svg")
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>', sprite, name
+    )

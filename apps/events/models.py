@@ -1,0 +1,71 @@
+"""What happened, to any record: the append-only spine.
+
+One row is at once the history of a record, the source of reports, the pull feed and the outbox of webhooks.  Rows are
+written in the transaction of the change they tell of, and never altered: a trigger of migration 0001 refuses it.
+"""
+
+from typing import TYPE_CHECKING
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from apps.events.xid8 import CurrentTransactionId, OldestRunningTransactionId, Xid8Field
+from apps.organizations.models import Facility, TransportProvider
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from lib.access import Principal
+
+
+class EventQuerySet(models.QuerySet["Event"]):
+    def visible_to(self, principal: "Principal") -> "EventQuerySet":
+        """Keep the events of facilities and providers inside the principal's data scope."""
+        events = self
+        if principal.facility_ids is not None:
+            events = events.filter(facility_id__in=principal.facility_ids)
+        if principal.provider_ids is not None:
+            events = events.filter(provider_id__in=principal.provider_ids)
+        return events
+
+    def settled(self) -> "EventQuerySet":
+        """Keep events that no transaction can still commit in front of: a reader's cursor misses none (api.md B.3)."""
+        return self.filter(transaction__lt=OldestRunningTransactionId())
+
+    def in_commit_order(self) -> "EventQuerySet":
+        return self.order_by(F("transaction"), "id")
+
+
+class Event(models.Model):
+    """One change of one record.  Carries ids, statuses and instants; never names, phones or addresses."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    transaction = Xid8Field(db_default=CurrentTransactionId(), editable=False)
+    type = models.CharField(max_length=40)
+    subject_type = models.CharField(max_length=20)
+    subject_id = models.UUIDField()
+    # The subject's version after the change: dense from 1 for rides, so that receivers can order and spot gaps.
+    sequence = models.PositiveIntegerField()
+    facility = models.ForeignKey(Facility, models.PROTECT, null=True, related_name="+", db_index=False)
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, null=True, related_name="+", db_index=False)
+    occurred_at = models.DateTimeField()  # when it happened, by the reporter's clock
+    recorded_at = models.DateTimeField(db_default=Now(), editable=False)
+    actor = models.CharField(max_length=60)  # "user:<id>", "token:<id>", "system"
+    request_id = models.CharField(max_length=64, blank=True)
+    data = models.JSONField(default=dict)  # camelCase, as it is published
+
+    objects = EventQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            # A lost update would record the same version twice; the database refuses it.
+            models.UniqueConstraint(name="event_sequence_once", fields=["subject_type", "subject_id", "sequence"]),
+            models.CheckConstraint(name="event_type_form", condition=Q(type__regex=r"^[a-z_]+(\.[a-z_]+)+$")),
+        ]
+        indexes = [
+            models.Index(fields=["transaction", "id"], name="event_feed"),
+            models.Index(fields=["type", "transaction", "id"], name="event_feed_by_type"),
+        ]
+
+    def __str__(self) -> str:
+        return f"event {self.pk}"

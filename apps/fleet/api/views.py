@@ -1,0 +1,286 @@
+"""Drivers, vehicles, their papers, and shifts."""
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.fleet import queries
+from apps.fleet.api import serializers
+from apps.fleet.credentials import Subject
+from apps.fleet.models import Activation, Driver, Employment, Shift, Vehicle, VehicleStatus, VehicleType
+from apps.fleet.services import credentials, drivers, shifts, vehicles
+from apps.organizations.models import SubjectType
+from apps.organizations.queries import external_ids_of
+from lib.api import fields
+from lib.api.query import PageQuery
+from lib.api.views import ApiViewSet
+from lib.api.whole_list import whole
+from lib.errors import Code, NotFound
+
+
+class DriverQuery(PageQuery):
+    activation = fields.Listed(child=fields.Choice(choices=Activation.choices), required=False)
+    employment = fields.Listed(child=fields.Choice(choices=Employment.choices), required=False)
+    provider_id = fields.Uuid(required=False)
+
+
+class DriverViewSet(ApiViewSet):
+    """Drivers."""
+
+    scopes = {
+        "list": Scope.DRIVERS_READ,
+        "create": Scope.DRIVERS_WRITE,
+        "retrieve": Scope.DRIVERS_READ,
+        "partial_update": Scope.DRIVERS_WRITE,
+    }
+    queries = {"list": DriverQuery}
+    bodies = {"create": serializers.DriverIn, "partial_update": serializers.DriverChangesIn}
+    answers = dict.fromkeys(scopes, serializers.DriverOut)
+    refusals = {"partial_update": (Code.PRECONDITION_FAILED,)}
+
+    def list(self, request: Request) -> Response:
+        """List drivers, those added last first."""
+        wanted = {f"{name}__in": self.query[name] for name in ("activation", "employment") if name in self.query}
+        if "provider_id" in self.query:
+            wanted["provider_id"] = self.query["provider_id"]
+        page = self.page(queries.drivers(self.principal, self.at).filter(**wanted))
+        self.shown = page.rows
+        return self.answer_page(page)
+
+    def create(self, request: Request) -> Response:
+        """Add a driver, who stays `pending` until activated."""
+        given = self.body()
+        driver = drivers.hire(provider_id=given.pop("provider_id"), given=given, by=self.principal, at=self.at)
+        return self._answer_one(driver.pk, headers={"Location": f"/api/drivers/{driver.pk}"})
+
+    def retrieve(self, request: Request, id: UUID) -> Response:
+        """Read a driver."""
+        answer = self._answer_one(id)
+        if serializers.may_see_numbers(self.principal):
+            audit.record(by=self.principal, action="drivers.read_license", subject_type="driver", subject_id=id)
+        return answer
+
+    def partial_update(self, request: Request, id: UUID) -> Response:
+        """Change a driver: fields left out stay as they are; `leave` is replaced as a whole."""
+        drivers.amend(
+            driver_id=id,
+            changes=self.body(),
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
+        )
+        return self._answer_one(id)
+
+    shown: Collection[Driver] = ()
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        named = external_ids_of(SubjectType.DRIVER, [driver.pk for driver in self.shown])
+        duties = queries.duties(self.shown, self.at)
+        return {**super().get_serializer_context(), "duties": duties, "external_ids": named}
+
+    def _answer_one(self, driver_id: UUID, headers: dict[str, str] | None = None) -> Response:
+        driver = queries.drivers(self.principal, self.at).filter(pk=driver_id).first()
+        if driver is None:
+            raise NotFound("driver")
+        self.shown = [driver]
+        # Duty, place and papers change without the driver's version.
+        return self.answer(driver, version=driver.version, settled=False, headers=headers)
+
+
+class VehicleQuery(PageQuery):
+    status = fields.Listed(child=fields.Choice(choices=VehicleStatus.choices), required=False)
+    type = fields.Listed(child=fields.Choice(choices=VehicleType.choices), required=False)
+    provider_id = fields.Uuid(required=False)
+
+
+class VehicleViewSet(ApiViewSet):
+    """Vehicles."""
+
+    scopes = {
+        "list": Scope.DRIVERS_READ,
+        "create": Scope.DRIVERS_WRITE,
+        "retrieve": Scope.DRIVERS_READ,
+        "partial_update": Scope.DRIVERS_WRITE,
+    }
+    queries = {"list": VehicleQuery}
+    bodies = {"create": serializers.VehicleIn, "partial_update": serializers.VehicleChangesIn}
+    answers = dict.fromkeys(scopes, serializers.VehicleOut)
+    refusals = {
+        "create": (Code.DUPLICATE_RESOURCE,),
+        "partial_update": (Code.DUPLICATE_RESOURCE, Code.PRECONDITION_FAILED),
+    }
+
+    def list(self, request: Request) -> Response:
+        """List vehicles by unit number."""
+        wanted = {f"{name}__in": self.query[name] for name in ("status", "type") if name in self.query}
+        if "provider_id" in self.query:
+            wanted["provider_id"] = self.query["provider_id"]
+        page = self.page(queries.vehicles(self.principal).filter(**wanted), sort="unit_number")
+        self.shown = page.rows
+        return self.answer_page(page)
+
+    def create(self, request: Request) -> Response:
+        """Add a vehicle, in service."""
+        given = self.body()
+        vehicle = vehicles.register(provider_id=given.pop("provider_id"), given=given, by=self.principal, at=self.at)
+        return self._answer_one(vehicle.pk, headers={"Location": f"/api/vehicles/{vehicle.pk}"})
+
+    def retrieve(self, request: Request, id: UUID) -> Response:
+        """Read a vehicle."""
+        return self._answer_one(id)
+
+    def partial_update(self, request: Request, id: UUID) -> Response:
+        """Change a vehicle: fields left out stay as they are; `capacityConfigs` are replaced as a whole."""
+        vehicles.amend(
+            vehicle_id=id,
+            changes=self.body(),
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
+        )
+        return self._answer_one(id)
+
+    shown: Collection[Vehicle] = ()
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        named = external_ids_of(SubjectType.VEHICLE, [vehicle.pk for vehicle in self.shown])
+        return {**super().get_serializer_context(), "external_ids": named}
+
+    def _answer_one(self, vehicle_id: UUID, headers: dict[str, str] | None = None) -> Response:
+        vehicle = queries.vehicles(self.principal).filter(pk=vehicle_id).first()
+        if vehicle is None:
+            raise NotFound("vehicle")
+        self.shown = [vehicle]
+        # Papers change, and lapse, without the vehicle's version.
+        return self.answer(vehicle, version=vehicle.version, settled=False, headers=headers)
+
+
+class _CredentialViewSet(ApiViewSet):
+    """Papers of one kind of owner."""
+
+    subject: Subject
+    scopes = {"list": Scope.DRIVERS_READ, "create": Scope.DRIVERS_WRITE}
+    bodies = {"create": serializers.CredentialIn}
+    answers = {"list": serializers.CredentialListOut, "create": serializers.CredentialOut}
+
+    def list(self, request: Request, id: UUID) -> Response:
+        """List the papers in force, and those that are required and missing; all on one page."""
+        owner = self._owner(id)
+        papers = queries.papers_of(self.subject, owner, owner.credentials.filter(replaced=False), self.at)
+        return self.answer(whole(papers))
+
+    def create(self, request: Request, id: UUID) -> Response:
+        """File a paper; one of the same type that was in force is kept as replaced."""
+        given = self.body()
+        paper = credentials.file(
+            subject=self.subject,
+            subject_id=id,
+            type=given.pop("type"),
+            given=given,
+            by=self.principal,
+            at=self.at,
+        )
+        today = self.at.astimezone(ZoneInfo(self._owner(id).provider.timezone)).date()
+        return self.answer(queries.paper_shown(paper, today))
+
+    def _owner(self, owner_id: UUID) -> Driver | Vehicle:
+        kind: type[Driver] | type[Vehicle] = Driver if self.subject is Subject.DRIVER else Vehicle
+        owner = kind.objects.visible_to(self.principal).select_related("provider").filter(pk=owner_id).first()
+        if owner is None:
+            raise NotFound(self.subject.value)
+        return owner
+
+
+class DriverCredentialViewSet(_CredentialViewSet):
+    """Papers of a driver."""
+
+    subject = Subject.DRIVER
+
+
+class VehicleCredentialViewSet(_CredentialViewSet):
+    """Papers of a vehicle."""
+
+    subject = Subject.VEHICLE
+
+
+class CredentialReviewViewSet(ApiViewSet):
+    """What somebody who looked at a paper says of it."""
+
+    scopes = {"verify": Scope.DRIVERS_WRITE, "reject": Scope.DRIVERS_WRITE}
+    bodies = {"reject": serializers.RejectionIn}
+
+    def verify(self, request: Request, id: UUID) -> Response:
+        """Say that a paper was seen and is right; takes a rejection back."""
+        credentials.verify(credential_id=id, by=self.principal, at=self.at)
+        return self.answer(None)
+
+    def reject(self, request: Request, id: UUID) -> Response:
+        """Say that a paper is not accepted: from now on it does not hold."""
+        credentials.reject(credential_id=id, reason=self.body()["reason"], by=self.principal, at=self.at)
+        return self.answer(None)
+
+
+class ShiftQuery(PageQuery):
+    driver_id = fields.Uuid(required=False)
+    vehicle_id = fields.Uuid(required=False)
+    status = fields.Choice(choices=Shift.Status.choices, required=False)
+    ends_after = fields.Instant(required=False)
+    starts_before = fields.Instant(required=False)
+
+
+class ShiftViewSet(ApiViewSet):
+    """Shifts: a driver in a vehicle for a time."""
+
+    scopes = {
+        "list": Scope.DRIVERS_READ,
+        "create": Scope.DRIVERS_WRITE,
+        "retrieve": Scope.DRIVERS_READ,
+        "partial_update": Scope.DRIVERS_WRITE,
+    }
+    queries = {"list": ShiftQuery}
+    bodies = {"create": serializers.ShiftIn, "partial_update": serializers.ShiftChangesIn}
+    answers = dict.fromkeys(scopes, serializers.ShiftOut)
+    refusals = {
+        "create": (Code.ASSIGNMENT_CONFLICT,),
+        "partial_update": (Code.ASSIGNMENT_CONFLICT, Code.PRECONDITION_FAILED, Code.RULE_VIOLATION),
+    }
+
+    def list(self, request: Request) -> Response:
+        """List shifts, the earliest first; `endsAfter` and `startsBefore` cut out a period."""
+        rows = Shift.objects.visible_to(self.principal)
+        same = ("driver_id", "vehicle_id", "status")
+        wanted: dict[str, Any] = {name: self.query[name] for name in same if name in self.query}
+        if "ends_after" in self.query:
+            wanted["ends_at__gt"] = self.query["ends_after"]
+        if "starts_before" in self.query:
+            wanted["starts_at__lt"] = self.query["starts_before"]
+        return self.answer_page(self.page(rows.filter(**wanted), sort="starts_at"))
+
+    def create(self, request: Request) -> Response:
+        """Plan a shift; neither driver nor vehicle can be in two at once."""
+        shift = shifts.plan(**self.body(), by=self.principal, at=self.at)
+        return self.answer(shift, version=shift.version, headers={"Location": f"/api/shifts/{shift.pk}"})
+
+    def retrieve(self, request: Request, id: UUID) -> Response:
+        """Read a shift."""
+        shift = Shift.objects.visible_to(self.principal).filter(pk=id).first()
+        if shift is None:
+            raise NotFound("shift")
+        return self.answer(shift, version=shift.version)
+
+    def partial_update(self, request: Request, id: UUID) -> Response:
+        """Move a shift, give it to others, or cancel it."""
+        shift = shifts.amend(
+            shift_id=id,
+            changes=self.body(),
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
+        )
+        return self.answer(shift, version=shift.version)

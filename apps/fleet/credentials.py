@@ -1,0 +1,106 @@
+"""Papers of drivers and vehicles: whose they are, which ones block, and how one stands on a day.  Pure: no query."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Final
+
+_VEHICLE_TYPES: Final = ("registration", "insurance", "inspection", "state_permit")
+_DRIVER_TYPES: Final = (
+    "driver_license",
+    "exclusion_check_oig",
+    "background_check",
+    "mvr",
+    "drug_screen",
+    "cpr_first_aid",
+    "passenger_assistance",
+    "hipaa_training",
+    "securement_training",
+    "dot_physical",
+    "defensive_driving",
+    "tb_test",
+)
+
+
+class Subject(StrEnum):
+    DRIVER = "driver"
+    VEHICLE = "vehicle"
+
+
+TYPES_OF: Final[Mapping[Subject, tuple[str, ...]]] = {Subject.DRIVER: _DRIVER_TYPES, Subject.VEHICLE: _VEHICLE_TYPES}
+
+# Without these nobody drives and nothing rolls.  Drivers: Consolidated Appropriations Act 2021, division CC, title II,
+# section 209 (exclusion status, valid licence, disclosure of driving history, state drug law).  Vehicles: what every
+# state asks of a vehicle on the road, and an inspection as brokers do (domain.md 4.10).
+BLOCKING_BY_DEFAULT: Final[Mapping[Subject, frozenset[str]]] = {
+    Subject.DRIVER: frozenset({"driver_license", "exclusion_check_oig", "background_check", "mvr"}),
+    Subject.VEHICLE: frozenset({"registration", "insurance", "inspection"}),
+}
+
+
+class Standing(StrEnum):
+    VALID = "valid"
+    EXPIRING = "expiring"
+    EXPIRED = "expired"
+    MISSING = "missing"
+    REJECTED = "rejected"
+
+
+HOLDS: Final = frozenset({Standing.VALID, Standing.EXPIRING})
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper as far as its standing goes.  `expires_on` is the last day it holds; None: it does not expire."""
+
+    type: str
+    expires_on: date | None
+    rejected: bool
+    blocking: bool
+    warn_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lapse:
+    """A paper that is needed and does not hold."""
+
+    type: str
+    standing: Standing
+    expires_on: date | None
+
+
+def blocks_by_default(subject: Subject, type: str) -> bool:
+    return type in BLOCKING_BY_DEFAULT[subject]
+
+
+def standing(paper: Paper | None, day: date) -> Standing:
+    """Say how a paper stands on a local day; None stands for a paper that was never filed."""
+    if paper is None:
+        return Standing.MISSING
+    if paper.rejected:
+        return Standing.REJECTED
+    if paper.expires_on is None:
+        return Standing.VALID
+    if day > paper.expires_on:
+        return Standing.EXPIRED
+    if day > paper.expires_on - timedelta(days=paper.warn_days):
+        return Standing.EXPIRING
+    return Standing.VALID
+
+
+def lapses(subject: Subject, papers: Iterable[Paper], day: date) -> list[Lapse]:
+    """List what keeps a driver or vehicle off the road that day: blocking papers that do not hold or were never filed.
+
+    A paper that is filed blocks or not as it says itself; one that is absent, as `BLOCKING_BY_DEFAULT` says.  In the
+    order of the types.  `papers` are those in force, at most one of each type.
+    """
+    filed = {paper.type: paper for paper in papers}
+    found = []
+    for kind in TYPES_OF[subject]:
+        paper = filed.get(kind)
+        needed = paper.blocking if paper is not None else blocks_by_default(subject, kind)
+        how = standing(paper, day)
+        if needed and how not in HOLDS:
+            found.append(Lapse(kind, how, paper.expires_on if paper is not None else None))
+    return found

@@ -1,0 +1,359 @@
+"""Who drives and with what: drivers, vehicles, their papers, and the shifts that join them."""
+
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.contrib.postgres.fields import ArrayField, DateTimeRangeField, RangeOperators
+from django.db import models
+from django.db.models import F, Func, Q
+
+from apps.fleet.uuid_range import UuidRange
+from apps.organizations.models import HomeBase, TransportProvider
+from lib.crypto import sealed_text
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from lib.access import Principal
+
+
+_Row = TypeVar("_Row", bound=models.Model)
+
+
+class VehicleType(models.TextChoices):
+    SEDAN = "sedan"
+    MINIVAN = "minivan"
+    WHEELCHAIR_VAN = "wheelchair_van", "wheelchair van"
+    STRETCHER_VAN = "stretcher_van", "stretcher van"
+    BLS_AMBULANCE = "bls_ambulance", "BLS ambulance"
+    RIDESHARE = "rideshare"
+    TAXI = "taxi"
+    VOLUNTEER = "volunteer"
+
+
+class VehicleStatus(models.TextChoices):
+    IN_SERVICE = "in_service", "in service"
+    OUT_OF_SERVICE = "out_of_service", "out of service"
+    MAINTENANCE = "maintenance"
+    RETIRED = "retired"
+
+
+class LiftType(models.TextChoices):
+    NONE = "none"
+    RAMP = "ramp"
+    LIFT = "lift"
+
+
+class OfProviderQuerySet(models.QuerySet[_Row]):
+    """Rows with a `provider` column."""
+
+    def visible_to(self, principal: "Principal") -> Self:
+        """Keep the rows of providers inside the principal's data scope."""
+        if principal.provider_ids is None:
+            return self
+        return self.filter(provider_id__in=principal.provider_ids)
+
+
+class Vehicle(models.Model):
+    """One vehicle.  How many it carries is in its capacity configurations."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="vehicles")
+    unit_number = models.CharField(max_length=20)
+    make = models.CharField(max_length=50, blank=True)
+    model = models.CharField(max_length=50, blank=True)
+    year = models.PositiveSmallIntegerField(null=True, blank=True)
+    color = models.CharField(max_length=30, blank=True)
+    vin = models.CharField(max_length=17, blank=True)
+    license_plate = models.CharField(max_length=12)
+    plate_state = models.CharField(max_length=2, blank=True)
+    type = models.CharField(max_length=14, choices=VehicleType)
+    status = models.CharField(max_length=14, choices=VehicleStatus, default=VehicleStatus.IN_SERVICE)
+    lift_type = models.CharField(max_length=4, choices=LiftType, default=LiftType.NONE)
+    lift_rating_lb = models.PositiveSmallIntegerField(null=True, blank=True)
+    max_chair_width_in = models.DecimalField(max_digits=4, decimal_places=1, null=True, blank=True)
+    oxygen_mount = models.BooleanField(default=False)
+    bariatric = models.BooleanField(default=False)
+    stair_chair = models.BooleanField(default=False)
+    odometer_miles = models.PositiveIntegerField(null=True, blank=True)
+    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = OfProviderQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="vehicle_unit_number_once", fields=["provider", "unit_number"]),
+            models.CheckConstraint(name="vehicle_type_known", condition=Q(type__in=VehicleType.values)),
+            models.CheckConstraint(name="vehicle_status_known", condition=Q(status__in=VehicleStatus.values)),
+            models.CheckConstraint(name="vehicle_lift_type_known", condition=Q(lift_type__in=LiftType.values)),
+            models.CheckConstraint(
+                name="vehicle_lift_has_rating",
+                condition=Q(lift_type="none") | Q(lift_rating_lb__isnull=False),
+            ),
+        ]
+        indexes = [models.Index(fields=["unit_number", "id"], name="vehicle_list")]
+
+    def __str__(self) -> str:
+        return f"vehicle {self.unit_number}"
+
+
+class CapacityConfig(models.Model):
+    """One way to arrange a vehicle's seats and spaces; a fold-down seat makes configurations alternatives."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    vehicle = models.ForeignKey(Vehicle, models.CASCADE, related_name="capacity_configs")
+    name = models.CharField(max_length=50)
+    ambulatory = models.PositiveSmallIntegerField(default=0)
+    wheelchair = models.PositiveSmallIntegerField(default=0)
+    stretcher = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="capacity_config_name_once", fields=["vehicle", "name"]),
+            models.CheckConstraint(
+                name="capacity_config_carries_someone",
+                condition=Q(ambulatory__gt=0) | Q(wheelchair__gt=0) | Q(stretcher__gt=0),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Employment(models.TextChoices):
+    EMPLOYEE = "employee"
+    CONTRACTOR = "contractor"
+    VOLUNTEER = "volunteer"
+    PARTNER_COMPANY = "partner_company", "partner company"
+
+
+class Activation(models.TextChoices):
+    PENDING = "pending"
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    INACTIVE = "inactive"
+
+
+class Qualification(models.TextChoices):
+    WHEELCHAIR_SECUREMENT = "wheelchair_securement", "wheelchair securement"
+    STRETCHER = "stretcher"
+    BARIATRIC = "bariatric"
+    OXYGEN = "oxygen"
+    PASSENGER_ASSIST = "passenger_assist", "passenger assistance"
+    PEDIATRIC = "pediatric"
+
+
+class Driver(models.Model):
+    """A person who drives, or attends, for one transport provider."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="drivers")
+    first_name = models.CharField(max_length=100)
+    last_name = models.CharField(max_length=100)
+    phone = models.CharField(max_length=16)  # E.164
+    email = models.EmailField(blank=True)
+    photo_url = models.URLField(blank=True)
+    employment = models.CharField(max_length=15, choices=Employment, default=Employment.EMPLOYEE)
+    activation = models.CharField(max_length=9, choices=Activation, default=Activation.PENDING)
+    activation_reason = models.CharField(max_length=200, blank=True)
+    activation_changed_at = models.DateTimeField(null=True, blank=True)
+    activation_changed_by = models.CharField(max_length=60, blank=True)
+    on_break = models.BooleanField(default=False)
+    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True)
+    languages = ArrayField(models.CharField(max_length=35), default=list, blank=True)
+    gender = models.CharField(max_length=6, blank=True, choices=[("female", "female"), ("male", "male")])
+    license_number_sealed = models.BinaryField(null=True, blank=True)
+    license_state = models.CharField(max_length=2, blank=True)
+    license_class = models.CharField(max_length=10, blank=True)
+    qualifications = ArrayField(models.CharField(max_length=21, choices=Qualification), default=list, blank=True)
+    # Riders this driver must not be paired with; riders live in a sibling app.
+    excluded_rider_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    default_vehicle = models.ForeignKey(Vehicle, models.SET_NULL, null=True, blank=True, related_name="+")
+    last_lat = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
+    last_lng = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
+    last_located_at = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    license_number = sealed_text("license_number")
+
+    objects = OfProviderQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="driver_employment_known", condition=Q(employment__in=Employment.values)),
+            models.CheckConstraint(name="driver_activation_known", condition=Q(activation__in=Activation.values)),
+            models.CheckConstraint(name="driver_phone_e164", condition=Q(phone__regex=r"^\+[1-9][0-9]{6,14}$")),
+            models.CheckConstraint(
+                name="driver_suspension_has_reason", condition=~Q(activation="suspended") | ~Q(activation_reason="")
+            ),
+            models.CheckConstraint(
+                name="driver_location_whole",
+                condition=(Q(last_lat__isnull=True) & Q(last_lng__isnull=True) & Q(last_located_at__isnull=True))
+                | (Q(last_lat__isnull=False) & Q(last_lng__isnull=False) & Q(last_located_at__isnull=False)),
+            ),
+        ]
+        indexes = [models.Index(fields=["created_at", "id"], name="driver_list")]
+
+    def __str__(self) -> str:
+        return f"driver {self.pk}"
+
+
+class Leave(models.Model):
+    """Days or hours a driver is away."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    driver = models.ForeignKey(Driver, models.CASCADE, related_name="leave")
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    reason = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="leave_forward", condition=Q(starts_at__lt=F("ends_at")))]
+
+    def __str__(self) -> str:
+        return f"leave {self.pk}"
+
+
+class CredentialType(models.TextChoices):
+    """Papers.  Which ones block by default: `BLOCKING_BY_DEFAULT` in credentials.py, with the source."""
+
+    DRIVER_LICENSE = "driver_license", "driver licence"
+    EXCLUSION_CHECK_OIG = "exclusion_check_oig", "OIG exclusion check"
+    BACKGROUND_CHECK = "background_check", "background check"
+    MVR = "mvr", "motor vehicle record"
+    DRUG_SCREEN = "drug_screen", "drug screen"
+    CPR_FIRST_AID = "cpr_first_aid", "CPR and first aid"
+    PASSENGER_ASSISTANCE = "passenger_assistance", "passenger assistance (PASS, CTS)"
+    HIPAA_TRAINING = "hipaa_training", "HIPAA training"
+    SECUREMENT_TRAINING = "securement_training", "securement training"
+    DOT_PHYSICAL = "dot_physical", "DOT physical"
+    DEFENSIVE_DRIVING = "defensive_driving", "defensive driving"
+    TB_TEST = "tb_test", "TB test"
+    REGISTRATION = "registration"
+    INSURANCE = "insurance"
+    INSPECTION = "inspection"
+    STATE_PERMIT = "state_permit", "state permit"
+
+
+class CredentialQuerySet(models.QuerySet["Credential"]):
+    def visible_to(self, principal: "Principal") -> "CredentialQuerySet":
+        """Keep the papers of drivers and vehicles inside the principal's data scope."""
+        if principal.provider_ids is None:
+            return self
+        return self.filter(
+            Q(driver__provider_id__in=principal.provider_ids) | Q(vehicle__provider_id__in=principal.provider_ids)
+        )
+
+
+class Credential(models.Model):
+    """One paper of one driver or one vehicle.  Its standing on a day is computed, see credentials.py."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    driver = models.ForeignKey(Driver, models.PROTECT, null=True, blank=True, related_name="credentials")
+    vehicle = models.ForeignKey(Vehicle, models.PROTECT, null=True, blank=True, related_name="credentials")
+    type = models.CharField(max_length=20, choices=CredentialType)
+    number = models.CharField(max_length=50, blank=True)
+    issuer = models.CharField(max_length=100, blank=True)
+    issued_on = models.DateField(null=True, blank=True)
+    expires_on = models.DateField(null=True, blank=True)  # last day it is valid; null: it does not expire
+    verified_at = models.DateTimeField(null=True, blank=True)
+    verified_by = models.CharField(max_length=60, blank=True)
+    rejected = models.BooleanField(default=False)
+    document_id = models.UUIDField(null=True, blank=True)
+    blocking = models.BooleanField()
+    warn_days = models.PositiveSmallIntegerField(default=30)
+    replaced = models.BooleanField(default=False)  # a newer paper of the type took its place
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CredentialQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="credential_of_one_subject",
+                condition=Q(driver__isnull=False, vehicle__isnull=True) | Q(driver__isnull=True, vehicle__isnull=False),
+            ),
+            models.CheckConstraint(name="credential_type_known", condition=Q(type__in=CredentialType.values)),
+            models.CheckConstraint(
+                name="credential_dates_forward",
+                condition=Q(issued_on__isnull=True) | Q(expires_on__isnull=True) | Q(issued_on__lte=F("expires_on")),
+            ),
+            models.CheckConstraint(
+                name="credential_verification_whole",
+                condition=Q(verified_at__isnull=True, verified_by="")
+                | (Q(verified_at__isnull=False) & ~Q(verified_by="")),
+            ),
+            models.UniqueConstraint(
+                name="credential_one_per_driver_and_type",
+                fields=["driver", "type"],
+                condition=Q(driver__isnull=False, replaced=False),
+            ),
+            models.UniqueConstraint(
+                name="credential_one_per_vehicle_and_type",
+                fields=["vehicle", "type"],
+                condition=Q(vehicle__isnull=False, replaced=False),
+            ),
+        ]
+        indexes = [models.Index(fields=["expires_on"], name="credential_by_expiry", condition=Q(replaced=False))]
+
+    def __str__(self) -> str:
+        return f"credential {self.pk}"
+
+
+class Shift(models.Model):
+    """A driver in a vehicle for `[starts_at, ends_at)`.  Neither can be in two at once: the database refuses it."""
+
+    class Status(models.TextChoices):
+        PLANNED = "planned"
+        CANCELLED = "cancelled"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+")
+    driver = models.ForeignKey(Driver, models.PROTECT, related_name="shifts")
+    vehicle = models.ForeignKey(Vehicle, models.PROTECT, related_name="shifts")
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    status = models.CharField(max_length=9, choices=Status, default=Status.PLANNED)
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = OfProviderQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="shift_status_known", condition=Q(status__in=["planned", "cancelled"])),
+            models.CheckConstraint(name="shift_forward", condition=Q(starts_at__lt=F("ends_at"))),
+            # A range over uuid gives equality inside GiST without the extension btree_gist, which the embedded
+            # PostgreSQL does not have (security.md 0.6).
+            ExclusionConstraint(
+                name="shift_driver_once",
+                expressions=[
+                    (UuidRange("driver"), RangeOperators.OVERLAPS),
+                    (
+                        Func("starts_at", "ends_at", function="tstzrange", output_field=DateTimeRangeField()),
+                        RangeOperators.OVERLAPS,
+                    ),
+                ],
+                condition=Q(status="planned"),
+            ),
+            ExclusionConstraint(
+                name="shift_vehicle_once",
+                expressions=[
+                    (UuidRange("vehicle"), RangeOperators.OVERLAPS),
+                    (
+                        Func("starts_at", "ends_at", function="tstzrange", output_field=DateTimeRangeField()),
+                        RangeOperators.OVERLAPS,
+                    ),
+                ],
+                condition=Q(status="planned"),
+            ),
+        ]
+        indexes = [models.Index(fields=["starts_at", "id"], name="shift_list")]
+
+    def __str__(self) -> str:
+        return f"shift {self.pk}"

@@ -1,0 +1,146 @@
+"""Drivers and vehicles as they are shown: with papers and how they stand, shifts to come, leave, and duty."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.db.models import Prefetch, Q, QuerySet
+
+from apps.fleet.credentials import TYPES_OF, Paper, Standing, Subject, blocks_by_default, standing
+from apps.fleet.models import Credential, Driver, Leave, Shift, Vehicle
+from lib.access import Principal
+
+# A ride under way whose pickup was promised longer ago than this is stuck, and says nothing of where its driver is.
+UNDER_WAY_WITHIN: Final = timedelta(hours=24)
+_UNDER_WAY: Final = ("en_route", "arrived", "in_progress")
+
+
+@dataclass(frozen=True, slots=True)
+class PaperShown:
+    """A paper and how it stands today; `id` None: one that is required and was never filed."""
+
+    type: str
+    status: Standing
+    blocking: bool
+    id: UUID | None = None
+    number: str = ""
+    issuer: str = ""
+    issued_on: date | None = None
+    expires_on: date | None = None
+    verified_at: datetime | None = None
+    verified_by: str = ""
+    document_id: UUID | None = None
+    warn_days: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """What a driver is doing: off, available, on_ride or break; `assignment_id` of the ride under way."""
+
+    state: str
+    assignment_id: UUID | None = None
+
+
+def drivers(by: Principal, at: datetime) -> QuerySet[Driver]:
+    """Read drivers in reach with all that is shown of them; three queries besides their own."""
+    coming = Shift.objects.filter(status=Shift.Status.PLANNED, ends_at__gt=at).order_by("starts_at", "id")
+    return (
+        Driver.objects.visible_to(by)
+        .select_related("provider")
+        .prefetch_related(
+            Prefetch("credentials", _in_force(), to_attr="papers"),
+            Prefetch("shifts", coming, to_attr="coming_shifts"),
+            Prefetch("leave", Leave.objects.filter(ends_at__gt=at).order_by("starts_at", "id"), to_attr="coming_leave"),
+        )
+    )
+
+
+def vehicles(by: Principal) -> QuerySet[Vehicle]:
+    """Read vehicles in reach with configurations and papers; two queries besides their own."""
+    return (
+        Vehicle.objects.visible_to(by)
+        .select_related("provider")
+        .prefetch_related("capacity_configs", Prefetch("credentials", _in_force(), to_attr="papers"))
+    )
+
+
+def papers_of(subject: Subject, owner: Driver | Vehicle, rows: Iterable[Credential], at: datetime) -> list[PaperShown]:
+    """Show the papers in force in the order of their types, and required ones that are missing.
+
+    Papers stand as on the local day of the owner's provider, who has to be loaded.
+    """
+    today = at.astimezone(ZoneInfo(owner.provider.timezone)).date()
+    filed = {row.type: row for row in rows}
+    shown = []
+    for kind in TYPES_OF[subject]:
+        if kind in filed:
+            shown.append(paper_shown(filed[kind], today))
+        elif blocks_by_default(subject, kind):
+            shown.append(PaperShown(type=kind, status=Standing.MISSING, blocking=True))
+    return shown
+
+
+def paper_shown(row: Credential, today: date) -> PaperShown:
+    return PaperShown(
+        type=row.type,
+        status=standing(_paper(row), today),
+        blocking=row.blocking,
+        id=row.pk,
+        number=row.number,
+        issuer=row.issuer,
+        issued_on=row.issued_on,
+        expires_on=row.expires_on,
+        verified_at=row.verified_at,
+        verified_by=row.verified_by,
+        document_id=row.document_id,
+        warn_days=row.warn_days,
+    )
+
+
+def duties(shown: Collection[Driver], at: datetime) -> dict[UUID, Duty]:
+    """Say what drivers are doing now, by id.  Two queries, however many.
+
+    Rides belong to an app above this one: their key to the driver is read backwards, and nothing of theirs imported.
+    """
+    ids = [driver.pk for driver in shown]
+    under_way = dict(
+        Driver.objects.filter(pk__in=ids, rides__status__in=_UNDER_WAY, rides__pickup_at__gt=at - UNDER_WAY_WITHIN)
+        .order_by("rides__pickup_at", "rides__id")
+        .values_list("pk", "rides__assignment_id")
+    )
+    on_shift = set(
+        Shift.objects.filter(
+            driver_id__in=ids, status=Shift.Status.PLANNED, starts_at__lte=at, ends_at__gt=at
+        ).values_list("driver_id", flat=True)
+    )
+    return {driver.pk: _duty(driver, under_way.get(driver.pk), driver.pk in on_shift) for driver in shown}
+
+
+def _duty(driver: Driver, assignment_id: UUID | None, on_shift: bool) -> Duty:
+    if assignment_id is not None:
+        return Duty("on_ride", assignment_id)
+    if driver.on_break:
+        return Duty("break")
+    return Duty("available" if on_shift else "off")
+
+
+def papers_in_force(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) -> dict[UUID, list[Paper]]:
+    """Read the papers in force, by the id of the driver or vehicle.  One query."""
+    papers: dict[UUID, list[Paper]] = defaultdict(list)
+    for row in _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids)):
+        owner = row.driver_id or row.vehicle_id
+        if owner is not None:
+            papers[owner].append(_paper(row))
+    return papers
+
+
+def _paper(row: Credential) -> Paper:
+    return Paper(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days)
+
+
+def _in_force() -> QuerySet[Credential]:
+    return Credential.objects.filter(replaced=False)

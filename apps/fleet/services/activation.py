@@ -1,0 +1,102 @@
+"""Whether a driver may drive at all.  What it does to their rides is `apps/rides/services/activation.py`."""
+
+from datetime import date, datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.events import services as events
+from apps.fleet.credentials import Lapse, Paper, Standing, Subject, lapses
+from apps.fleet.models import Activation, Credential, Driver
+from apps.fleet.services.drivers import locked_driver
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, InvalidInput
+
+
+class CredentialsMissing(DomainError):
+    """The driver lacks papers without which nobody drives; each is named with how it stands."""
+
+    code = Code.CREDENTIALS_MISSING
+
+    def __init__(self, lapsed: list[Lapse]) -> None:
+        super().__init__(
+            "The driver lacks papers that activation requires.",
+            details=[
+                Detail(
+                    code="credential_missing" if lapse.standing is Standing.MISSING else "credential_invalid",
+                    message=f"The {lapse.type.replace('_', ' ')} is {lapse.standing.value}.",
+                    also={
+                        "type": lapse.type,
+                        "status": lapse.standing.value,
+                        "expiresOn": None if lapse.expires_on is None else lapse.expires_on.isoformat(),
+                    },
+                )
+                for lapse in lapsed
+            ],
+        )
+
+
+@transaction.atomic
+def change(*, driver_id: UUID, to: str, reason: str, by: Principal, at: datetime) -> Driver:
+    """Activate, suspend or retire a driver; the same state again changes nothing and is recorded nowhere.
+
+    Locks the driver's row; whoever also needs rides has to lock those first.
+
+    Raises:
+        NotFound: the driver is not in the caller's reach.
+        InvalidInput: `pending`, which is only where a driver begins, or a suspension without a reason.
+        CredentialsMissing: a paper that activation requires is absent, expired or rejected on the provider's day.
+    """
+    driver = locked_driver(driver_id, by)
+    if driver.activation == to:
+        return driver
+    if to == Activation.PENDING:
+        raise InvalidInput("activation", "A driver does not become pending again.")
+    if to == Activation.SUSPENDED and not reason.strip():
+        raise InvalidInput("reason", "A suspension needs a reason.", detail_code="required")
+    if to == Activation.ACTIVE:
+        _check_papers(driver, at.astimezone(ZoneInfo(driver.provider.timezone)).date())
+    was, driver.activation = driver.activation, to
+    driver.activation_reason = reason
+    driver.activation_changed_at = at
+    driver.activation_changed_by = by.actor
+    driver.version += 1
+    driver.save(
+        update_fields=[
+            "activation",
+            "activation_reason",
+            "activation_changed_at",
+            "activation_changed_by",
+            "version",
+            "updated_at",
+        ]
+    )
+    events.record(
+        type="driver.activation_changed",
+        subject_type="driver",
+        subject_id=driver.pk,
+        sequence=driver.version,
+        provider_id=driver.provider_id,
+        occurred_at=at,
+        by=by,
+        data={"driverId": str(driver.pk), "from": was, "to": to},
+    )
+    audit.record(
+        by=by,
+        action="drivers.change_activation",
+        subject_type="driver",
+        subject_id=driver.pk,
+        reason=reason,
+        details={"from": was, "to": to},
+    )
+    return driver
+
+
+def _check_papers(driver: Driver, day: date) -> None:
+    rows = Credential.objects.filter(driver=driver, replaced=False)
+    papers = [Paper(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days) for row in rows]
+    lapsed = lapses(Subject.DRIVER, papers, day)
+    if lapsed:
+        raise CredentialsMissing(lapsed)

@@ -1,0 +1,108 @@
+"""Papers of drivers and vehicles: filing, verifying, rejecting.  A newer paper replaces an older; both are kept."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.fleet.credentials import TYPES_OF, Subject, blocks_by_default
+from apps.fleet.models import Credential, Driver, Vehicle
+from apps.fleet.services.drivers import locked_driver
+from apps.fleet.services.vehicles import locked_vehicle
+from lib.access import Principal
+from lib.errors import InvalidInput, NotFound
+
+DETAILS: Final = frozenset({"number", "issuer", "issued_on", "expires_on", "document_id", "blocking", "warn_days"})
+
+
+@transaction.atomic
+def file(
+    *, subject: Subject, subject_id: UUID, type: str, given: Mapping[str, Any], by: Principal, at: datetime
+) -> Credential:
+    """File a paper in force from now on; one of the same type that was in force is kept as replaced.
+
+    `given` holds any of `DETAILS`; whether it blocks follows from its type unless said.
+
+    Raises:
+        NotFound: the driver or vehicle is not in the caller's reach.
+        InvalidInput: the type is not one of a driver's, or vehicle's, or it expires before it was issued.
+    """
+    owner = _locked(subject, subject_id, by)
+    if type not in TYPES_OF[subject]:
+        raise InvalidInput("type", f"That is not a paper of a {subject.value}.")
+    issued_on, expires_on = given.get("issued_on"), given.get("expires_on")
+    if issued_on is not None and expires_on is not None and expires_on < issued_on:
+        raise InvalidInput("expiresOn", "A paper does not expire before it was issued.")
+    Credential.objects.filter(**{subject.value: owner}, type=type, replaced=False).update(replaced=True)
+    columns = {key: value for key, value in given.items() if key in DETAILS}
+    columns.setdefault("blocking", blocks_by_default(subject, type))
+    paper = Credential.objects.create(**{subject.value: owner}, type=type, **columns)
+    _record(paper, "file", by)
+    return paper
+
+
+@transaction.atomic
+def verify(*, credential_id: UUID, by: Principal, at: datetime) -> Credential:
+    """Record that somebody has seen the paper and it is right; takes a rejection back.
+
+    Raises:
+        NotFound: the paper is not in the caller's reach, or was replaced.
+    """
+    paper = _paper_in_force(credential_id, by)
+    paper.rejected, paper.verified_at, paper.verified_by = False, at, by.actor
+    paper.save(update_fields=["rejected", "verified_at", "verified_by"])
+    _record(paper, "verify", by)
+    return paper
+
+
+@transaction.atomic
+def reject(*, credential_id: UUID, reason: str, by: Principal, at: datetime) -> Credential:
+    """Record that the paper is not accepted: from now on it does not hold.
+
+    Raises:
+        NotFound: the paper is not in the caller's reach, or was replaced.
+        InvalidInput: there is no reason.
+    """
+    if not reason.strip():
+        raise InvalidInput("reason", "A rejection needs a reason.", detail_code="required")
+    paper = _paper_in_force(credential_id, by)
+    paper.rejected, paper.verified_at, paper.verified_by = True, None, ""
+    paper.save(update_fields=["rejected", "verified_at", "verified_by"])
+    _record(paper, "reject", by, reason)
+    return paper
+
+
+def _locked(subject: Subject, subject_id: UUID, by: Principal) -> Driver | Vehicle:
+    """Lock the owner: two papers of one type filed at once come one after the other."""
+    if subject is Subject.DRIVER:
+        return locked_driver(subject_id, by)
+    return locked_vehicle(subject_id, by)
+
+
+def _paper_in_force(credential_id: UUID, by: Principal) -> Credential:
+    found = Credential.objects.visible_to(by).filter(pk=credential_id, replaced=False).first()
+    if found is None:
+        raise NotFound("credential")
+    if found.driver_id is not None:
+        locked_driver(found.driver_id, by)
+    elif found.vehicle_id is not None:
+        locked_vehicle(found.vehicle_id, by)
+    paper = Credential.objects.select_for_update(of=("self",)).filter(pk=credential_id, replaced=False).first()
+    if paper is None:
+        raise NotFound("credential")
+    return paper
+
+
+def _record(paper: Credential, verb: str, by: Principal, reason: str = "") -> None:
+    owner = Subject.DRIVER if paper.driver_id is not None else Subject.VEHICLE
+    audit.record(
+        by=by,
+        action=f"credentials.{verb}",
+        subject_type=owner.value,
+        subject_id=paper.driver_id or paper.vehicle_id,
+        reason=reason,
+        details={"credentialId": str(paper.pk), "type": paper.type},
+    )

@@ -1,0 +1,140 @@
+"""Drivers as records: hiring and amending.  Whether one may drive is `activation.py`."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.fleet.models import Driver, Leave, Vehicle
+from apps.fleet.services.external_ids import EXTERNAL_IDS, replace_external_ids
+from apps.fleet.services.providers import check_home_base, provider_in_reach
+from lib.access import Principal
+from lib.errors import InvalidInput, NotFound, StaleVersion
+
+# What can be said about a driver from outside; everything else follows from events or has a service of its own.
+PLAIN: Final = frozenset(
+    {
+        "first_name",
+        "last_name",
+        "phone",
+        "email",
+        "photo_url",
+        "employment",
+        "on_break",
+        "home_base_id",
+        "languages",
+        "gender",
+        "license_state",
+        "license_class",
+        "qualifications",
+        "excluded_rider_ids",
+        "default_vehicle_id",
+    }
+)
+LICENSE: Final = "license_number"  # sealed
+LEAVE: Final = "leave"  # replaced as a whole: [{"starts_at", "ends_at", "reason"}]
+
+
+@transaction.atomic
+def hire(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: datetime) -> Driver:
+    """Add a driver, who stays `pending` until activated.
+
+    `given` holds any of `PLAIN`, `LICENSE`, `LEAVE` and `EXTERNAL_IDS`, with at least the names and the phone.
+
+    Raises:
+        InvalidInput: the provider, home base or vehicle does not exist, or is not the provider's.
+        ExternalIdTaken: another driver goes by one of the external ids.
+    """
+    provider = provider_in_reach(provider_id, by)
+    driver = Driver(provider=provider, **{key: value for key, value in given.items() if key in PLAIN})
+    _check_belongings(driver)
+    if LICENSE in given:
+        driver.license_number = given[LICENSE]
+    driver.save(force_insert=True)
+    _replace_leave(driver, given.get(LEAVE, []))
+    replace_external_ids(driver, given, by)
+    audit.record(by=by, action="drivers.hire", subject_type="driver", subject_id=driver.pk)
+    return driver
+
+
+@transaction.atomic
+def amend(
+    *, driver_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
+) -> Driver:
+    """Change what is recorded about a driver; keys absent stay, as does the version when nothing differs.
+
+    Raises:
+        NotFound: the driver is not in the caller's reach.
+        StaleVersion: `expected_version` is given and not the present one.
+        InvalidInput: the home base or vehicle does not exist, or is not the provider's.
+    """
+    driver = locked_driver(driver_id, by)
+    if expected_version is not None and driver.version != expected_version:
+        raise StaleVersion(driver.version)
+    columns = [key for key in changes if key in PLAIN and getattr(driver, key) != changes[key]]
+    for key in columns:
+        setattr(driver, key, changes[key])
+    _check_belongings(driver)
+    changed = list(columns)
+    if LICENSE in changes and driver.license_number != changes[LICENSE]:
+        driver.license_number = changes[LICENSE]
+        columns.append("license_number_sealed")
+        changed.append(LICENSE)
+    if LEAVE in changes:
+        _replace_leave(driver, changes[LEAVE])
+        changed.append(LEAVE)
+    if replace_external_ids(driver, changes, by):
+        changed.append(EXTERNAL_IDS)
+    if changed:
+        driver.version += 1
+        driver.save(update_fields=[*columns, "version", "updated_at"])
+        audit.record(
+            by=by,
+            action="drivers.amend",
+            subject_type="driver",
+            subject_id=driver.pk,
+            details={"changed": sorted(changed)},
+        )
+    return driver
+
+
+def locked_driver(driver_id: UUID, by: Principal) -> Driver:
+    """Lock a driver's row within the caller's reach.
+
+    Raises:
+        NotFound: there is none.
+    """
+    rows = Driver.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
+    driver = rows.filter(pk=driver_id).first()
+    if driver is None:
+        raise NotFound("driver")
+    return driver
+
+
+def locate(*, driver_id: UUID, lat: Decimal, lng: Decimal, at: datetime) -> None:
+    """Keep where a driver's device was, unless a later place is known; no new version, and no row in the trail.
+
+    Runs in the caller's transaction, and has to be its last lock: rides are locked before drivers.  One query.
+    """
+    known = Driver.objects.filter(pk=driver_id).exclude(last_located_at__gte=at)
+    known.update(last_lat=lat, last_lng=lng, last_located_at=at)
+
+
+def _check_belongings(driver: Driver) -> None:
+    check_home_base(driver.home_base_id, driver.provider_id)
+    if driver.default_vehicle_id is None:
+        return
+    if not Vehicle.objects.filter(pk=driver.default_vehicle_id, provider_id=driver.provider_id).exists():
+        raise InvalidInput("defaultVehicleId", "The provider has no such vehicle.")
+
+
+def _replace_leave(driver: Driver, periods: list[dict[str, Any]]) -> None:
+    for number, period in enumerate(periods):
+        if period["ends_at"] <= period["starts_at"]:
+            raise InvalidInput(f"leave[{number}].endsAt", "Leave ends after it starts.")
+    Leave.objects.filter(driver=driver).delete()
+    Leave.objects.bulk_create(Leave(driver=driver, **period) for period in periods)

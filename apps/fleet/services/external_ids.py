@@ -1,0 +1,35 @@
+"""What other systems call drivers and vehicles."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from apps.fleet.models import Driver, Vehicle
+from apps.organizations import services as organizations
+from apps.organizations.models import SubjectType
+from lib.access import Principal
+
+EXTERNAL_IDS: Final = "external_ids"  # replaced as a whole: [{"system", "value", "type"}]
+
+
+def replace_external_ids(owner: Driver | Vehicle, given: Mapping[str, Any], by: Principal) -> bool:
+    """Make the list in `given`, if there is one, the names of a locked record; answer whether that changed.
+
+    Raises:
+        ExternalIdTaken: another driver, or vehicle, goes by one of them.
+        InvalidInput: a name is given twice.
+    """
+    if EXTERNAL_IDS not in given:
+        return False
+    kind = type(owner)
+    wanted: Sequence[Mapping[str, Any]] = given[EXTERNAL_IDS]
+
+    def in_reach(holder_id: UUID) -> bool:
+        return kind.objects.visible_to(by).filter(pk=holder_id).exists()
+
+    return organizations.replace_external_ids(
+        subject_type=SubjectType.DRIVER if kind is Driver else SubjectType.VEHICLE,
+        subject_id=owner.pk,
+        wanted=wanted,
+        in_reach=in_reach,
+    )

@@ -1,0 +1,143 @@
+"""Shifts: who drives what, from when to when.
+
+The exclusion constraints of `Shift` keep a driver and a vehicle out of two shifts at once.  The rows of the driver and
+then the vehicle are locked first, so that two planners wait for each other instead of meeting in a deadlock.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from apps.accounts.services import audit
+from apps.fleet.models import Driver, Shift, Vehicle
+from apps.fleet.services.drivers import locked_driver
+from apps.fleet.services.vehicles import locked_vehicle
+from lib.access import Principal
+from lib.constraints import constraint_of
+from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
+
+_TAKEN_BY_CONSTRAINT: Final = {"shift_driver_once": "driver", "shift_vehicle_once": "vehicle"}
+
+
+class ShiftTaken(DomainError):
+    """The driver or the vehicle is in another shift in that period."""
+
+    code = Code.ASSIGNMENT_CONFLICT
+
+    def __init__(self, who: str) -> None:
+        message = f"The {who} is in another shift at that time."
+        super().__init__(message, details=[Detail(field=f"{who}Id", code="taken", message=message)])
+
+
+class ShiftCancelled(DomainError):
+    """A cancelled shift stays as it is; a new one takes its place."""
+
+    def __init__(self) -> None:
+        super().__init__("The shift is cancelled.")
+
+
+@transaction.atomic
+def plan(
+    *, driver_id: UUID, vehicle_id: UUID, starts_at: datetime, ends_at: datetime, by: Principal, at: datetime
+) -> Shift:
+    """Put a driver in a vehicle for `[starts_at, ends_at)`.
+
+    Raises:
+        InvalidInput: the driver or vehicle is not in the caller's reach, they are of two providers, or the shift ends
+            before it starts.
+        ShiftTaken: the driver or vehicle is in another shift.
+    """
+    driver, vehicle = _locked_pair(driver_id, vehicle_id, by)
+    shift = Shift(provider_id=driver.provider_id, driver=driver, vehicle=vehicle, starts_at=starts_at, ends_at=ends_at)
+    _check_period(shift)
+    with _once():
+        shift.save(force_insert=True)
+    audit.record(by=by, action="shifts.plan", subject_type="shift", subject_id=shift.pk)
+    return shift
+
+
+@transaction.atomic
+def amend(
+    *, shift_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
+) -> Shift:
+    """Move a shift, give it to another driver or vehicle, or cancel it (`status`: "cancelled").
+
+    `changes` holds any of driver_id, vehicle_id, starts_at, ends_at and status.
+
+    Raises:
+        NotFound: the shift is not in the caller's reach.
+        StaleVersion: `expected_version` is given and not the present one.
+        ShiftCancelled: it was cancelled before.
+        InvalidInput, ShiftTaken: as `plan`.
+    """
+    before = _visible(shift_id, by)
+    driver, _ = _locked_pair(
+        changes.get("driver_id", before.driver_id), changes.get("vehicle_id", before.vehicle_id), by
+    )
+    shift = Shift.objects.select_for_update(of=("self",), no_key=True).get(pk=before.pk)
+    if expected_version is not None and shift.version != expected_version:
+        raise StaleVersion(shift.version)
+    changed = [key for key, value in changes.items() if getattr(shift, key) != value]
+    if not changed:
+        return shift
+    if shift.status == Shift.Status.CANCELLED:
+        raise ShiftCancelled
+    for key in changed:
+        setattr(shift, key, changes[key])
+    shift.provider_id = driver.provider_id
+    _check_period(shift)
+    shift.version += 1
+    with _once():
+        shift.save(update_fields=[*changed, "provider", "version", "updated_at"])
+    verb = "cancel" if shift.status == Shift.Status.CANCELLED else "amend"
+    audit.record(
+        by=by,
+        action=f"shifts.{verb}",
+        subject_type="shift",
+        subject_id=shift.pk,
+        details={"changed": sorted(changed)},
+    )
+    return shift
+
+
+def _visible(shift_id: UUID, by: Principal) -> Shift:
+    shift = Shift.objects.visible_to(by).filter(pk=shift_id).first()
+    if shift is None:
+        raise NotFound("shift")
+    return shift
+
+
+def _locked_pair(driver_id: UUID, vehicle_id: UUID, by: Principal) -> tuple[Driver, Vehicle]:
+    try:
+        driver = locked_driver(driver_id, by)
+    except NotFound:
+        raise InvalidInput("driverId", "There is no such driver.") from None
+    try:
+        vehicle = locked_vehicle(vehicle_id, by)
+    except NotFound:
+        raise InvalidInput("vehicleId", "There is no such vehicle.") from None
+    if vehicle.provider_id != driver.provider_id:
+        raise InvalidInput("vehicleId", "The vehicle belongs to another provider than the driver's.")
+    return driver, vehicle
+
+
+def _check_period(shift: Shift) -> None:
+    if shift.ends_at <= shift.starts_at:
+        raise InvalidInput("endsAt", "A shift ends after it starts.")
+
+
+@contextmanager
+def _once() -> Iterator[None]:
+    """Turn the refusal of an exclusion constraint into ours, inside a savepoint; other refusals pass."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as refusal:
+        who = _TAKEN_BY_CONSTRAINT.get(constraint_of(refusal))
+        if who is None:
+            raise
+        raise ShiftTaken(who) from refusal

@@ -1,0 +1,152 @@
+"""Tables of those who take part: facilities, providers, payers."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.forms import Select
+from django.http import HttpRequest
+
+from apps.organizations.models import (
+    CalendarShift,
+    Contact,
+    Entrance,
+    EscalationPolicy,
+    Facility,
+    HomeBase,
+    Payer,
+    TransportProvider,
+)
+from apps.organizations.zones import known_zones
+from lib.access import Principal
+from lib.admin import Rows, ScopedAdmin, ScopedInline, SeenVersionForm
+
+
+class ZonedAdmin(ScopedAdmin[Any]):
+    """A table with a `timezone` column, chosen from the zones there are."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "timezone":
+            kwargs["widget"] = Select(choices=[("", "---------"), *((zone, zone) for zone in sorted(known_zones()))])
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+
+class EntranceInline(ScopedInline[Entrance, Facility]):
+    model = Entrance
+    fields = ("name", "instructions", "hours", "curb_rules", "wheelchair_ok", "lat", "lng")
+
+
+class ContactInline(ScopedInline[Contact, Facility]):
+    model = Contact
+    fields = ("role", "name", "phone", "ext")
+    removable = True
+
+
+class CalendarShiftInline(ScopedInline[CalendarShift, Facility]):
+    model = CalendarShift
+    fields = ("from_date", "to_date", "new_chair_time", "offset_minutes", "applies_to")
+    removable = True
+
+
+@admin.register(Facility)
+class FacilityAdmin(ZonedAdmin):
+    form = SeenVersionForm
+    subject_type = "facility"
+    list_display = ("name", "kind", "city", "state", "timezone", "booking_policy", "active")
+    list_filter = ("kind", "active", "booking_policy")
+    list_select_related = ()
+    ordering = ("name", "id")
+    search_fields = ("name", "city")
+    search_placeholder = "Name or city"
+    inlines = (EntranceInline, ContactInline, CalendarShiftInline)
+    fieldsets = (
+        (None, {"fields": ("name", "kind", "active", "timezone", "modifier_code")}),
+        (
+            "Address",
+            {
+                "fields": (
+                    "address_line1",
+                    "address_line2",
+                    ("city", "state", "postal_code"),
+                    ("lat", "lng"),
+                    "geofence_radius_meters",
+                )
+            },
+        ),
+        (
+            "Booking",
+            {"fields": ("booking_policy", "lead_time_minutes", "late_cancel_minutes", "return_leg_policy", "hours")},
+        ),
+        (
+            "Service levels, in minutes",
+            {
+                "fields": (
+                    ("pickup_early_minutes", "pickup_late_minutes"),
+                    ("arrive_early_minutes", "arrive_too_early_minutes"),
+                    ("discharge_target_minutes", "discharge_max_minutes"),
+                    ("will_call_response_minutes", "no_show_wait_minutes"),
+                    "escalation_policy",
+                )
+            },
+        ),
+    )
+
+
+class UnscopedAdmin(ScopedAdmin[Any]):
+    """A table of the operator as a whole: whoever may open it sees all of it."""
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        return rows
+
+
+@admin.register(EscalationPolicy)
+class EscalationPolicyAdmin(UnscopedAdmin):
+    subject_type = "escalation_policy"
+    list_display = ("name", "step_minutes")
+    list_select_related = ()
+    ordering = ("name", "id")
+
+
+@admin.register(Payer)
+class PayerAdmin(UnscopedAdmin):
+    subject_type = "payer"
+    list_display = ("name", "signature_rule", "odometer_required", "authorization_required", "active")
+    list_filter = ("active", "signature_rule")
+    list_select_related = ()
+    ordering = ("name", "id")
+    search_fields = ("name",)
+    search_placeholder = "Name"
+
+
+class HomeBaseInline(ScopedInline[HomeBase, TransportProvider]):
+    model = HomeBase
+    fields = ("name", "address_line1", "city", "state", "postal_code", "lat", "lng")
+
+
+@admin.register(TransportProvider)
+class TransportProviderAdmin(ZonedAdmin):
+    subject_type = "provider"
+    list_display = ("name", "phone", "timezone", "active")
+    list_filter = ("active",)
+    list_select_related = ()
+    ordering = ("name", "id")
+    search_fields = ("name",)
+    search_placeholder = "Name"
+    inlines = (HomeBaseInline,)
+    fields = ("name", "phone", "timezone", "active")
+
+
+@admin.register(HomeBase)
+class HomeBaseAdmin(ScopedAdmin[HomeBase]):
+    subject_type = "home_base"
+    list_display = ("name", "provider", "city", "state")
+    list_filter = ("provider",)
+    list_select_related = ("provider",)
+    ordering = ("name", "id")
+    fields = (
+        "provider",
+        "name",
+        "address_line1",
+        "address_line2",
+        ("city", "state", "postal_code"),
+        ("lat", "lng"),
+    )

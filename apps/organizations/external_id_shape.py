@@ -1,0 +1,18 @@
+"""The shape of what other systems call a record, in and out."""
+
+from lib.api import fields
+from lib.api.serializers import In, OutShape
+
+
+class ExternalIdIn(In):
+    """What another system calls a record: an identifier is unique within `system` and the kind of record."""
+
+    system = fields.Text(max_length=100)
+    value = fields.Text(max_length=100)
+    type = fields.Text(max_length=50, required=False, allow_blank=True)
+
+
+class ExternalIdOut(OutShape):
+    system = fields.Text()
+    value = fields.Text()
+    type = fields.Text()

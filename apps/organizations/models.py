@@ -1,0 +1,319 @@
+"""Who takes part in rides: facilities, transport providers and payers, and how outside systems call our records."""
+
+from typing import TYPE_CHECKING
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from apps.organizations.postal_address import PostalAddress
+from apps.organizations.zones import validate_zone
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from lib.access import Principal
+
+
+class FacilityKind(models.TextChoices):
+    HOSPITAL = "hospital"
+    DIALYSIS = "dialysis"
+    SNF = "snf", "skilled nursing facility"
+    REHAB = "rehab"
+    CLINIC = "clinic"
+    ADULT_DAY = "adult_day", "adult day centre"
+    RESIDENCE = "residence"
+    OTHER = "other"
+
+
+class BookingPolicy(models.TextChoices):
+    AUTO_CONFIRM = "auto_confirm", "confirm at once"
+    REVIEW = "review", "a dispatcher confirms"
+
+
+class ReturnLegPolicy(models.TextChoices):
+    HOLD = "hold", "hold for decision"
+    CANCEL = "cancel"
+    KEEP = "keep"
+
+
+def default_escalation_minutes() -> list[int]:
+    return [0, 15, 30, 45, 60]
+
+
+class EscalationPolicy(models.Model):
+    """Who hears of a discharge ride without a driver, and when (domain.md 4.12.5)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    # Minutes after release of each step: offer, dispatcher alarm, wider pool, supervisor, no driver available.
+    step_minutes = ArrayField(models.PositiveSmallIntegerField(), size=5, default=default_escalation_minutes)
+
+    class Meta:
+        verbose_name_plural = "escalation policies"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class FacilityQuerySet(models.QuerySet["Facility"]):
+    def visible_to(self, principal: "Principal") -> "FacilityQuerySet":
+        """Keep the facilities inside the principal's data scope."""
+        if principal.facility_ids is None:
+            return self
+        return self.filter(pk__in=principal.facility_ids)
+
+
+class Facility(PostalAddress):
+    """A place of care: it asks for rides, and rides start and end there.
+
+    Minutes are service levels of this facility; the defaults are policy, not fact (domain.md 8).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=12, choices=FacilityKind)
+    timezone = models.CharField(max_length=64, validators=[validate_zone])
+    geofence_radius_meters = models.PositiveIntegerField(default=150)
+    # [{"days": ["mon", ...], "opens": "HH:MM", "closes": "HH:MM"}], local wall time
+    hours = models.JSONField(default=list, blank=True)
+    booking_policy = models.CharField(max_length=12, choices=BookingPolicy, default=BookingPolicy.AUTO_CONFIRM)
+    lead_time_minutes = models.PositiveIntegerField(default=0)
+    discharge_target_minutes = models.PositiveIntegerField(default=60)
+    discharge_max_minutes = models.PositiveIntegerField(default=180)
+    will_call_response_minutes = models.PositiveIntegerField(default=60)
+    pickup_late_minutes = models.PositiveIntegerField(default=15)
+    pickup_early_minutes = models.PositiveIntegerField(default=15)
+    arrive_early_minutes = models.PositiveIntegerField(default=15)
+    arrive_too_early_minutes = models.PositiveIntegerField(default=60)
+    # Null: 5 at homes, 10 at facilities, 15 for discharges and will-call (domain.md 4.7).
+    no_show_wait_minutes = models.PositiveIntegerField(null=True, blank=True)
+    late_cancel_minutes = models.PositiveIntegerField(default=120)
+    return_leg_policy = models.CharField(max_length=6, choices=ReturnLegPolicy, default=ReturnLegPolicy.HOLD)
+    escalation_policy = models.ForeignKey(EscalationPolicy, models.PROTECT, null=True, blank=True)
+    # Origin and destination letter on claims: H hospital, R residence, J and G dialysis, N SNF, P physician, D other.
+    modifier_code = models.CharField(max_length=1, default="D")
+    active = models.BooleanField(default=True)
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = FacilityQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "facilities"
+        constraints = [
+            models.CheckConstraint(name="facility_kind_known", condition=Q(kind__in=FacilityKind.values)),
+            models.CheckConstraint(
+                name="facility_booking_policy_known", condition=Q(booking_policy__in=BookingPolicy.values)
+            ),
+            models.CheckConstraint(
+                name="facility_return_leg_policy_known", condition=Q(return_leg_policy__in=ReturnLegPolicy.values)
+            ),
+            models.CheckConstraint(
+                name="facility_discharge_target_within_max",
+                condition=Q(discharge_target_minutes__lte=F("discharge_max_minutes")),
+            ),
+            models.CheckConstraint(
+                name="facility_modifier_code_known", condition=Q(modifier_code__in=["H", "R", "J", "G", "N", "P", "D"])
+            ),
+        ]
+        indexes = [models.Index(fields=["name", "id"], name="facility_list")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Entrance(models.Model):
+    """A door of a facility where riders are met."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    facility = models.ForeignKey(Facility, models.CASCADE, related_name="entrances")
+    name = models.CharField(max_length=100)
+    lat = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
+    lng = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
+    instructions = models.CharField(max_length=500, blank=True)
+    hours = models.CharField(max_length=200, blank=True)
+    curb_rules = models.CharField(max_length=200, blank=True)
+    wheelchair_ok = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="entrance_name_once", fields=["facility", "name"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ContactRole(models.TextChoices):
+    UNIT = "unit"
+    CHARGE_NURSE = "charge_nurse"
+    SCHEDULING = "scheduling"
+    SOCIAL_WORK = "social_work"
+    AFTER_HOURS = "after_hours"
+    BILLING = "billing"
+
+
+class Contact(models.Model):
+    """Whom to call at a facility, by role."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    facility = models.ForeignKey(Facility, models.CASCADE, related_name="contacts")
+    role = models.CharField(max_length=12, choices=ContactRole)
+    name = models.CharField(max_length=100)
+    phone = models.CharField(max_length=16)  # E.164
+    ext = models.CharField(max_length=10, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="contact_role_known", condition=Q(role__in=ContactRole.values)),
+            models.CheckConstraint(name="contact_phone_e164", condition=Q(phone__regex=r"^\+[1-9][0-9]{6,14}$")),
+        ]
+
+    def __str__(self) -> str:
+        return f"contact {self.pk}"
+
+
+class CalendarShift(models.Model):
+    """A day of one facility that moves in a holiday week: data, not a rule (domain.md 4.11.5)."""
+
+    class AppliesTo(models.TextChoices):
+        MWF = "mwf", "Monday, Wednesday, Friday"
+        TTS = "tts", "Tuesday, Thursday, Saturday"
+        ALL = "all"
+        SELECTED = "selected", "selected standing orders"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    facility = models.ForeignKey(Facility, models.CASCADE, related_name="calendar_shifts")
+    from_date = models.DateField()
+    to_date = models.DateField(null=True, blank=True)  # null: no service that day
+    new_chair_time = models.TimeField(null=True, blank=True)
+    offset_minutes = models.SmallIntegerField(null=True, blank=True)
+    applies_to = models.CharField(max_length=8, choices=AppliesTo, default=AppliesTo.ALL)
+    standing_order_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="calendar_shift_applies_to_known", condition=Q(applies_to__in=["mwf", "tts", "all", "selected"])
+            ),
+            models.CheckConstraint(
+                name="calendar_shift_one_time_change",
+                condition=Q(new_chair_time__isnull=True) | Q(offset_minutes__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="calendar_shift_selects_orders",
+                condition=~Q(applies_to="selected") | ~Q(standing_order_ids=[]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"calendar shift {self.pk}"
+
+
+class TransportProviderQuerySet(models.QuerySet["TransportProvider"]):
+    def visible_to(self, principal: "Principal") -> "TransportProviderQuerySet":
+        """Keep the providers inside the principal's data scope."""
+        return self if principal.provider_ids is None else self.filter(pk__in=principal.provider_ids)
+
+
+class TransportProvider(models.Model):
+    """A company or fleet that drives."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=200, unique=True)
+    phone = models.CharField(max_length=16, blank=True)
+    timezone = models.CharField(max_length=64, validators=[validate_zone])
+    active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = TransportProviderQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class HomeBaseQuerySet(models.QuerySet["HomeBase"]):
+    def visible_to(self, principal: "Principal") -> "HomeBaseQuerySet":
+        """Keep the home bases of providers inside the principal's data scope."""
+        return self if principal.provider_ids is None else self.filter(provider_id__in=principal.provider_ids)
+
+
+class HomeBase(PostalAddress):
+    """Where a provider's vehicles stand overnight and drivers begin."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="home_bases")
+    name = models.CharField(max_length=100)
+
+    objects = HomeBaseQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="home_base_name_once", fields=["provider", "name"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Payer(models.Model):
+    """Who pays for rides, and what it wants on paper for each leg (domain.md 4.10, signatures)."""
+
+    class SignatureRule(models.TextChoices):
+        NONE = "none"
+        PICKUP = "pickup"
+        DROPOFF = "dropoff"
+        BOTH = "both"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=200, unique=True)
+    signature_rule = models.CharField(max_length=7, choices=SignatureRule, default=SignatureRule.NONE)
+    odometer_required = models.BooleanField(default=False)
+    authorization_required = models.BooleanField(default=False)
+    active = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="payer_signature_rule_known",
+                condition=Q(signature_rule__in=["none", "pickup", "dropoff", "both"]),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SubjectType(models.TextChoices):
+    """Kinds of records that outside systems know by names of their own."""
+
+    RIDE = "ride"
+    TRIP = "trip"
+    RIDER = "rider"
+    DRIVER = "driver"
+    VEHICLE = "vehicle"
+    FACILITY = "facility"
+
+
+class ExternalId(models.Model):
+    """What another system calls one of our records.
+
+    `system` is the assigning authority; an identifier is unique within it and per kind of record.  No foreign key: it
+    names records of apps above this one, and outlives nothing since nothing is deleted.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    subject_type = models.CharField(max_length=8, choices=SubjectType)
+    subject_id = models.UUIDField()
+    system = models.CharField(max_length=100)
+    value = models.CharField(max_length=100)
+    type = models.CharField(max_length=50, blank=True)  # "mrn", "encounter", "order", ...
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="external_id_subject_type_known", condition=Q(subject_type__in=SubjectType.values)
+            ),
+            models.UniqueConstraint(name="external_id_once", fields=["subject_type", "system", "value"]),
+        ]
+        indexes = [models.Index(fields=["subject_type", "subject_id"], name="external_id_of_subject")]
+
+    def __str__(self) -> str:
+        return f"external id {self.pk}"

@@ -1,0 +1,57 @@
+"""When a facility is open, in local wall time.
+
+Hours are a list of `{"days": ["mon", ...], "opens": "HH:MM", "closes": "HH:MM"}`.  A period that closes at or before
+its opening time closes on the next day; one that opens and closes at the same minute lasts 24 hours.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+Hours = Sequence[Mapping[str, Any]]
+
+
+def closing_at(hours: Hours, *, zone: str, on: dt.date) -> dt.datetime | None:
+    """Answer when the facility that opened on the local date `on` closes for the last time, as an instant in UTC.
+
+    None when it does not open that day, or its hours are not known.  A clock time that is skipped in spring counts
+    as the instant the clocks jumped to; one that comes twice in autumn as the first of the two.
+    """
+    closings = [_closing_of(period, on=on, zone=zone) for period in hours if DAYS[on.weekday()] in period["days"]]
+    return max(closings, default=None)
+
+
+def local_instant(day: dt.date, clock: dt.time, *, zone: str) -> dt.datetime:
+    """Turn a local date and wall time into an instant in UTC.
+
+    A time that does not exist (spring) is read with the offset before the jump, as `zoneinfo` does: 02:30 becomes
+    03:30.  A time that comes twice (autumn) is the first one (domain.md, appendix B).
+    """
+    return dt.datetime.combine(day, clock, tzinfo=ZoneInfo(zone)).astimezone(dt.UTC)
+
+
+def repeated_days(hours: Hours) -> list[int]:
+    """List the positions of periods that name a day twice, or that overlap an earlier period of the same day.
+
+    Looks at the day of opening alone: the tail of a night may touch the next day's period.
+    """
+    seen: dict[str, list[tuple[str, str]]] = {day: [] for day in DAYS}
+    wrong = []
+    for position, period in enumerate(hours):
+        # "99:99" sorts after every clock time: such a period lasts beyond midnight.
+        begins, ends = period["opens"], period["closes"] if period["closes"] > period["opens"] else "99:99"
+        days = list(period["days"])
+        overlaps = any(begins < other_end and other < ends for day in days for other, other_end in seen[day])
+        if overlaps or len(set(days)) != len(days):
+            wrong.append(position)
+        for day in days:
+            seen[day].append((begins, ends))
+    return wrong
+
+
+def _closing_of(period: Mapping[str, Any], *, on: dt.date, zone: str) -> dt.datetime:
+    overnight = dt.timedelta(days=1 if period["closes"] <= period["opens"] else 0)
+    return local_instant(on + overnight, dt.time.fromisoformat(period["closes"]), zone=zone)

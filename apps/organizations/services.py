@@ -1,0 +1,278 @@
+"""Every write to facilities, and to the names other systems have for our records."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Model
+
+from apps.accounts.services import audit
+from apps.organizations import opening_hours, queries, stops
+from apps.organizations.models import (
+    Contact,
+    Entrance,
+    EscalationPolicy,
+    ExternalId,
+    Facility,
+    FacilityKind,
+    SubjectType,
+)
+from apps.organizations.zones import validate_zone
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
+from lib.ids import uuid7
+
+# The letter on claims that follows from the kind of place; G, dialysis inside a hospital, is for a person to set.
+MODIFIER_CODE_OF_KIND: Final[dict[str, str]] = {
+    FacilityKind.HOSPITAL: "H",
+    FacilityKind.DIALYSIS: "J",
+    FacilityKind.SNF: "N",
+    FacilityKind.CLINIC: "P",
+    FacilityKind.RESIDENCE: "R",
+}
+OTHER_PLACE: Final = "D"
+
+_Part = TypeVar("_Part", Entrance, Contact)
+
+_PARTS: Final = ("entrances", "contacts", "external_ids")
+
+
+class ExternalIdTaken(DomainError):
+    """Another record of the kind already has this name in that system."""
+
+    code = Code.DUPLICATE_RESOURCE
+
+    def __init__(self, position: int, existing_id: UUID | None) -> None:
+        message = "Another record is known by this external id."
+        also = {"existingId": str(existing_id)} if existing_id else {}
+        detail = Detail(field=f"externalIds[{position}]", code="duplicate", message=message, also=also)
+        super().__init__(message, details=[detail])
+
+
+class BoundToFacilities(DomainError):
+    """The caller's reach is a list of facilities: it cannot add one to the list."""
+
+    code = Code.FORBIDDEN
+
+
+@transaction.atomic
+def create_facility(*, draft: Mapping[str, Any], by: Principal) -> Facility:
+    """Add a facility.
+
+    `draft` holds columns of `Facility` (name, kind, timezone and the address at least) and, each optional, the lists
+    `entrances` and `contacts` of columns, and `external_ids` of `{"system", "value", "type"}`.
+
+    Raises:
+        BoundToFacilities: the caller could not see what it made.
+        InvalidInput: a value is out of the question; the field is named as the API spells it.
+        ExternalIdTaken: another facility goes by that name.
+    """
+    if by.facility_ids is not None:
+        raise BoundToFacilities("A caller bound to facilities cannot add one.")
+    facility = Facility(**_columns(draft))
+    _check(facility)
+    facility.save(force_insert=True)
+    _replace_parts(facility, draft, by)
+    audit.record(
+        by=by,
+        action="facilities.create",
+        subject_type=SubjectType.FACILITY,
+        subject_id=facility.pk,
+        facility_id=facility.pk,
+        details={"fields": sorted(draft)},
+    )
+    return facility
+
+
+@transaction.atomic
+def amend_facility(
+    *, facility_id: UUID, changes: Mapping[str, Any], by: Principal, expected_version: int | None = None
+) -> Facility:
+    """Change a facility.  `changes` is as `draft` of `create_facility`; lists in it replace the whole list.
+
+    Entrances and contacts keep their ids where the list gives them; an entrance also where it keeps its name.  When
+    nothing is different, nothing is written and the version stays.
+
+    Raises:
+        NotFound: it is absent or out of reach.
+        StaleVersion: it changed since the caller read it.
+        InvalidInput, ExternalIdTaken: as for `create_facility`.
+    """
+    facility = Facility.objects.visible_to(by).select_for_update(of=("self",)).filter(pk=facility_id).first()
+    if facility is None:
+        raise NotFound("facility")
+    if expected_version is not None and expected_version != facility.version:
+        raise StaleVersion(facility.version)
+    wanted = _columns(changes, kind_before=facility.kind)
+    columns = {name: value for name, value in wanted.items() if getattr(facility, name) != value}
+    for name, value in columns.items():
+        setattr(facility, name, value)
+    _check(facility)
+    changed = sorted({*columns, *_replace_parts(facility, changes, by)})
+    if not changed:
+        return facility
+    facility.version += 1
+    facility.save(update_fields=[*columns, "version", "updated_at"])
+    audit.record(
+        by=by,
+        action="facilities.amend",
+        subject_type=SubjectType.FACILITY,
+        subject_id=facility.pk,
+        facility_id=facility.pk,
+        details={"fields": changed},
+    )
+    return facility
+
+
+def replace_external_ids(
+    *,
+    subject_type: SubjectType,
+    subject_id: UUID,
+    wanted: Sequence[Mapping[str, Any]],
+    in_reach: Callable[[UUID], bool],
+) -> bool:
+    """Make `wanted` (`system`, `value`, `type` each) what other systems call a record; answer whether that changed.
+
+    Runs in the caller's transaction, with the record's row locked.  `in_reach` says whether the caller may learn
+    which record holds a name already.  Costs one query when nothing changes.
+
+    Raises:
+        ExternalIdTaken: another record of the kind goes by one of the names.
+        InvalidInput: a name is given twice.
+    """
+    names = [(one["system"], one["value"]) for one in wanted]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise _invalid(f"externalIds[{position}]", "is given twice.", "repeated")
+    held = {
+        (row.system, row.value, row.type): row
+        for row in queries.external_ids_of(subject_type, [subject_id])[subject_id]
+    }
+    asked = {(one["system"], one["value"], one.get("type", "")) for one in wanted}
+    if asked == set(held):
+        return False
+    ExternalId.objects.filter(pk__in=[row.pk for key, row in held.items() if key not in asked]).delete()
+    for position, one in enumerate(wanted):
+        key = (one["system"], one["value"], one.get("type", ""))
+        if key not in held:
+            _claim(subject_type, subject_id, key, position, in_reach)
+    return True
+
+
+def _claim(
+    subject_type: SubjectType,
+    subject_id: UUID,
+    key: tuple[str, str, str],
+    position: int,
+    in_reach: Callable[[UUID], bool],
+) -> None:
+    system, value, kind = key
+    try:
+        with transaction.atomic():  # the unique constraint decides between two who claim at once
+            ExternalId.objects.create(
+                subject_type=subject_type, subject_id=subject_id, system=system, value=value, type=kind
+            )
+    except IntegrityError:
+        holder = queries.subject_of(subject_type, system=system, value=value)
+        raise ExternalIdTaken(position, holder if holder and in_reach(holder) else None) from None
+
+
+def _columns(draft: Mapping[str, Any], *, kind_before: str | None = None) -> dict[str, Any]:
+    columns = {name: value for name, value in draft.items() if name not in _PARTS}
+    if columns.get("kind", kind_before) != kind_before and "modifier_code" not in columns:
+        columns["modifier_code"] = MODIFIER_CODE_OF_KIND.get(columns["kind"], OTHER_PLACE)
+    return columns
+
+
+def _check(facility: Facility) -> None:
+    try:
+        validate_zone(facility.timezone)
+    except ValidationError:
+        raise _invalid("timezone", "must be the IANA time zone of a place, such as America/Chicago.") from None
+    if facility.discharge_target_minutes > facility.discharge_max_minutes:
+        raise _invalid("sla.dischargeTargetMinutes", "must not be greater than dischargeMaxMinutes.")
+    if (facility.lat is None) != (facility.lng is None):
+        raise _invalid("address.lat", "goes with lng: give both or neither.")
+    if wrong := opening_hours.repeated_days(facility.hours):
+        raise _invalid(f"hours[{wrong[0]}]", "names a day twice, or overlaps another period.")
+    policy_id = facility.escalation_policy_id
+    if policy_id is not None and not EscalationPolicy.objects.filter(pk=policy_id).exists():
+        raise _invalid("escalationPolicyId", "must be an escalation policy that exists.", "unknown")
+
+
+def _replace_parts(facility: Facility, draft: Mapping[str, Any], by: Principal) -> set[str]:
+    """Write the lists that `draft` holds; answer the names of those that are different now."""
+    changed = set()
+    if "entrances" in draft and _replace_entrances(facility, draft["entrances"]):
+        changed.add("entrances")
+    if "contacts" in draft and _replace_contacts(facility, draft["contacts"]):
+        changed.add("contacts")
+    if "external_ids" in draft and replace_external_ids(
+        subject_type=SubjectType.FACILITY,
+        subject_id=facility.pk,
+        wanted=draft["external_ids"],
+        in_reach=lambda pk: Facility.objects.visible_to(by).filter(pk=pk).exists(),
+    ):
+        changed.add("external_ids")
+    return changed
+
+
+def _replace_entrances(facility: Facility, wanted: Sequence[Mapping[str, Any]]) -> bool:
+    names = [one["name"] for one in wanted]
+    for position, one in enumerate(wanted):
+        if one["name"] in names[:position]:
+            raise _invalid(f"entrances[{position}].name", "is the name of another entrance too.", "repeated")
+        if (one.get("lat") is None) != (one.get("lng") is None):
+            raise _invalid(f"entrances[{position}].lat", "goes with lng: give both or neither.")
+    held = {entrance.pk: entrance for entrance in Entrance.objects.filter(facility=facility)}
+    id_of_name = {entrance.name: entrance.pk for entrance in held.values()}
+    claimed = {one["id"] for one in wanted if one.get("id")}
+    rows = []
+    for one in wanted:
+        same_name = id_of_name.get(one["name"])
+        known = one.get("id") or (same_name if same_name not in claimed else None)
+        rows.append(Entrance(**{**one, "id": known or uuid7(), "facility": facility}))
+    return _replace_rows(Entrance, held, rows, given=claimed, path="entrances")
+
+
+def _replace_contacts(facility: Facility, wanted: Sequence[Mapping[str, Any]]) -> bool:
+    for position, one in enumerate(wanted):
+        if not stops.is_e164(one["phone"]):
+            raise _invalid(f"contacts[{position}].phone", "must be a phone number in E.164 form, such as +13125550140.")
+    held = {contact.pk: contact for contact in Contact.objects.filter(facility=facility)}
+    rows = [Contact(**{**one, "id": one.get("id") or uuid7(), "facility": facility}) for one in wanted]
+    return _replace_rows(Contact, held, rows, given={one["id"] for one in wanted if one.get("id")}, path="contacts")
+
+
+def _replace_rows(
+    model: type[_Part], held: Mapping[UUID, _Part], rows: Sequence[_Part], *, given: set[UUID], path: str
+) -> bool:
+    """Make `rows` the only ones; answer whether that is different from those `held`.
+
+    Rows that change are taken away and put back under their ids, so that two may swap a unique name.
+
+    Raises:
+        InvalidInput: an id in `given` is not one of the facility's, or stands there twice.
+    """
+    seen: set[UUID] = set()
+    for position, row in enumerate(rows):
+        if row.pk in seen or (row.pk in given and row.pk not in held):
+            raise _invalid(f"{path}[{position}].id", "must be the id of one the facility has, given once.", "unknown")
+        seen.add(row.pk)
+    same = {row.pk for row in rows if row.pk in held and _values(row) == _values(held[row.pk])}
+    gone, new = held.keys() - same, [row for row in rows if row.pk not in same]
+    if not gone and not new:
+        return False
+    model._default_manager.filter(pk__in=gone).delete()
+    model._default_manager.bulk_create(new)
+    return True
+
+
+def _values(row: Model) -> dict[str, Any]:
+    return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+
+
+def _invalid(field: str, predicate: str, code: str = "invalid") -> InvalidInput:
+    return InvalidInput(field, f"{field} {predicate}", detail_code=code)

@@ -1,0 +1,18 @@
+"""Time zones by their IANA names."""
+
+from functools import cache
+from zoneinfo import available_timezones
+
+from django.core.exceptions import ValidationError
+
+
+@cache
+def known_zones() -> frozenset[str]:
+    """List the zones a facility may lie in: real places and UTC, no abbreviations."""
+    return frozenset(name for name in available_timezones() if "/" in name and not name.startswith("Etc/")) | {"UTC"}
+
+
+def validate_zone(name: str) -> None:
+    """Raise ValidationError unless `name` is an IANA zone."""
+    if name not in known_zones():
+        raise ValidationError("Not an IANA time zone, such as America/Chicago.", code="invalid")

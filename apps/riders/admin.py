@@ -1,0 +1,79 @@
+"""Look-ups of riders: read-only, by permission, and every look leaves an audit row that names the riders seen."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.utils.html import format_html_join
+
+from apps.riders.models import AccommodationProfile, Rider
+from lib.access import Phi, Principal
+from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
+
+
+class AccommodationProfileInline(ReadOnlyInline[AccommodationProfile, Rider]):
+    model = AccommodationProfile
+    fields = ("number", "current", "mobility", "assist_level", "oxygen_uses", "precautions", "recorded_at")
+    ordering = ("-number",)
+
+
+@admin.register(Rider)
+class RiderAdmin(ScopedAdmin[Rider]):
+    read_only = True
+    audits_reads = True
+    subject_type = "rider"
+    list_display = ("last_name", "first_name", "date_of_birth", "status", "verified")
+    list_display_links = ("last_name", "first_name")
+    list_filter = ("status", "verified")
+    list_select_related = ()
+    ordering = ("last_name", "first_name", "id")
+    search_fields = ("last_name__istartswith", "first_name__istartswith")
+    search_placeholder = "First letters of a name"
+    inlines = (AccommodationProfileInline,)
+    needs_phi = {
+        "first_name": Phi.LIMITED,
+        "last_name": Phi.LIMITED,
+        "preferred_name": Phi.LIMITED,
+        "date_of_birth": Phi.FULL,
+        "phone_numbers": Phi.FULL,
+        "email": Phi.FULL,
+        "home": Phi.FULL,
+    }
+    fieldsets = (
+        (None, {"fields": ("last_name", "first_name", "preferred_name", "date_of_birth", "status", "status_reason")}),
+        ("Contact", {"fields": ("phone_numbers", "email", "home", "language", "interpreter_needed")}),
+        ("Consent", {"fields": ("sms_consent", "sms_consent_at", "contact_preference", "verified")}),
+        ("Record", {"fields": ("version", "created_at", "updated_at")}),
+    )
+
+    def rider_ids_of(self, row: Rider) -> Iterable[UUID]:
+        return (row.pk,)
+
+    @admin.display(description="Phones")
+    def phone_numbers(self, rider: Rider) -> str:
+        return format_html_join(", ", "{} ({})", ((phone["number"], phone.get("kind", "")) for phone in rider.phones))
+
+    @admin.display(description="Home address")
+    def home(self, rider: Rider) -> str:
+        address: dict[str, Any] = rider.home_address or {}
+        return ", ".join(filter(None, (address.get(key) for key in ("addressLine1", "addressLine2", "city", "state"))))
+
+
+@admin.register(AccommodationProfile)
+class AccommodationProfileAdmin(ScopedAdmin[AccommodationProfile]):
+    read_only = True
+    audits_reads = True
+    subject_type = "accommodation"
+    list_display = ("id", "rider", "number", "current", "mobility", "assist_level", "recorded_at")
+    list_filter = ("current", "mobility", "assist_level")
+    list_select_related = ("rider",)
+    ordering = ("-recorded_at", "id")
+    needs_phi = {"driver_notes": Phi.FULL, "dispatcher_notes": Phi.FULL, "rider_weight_lb": Phi.FULL}
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        """Profiles of riders in scope."""
+        return rows.filter(rider__in=Rider.objects.visible_to(principal))
+
+    def rider_ids_of(self, row: AccommodationProfile) -> Iterable[UUID]:
+        return (row.rider_id,)

@@ -1,0 +1,180 @@
+"""Riders out, to the extent of the reader's PHI level, and what can be asked of them."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.organizations.external_id_shape import ExternalIdOut
+from apps.organizations.stop_output import AsKept, StopOut
+from apps.riders import disclosure
+from apps.riders.accommodation_shape import AccommodationOut
+from apps.riders.contacts import PHONE_KINDS
+from apps.riders.models import Consent, ContactPreference, Mobility, RiderStatus
+from apps.riders.queries import RiderRecord
+from apps.riders.rider_input import GENDERS, MAX_CODE
+from lib.access import Phi
+from lib.api import fields
+from lib.api.query import PageQuery, Query
+from lib.api.serializers import In, OutShape
+
+_FIELDS_HELP = (
+    "Names of the fields to answer. One above the token's PHI level is refused; without `fields` it is left out."
+)
+
+
+class RiderPhoneOut(AsKept):
+    number = fields.Text()
+    ext = fields.Text()
+    kind = fields.Choice(choices=PHONE_KINDS)
+
+
+class PersonOut(AsKept):
+    name = fields.Text()
+    phone = fields.Text()
+    relation = fields.Text()
+
+
+class CaregiverOut(PersonOut):
+    notify = fields.Listed(child=fields.Text())
+
+
+class RiderOut(OutShape):
+    """A rider, over a `RiderRecord`.
+
+    The context's `phi` decides what is shown, and `wanted`, if not None, narrows it further.
+    """
+
+    may_lack_keys = True
+
+    id = fields.Uuid(source="rider.id")
+    status = fields.Choice(choices=RiderStatus.choices, source="rider.status")
+    mobility = serializers.SerializerMethodField("get_mobility")
+    facility_ids = fields.Listed(child=fields.Uuid())
+    external_ids = ExternalIdOut(many=True)
+    first_name = fields.Text(source="rider.first_name")
+    last_name = fields.Text(source="rider.last_name")
+    preferred_name = fields.Text(source="rider.preferred_name")
+    date_of_birth = fields.LocalDate(source="rider.date_of_birth", allow_null=True)
+    medicaid_id = serializers.SerializerMethodField("get_medicaid_id", help_text="Below FULL its last characters.")
+    member_id = serializers.SerializerMethodField("get_member_id", help_text="Below FULL its last characters.")
+    verified = fields.Boolean(source="rider.verified")
+    phones = RiderPhoneOut(many=True, source="rider.phones")
+    sms_consent = fields.Choice(choices=Consent.choices, source="rider.sms_consent")
+    sms_consent_at = fields.Instant(source="rider.sms_consent_at", allow_null=True)
+    email = fields.Text(source="rider.email")
+    language = fields.Text(source="rider.language")
+    interpreter_needed = fields.Boolean(source="rider.interpreter_needed")
+    contact_preference = fields.Choice(choices=ContactPreference.choices, source="rider.contact_preference")
+    home_address = StopOut(source="rider.home_address", allow_null=True)
+    saved_places = StopOut(many=True, source="rider.saved_places")
+    caregivers = CaregiverOut(many=True, source="rider.caregivers")
+    emergency_contact = PersonOut(source="rider.emergency_contact", allow_null=True)
+    preferred_driver_ids = fields.Listed(child=fields.Uuid(), source="rider.preferred_driver_ids")
+    excluded_driver_ids = fields.Listed(child=fields.Uuid(), source="rider.excluded_driver_ids")
+    driver_gender_preference = serializers.SerializerMethodField("get_driver_gender_preference")
+    status_reason = fields.Text(source="rider.status_reason")
+    status_from = fields.LocalDate(source="rider.status_from", allow_null=True)
+    status_until = fields.LocalDate(source="rider.status_until", allow_null=True)
+    accommodation = serializers.SerializerMethodField("get_accommodation")
+    accommodation_version = serializers.SerializerMethodField("get_accommodation_version")
+    version = fields.Integer(source="rider.version")
+    created_at = fields.Instant(source="rider.created_at")
+    updated_at = fields.Instant(source="rider.updated_at")
+
+    def get_fields(self) -> dict[str, Any]:
+        shown = disclosure.shown(self.context.get("phi", Phi.FULL))
+        wanted = self.context.get("wanted")
+        return {
+            name: field
+            for name, field in super().get_fields().items()
+            if name not in disclosure.FIELDS or (name in shown and (wanted is None or name in wanted))
+        }
+
+    @extend_schema_field(fields.Choice(choices=Mobility.choices))
+    def get_mobility(self, record: RiderRecord) -> str:
+        return str(record.needs["mobility"])
+
+    @extend_schema_field(fields.Text(allow_null=True))
+    def get_medicaid_id(self, record: RiderRecord) -> str | None:
+        return disclosure.masked(record.rider.medicaid_id, self.context["phi"]) or None
+
+    @extend_schema_field(fields.Text(allow_null=True))
+    def get_member_id(self, record: RiderRecord) -> str | None:
+        return disclosure.masked(record.rider.member_id, self.context["phi"]) or None
+
+    @extend_schema_field(fields.Choice(choices=GENDERS, allow_null=True))
+    def get_driver_gender_preference(self, record: RiderRecord) -> str | None:
+        return record.rider.driver_gender_preference or None
+
+    @extend_schema_field(AccommodationOut)
+    def get_accommodation(self, record: RiderRecord) -> dict[str, Any]:
+        return record.needs
+
+    @extend_schema_field(fields.Integer(help_text="0 where nobody has said what the rider needs."))
+    def get_accommodation_version(self, record: RiderRecord) -> int:
+        return record.profile.number if record.profile else 0
+
+
+class RegisteredOut(RiderOut):
+    """A rider just registered, and the ids of riders within reach who may be the same person."""
+
+    possible_duplicates = serializers.SerializerMethodField("get_possible_duplicates")
+
+    @extend_schema_field(fields.Listed(child=fields.Uuid()))
+    def get_possible_duplicates(self, record: RiderRecord) -> list[str]:
+        return [str(rider_id) for rider_id in self.context["possible_duplicates"]]
+
+
+def _fields() -> fields.Listed:
+    return fields.Listed(
+        child=fields.Choice(choices=list(disclosure.FIELDS)), required=False, min_length=1, help_text=_FIELDS_HELP
+    )
+
+
+class RiderFieldsQuery(Query):
+    fields_ = _fields()  # `fields` on the wire
+
+
+class RiderQuery(PageQuery):
+    """No parameter here says anything of a person: addresses of requests end up in logs."""
+
+    status = fields.Listed(child=fields.Choice(choices=RiderStatus.choices), required=False)
+    facility_id = fields.Uuid(required=False)
+    fields_ = _fields()
+
+
+class NameBeginning(fields.Text):
+    """The beginning of a name: two letters or more."""
+
+    default_error_messages = {"letters": "must have two letters or more."}
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if sum(char.isalpha() for char in text) < 2:
+            self.fail("letters")
+        return text
+
+
+class ExternalIdCriterion(In):
+    """What another system calls the rider, exactly."""
+
+    system = fields.Text(max_length=100)
+    value = fields.Text(max_length=100)
+
+
+class RiderSearchIn(In):
+    """Whom to look for.  All criteria given have to be met; at least one is required."""
+
+    example: ClassVar[dict[str, Any]] = {"name": "doe, or", "limit": 20}
+
+    name = NameBeginning(
+        max_length=60, required=False, help_text='Beginning of a name, or of two: "can", "orla can", "canary, or".'
+    )
+    external_id = ExternalIdCriterion(required=False)
+    phone = fields.Phone(required=False)
+    medicaid_id = fields.Text(max_length=MAX_CODE, required=False)
+    member_id = fields.Text(max_length=MAX_CODE, required=False)
+    date_of_birth = fields.LocalDate(required=False)
+    limit = fields.Integer(default=50, min_value=1)
+    cursor = fields.Text(required=False, max_length=1000)

@@ -1,0 +1,174 @@
+"""Operations on riders.  What they need is changed through rides, which have to be checked again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.riders import disclosure, queries, services
+from apps.riders.accommodation_shape import AccommodationVersionOut
+from apps.riders.api.serializers import (
+    RegisteredOut,
+    RiderFieldsQuery,
+    RiderOut,
+    RiderQuery,
+    RiderSearchIn,
+)
+from apps.riders.models import Rider
+from apps.riders.queries import RiderRecord
+from apps.riders.rider_input import RiderChangeIn, RiderIn
+from lib.access import Phi
+from lib.api.pagination import paginate
+from lib.api.query import PageQuery
+from lib.api.views import ApiViewSet
+from lib.errors import Code, InvalidInput, NotFound
+
+
+class RiderViewSet(ApiViewSet):
+    """Riders: who they are, how to reach them, and what they need.
+
+    How much of a rider is answered depends on the token's PHI level: at none ids, status and mobility, at limited also
+    names, external ids and the ends of payer ids, at full everything.
+    """
+
+    scopes = {
+        "list": Scope.RIDERS_READ,
+        "search": Scope.RIDERS_READ,
+        "retrieve": Scope.RIDERS_READ,
+        "create": Scope.RIDERS_WRITE,
+        "partial_update": Scope.RIDERS_WRITE,
+        "accommodation_versions": Scope.RIDERS_READ,
+    }
+    queries = {"list": RiderQuery, "retrieve": RiderFieldsQuery, "accommodation_versions": PageQuery}
+    bodies = {
+        "search": RiderSearchIn,
+        "create": RiderIn,
+        "partial_update": RiderChangeIn,
+    }
+    answers = {
+        "list": RiderOut,
+        "search": RiderOut,
+        "retrieve": RiderOut,
+        "create": RegisteredOut,
+        "partial_update": RiderOut,
+        "accommodation_versions": AccommodationVersionOut,
+    }
+    refusals = {
+        "list": (Code.PHI_NOT_PERMITTED,),
+        "search": (Code.PHI_NOT_PERMITTED,),
+        "retrieve": (Code.PHI_NOT_PERMITTED,),
+        "create": (Code.PHI_NOT_PERMITTED, Code.DUPLICATE_RESOURCE, Code.FORBIDDEN),
+        "partial_update": (Code.PHI_NOT_PERMITTED, Code.DUPLICATE_RESOURCE, Code.PRECONDITION_FAILED),
+        "accommodation_versions": (Code.PHI_NOT_PERMITTED,),
+    }
+
+    possible_duplicates: Sequence[UUID] = ()
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        by = getattr(self.request, "auth", None)
+        return {
+            **super().get_serializer_context(),
+            "phi": by.phi if by else Phi.FULL,  # the document shows everything
+            "wanted": getattr(self, "query", {}).get("fields_"),
+            "possible_duplicates": self.possible_duplicates,
+        }
+
+    def list(self, request: Request) -> Response:
+        """List the riders within reach, newest first.
+
+        To find a person, use `POST /riders/search`: names and numbers do not belong into an address.
+        """
+        self._require_wanted()
+        rows = queries.riders(
+            statuses=self.query.get("status"), facility_id=self.query.get("facility_id"), by=self.principal
+        )
+        page = self.page(rows, sort="-created_at")
+        return self.answer_page(replace(page, rows=list(self._records(page.rows, action="riders.list"))))
+
+    def search(self, request: Request) -> Response:
+        """Find riders by name, external id, phone, payer id or birth date.
+
+        Every criterion takes the PHI level that shows what it would confirm.  Go on with the same body and `cursor`.
+        """
+        body = self.body()
+        criteria = {name: body[name] for name in body.keys() - {"limit", "cursor"}}
+        if not criteria:
+            raise InvalidInput("name", "name, or another criterion, is required.", detail_code="required")
+        disclosure.require(self.principal.phi, request.data, table=disclosure.CRITERIA)
+        page = paginate(queries.search(criteria, by=self.principal), query=body, by=self.principal, sort="last_name")
+        records = self._records(page.rows, action="riders.search", details={"criteria": sorted(criteria)})
+        shown = RiderOut(records, many=True, context=self.get_serializer_context()).data
+        return Response({"data": shown, "page": page.as_json()})
+
+    def retrieve(self, request: Request, id: UUID) -> Response:
+        """Read one rider."""
+        self._require_wanted()
+        rider = Rider.objects.visible_to(self.principal).filter(pk=id).first()
+        if rider is None:
+            raise NotFound("rider")
+        (record,) = self._records([rider], action="riders.read", subject_id=rider.pk)
+        whole = "fields_" not in self.query
+        return self.answer(record, version=rider.version if whole else None)
+
+    def create(self, request: Request) -> Response:
+        """Register a rider.
+
+        A rider is known by external ids alone: one that is taken answers 409 with `existingId`.  Equal names and birth
+        dates merely suggest that two are one; `possibleDuplicates` lists them.  Without `facilityIds` the facilities
+        that the token is bound to may see and book the rider.
+        """
+        made = services.register(draft=self.body(), by=self.principal, at=self.at)
+        self.possible_duplicates = made.possible_duplicates
+        rider = made.rider
+        return self.answer(
+            queries.record(rider, by=self.principal),
+            version=rider.version,
+            headers={"Location": f"/api/riders/{rider.pk}"},
+        )
+
+    def partial_update(self, request: Request, id: UUID) -> Response:
+        """Change a rider by JSON merge patch.
+
+        What is left out stays.  Objects merge key by key; a list replaces the whole list.  A status other than active
+        or deceased takes a `statusReason`.
+        """
+        rider = services.amend(
+            rider_id=id,
+            changes=self.body(),
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
+        )
+        # A change that changes nothing shows the rider all the same.
+        (record,) = self._records([rider], action="riders.read", subject_id=rider.pk)
+        return self.answer(record, version=rider.version)
+
+    def accommodation_versions(self, request: Request, id: UUID) -> Response:
+        """List what a rider needed, newest version first."""
+        disclosure.require(self.principal.phi, ["accommodation"])
+        page = self.page(queries.versions_of(id, by=self.principal), sort="-number")
+        self._audit("riders.read_accommodation", [id], subject_id=id)
+        return self.answer_page(page)
+
+    def _require_wanted(self) -> None:
+        disclosure.require(self.principal.phi, self.query.get("fields_", ()))
+
+    def _records(self, riders: Sequence[Rider], *, action: str, **columns: Any) -> Sequence[RiderRecord]:
+        """Complete riders for the answer, and leave in the trail that they were shown."""
+        self._audit(action, [rider.pk for rider in riders], **columns)
+        return queries.records(riders, by=self.principal)
+
+    def _audit(self, action: str, rider_ids: Sequence[UUID], **columns: Any) -> None:
+        audit.record(
+            by=self.principal,
+            action=action,
+            subject_type="rider",
+            rider_ids=rider_ids,
+            phi=self.principal.phi.name.lower(),
+            **columns,
+        )

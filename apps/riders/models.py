@@ -1,0 +1,248 @@
+"""The people who ride: identity, preferences, and what a vehicle has to be and a driver has to do for them."""
+
+from typing import TYPE_CHECKING
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Lower
+
+from apps.organizations.models import Facility
+from lib.crypto import sealed_text
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from lib.access import Principal
+
+
+class RiderStatus(models.TextChoices):
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+    ON_HOLD = "on_hold", "on hold"
+    DO_NOT_BOOK = "do_not_book", "do not book"
+    DECEASED = "deceased"
+
+
+class Consent(models.TextChoices):
+    GRANTED = "granted"
+    DENIED = "denied"
+    UNKNOWN = "unknown"
+
+
+class ContactPreference(models.TextChoices):
+    SMS = "sms", "text message"
+    VOICE = "voice"
+    FACILITY = "facility"
+    CAREGIVER = "caregiver"
+
+
+class RiderQuerySet(models.QuerySet["Rider"]):
+    def visible_to(self, principal: "Principal") -> "RiderQuerySet":
+        """Keep the riders of the principal's facilities; a provider sees riders through its rides alone."""
+        if principal.provider_ids is not None:
+            return self.none()
+        if principal.facility_ids is None:
+            return self
+        return self.filter(
+            Q(pk__in=RiderFacility.objects.filter(facility_id__in=principal.facility_ids).values("rider_id"))
+        )
+
+
+class Rider(models.Model):
+    """A person who rides.  Matched by external id only; name and date of birth merely suggest a duplicate.
+
+    `home_address` and `saved_places` are Stops in the API's shape (apps/organizations/stops.py says which keys).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    first_name = models.CharField(max_length=100)
+    last_name = models.CharField(max_length=100)
+    preferred_name = models.CharField(max_length=100, blank=True)
+    date_of_birth = models.DateField(null=True, blank=True)
+    medicaid_id_sealed = models.BinaryField(null=True, blank=True)
+    medicaid_id_index = models.BinaryField(null=True, blank=True, max_length=32)
+    member_id_sealed = models.BinaryField(null=True, blank=True)
+    member_id_index = models.BinaryField(null=True, blank=True, max_length=32)
+    # [{"number": E.164, "ext": "", "kind": "mobile|home|work|other"}], the preferred one first
+    phones = models.JSONField(default=list, blank=True)
+    sms_consent = models.CharField(max_length=7, choices=Consent, default=Consent.UNKNOWN)
+    sms_consent_at = models.DateTimeField(null=True, blank=True)
+    email = models.EmailField(blank=True)
+    language = models.CharField(max_length=35, default="en")  # BCP 47
+    interpreter_needed = models.BooleanField(default=False)
+    contact_preference = models.CharField(max_length=9, choices=ContactPreference, default=ContactPreference.VOICE)
+    home_address = models.JSONField(null=True, blank=True)
+    saved_places = models.JSONField(default=list, blank=True)
+    # [{"name", "phone", "relation", "notify": [event types]}]
+    caregivers = models.JSONField(default=list, blank=True)
+    emergency_contact = models.JSONField(null=True, blank=True)  # {"name", "phone", "relation"}
+    facilities = models.ManyToManyField(Facility, through="RiderFacility", related_name="riders")
+    # Drivers live in a sibling app: ids, checked where they are used.
+    preferred_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    excluded_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    driver_gender_preference = models.CharField(
+        max_length=6, blank=True, choices=[("female", "female"), ("male", "male")]
+    )
+    status = models.CharField(max_length=11, choices=RiderStatus, default=RiderStatus.ACTIVE)
+    status_reason = models.CharField(max_length=200, blank=True)
+    status_from = models.DateField(null=True, blank=True)
+    status_until = models.DateField(null=True, blank=True)
+    verified = models.BooleanField(default=False)
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    medicaid_id = sealed_text("medicaid_id", indexed=True)
+    member_id = sealed_text("member_id", indexed=True)
+
+    objects = RiderQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="rider_status_known", condition=Q(status__in=RiderStatus.values)),
+            models.CheckConstraint(name="rider_sms_consent_known", condition=Q(sms_consent__in=Consent.values)),
+            models.CheckConstraint(
+                name="rider_contact_preference_known", condition=Q(contact_preference__in=ContactPreference.values)
+            ),
+            models.CheckConstraint(
+                name="rider_status_period_forward",
+                condition=Q(status_from__isnull=True)
+                | Q(status_until__isnull=True)
+                | Q(status_from__lte=F("status_until")),
+            ),
+            # Consent without the moment it was given proves nothing.
+            models.CheckConstraint(
+                name="rider_consent_has_moment",
+                condition=~Q(sms_consent="granted") | Q(sms_consent_at__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["created_at", "id"], name="rider_list"),
+            models.Index(Lower("last_name"), Lower("first_name"), "id", name="rider_by_name"),
+            # Typing ahead in a name: LIKE 'smi%' in any locale.
+            models.Index(OpClass(Lower("last_name"), name="text_pattern_ops"), name="rider_last_name_prefix"),
+            models.Index(OpClass(Lower("first_name"), name="text_pattern_ops"), name="rider_first_name_prefix"),
+            models.Index(OpClass(Lower("preferred_name"), name="text_pattern_ops"), name="rider_preferred_name_prefix"),
+            # Who calls from this number: phones @> '[{"number": ...}]'.
+            GinIndex(OpClass("phones", name="jsonb_path_ops"), name="rider_by_phone"),
+            models.Index(fields=["medicaid_id_index"], name="rider_by_medicaid_id"),
+            models.Index(fields=["member_id_index"], name="rider_by_member_id"),
+        ]
+
+    def __str__(self) -> str:
+        return f"rider {self.pk}"
+
+
+class RiderFacility(models.Model):
+    """A facility that may see and book a rider."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    rider = models.ForeignKey(Rider, models.CASCADE)
+    facility = models.ForeignKey(Facility, models.PROTECT)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="rider_facility_once", fields=["facility", "rider"])]
+
+    def __str__(self) -> str:
+        return f"rider facility {self.pk}"
+
+
+class Mobility(models.TextChoices):
+    AMBULATORY = "ambulatory"
+    AMBULATORY_ASSIST = "ambulatory_assist", "ambulatory with assistance"
+    WHEELCHAIR_TRANSFER = "wheelchair_transfer", "wheelchair, can transfer"
+    WHEELCHAIR = "wheelchair"
+    WHEELCHAIR_POWER = "wheelchair_power", "power wheelchair"
+    WHEELCHAIR_BARIATRIC = "wheelchair_bariatric", "bariatric wheelchair"
+    RECLINER_CHAIR = "recliner_chair", "recliner chair (Geri, Broda)"
+    STRETCHER = "stretcher"
+    STRETCHER_BARIATRIC = "stretcher_bariatric", "bariatric stretcher"
+
+
+class AssistLevel(models.TextChoices):
+    CURB_TO_CURB = "curb_to_curb", "curb to curb"
+    DOOR_TO_DOOR = "door_to_door", "door to door"
+    DOOR_THROUGH_DOOR = "door_through_door", "door through door"
+    BED_TO_BED = "bed_to_bed", "bed to bed"
+
+
+class Severity(models.TextChoices):
+    NONE = "none"
+    SOME = "some"
+    SEVERE = "severe"
+
+
+class Precautions(models.TextChoices):
+    NONE = "none"
+    CONTACT = "contact"
+    DROPLET = "droplet"
+    AIRBORNE = "airborne"
+
+
+class OxygenSource(models.TextChoices):
+    OWN_TANK = "own_tank", "own tank"
+    CONCENTRATOR = "concentrator"
+    VEHICLE = "vehicle"
+
+
+class AccommodationProfile(models.Model):
+    """What one rider needs, as of one version.  A change makes the next version; rides keep a snapshot of theirs."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    rider = models.ForeignKey(Rider, models.PROTECT, related_name="accommodation_profiles")
+    number = models.PositiveIntegerField()  # 1, 2, 3, ... within the rider
+    current = models.BooleanField(default=True)
+    recorded_at = models.DateTimeField()
+    recorded_by = models.CharField(max_length=60)
+    mobility = models.CharField(max_length=20, choices=Mobility, default=Mobility.AMBULATORY)
+    return_mobility = models.CharField(max_length=20, choices=Mobility, blank=True)  # "": the same
+    assist_level = models.CharField(max_length=17, choices=AssistLevel, default=AssistLevel.DOOR_TO_DOOR)
+    handoff_required = models.BooleanField(default=False)
+    must_not_be_left_alone = models.BooleanField(default=False)
+    chair_width_in = models.DecimalField(max_digits=4, decimal_places=1, null=True, blank=True)
+    chair_weight_lb = models.PositiveSmallIntegerField(null=True, blank=True)
+    provide_chair = models.BooleanField(default=False)
+    rider_weight_lb = models.PositiveSmallIntegerField(null=True, blank=True)
+    oxygen_uses = models.BooleanField(default=False)
+    oxygen_liters_per_minute = models.DecimalField(max_digits=3, decimal_places=1, null=True, blank=True)
+    oxygen_source = models.CharField(max_length=12, choices=OxygenSource, blank=True)
+    home_steps = models.PositiveSmallIntegerField(default=0)
+    stair_equipment = models.CharField(
+        max_length=11,
+        default="none",
+        choices=[("none", "none"), ("ramp", "ramp"), ("stair_chair", "stair chair")],
+    )
+    second_person = models.BooleanField(default=False)
+    service_animal = models.BooleanField(default=False)
+    child_seat = models.BooleanField(default=False)
+    hearing = models.CharField(max_length=6, choices=Severity, default=Severity.NONE)
+    vision = models.CharField(max_length=6, choices=Severity, default=Severity.NONE)
+    cognition = models.CharField(max_length=6, choices=Severity, default=Severity.NONE)
+    speech = models.CharField(max_length=6, choices=Severity, default=Severity.NONE)
+    precautions = models.CharField(max_length=8, choices=Precautions, default=Precautions.NONE)
+    load_minutes = models.PositiveSmallIntegerField()
+    unload_minutes = models.PositiveSmallIntegerField()
+    equipment = ArrayField(models.CharField(max_length=50), default=list, blank=True)
+    driver_notes = models.CharField(max_length=1000, blank=True)
+    dispatcher_notes = models.CharField(max_length=1000, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="accommodation_number_once", fields=["rider", "number"]),
+            models.UniqueConstraint(name="accommodation_one_current", fields=["rider"], condition=Q(current=True)),
+            models.CheckConstraint(name="accommodation_mobility_known", condition=Q(mobility__in=Mobility.values)),
+            models.CheckConstraint(
+                name="accommodation_return_mobility_known", condition=Q(return_mobility__in=["", *Mobility.values])
+            ),
+            models.CheckConstraint(
+                name="accommodation_assist_level_known", condition=Q(assist_level__in=AssistLevel.values)
+            ),
+            models.CheckConstraint(
+                name="accommodation_oxygen_consistent",
+                condition=Q(oxygen_uses=True) | (Q(oxygen_liters_per_minute__isnull=True) & Q(oxygen_source="")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"accommodation profile {self.pk}"

@@ -1,0 +1,170 @@
+"""Reads over riders.  Every one of them starts from those in reach."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import Lower
+
+from apps.organizations import queries as organizations
+from apps.organizations.models import ExternalId, Facility, SubjectType
+from apps.riders import accommodation
+from apps.riders.models import AccommodationProfile, Rider, RiderFacility, RiderQuerySet
+from lib.access import Principal
+from lib.crypto import blind_index
+from lib.errors import NotFound
+
+DUPLICATES_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RiderRecord:
+    """A rider with what stands in other tables, as far as the reader may know it.
+
+    `profile` is None for a rider that no service registered; `facility_ids` are those in the reader's reach.
+    """
+
+    rider: Rider
+    profile: AccommodationProfile | None
+    facility_ids: tuple[UUID, ...]
+    external_ids: tuple[ExternalId, ...]
+
+    @property
+    def needs(self) -> accommodation.Shape:
+        """What the rider needs; nothing special where nobody has said."""
+        return accommodation.snapshot(self.profile) if self.profile else accommodation.complete({})
+
+
+def riders(*, by: Principal, statuses: Collection[str] | None = None, facility_id: UUID | None = None) -> RiderQuerySet:
+    """List riders in reach, of these statuses, known to this facility; unordered.
+
+    A facility out of reach knows nobody: whether a rider goes there is none of the reader's business.
+    """
+    rows = Rider.objects.visible_to(by)
+    if statuses is not None:
+        rows = rows.filter(status__in=statuses)
+    if facility_id is not None:
+        here = Facility.objects.visible_to(by).filter(pk=facility_id)
+        rows = rows.filter(pk__in=RiderFacility.objects.filter(facility__in=here).values("rider_id"))
+    return rows
+
+
+def records(found: Sequence[Rider], *, by: Principal) -> list[RiderRecord]:
+    """Complete riders that `by` has found, in their order.  Costs three queries, however many there are."""
+    ids = [rider.pk for rider in found]
+    profiles = {row.rider_id: row for row in AccommodationProfile.objects.filter(rider_id__in=ids, current=True)}
+    facilities = facility_ids_of(ids, by=by)
+    names = organizations.external_ids_of(SubjectType.RIDER, ids)
+    return [
+        RiderRecord(
+            rider=rider,
+            profile=profiles.get(rider.pk),
+            facility_ids=tuple(facilities[rider.pk]),
+            external_ids=tuple(names[rider.pk]),
+        )
+        for rider in found
+    ]
+
+
+def record(rider: Rider, *, by: Principal) -> RiderRecord:
+    """Complete one rider.  Costs three queries."""
+    return records([rider], by=by)[0]
+
+
+def facility_ids_of(rider_ids: Sequence[UUID], *, by: Principal) -> dict[UUID, list[UUID]]:
+    """Answer which facilities know each rider, of those in reach: the others are part of a life `by` has no part in."""
+    rows = RiderFacility.objects.filter(rider_id__in=rider_ids)
+    if by.facility_ids is not None:
+        rows = rows.filter(facility_id__in=by.facility_ids)
+    found: dict[UUID, list[UUID]] = defaultdict(list)
+    for rider_id, facility_id in rows.order_by("facility_id").values_list("rider_id", "facility_id"):
+        found[rider_id].append(facility_id)
+    return {rider_id: found[rider_id] for rider_id in rider_ids}
+
+
+def versions_of(rider_id: UUID, *, by: Principal) -> QuerySet[AccommodationProfile]:
+    """List every version of what a rider needs; unordered.
+
+    Raises:
+        NotFound: the rider is absent or out of reach.
+    """
+    if not Rider.objects.visible_to(by).filter(pk=rider_id).exists():
+        raise NotFound("rider")
+    return AccommodationProfile.objects.filter(rider_id=rider_id)
+
+
+def search(criteria: Mapping[str, Any], *, by: Principal) -> RiderQuerySet:
+    """Find riders that meet all of `criteria`, in reach; unordered.
+
+    name: prefix of first, preferred or last name, or of two of them in either order ("orla can", "canary, or"),
+    whatever the case.  external_id: `{"system", "value"}`.  phone: one of the rider's own, E.164.  medicaid_id and
+    member_id: the whole code.  date_of_birth: the day.
+    """
+    found = riders(by=by)
+    if name := criteria.get("name"):
+        found = found.alias(
+            last=Lower("last_name"), first=Lower("first_name"), preferred=Lower("preferred_name")
+        ).filter(_named(name))
+    if known := criteria.get("external_id"):
+        subject = organizations.subject_of(SubjectType.RIDER, system=known["system"], value=known["value"])
+        found = found.none() if subject is None else found.filter(pk=subject)
+    if phone := criteria.get("phone"):
+        found = found.filter(phones__contains=[{"number": phone}])
+    for code in ("medicaid_id", "member_id"):
+        if text := criteria.get(code):
+            found = found.filter(**{f"{code}_index": index_of(code, text)})
+    if born := criteria.get("date_of_birth"):
+        found = found.filter(date_of_birth=born)
+    return found
+
+
+def possible_duplicates(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
+    """List riders in reach who may be the same person: same name and birth date, or same Medicaid id.
+
+    A hint for a person to look at, never a match (domain.md 4.10).  At most ten, newest first.
+    """
+    same = Q(pk__isnull=True)  # nobody
+    if rider.date_of_birth is not None:
+        same |= Q(
+            last=Lower(Value(rider.last_name)),
+            first=Lower(Value(rider.first_name)),
+            date_of_birth=rider.date_of_birth,
+        )
+    if rider.medicaid_id_index is not None:
+        same |= Q(medicaid_id_index=rider.medicaid_id_index)
+    alike = riders(by=by).alias(last=Lower("last_name"), first=Lower("first_name")).filter(same)
+    return tuple(alike.exclude(pk=rider.pk).order_by("-pk").values_list("pk", flat=True)[:DUPLICATES_SHOWN])
+
+
+def index_of(code: str, text: str) -> bytes:
+    """Digest a sealed code as the column `<code>_index` holds it."""
+    return blind_index(text, purpose=f"{Rider._meta.db_table}.{code}")
+
+
+def _named(name: str) -> Q:
+    if "," in name:
+        last, _, first = name.partition(",")
+        splits = [(first.strip(), last.strip())]
+    else:
+        words = name.split()
+        splits = [(" ".join(words[:cut]), " ".join(words[cut:])) for cut in range(len(words) + 1)]
+        splits += [(last, first) for first, last in splits[1:-1]]
+    found = Q(pk__isnull=True)  # nobody: a name of nothing but a comma names no one
+    for first, last in splits:
+        if first or last:
+            found |= _begins(first, last)
+    return found
+
+
+def _begins(first: str, last: str) -> Q:
+    """Ask for both beginnings, of which one may be ""."""
+    asked = Q()
+    if last:
+        asked &= Q(last__startswith=Lower(Value(last)))
+    if first:
+        given = Lower(Value(first))
+        asked &= Q(first__startswith=given) | Q(preferred__startswith=given)
+    return asked

@@ -1,0 +1,358 @@
+"""Every write to riders and to what they need.
+
+Drafts and changes are columns of `Rider` by name, and besides: `medicaid_id` and `member_id` as text, `home_address`
+and `saved_places` as stops in the API's shape, `facility_ids`, and `external_ids` of `{"system", "value", "type"}`.
+A draft may hold `accommodation` in the API's shape; of a rider who is known, `set_accommodation` changes it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.organizations import queries as organizations
+from apps.organizations import services as organization_services
+from apps.organizations import stops
+from apps.organizations.models import Facility, SubjectType
+from apps.riders import accommodation, disclosure, queries, standing
+from apps.riders.contacts import normal_caregivers, normal_person, normal_phones
+from apps.riders.models import AccommodationProfile, Consent, Rider, RiderFacility
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
+from lib.ids import uuid7
+
+_BESIDE_COLUMNS: Final = ("facility_ids", "external_ids")
+_NEEDS: Final = "accommodation"
+_SEALED: Final = ("medicaid_id", "member_id")
+# Codes that are sealed have fields of their own; as an external id they would lie open.
+_SEALED_TYPES: Final = {"medicaid_id": "medicaidId", "member_id": "memberId"}
+
+
+class OutOfReach(DomainError):
+    """The caller reaches riders through rides alone, and could not see whom it registers."""
+
+    code = Code.FORBIDDEN
+
+
+class SeveralRiders(DomainError):
+    """The external ids belong to more than one rider: a person has to say which it is."""
+
+    code = Code.DUPLICATE_RESOURCE
+
+    def __init__(self, rider_ids: Iterable[UUID]) -> None:
+        message = "The external ids belong to different riders."
+        details = [
+            Detail(field="externalIds", code="duplicate", message=message, also={"existingId": str(rider_id)})
+            for rider_id in rider_ids
+        ]
+        super().__init__(message, details=details)
+
+
+class NeedsContradictory(DomainError):
+    """What is said of a rider's needs cannot all be true; the details name each field."""
+
+    code = Code.VALIDATION_ERROR
+
+    def __init__(self, details: list[Detail]) -> None:
+        super().__init__(details[0].message, details=details)
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A new rider, and riders in the caller's reach who may be the same person."""
+
+    rider: Rider
+    possible_duplicates: tuple[UUID, ...]
+
+
+@transaction.atomic
+def register(*, draft: Mapping[str, Any], by: Principal, at: datetime) -> Registered:
+    """Add a rider with the first version of what they need (nothing special, unless the draft says so).
+
+    The facilities named in the draft may see and book the rider; without any, those the caller is bound to.
+
+    Raises:
+        OutOfReach: the caller's reach is bound to providers.
+        PhiNotPermitted: the draft holds fields above the caller's PHI level.
+        ExternalIdTaken: another rider goes by that name; `existingId` names them if they are in reach.
+        InvalidInput, StopUnusable, NeedsContradictory: a value is out of the question.
+    """
+    if by.provider_ids is not None:
+        raise OutOfReach("A caller bound to transport providers cannot register riders.")
+    disclosure.require_to_write(by.phi, map(_wire, draft))
+    shape = _needs(draft.get(_NEEDS) or {})
+    rider = Rider(id=uuid7())
+    _apply(rider, _columns(rider, {key: draft[key] for key in draft if key != _NEEDS}, by=by), at=at)
+    rider.save(force_insert=True)
+    facility_ids = _facility_ids(draft.get("facility_ids"), before=frozenset(), by=by)
+    _set_facilities(rider, facility_ids)
+    _set_external_ids(rider, draft.get("external_ids") or [], by=by)
+    _add_profile(rider, shape, number=1, by=by, at=at)
+    duplicates = queries.possible_duplicates(rider, by=by)
+    audit.record(
+        by=by,
+        action="riders.register",
+        subject_type=SubjectType.RIDER,
+        subject_id=rider.pk,
+        rider_ids=[rider.pk, *duplicates],
+        facility_id=next(iter(facility_ids)) if len(facility_ids) == 1 else None,
+        details={"fields": sorted(draft)},
+    )
+    return Registered(rider=rider, possible_duplicates=duplicates)
+
+
+@transaction.atomic
+def match_or_register(*, draft: Mapping[str, Any], facility_id: UUID | None, by: Principal, at: datetime) -> Rider:
+    """Find the rider that the draft's external ids name, in reach, or register them; for bookings with a rider inline.
+
+    Of a rider that is found nothing is changed, but that `facility_id`, which the caller reaches, knows them from now
+    on.  Locks the rider's row.
+
+    Raises:
+        SeveralRiders: the external ids name more than one.
+        Everything that `register` raises.
+    """
+    known = [
+        organizations.subject_of(SubjectType.RIDER, system=one["system"], value=one["value"])
+        for one in draft.get("external_ids") or []
+    ]
+    found = list(Rider.objects.visible_to(by).filter(pk__in=[pk for pk in known if pk]).order_by("pk"))
+    if len(found) > 1:
+        raise SeveralRiders([rider.pk for rider in found])
+    if not found:
+        here = {} if facility_id is None or draft.get("facility_ids") else {"facility_ids": [facility_id]}
+        return register(draft={**draft, **here}, by=by, at=at).rider
+    rider = _locked(found[0].pk, None, by=by)
+    if facility_id is not None and RiderFacility.objects.get_or_create(rider=rider, facility_id=facility_id)[1]:
+        _record_change(rider, ["facility_ids"], action="riders.amend", by=by)
+    return rider
+
+
+@transaction.atomic
+def amend(
+    *,
+    rider_id: UUID,
+    changes: Mapping[str, Any],
+    by: Principal,
+    at: datetime,
+    expected_version: int | None = None,
+    action: str = "riders.amend",
+) -> Rider:
+    """Change a rider.
+
+    Lists replace the whole list, objects merge key by key; facilities out of the caller's reach stay as they are.  A
+    status other than active or deceased takes a reason; a new status drops reason and period of the old one.  When
+    nothing is different, nothing is written and the version stays.
+
+    Raises:
+        NotFound: the rider is absent or out of reach.
+        StaleVersion: the rider changed since the caller read them.
+        PhiNotPermitted, ExternalIdTaken, InvalidInput, StopUnusable: as for `register`.
+    """
+    rider = _locked(rider_id, expected_version, by=by)
+    disclosure.require_to_write(by.phi, map(_wire, changes))
+    changed = _apply(rider, _columns(rider, changes, by=by), at=at)
+    if "facility_ids" in changes:
+        before = frozenset(RiderFacility.objects.filter(rider=rider).values_list("facility_id", flat=True))
+        after = _facility_ids(changes["facility_ids"], before=before, by=by)
+        if after != before:
+            _set_facilities(rider, after)
+            changed.append("facility_ids")
+    if "external_ids" in changes and _set_external_ids(rider, changes["external_ids"], by=by):
+        changed.append("external_ids")
+    if changed:
+        _record_change(rider, changed, action=action, by=by)
+    return rider
+
+
+def change_status(
+    *,
+    rider_id: UUID,
+    status: str,
+    by: Principal,
+    at: datetime,
+    reason: str = "",
+    status_from: date | None = None,
+    status_until: date | None = None,
+    expected_version: int | None = None,
+) -> Rider:
+    """Say whether a rider may be booked, and why not.
+
+    Raises: as `amend`.
+    """
+    changes = {"status": status, "status_reason": reason, "status_from": status_from, "status_until": status_until}
+    return amend(
+        rider_id=rider_id,
+        changes=changes,
+        by=by,
+        at=at,
+        expected_version=expected_version,
+        action="riders.change_status",
+    )
+
+
+@transaction.atomic
+def set_accommodation(
+    *, rider_id: UUID, needs: Mapping[str, Any], by: Principal, at: datetime, expected_version: int | None = None
+) -> AccommodationProfile:
+    """Make `needs` (the API's shape, whole) the next version of what a rider needs, and answer the one in force.
+
+    `profile.rider` of the answer is the rider with the version that follows.
+
+    The version before stays readable; rides keep the snapshot they were booked with.  Whoever calls this for a rider
+    with rides ahead has to check those again.  Equal needs make no new version.
+
+    Raises:
+        NotFound, StaleVersion: as `amend`; the version is the rider's.
+        PhiNotPermitted: the caller may not see needs.
+        NeedsContradictory: they cannot all be true.
+    """
+    rider = _locked(rider_id, expected_version, by=by)
+    disclosure.require_to_write(by.phi, [_NEEDS])
+    shape = _needs(needs)
+    newest = AccommodationProfile.objects.filter(rider=rider).order_by("-number").first()
+    if newest is not None and accommodation.snapshot(newest) == shape:
+        newest.rider = rider
+        return newest
+    AccommodationProfile.objects.filter(rider=rider, current=True).update(current=False)
+    profile = _add_profile(rider, shape, number=newest.number + 1 if newest else 1, by=by, at=at)
+    _record_change(rider, [_NEEDS], action="riders.set_accommodation", by=by)
+    return profile
+
+
+def _locked(rider_id: UUID, expected_version: int | None, *, by: Principal) -> Rider:
+    # Not FOR UPDATE: rides being booked refer to the row.
+    rows = Rider.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
+    rider = rows.filter(pk=rider_id).first()
+    if rider is None:
+        raise NotFound("rider")
+    if expected_version is not None and expected_version != rider.version:
+        raise StaleVersion(rider.version)
+    return rider
+
+
+def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[str, Any]:
+    """Bring the values for columns into their normal form; objects merge into what the rider has, key by key."""
+    columns = {name: value for name, value in draft.items() if name not in _BESIDE_COLUMNS}
+    for name in (*_SEALED, "driver_gender_preference"):
+        if name in columns:
+            columns[name] = columns[name] or ""
+    if columns.get("home_address") is not None:
+        merged = stops.merged(rider.home_address or {}, columns["home_address"])
+        columns["home_address"] = organizations.settled_stop(merged, by=by, path="homeAddress")
+    if "saved_places" in columns:
+        columns["saved_places"] = [
+            organizations.settled_stop(stop, by=by, path=f"savedPlaces[{position}]")
+            for position, stop in enumerate(columns["saved_places"])
+        ]
+    if "phones" in columns:
+        columns["phones"] = normal_phones(columns["phones"])
+    if "caregivers" in columns:
+        columns["caregivers"] = normal_caregivers(columns["caregivers"])
+    if columns.get("emergency_contact") is not None:
+        merged = {**(rider.emergency_contact or {}), **columns["emergency_contact"]}
+        columns["emergency_contact"] = normal_person(merged, path="emergencyContact")
+    return columns
+
+
+def _apply(rider: Rider, columns: dict[str, Any], *, at: datetime) -> list[str]:
+    """Set the columns and what follows from them; answer the names that are different now, sealed ones as text."""
+    columns = standing.completed(columns, status_before=rider.status)
+    if columns.get("sms_consent", rider.sms_consent) != rider.sms_consent and not columns.get("sms_consent_at"):
+        columns["sms_consent_at"] = None if columns["sms_consent"] == Consent.UNKNOWN else at
+    changed = [name for name, value in columns.items() if getattr(rider, name) != value]
+    for name in changed:
+        setattr(rider, name, columns[name])
+    standing.check(rider)
+    if rider.date_of_birth is not None and rider.date_of_birth > at.date():
+        raise InvalidInput("dateOfBirth", "dateOfBirth must not lie in the future.")
+    if rider.sms_consent == Consent.GRANTED and rider.sms_consent_at is None:
+        raise InvalidInput("smsConsentAt", "smsConsentAt is required with a consent that was granted.")
+    if rider.sms_consent_at is not None and rider.sms_consent_at > at:
+        raise InvalidInput("smsConsentAt", "smsConsentAt must not lie in the future.")
+    return changed
+
+
+def _record_change(rider: Rider, changed: list[str], *, action: str, by: Principal) -> None:
+    """Save what changed, raise the version and leave a row in the trail."""
+    columns = [name for name in changed if name not in (*_BESIDE_COLUMNS, _NEEDS)]
+    for name in _SEALED:
+        if name in columns:
+            columns = [one for one in columns if one != name] + [f"{name}_sealed", f"{name}_index"]
+    rider.version += 1
+    rider.save(update_fields=[*columns, "version", "updated_at"])
+    audit.record(
+        by=by,
+        action=action,
+        subject_type=SubjectType.RIDER,
+        subject_id=rider.pk,
+        rider_ids=[rider.pk],
+        details={"fields": sorted(changed)},
+    )
+
+
+def _facility_ids(wanted: Iterable[UUID] | None, *, before: frozenset[UUID], by: Principal) -> frozenset[UUID]:
+    """Work out which facilities know a rider from now on.
+
+    Raises:
+        InvalidInput: one does not exist in reach, or the caller would lose sight of the rider.
+    """
+    if wanted is None:
+        return before | (by.facility_ids or frozenset())
+    asked = frozenset(wanted)
+    known = frozenset(Facility.objects.visible_to(by).filter(pk__in=asked).values_list("pk", flat=True))
+    if known != asked:
+        raise InvalidInput("facilityIds", "facilityIds must be facilities that exist.", detail_code="unknown")
+    if by.facility_ids is None:
+        return asked
+    if not asked:
+        raise InvalidInput("facilityIds", "facilityIds must keep one of your facilities.")
+    return asked | (before - by.facility_ids)
+
+
+def _set_facilities(rider: Rider, facility_ids: frozenset[UUID]) -> None:
+    rows = RiderFacility.objects.filter(rider=rider)
+    rows.exclude(facility_id__in=facility_ids).delete()
+    held = set(rows.values_list("facility_id", flat=True))
+    RiderFacility.objects.bulk_create(
+        RiderFacility(rider=rider, facility_id=facility_id) for facility_id in sorted(facility_ids - held)
+    )
+
+
+def _set_external_ids(rider: Rider, wanted: Iterable[Mapping[str, Any]], *, by: Principal) -> bool:
+    names = list(wanted)
+    for position, name in enumerate(names):
+        if proper := _SEALED_TYPES.get(name.get("type", "")):
+            field = f"externalIds[{position}].type"
+            raise InvalidInput(field, f"{field} has a field of its own, which is stored sealed: {proper}.")
+    return organization_services.replace_external_ids(
+        subject_type=SubjectType.RIDER,
+        subject_id=rider.pk,
+        wanted=names,
+        in_reach=lambda pk: Rider.objects.visible_to(by).filter(pk=pk).exists(),
+    )
+
+
+def _needs(given: Mapping[str, Any]) -> accommodation.Shape:
+    shape = accommodation.complete(given)
+    if found := accommodation.problems(shape):
+        raise NeedsContradictory(found)
+    return shape
+
+
+def _add_profile(
+    rider: Rider, shape: accommodation.Shape, *, number: int, by: Principal, at: datetime
+) -> AccommodationProfile:
+    return AccommodationProfile.objects.create(
+        rider=rider, number=number, recorded_at=at, recorded_by=by.actor, **accommodation.columns(shape)
+    )
+
+
+def _wire(name: str) -> str:
+    """Spell a name as the API does."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,198 @@
+"""Look-ups of what happens on the road: all read-only, since only services may move a ride."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+
+from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
+from lib.access import Phi, Principal
+from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
+from lib.local_time import local_time
+
+
+def _address(stop: dict[str, Any]) -> str:
+    return ", ".join(filter(None, (stop.get(key) for key in ("name", "addressLine1", "unit", "city", "state"))))
+
+
+class AssignmentInline(ReadOnlyInline[Assignment, Ride]):
+    model = Assignment
+    fields = ("sequence", "status", "method", "driver", "vehicle", "offered_at", "ended_at", "end_reason")
+    ordering = ("offered_at", "id")
+
+
+class MilestoneInline(ReadOnlyInline[Milestone, Ride]):
+    model = Milestone
+    fields = ("type", "occurred_at", "recorded_at", "source", "actor", "voided")
+    ordering = ("occurred_at", "id")
+
+
+class RideExceptionInline(ReadOnlyInline[RideException, Ride]):
+    model = RideException
+    fields = ("type", "severity", "status", "opened_at", "resolved_at", "resolution_code")
+    ordering = ("opened_at", "id")
+
+
+@admin.register(Ride)
+class RideAdmin(ScopedAdmin[Ride]):
+    read_only = True
+    subject_type = "ride"
+    list_display = ("pickup_time", "status", "service_type", "facility", "driver_name", "open_exception_count")
+    list_filter = ("status", "service_type", "will_call", "priority")
+    list_select_related = ("facility", "driver")
+    ordering = ("-pickup_at", "-id")
+    search_fields = ("id__exact", "client_reference")
+    search_placeholder = "Ride id or reference"
+    linked_filters = ("pickup_at",)
+    inlines = (AssignmentInline, MilestoneInline, RideExceptionInline)
+    needs_phi = {
+        "rider": Phi.LIMITED,
+        "client_reference": Phi.LIMITED,
+        "from_": Phi.FULL,
+        "to": Phi.FULL,
+        "mobility": Phi.FULL,
+        "driver_notes": Phi.FULL,
+        "dispatcher_notes": Phi.FULL,
+        "facility_notes": Phi.FULL,
+        "end_note": Phi.FULL,
+    }
+    fieldsets = (
+        (None, {"fields": ("status", "rider", "facility", "service_type", "priority", "leg_type", "trip")}),
+        ("When", {"fields": ("pickup_time", "appointment_time", "service_date", "timezone", "will_call")}),
+        ("Where", {"fields": ("from_", "to", "mobility")}),
+        ("Who drives", {"fields": ("provider", "driver_name", "vehicle")}),
+        ("Notes", {"fields": ("driver_notes", "dispatcher_notes", "facility_notes")}),
+        ("Ending", {"fields": ("reason_code", "fault", "cancellation_timing", "ended_by", "end_note")}),
+        ("Record", {"fields": ("client", "client_reference", "version", "created_at", "updated_at")}),
+    )
+
+    def rider_ids_of(self, row: Ride) -> Iterable[UUID]:
+        return (row.rider_id,)
+
+    @admin.display(description="Pickup", ordering="pickup_at")
+    def pickup_time(self, ride: Ride) -> str:
+        return local_time(ride.pickup_at, ride.timezone)
+
+    @admin.display(description="Appointment")
+    def appointment_time(self, ride: Ride) -> str:
+        return local_time(ride.appointment_at, ride.timezone) or "-"
+
+    @admin.display(description="Driver")
+    def driver_name(self, ride: Ride) -> str:
+        """Name the driver by first name, which is all that planners need (security.md, section 2)."""
+        return ride.driver.first_name if ride.driver else "-"
+
+    @admin.display(description="From")
+    def from_(self, ride: Ride) -> str:
+        return _address(ride.pickup)
+
+    @admin.display(description="To")
+    def to(self, ride: Ride) -> str:
+        return _address(ride.dropoff)
+
+    @admin.display(description="Mobility")
+    def mobility(self, ride: Ride) -> str:
+        return str(ride.accommodation.get("mobility", "")).replace("_", " ")
+
+
+class OfRideAdmin(ScopedAdmin[Any]):
+    """Rows that hang on a ride and lie in scope when it does."""
+
+    read_only = True
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        return rows.filter(ride__in=Ride.objects.visible_to(principal))
+
+    def rider_ids_of(self, row: Any) -> Iterable[UUID]:
+        return (row.ride.rider_id,)
+
+
+@admin.register(Trip)
+class TripAdmin(ScopedAdmin[Trip]):
+    read_only = True
+    subject_type = "trip"
+    list_display = ("id", "service_date", "rider", "created_at")
+    list_filter = ()
+    list_select_related = ("rider",)
+    ordering = ("-service_date", "-id")
+    fields = ("service_date", "rider", "created_at")
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        """Trips with a leg in scope."""
+        return rows.filter(pk__in=Ride.objects.visible_to(principal).filter(trip__isnull=False).values("trip_id"))
+
+    def rider_ids_of(self, row: Trip) -> Iterable[UUID]:
+        return (row.rider_id,)
+
+
+@admin.register(Assignment)
+class AssignmentAdmin(OfRideAdmin):
+    subject_type = "assignment"
+    list_display = ("id", "ride", "sequence", "driver", "vehicle", "status", "method", "offered_at")
+    list_filter = ("status", "method")
+    list_select_related = ("ride", "driver", "vehicle")
+    ordering = ("-offered_at", "-id")
+    fields = (
+        "ride",
+        "sequence",
+        "provider",
+        ("driver", "vehicle"),
+        ("status", "method"),
+        ("offered_at", "respond_by", "responded_at"),
+        "decline_reason",
+        "assigned_by",
+        ("overridden", "override_reason"),
+        ("started_at", "ended_at", "end_reason"),
+    )
+
+
+@admin.register(Milestone)
+class MilestoneAdmin(OfRideAdmin):
+    subject_type = "milestone"
+    list_display = ("id", "ride", "type", "occurred_at", "source", "actor", "voided")
+    list_filter = ("type", "source", "voided")
+    list_select_related = ("ride",)
+    ordering = ("-recorded_at", "-id")
+    needs_phi = {"note": Phi.FULL}
+    fields = ("ride", "type", "occurred_at", "recorded_at", "source", "actor", "edited", "voided", "note")
+
+
+@admin.register(RideException)
+class RideExceptionAdmin(ScopedAdmin[RideException]):
+    read_only = True
+    subject_type = "exception"
+    list_display = ("opened_at", "type", "severity", "status", "facility", "summary", "ride")
+    list_display_links = ("opened_at", "type")
+    list_filter = ("status", "severity", "type")
+    list_select_related = ("facility", "ride")
+    ordering = ("-opened_at", "-id")
+    needs_phi = {"resolution_note": Phi.FULL}
+    fields = (
+        "ride",
+        "facility",
+        ("type", "severity", "status"),
+        "summary",
+        ("opened_at", "opened_by", "detected_by"),
+        "due_at",
+        "owner",
+        ("acknowledged_at", "acknowledged_by"),
+        ("resolved_at", "resolved_by", "resolution_code"),
+        "resolution_note",
+    )
+
+    def rider_ids_of(self, row: RideException) -> Iterable[UUID]:
+        return (row.rider_id,)
+
+
+@admin.register(ReasonCode)
+class ReasonCodeAdmin(ScopedAdmin[ReasonCode]):
+    subject_type = "reason_code"
+    list_display = ("code", "label", "reason_list", "parent_code", "active")
+    list_filter = ("reason_list", "active")
+    list_select_related = ()
+    ordering = ("reason_list", "code")
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        """The operator's own codes, the same for everybody."""
+        return rows

@@ -1,0 +1,62 @@
+"""What a rider needs, changed together with the rides ahead of them."""
+
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.riders.accommodation_shape import AccommodationIn, AccommodationVersionOut
+from apps.rides.services import accommodation_change
+from lib.api import fields
+from lib.api.views import ApiViewSet
+from lib.errors import Code
+
+
+class AccommodationChangeOut(AccommodationVersionOut):
+    """The version in force, the rides that took it over, and those whose driver or vehicle no longer fits."""
+
+    changed_ride_ids = fields.Listed(child=fields.Uuid())
+    mismatched_ride_ids = fields.Listed(child=fields.Uuid())
+
+    def to_representation(self, change: accommodation_change.AccommodationChange) -> dict[str, object]:
+        shown = dict(AccommodationVersionOut(change.profile).data)
+        return {
+            **shown,
+            "changedRideIds": [str(ride_id) for ride_id in change.changed_ride_ids],
+            "mismatchedRideIds": [str(ride_id) for ride_id in change.mismatched_ride_ids],
+        }
+
+
+class RiderAccommodationViewSet(ApiViewSet):
+    """What riders need."""
+
+    scopes = {"update": Scope.RIDERS_WRITE}
+    bodies = {"update": AccommodationIn}
+    answers = {"update": AccommodationChangeOut}
+    refusals = {"update": (Code.PHI_NOT_PERMITTED, Code.PRECONDITION_FAILED)}
+
+    def update(self, request: Request, id: UUID) -> Response:
+        """Say what a rider needs: the whole of it, as the next version.
+
+        What is left out has its default.  Rides that the rider has not boarded take the new needs over, but for what
+        was said for one ride alone; drivers and vehicles on them are checked again, and where one no longer fits the
+        exception `accommodation_mismatch` opens.  ETag and If-Match speak of the rider.
+        """
+        change = accommodation_change.change_accommodation(
+            rider_id=id,
+            needs=self.body(),
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
+        )
+        audit.record(
+            by=self.principal,
+            action="riders.read_accommodation",
+            subject_type="rider",
+            subject_id=id,
+            rider_ids=[id],
+            phi=self.principal.phi.name.lower(),
+        )
+        return self.answer(change, version=change.profile.rider.version)

@@ -1,0 +1,260 @@
+"""Who drives a ride: candidates, assignment, answers to offers."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.rides.api.report_bodies import PlaceIn
+from apps.rides.models import Assignment, Ride
+from apps.rides.queries.candidates import Candidate, candidates
+from apps.rides.services import assignment, offers
+from apps.rides.status_report import Place
+from lib.access import Phi
+from lib.api import fields
+from lib.api.query import Query
+from lib.api.serializers import In, Out, OutShape
+from lib.api.views import ApiViewSet
+from lib.api.whole_list import WholePageOut, whole
+from lib.errors import Code
+
+
+class AssignmentIn(In):
+    example = {
+        "driverId": "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f",
+        "vehicleId": "01937b2e-6a01-7d52-8c11-6b2f0e9d7a34",
+        "method": "manual",
+    }
+
+    driver_id = fields.Uuid()
+    vehicle_id = fields.Uuid()
+    attendant_ids = fields.Listed(child=fields.Uuid(), default=list, max_length=4)
+    method = fields.Choice(choices=Assignment.Method.choices, default=Assignment.Method.MANUAL)
+    offer = fields.Boolean(default=False, help_text="Ask first, where the driver is no employee.")
+    respond_by = fields.Instant(required=False, help_text="How long the offer stands; 15 minutes if left out.")
+    override = fields.Boolean(default=False)
+    override_reason = fields.Text(max_length=500, allow_blank=True, default="")
+    reason_code = fields.Text(max_length=40, allow_blank=True, default="", help_text="Required with a rider on board.")
+    note = fields.Text(max_length=500, multiline=True, allow_blank=True, default="")
+    rider_location = fields.Text(max_length=300, allow_blank=True, default="")
+    location = PlaceIn(required=False, allow_null=True)
+    miles_driven = fields.Number(
+        max_digits=7,
+        decimal_places=2,
+        min_value=0,
+        required=False,
+        allow_null=True,
+        help_text="By the first vehicle with the rider, at a transfer.",
+    )
+
+
+class UnassignQuery(Query):
+    reason_code = fields.Text(max_length=40, required=False, help_text="May come in the body instead.")
+
+
+class UnassignIn(In):
+    reason_code = fields.Text(max_length=40, required=False)
+    note = fields.Text(max_length=500, multiline=True, allow_blank=True, default="")
+
+
+class AcceptIn(In):
+    assignment_id = fields.Uuid(required=False, help_text="May be left out where one offer alone is open.")
+
+
+class DeclineIn(AcceptIn):
+    reason = fields.Text(max_length=200, allow_blank=True, default="")
+
+
+class SnapshotOut(OutShape):
+    """Who drove with what, as their records were then; the licence number only for those who may see it."""
+
+    driver_name = fields.Text()
+    license_number = fields.Text(allow_null=True)
+    vehicle_plate = fields.Text()
+
+
+class AssignmentOut(Out):
+    """An assignment or offer; `snapshot` says who drove with what even if their records change."""
+
+    ride_id = fields.Uuid()
+    ride_status = fields.Text(source="ride.status")
+    ride_version = fields.Integer(source="ride.version")
+    provider_id = fields.Uuid()
+    driver_id = fields.Uuid()
+    vehicle_id = fields.Uuid()
+    snapshot = serializers.SerializerMethodField(method_name="shown_snapshot")
+
+    class Meta:
+        model = Assignment
+        fields = (
+            "id",
+            "ride_id",
+            "ride_status",
+            "ride_version",
+            "sequence",
+            "provider_id",
+            "driver_id",
+            "vehicle_id",
+            "attendant_ids",
+            "status",
+            "method",
+            "offered_at",
+            "respond_by",
+            "responded_at",
+            "decline_reason",
+            "assigned_by",
+            "overridden",
+            "override_reason",
+            "started_at",
+            "ended_at",
+            "end_reason",
+            "miles_attributed",
+            "snapshot",
+        )
+
+    @extend_schema_field(SnapshotOut)
+    def shown_snapshot(self, row: Assignment) -> dict[str, Any]:
+        by = self.context["view"].principal
+        numbers = by.may(Scope.DRIVERS_WRITE) and by.phi is Phi.FULL
+        return {
+            "driverName": row.driver_name,
+            "licenseNumber": (row.license_number or None) if numbers else None,
+            "vehiclePlate": row.vehicle_plate,
+        }
+
+
+class CandidatesQuery(Query):
+    provider_id = fields.Uuid(required=False)
+
+
+class ViolationOut(OutShape):
+    code = fields.Text()
+    kind = fields.Choice(choices=["hard", "soft"])
+    message = fields.Text()
+    subject_id = fields.Uuid()
+
+
+class CandidateOut(OutShape):
+    """A driver for a ride.  `eligible`: no hard violation; `costMinutes` is what the order goes by."""
+
+    driver_id = fields.Uuid()
+    driver_name = fields.Text()
+    provider_id = fields.Uuid()
+    vehicle_id = fields.Uuid(allow_null=True)
+    vehicle_unit = fields.Text()
+    eligible = serializers.SerializerMethodField(method_name="is_eligible")
+    attendant_required = fields.Boolean()
+    free_minutes = fields.Integer(allow_null=True)
+    distance_miles = fields.Number(source="miles", allow_null=True)
+    rides_with_rider = fields.Integer(source="shared_rides")
+    preferred = fields.Boolean()
+    cost_minutes = fields.Number()
+    reason = fields.Text()
+    violations = ViolationOut(many=True)
+
+    def is_eligible(self, candidate: Candidate) -> bool:
+        return not candidate.refused
+
+
+class CandidateListOut(OutShape):
+    """Drivers who may take the ride, best first, then those who may not."""
+
+    data = CandidateOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
+    page = WholePageOut()
+
+
+class AssignmentViewSet(ApiViewSet):
+    """Who drives a ride."""
+
+    scopes = {
+        "update": Scope.ASSIGNMENTS_WRITE,
+        "destroy": Scope.ASSIGNMENTS_WRITE,
+        "accept": Scope.ASSIGNMENTS_WRITE,
+        "decline": Scope.ASSIGNMENTS_WRITE,
+        "candidates": Scope.ASSIGNMENTS_WRITE,
+    }
+    queries = {"destroy": UnassignQuery, "candidates": CandidatesQuery}
+    bodies = {"update": AssignmentIn, "destroy": UnassignIn, "accept": AcceptIn, "decline": DeclineIn}
+    answers = {
+        "update": AssignmentOut,
+        "accept": AssignmentOut,
+        "decline": AssignmentOut,
+        "candidates": CandidateListOut,
+    }
+    refusals = {
+        "update": (
+            Code.ASSIGNMENT_REJECTED,
+            Code.INVALID_TRANSITION,
+            Code.TRANSITION_GUARD_FAILED,
+            Code.PRECONDITION_FAILED,
+        ),
+        "destroy": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
+        "accept": (Code.ASSIGNMENT_REJECTED, Code.ASSIGNMENT_CONFLICT, Code.INVALID_TRANSITION),
+    }
+
+    def update(self, request: Request, id: UUID) -> Response:
+        """Assign a driver and vehicle, change them, or transfer a rider on board to a rescue vehicle.
+
+        All checks are answered at once: `ASSIGNMENT_REJECTED` lists every violation with its kind.  Soft ones give way
+        to `override` with `overrideReason` (scope `rides:override`).
+        """
+        given = self.body()
+        place = given.pop("location", None)
+        handover = assignment.Handover(
+            reason_code=given.pop("reason_code"),
+            note=given.pop("note"),
+            rider_location=given.pop("rider_location"),
+            place=None if place is None else Place(**place),
+            miles=given.pop("miles_driven", None),
+        )
+        row = assignment.assign(
+            ride_id=id,
+            **given,
+            handover=handover,
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
+        )
+        return self._answer(row)
+
+    def destroy(self, request: Request, id: UUID) -> Response:
+        """Take the driver off; the ride waits for another.  `reasonCode` in the query, or in a body with a `note`."""
+        given = self.body()
+        ride = assignment.unassign(
+            ride_id=id,
+            reason_code=given.get("reason_code") or self.query.get("reason_code") or "",
+            note=given["note"],
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
+        )
+        return self.answer(None, version=ride.version)
+
+    def accept(self, request: Request, id: UUID) -> Response:
+        """Take an offered ride."""
+        return self._answer(offers.accept(ride_id=id, **self.body(), by=self.principal, at=self.at))
+
+    def decline(self, request: Request, id: UUID) -> Response:
+        """Turn an offer down."""
+        return self._answer(offers.decline(ride_id=id, **self.body(), by=self.principal, at=self.at))
+
+    def candidates(self, request: Request, id: UUID) -> Response:
+        """Rank the drivers who may take a ride, best first with the reason, then those who may not and why."""
+        ranked = candidates(ride_id=id, by=self.principal, at=self.at, **self.query)
+        rider_ids = Ride.objects.filter(pk=id).values_list("rider_id", flat=True)
+        audit.record(
+            by=self.principal,
+            action="rides.candidates",
+            subject_type="ride",
+            subject_id=id,
+            rider_ids=rider_ids,
+        )
+        return self.answer(whole(ranked))
+
+    def _answer(self, row: Assignment) -> Response:
+        return self.answer(row, version=row.ride.version)

@@ -1,0 +1,159 @@
+"""Ride exceptions over HTTP."""
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.rides.api.filters import ExceptionQuery
+from apps.rides.api.report_bodies import ResolveIn
+from apps.rides.api.ride_parts import OrNull, TextOrNull
+from apps.rides.exception_types import ResolutionCode
+from apps.rides.models import RideException
+from apps.rides.services import exceptions
+from lib.access import Phi
+from lib.api import fields
+from lib.api.serializers import Out
+from lib.api.views import ApiViewSet
+from lib.errors import Code, NotFound
+
+_FILTERS = {
+    "status": "status__in",
+    "severity": "severity__in",
+    "type": "type__in",
+    "ride_id": "ride_id",
+    "facility_id": "facility_id",
+    "opened_from": "opened_at__gte",
+    "opened_to": "opened_at__lt",
+}
+
+
+class RideExceptionOut(Out):
+    """Something about a ride that needs, or needed, attention.  `resolutionNote` takes the PHI level full."""
+
+    ride_id = fields.Uuid()
+    trip_id = fields.Uuid(allow_null=True)
+    rider_id = fields.Uuid()
+    facility_id = fields.Uuid(allow_null=True)
+    owner_id = fields.Uuid(allow_null=True)
+    acknowledged_by = TextOrNull(allow_null=True)
+    resolved_by = TextOrNull(allow_null=True)
+    resolution_code = OrNull(choices=ResolutionCode.choices, allow_null=True)
+    details = fields.Anything()
+    related_exception_ids = fields.Listed(child=fields.Uuid())
+    resolution_note = serializers.SerializerMethodField("show_resolution_note")
+
+    class Meta:
+        model = RideException
+        fields = (
+            "id",
+            "ride_id",
+            "trip_id",
+            "rider_id",
+            "facility_id",
+            "type",
+            "severity",
+            "status",
+            "opened_at",
+            "opened_by",
+            "detected_by",
+            "due_at",
+            "owner_id",
+            "snoozed_until",
+            "acknowledged_at",
+            "acknowledged_by",
+            "resolved_at",
+            "resolved_by",
+            "resolution_code",
+            "resolution_note",
+            "summary",
+            "details",
+            "escalation_level",
+            "related_exception_ids",
+            "version",
+            "updated_at",
+        )
+
+    @extend_schema_field(fields.Text(allow_null=True))
+    def show_resolution_note(self, exception: RideException) -> str | None:
+        level: Phi = self.context["view"].principal.phi
+        return (exception.resolution_note or None) if level >= Phi.FULL else None
+
+
+class RideExceptionViewSet(ApiViewSet):
+    """Exceptions of rides: listed, claimed and settled."""
+
+    scopes = {
+        "list": Scope.EXCEPTIONS_READ,
+        "retrieve": Scope.EXCEPTIONS_READ,
+        "acknowledge": Scope.EXCEPTIONS_WRITE,
+        "resolve": Scope.EXCEPTIONS_WRITE,
+    }
+    queries = {"list": ExceptionQuery}
+    bodies = {"resolve": ResolveIn}
+    answers = dict.fromkeys(scopes, RideExceptionOut)
+    refusals = {
+        "list": (Code.INVALID_CURSOR,),
+        "acknowledge": (Code.INVALID_TRANSITION,),
+        "resolve": (Code.INVALID_TRANSITION,),
+    }
+
+    def list(self, request: Request) -> Response:
+        """List exceptions, the newest first."""
+        wanted = {_FILTERS[name]: value for name, value in self.query.items() if name in _FILTERS}
+        page = self.page(RideException.objects.visible_to(self.principal).filter(**wanted), sort="-opened_at")
+        audit.record(
+            by=self.principal,
+            action="exceptions.list",
+            subject_type="exception",
+            rider_ids=[one.rider_id for one in page.rows],
+            phi=self.principal.phi.name.lower(),
+        )
+        return self.answer_page(page)
+
+    def retrieve(self, request: Request, id: UUID) -> Response:
+        """Show one exception."""
+        exception = RideException.objects.visible_to(self.principal).filter(pk=id).first()
+        if exception is None:
+            raise NotFound("exception")
+        self._record_look(exception)
+        return self.answer(exception, version=exception.version)
+
+    def acknowledge(self, request: Request, id: UUID) -> Response:
+        """Say that the caller takes care of an exception."""
+        with audit.riders_named() as recorded:
+            exception = exceptions.acknowledge(
+                exception_id=id, expected_version=self.expected_version(), by=self.principal, at=self.at
+            )
+        if exception.rider_id not in recorded:  # claimed before: nothing changes, and it is shown all the same
+            self._record_look(exception)
+        return self.answer(exception, version=exception.version)
+
+    def resolve(self, request: Request, id: UUID) -> Response:
+        """Settle an exception, or dismiss it."""
+        body = self.body()
+        exception = exceptions.resolve(
+            exception_id=id,
+            code=ResolutionCode(body["resolution_code"]),
+            note=body.get("note", ""),
+            dismiss=body["dismiss"],
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
+        )
+        return self.answer(exception, version=exception.version)
+
+    def _record_look(self, exception: RideException) -> None:
+        audit.record(
+            by=self.principal,
+            action="exceptions.read",
+            subject_type="exception",
+            subject_id=exception.pk,
+            rider_ids=[exception.rider_id],
+            facility_id=exception.facility_id,
+            phi=self.principal.phi.name.lower(),
+        )

@@ -1,0 +1,205 @@
+"""Rides over HTTP."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.rides.api import bodies, report_bodies, ride_page
+from apps.rides.api.bodies import BulkIn, RideChangesIn, RideIn
+from apps.rides.api.filters import RideQuery
+from apps.rides.api.report_bodies import ReadyIn, StatusIn
+from apps.rides.api.ride_answers import BulkAnswerOut, EntryOut, TimelineOut
+from apps.rides.api.serializers import RideOut, RideRow, context_of
+from apps.rides.disclosure import disclosure_of
+from apps.rides.models import Ride
+from apps.rides.queries import rides
+from apps.rides.services import amending, booking, report, will_call
+from apps.rides.standing import is_ticking
+from lib.api.views import ApiViewSet
+from lib.errors import Code, DomainError
+
+
+class RideViewSet(ApiViewSet):
+    """Rides: booked, listed, changed, and moved through their life."""
+
+    scopes = {
+        "list": Scope.RIDES_READ,
+        "retrieve": Scope.RIDES_READ,
+        "timeline": Scope.RIDES_READ,
+        "create": Scope.RIDES_WRITE,
+        "bulk": Scope.RIDES_WRITE,
+        "partial_update": Scope.RIDES_WRITE,
+        "status_call": Scope.RIDES_READ,  # which step takes which scope stands in lifecycle.py
+        "ready": Scope.RIDES_READ,
+        "unready": Scope.RIDES_READ,
+    }
+    queries = {"list": RideQuery}
+    bodies = {
+        "create": RideIn,
+        "bulk": BulkIn,
+        "partial_update": RideChangesIn,
+        "status_call": StatusIn,
+        "ready": ReadyIn,
+    }
+    answers = {
+        "list": RideRow,
+        "retrieve": RideOut,
+        "timeline": TimelineOut,
+        "create": RideOut,
+        "bulk": BulkAnswerOut,
+        "partial_update": RideOut,
+        "status_call": RideOut,
+        "ready": RideOut,
+        "unready": RideOut,
+    }
+    _BOOKING = (Code.RIDER_NOT_BOOKABLE, Code.DUPLICATE_RIDE, Code.DUPLICATE_RESOURCE)
+    refusals = {
+        "list": (Code.INVALID_CURSOR, Code.PHI_NOT_PERMITTED),
+        "create": _BOOKING,
+        "bulk": _BOOKING,
+        "partial_update": (*_BOOKING, Code.RULE_VIOLATION),
+        "status_call": (
+            Code.INVALID_TRANSITION,
+            Code.TRANSITION_GUARD_FAILED,
+            Code.MILESTONE_OUT_OF_ORDER,
+            Code.RIDER_NOT_BOOKABLE,
+            Code.ASSIGNMENT_CONFLICT,
+        ),
+        "ready": (Code.INVALID_TRANSITION, Code.TRANSITION_GUARD_FAILED, Code.RULE_VIOLATION),
+        "unready": (Code.INVALID_TRANSITION, Code.RULE_VIOLATION),
+    }
+    idempotency_key_required = frozenset({"bulk"})
+    body_limits = {"bulk": settings.API_MAX_BULK_BODY_BYTES}
+    _shown: dict[str, Any] = {}  # replaced on the instance, never changed
+
+    def list(self, request: Request) -> HttpResponse:
+        """List rides.
+
+        Ordered by pickup time unless `sort` says otherwise; page on with `page.nextCursor`.  `fields` asks for less,
+        `expand` for the records that rides name.
+        """
+        body, next_cursor = ride_page.render(self.query, by=self.principal, at=self.at)
+        answer = HttpResponse(body, content_type="application/json")
+        if next_cursor is not None:
+            parameters = {**request.query_params.dict(), "cursor": next_cursor}
+            answer["Link"] = f'<{request.path}?{urlencode(parameters)}>; rel="next"'
+        return answer
+
+    def retrieve(self, request: Request, id: UUID) -> Response:
+        """Show one ride."""
+        ride = rides.ride(id, self.principal)
+        self._record_look(ride, "rides.read")
+        return self._answer_ride(ride)
+
+    def timeline(self, request: Request, id: UUID) -> Response:
+        """Tell what happened to a ride.
+
+        Events and milestones in the order in which they happened, with who says so and what was voided.
+        """
+        ride = rides.ride(id, self.principal)
+        self._record_look(ride, "rides.timeline")
+        context = {"disclosure": disclosure_of(self.principal)}
+        return Response({"data": EntryOut(rides.timeline(ride), many=True, context=context).data})
+
+    def create(self, request: Request) -> Response:
+        """Book a ride.
+
+        Answers `scheduled` when nothing stands against it, else `requested` with `openQuestions`.  With `returnLeg` a
+        second, linked ride is booked for the way back.
+        """
+        draft = bodies.draft_of(self.body())
+        ride = booking.book(draft=draft, by=self.principal, at=self.at).ride
+        belongings = rides.belongings_of_new(ride, has_external_ids=bool(draft.external_ids))
+        return self._answer_ride(ride, belongings, headers={"Location": f"/api/rides/{ride.pk}"})
+
+    def bulk(self, request: Request) -> Response:
+        """Book up to 500 rides.
+
+        `atomic` (the default) books all or none; `perItem` answers for each what became of it.
+        """
+        asked = self.body()
+        outcomes = booking.book_many(
+            drafts=[bodies.draft_of(one) for one in asked["rides"]],
+            per_item=asked["mode"] == "perItem",
+            by=self.principal,
+            at=self.at,
+        )
+        return Response({"data": [_outcome(one) for one in outcomes]})
+
+    def partial_update(self, request: Request, id: UUID) -> Response:
+        """Change a ride.
+
+        JSON merge patch: what is absent stays, null empties what may be null, an empty string empties text.  What may
+        change depends on the status, and after assignment takes the scope assignments:write.
+        """
+        return self._change(lambda: amending.amend(ride_id=id, **bodies.changes_of(self.body()), **self._by_whom()))
+
+    def status_call(self, request: Request, id: UUID) -> Response:
+        """Report the status that a ride has now.
+
+        Naming the present status changes nothing.  A batch of earlier milestones may come with it.
+        """
+        said = report_bodies.report_of(self.body())
+        return self._change(lambda: report.change_status(ride_id=id, report=said, **self._by_whom()))
+
+    def ready(self, request: Request, id: UUID) -> Response:
+        """Release a will-call ride: the rider is ready, the clock runs."""
+        return self._change(lambda: will_call.mark_ready(ride_id=id, **self.body(), **self._by_whom()))
+
+    def unready(self, request: Request, id: UUID) -> Response:
+        """Take the release of a will-call ride back."""
+        return self._change(lambda: will_call.retract_ready(ride_id=id, **self._by_whom()))
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), **self._shown}
+
+    def _by_whom(self) -> dict[str, Any]:
+        """Say who changes a ride, when, and which version of it they have read."""
+        return {"expected_version": self.expected_version(), "by": self.principal, "at": self.at}
+
+    def _change(self, change: Callable[[], Ride]) -> Response:
+        """Change a ride and show it.
+
+        A change that changes nothing leaves no row of its own in the trail, and shows the ride all the same.
+        """
+        with audit.riders_named() as recorded:
+            ride = change()
+        if ride.rider_id not in recorded:
+            self._record_look(ride, "rides.read")
+        return self._answer_ride(ride)
+
+    def _record_look(self, ride: Ride, action: str) -> None:
+        audit.record(
+            by=self.principal,
+            action=action,
+            subject_type="ride",
+            subject_id=ride.pk,
+            rider_ids=[ride.rider_id],
+            facility_id=ride.facility_id,
+            phi=self.principal.phi.name.lower(),
+        )
+
+    def _answer_ride(
+        self, ride: Ride, belongings: rides.Belongings | None = None, *, headers: dict[str, str] | None = None
+    ) -> Response:
+        self._shown = context_of(belongings or rides.belongings(ride), of=ride, by=self.principal, at=self.at)
+        settled = not is_ticking(ride, self.at)
+        return self.answer(ride, version=ride.version, settled=settled, headers=headers)
+
+
+def _outcome(one: booking.Booked | DomainError) -> dict[str, Any]:
+    """Show what became of one booking of a bulk request."""
+    if isinstance(one, DomainError):
+        details = [detail.as_json() for detail in one.details]
+        return {"error": {"code": one.code.name, "message": one.message, "details": details}}
+    ride = one.ride
+    shown = {"id": str(ride.pk), "status": ride.status, "version": ride.version, "openQuestions": ride.open_questions}
+    return {**shown, "returnRideId": str(one.return_ride.pk) if one.return_ride else None}

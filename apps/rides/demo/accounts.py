@@ -1,0 +1,140 @@
+"""Who may sign in to the demo: one person per role, one token, and the systems that the rides were told by."""
+
+import datetime as dt
+import json
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+
+from apps.accounts.models import ApiClient, ApiToken, User
+from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.services import tokens
+from apps.organizations.models import Facility, TransportProvider
+from apps.rides.demo.copying import copy_rows
+from apps.rides.demo.dice import DAY, Dice
+from lib.access import Principal
+
+DOMAIN: Final = "demo.example"
+API_CLIENT: Final = "Demo"
+PEOPLE: Final = (
+    (UserRole.ADMIN, "Avery Admin"),
+    (UserRole.DISPATCH_SUPERVISOR, "Sam Supervisor"),
+    (UserRole.DISPATCHER, "Dana Dispatcher"),
+    (UserRole.PLANNER, "Pat Planner"),
+    (UserRole.FLEET_ADMIN, "Frankie Fleet"),
+    (UserRole.ANALYST, "Alex Analyst"),
+    (UserRole.AUDITOR, "Audrey Auditor"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Actors:
+    """Ids by role of the people, and of the systems behind the rides."""
+
+    people: dict[str, str]
+    ehr_client: str
+    ehr_token: str
+    driver_app_token: str
+
+
+def email_of(role: UserRole) -> str:
+    return f"{role.value.replace('_', '-')}@{DOMAIN}"
+
+
+def make_actors(seed: int, start: int) -> Actors:
+    """Write the people, who cannot sign in yet, and two systems whose tokens nobody knows the text of."""
+    dice = Dice(seed, "actors")
+    people = {role.value: dice.id_at(start) for role, _ in PEOPLE}
+    copy_rows(
+        User,
+        [
+            {"id": people[role.value], "email": email_of(role), "name": name, "role": role.value,
+             "password": make_password(None), "is_active": True, "created_at": start}
+            for role, name in PEOPLE
+        ],
+    )  # fmt: skip
+    ehr, app = dice.id_at(start), dice.id_at(start)
+    copy_rows(
+        ApiClient,
+        [
+            {"id": ehr, "name": "Hospital interface engine", "active": True, "created_at": start},
+            {"id": app, "name": "Driver app", "active": True, "created_at": start},
+        ],
+    )
+    rows = [
+        _token(dice, start, client, role)
+        for client, role in ((ehr, TokenRole.EHR_INTEGRATOR), (app, TokenRole.DISPATCH_PARTNER))
+    ]
+    copy_rows(ApiToken, rows)
+    return Actors(people, ehr, rows[0]["id"], rows[1]["id"])
+
+
+def _token(dice: Dice, start: int, client: str, role: TokenRole) -> dict[str, Any]:
+    """Lay out a token that no text opens: its digest is chance."""
+    return {
+        "id": dice.id_at(start),
+        "client_id": client,
+        "name": "in production",
+        "key_id": f"{dice.getrandbits(48):012x}",
+        "digest": secrets.token_bytes(32),
+        "pepper_id": "none",
+        "role": role.value,
+        "api_version": settings.API_VERSIONS[-1],
+        "phi_level": "full",
+        "expires_at": start + 300 * DAY,
+        "created_by": "system",
+        "created_at": start,
+    }
+
+
+@transaction.atomic
+def open_doors(*, by: Principal, at: dt.datetime) -> dict[str, Any]:
+    """Give the people a password and issue the token; answer what `make run` shows.
+
+    Repeating it makes new ones: used when the file that keeps their clear text is lost.
+    """
+    password = "-".join(secrets.token_hex(3) for _ in range(3))
+    hashed = make_password(password)
+    User.objects.filter(email__in=[email_of(role) for role, _ in PEOPLE]).update(password=hashed)
+    planner = User.objects.get(email=email_of(UserRole.PLANNER))
+    planner.facilities.set(Facility.objects.filter(kind="hospital").order_by("name", "id")[:1])
+    fleet_admin = User.objects.get(email=email_of(UserRole.FLEET_ADMIN))
+    fleet_admin.providers.set(TransportProvider.objects.order_by("name", "id")[:1])
+    grant = tokens.Grant(
+        role=TokenRole.FULL_ACCESS, name="demo", phi_level="full", expires_at=at + dt.timedelta(days=90)
+    )
+    issued = tokens.issue(client_name=API_CLIENT, grant=grant, by=by, at=at)
+    sign_ins = [{"role": role.value, "email": email_of(role), "password": password} for role, _ in PEOPLE]
+    return {"token": issued.text, "signIns": sign_ins}
+
+
+def kept_at() -> Path:
+    return Path(settings.VAR_DIR) / "demo-accounts.json"
+
+
+def keep(facts: dict[str, Any]) -> None:
+    """Write the clear text for the person at this machine, readable by its owner alone."""
+    path = kept_at()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def kept() -> dict[str, Any] | None:
+    """Read it back; None when there is none."""
+    path = kept_at()
+    if not path.exists():
+        return None
+    facts: dict[str, Any] = json.loads(path.read_text())
+    return facts
+
+
+def forget() -> None:
+    """Throw away what an earlier database left behind."""
+    kept_at().unlink(missing_ok=True)

@@ -1,0 +1,359 @@
+"""Who asks for which rides on a day: dialysis three times a week, day programs, therapy, appointments, discharges."""
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from apps.organizations import service_levels
+from apps.riders.accommodation import Spaces
+from apps.rides import timing
+from apps.rides.demo.dice import DAY, HOUR, MINUTE, Dice, iso, wall
+from apps.rides.demo.fleet import CONFIGS
+from apps.rides.demo.geography import drive_seconds, miles_between
+from apps.rides.demo.legs import End, Journey, Leg, Run
+from apps.rides.demo.people import Person
+from apps.rides.demo.places import Place, Places, phone
+
+# Appointments there and back, appointments one way, discharges, transfers, admissions; on weekdays, Saturday, Sunday.
+_COUNTS: Final = ((56, 22, 24, 8, 5), (56, 16, 18, 6, 4), (36, 14, 16, 6, 4))
+_CANCEL_REASONS: Final = (
+    ("rider_request", 24), ("rider_ill", 17), ("appointment_moved", 15), ("appointment_cancelled", 14),
+    ("rider_hospitalized", 10), ("rider_other_transport", 9), ("treatment_changed", 5), ("duplicate", 3),
+    ("booking_error", 3),
+)  # fmt: skip
+# Per mille of outbound and single legs; the rest is completed.
+_FATES: Final = (
+    ("cancel_advance", 14), ("cancel_same_day", 8), ("cancel_en_route", 4), ("cancel_door", 2), ("no_show", 50),
+    ("unf_given_back", 2), ("unf_breakdown", 2), ("unf_aborted", 1),
+)  # fmt: skip
+_RETURN_FACTOR: Final = 0.3  # return legs follow their outbound, and fail by themselves this much more rarely
+# Local hours of discharges: the statewide median is 15:00 (domain.md 4.12).
+_DISCHARGE_HOURS: Final = (9, 10, 11, 11, 12, 12, 13, 13, 14, 14, 14, 15, 15, 15, 16, 16, 17, 17, 18, 19, 20, 21, 23, 2)
+
+
+@dataclass(slots=True)
+class Day:
+    """The legs and runs of one local day."""
+
+    date: dt.date
+    legs: list[Leg] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    visits: dict[tuple[str, int], list[Leg]] = field(default_factory=dict)  # by place and half hour
+
+
+def of_day(seed: int, day: dt.date, people: list[Person], places: Places) -> Day:
+    """Make up a day.  Each rider makes at most one journey; Sundays know neither dialysis nor programs."""
+    made = Day(day)
+    free = [person for person in people if day.weekday() not in person.days]
+    for group in ("dialysis", "day_program", "therapy"):
+        riders = [person for person in people if person.group == group and day.weekday() in person.days]
+        _routine(seed, made, riders, group)
+    dice = Dice(seed, "demand", day)
+    dice.shuffle(free)
+    counts = _COUNTS[0 if day.weekday() < 5 else day.weekday() - 4]
+    for make, count in zip((_round_trip, _one_way, _discharge, _transfer, _admission), counts, strict=True):
+        for person in [free.pop() for _ in range(min(count, len(free)))]:
+            make(seed, made, person, places)
+    for (slot, _), legs in made.visits.items():
+        for called in (False, True):
+            for shared in _share([leg for leg in legs if leg.will_call is called], 2):
+                _put_on_run(made, shared, gather=not slot.startswith("back"))
+    for leg in made.legs:
+        finish(Dice(seed, "fate", leg.key), leg)
+    return made
+
+
+def finish(dice: Dice, leg: Leg) -> None:
+    """Set what follows from the pickup time, once it stands: the promised window, and how the leg will end."""
+    moment = dt.datetime.fromtimestamp(leg.pickup_at, dt.UTC)
+    arrive_by = leg.appointment_at and dt.datetime.fromtimestamp(leg.appointment_at - 15 * MINUTE, dt.UTC)
+    one, other = leg.origin.spot, leg.destination.spot
+    leg.estimate = timing.estimated_drive((one.lat, one.lng), (other.lat, other.lng))
+    window = timing.pickup_window(
+        moment,
+        service_levels.DEFAULTS,
+        arrive_by=arrive_by or None,
+        drive_minutes=leg.estimate.minutes if leg.estimate else None,
+    )
+    leg.window_starts, leg.window_ends = int(window.starts_at.timestamp()), int(window.ends_at.timestamp())
+    if not leg.freeze:
+        _draw_fate(dice, leg)
+
+
+def _draw_fate(dice: Dice, leg: Leg) -> None:
+    """Decide how a leg would end; what a missing driver or a road block does comes on top."""
+    drawn = dice.random() * 1000 / (_RETURN_FACTOR if leg.leg_type == "return" else 1.0)
+    for fate, share in _FATES:
+        drawn -= share
+        if drawn < 0:
+            leg.fate = fate
+            break
+    if leg.service == "hospital_discharge" and leg.fate == "cancel_advance":
+        leg.fate = "cancel_same_day"
+    if leg.fate == "cancel_advance":
+        evening = wall(leg.day, 0) - HOUR
+        leg.decided_at = min(max(leg.requested_at + HOUR, wall(leg.day, 9 * 60) - dice.randrange(1, 5) * DAY), evening)
+    elif leg.fate == "cancel_same_day":
+        leg.decided_at = max(leg.pickup_at - dice.randrange(20, 300) * MINUTE, leg.requested_at + 10 * MINUTE)
+    if leg.fate == "cancel_door":
+        leg.reason = "rider_refused_at_door"
+    elif leg.fate.startswith("cancel"):
+        discharge = leg.service == "hospital_discharge"
+        leg.reason = "discharge_cancelled" if discharge else dice.choices(*zip(*_CANCEL_REASONS, strict=True))[0]
+
+
+def _routine(seed: int, made: Day, riders: list[Person], group: str) -> None:
+    """Make there-and-back journeys; neighbours with the same hour at the same place share a vehicle."""
+    by_slot: dict[tuple[str, int], list[Leg]] = {}
+    for person in riders:
+        dice = Dice(seed, made.date, person.number)
+        centre = person.goes_to
+        assert centre is not None  # noqa: S101 - every rider of these groups has one
+        there = _leg(dice, made, person, group, "outbound", _home(person), _at(centre), centre)
+        there.appointment_at = wall(made.date, person.chair_minutes)
+        there.standing = True
+        there.requested_at = wall(made.date - dt.timedelta(days=10 + person.number % 4), 7 * 60 + person.number % 50)
+        back = _back(dice, made, there, 30 if group == "dialysis" else 5)
+        if group == "dialysis":
+            back.will_call = True
+            back.ready_at = back.pickup_at + int(dice.gauss(2, 11)) * MINUTE
+            there.dialysis = back.dialysis = {
+                "treatmentMinutes": person.treatment_minutes,
+                "postTreatmentMinutes": 30,
+                "chair": person.chair,
+                "shift": str(person.shift),
+            }
+        # Chairs a quarter of an hour apart still share a vehicle; the earlier one sets the pace.
+        by_slot.setdefault((centre.id, person.chair_minutes // 30), []).append(there)
+        if not back.will_call:
+            by_slot.setdefault((f"back {centre.id}", back.pickup_at), []).append(back)
+        else:
+            by_slot.setdefault((f"back {centre.id}", back.ready_at // 1200), []).append(back)
+    for (slot, _), legs in by_slot.items():
+        for shared in _share(legs, 4 if group == "day_program" else 3):
+            _put_on_run(made, shared, gather=not slot.startswith("back"))
+
+
+def _share(legs: list[Leg], size: int) -> list[list[Leg]]:
+    """Group neighbours (by direction from the common place) as long as one vehicle can take them."""
+    groups: list[list[Leg]] = []
+    for leg in sorted(legs, key=lambda leg: (leg.person.spot.lat, leg.key)):
+        last = groups[-1] if groups else []
+        together = [*last, leg]
+        near = bool(last) and miles_between(last[-1].person.spot, leg.person.spot) < 3.2
+        alone = any(one.person.crew_of_two for one in together)
+        if last and near and len(together) <= size and not alone and fits_one_vehicle(together):
+            last.append(leg)
+        else:
+            groups.append([leg])
+    return groups
+
+
+def fits_one_vehicle(legs: list[Leg]) -> bool:
+    total = sum_of(legs)
+    return any(
+        total.ambulatory <= seats and total.wheelchair <= chairs and total.stretcher <= stretchers
+        for configs in CONFIGS.values()
+        for _, seats, chairs, stretchers in configs
+    )
+
+
+def sum_of(legs: list[Leg]) -> Spaces:
+    return Spaces(
+        sum(leg.spaces.ambulatory for leg in legs),
+        sum(leg.spaces.wheelchair for leg in legs),
+        sum(leg.spaces.stretcher for leg in legs),
+    )
+
+
+def _put_on_run(made: Day, legs: list[Leg], *, gather: bool) -> None:
+    """Order the doors, farthest first on the way there, and set pickup times back from the appointment."""
+    common = legs[0].destination if gather else legs[0].origin
+    if not gather and legs[0].will_call:
+        legs.sort(key=lambda leg: leg.ready_at)  # whoever is ready first boards first
+        made.runs.append(Run(legs, gather))
+        return
+    legs.sort(key=lambda leg: miles_between(leg.person.spot, common.spot), reverse=gather)
+    if gather:
+        at = min(leg.appointment_at or leg.pickup_at for leg in legs) - 25 * MINUTE
+        onward = common.spot
+        for leg in reversed(legs):
+            at -= int(drive_seconds(leg.origin.spot, onward, at) * 1.15) + leg.person.needs["loadMinutes"] * MINUTE
+            leg.pickup_at = at - at % 300
+            onward = leg.origin.spot
+    made.runs.append(Run(legs, gather))
+
+
+def _round_trip(seed: int, made: Day, person: Person, places: Places) -> None:
+    dice = Dice(seed, made.date, person.number)
+    clinic = _choose(dice, person, places.of_kind("clinic") + places.of_kind("hospital"))
+    there = _leg(dice, made, person, "appointment", "outbound", _home(person), _at(clinic), clinic)
+    there.appointment_at = wall(made.date, 8 * 60 + 30 + 15 * dice.randrange(0, 30))
+    _booked_ahead(dice, there)
+    back = _back(dice, made, there, dice.choice((45, 60, 60, 75, 90, 120)))
+    if dice.hit(0.3):
+        back.will_call = True
+        back.ready_at = back.pickup_at + int(dice.gauss(6, 18)) * MINUTE
+    made.visits.setdefault((clinic.id, there.appointment_at // 1800), []).append(there)
+    made.visits.setdefault((f"back {clinic.id}", back.due_at // 1200), []).append(back)
+
+
+def _one_way(seed: int, made: Day, person: Person, places: Places) -> None:
+    dice = Dice(seed, made.date, person.number)
+    clinic = _choose(dice, person, places.of_kind("clinic"))
+    service = dice.choices(("appointment", "pharmacy_stop", "other"), (80, 12, 8))[0]
+    leg = _leg(dice, made, person, service, "one_way", _home(person), _at(clinic), clinic)
+    leg.appointment_at = wall(made.date, 8 * 60 + 15 * dice.randrange(2, 36))
+    _booked_ahead(dice, leg)
+    _put_on_run(made, [leg], gather=True)
+
+
+def _transfer(seed: int, made: Day, person: Person, places: Places) -> None:
+    dice = Dice(seed, made.date, person.number)
+    origin = person.lives_at or dice.choice(places.of_kind("snf"))
+    hospital = _choose(dice, person, places.of_kind("hospital"))
+    leg = _leg(dice, made, person, "interfacility_transfer", "one_way", _at(origin), _at(hospital), origin)
+    leg.pickup_at = wall(made.date, dice.randrange(8 * 12, 19 * 12) * 5)
+    _booked_ahead(dice, leg)
+    made.runs.append(Run([leg]))
+
+
+def _admission(seed: int, made: Day, person: Person, places: Places) -> None:
+    dice = Dice(seed, made.date, person.number)
+    hospital = _choose(dice, person, places.of_kind("hospital"))
+    leg = _leg(dice, made, person, "admission", "one_way", _home(person), _at(hospital), hospital)
+    leg.appointment_at = wall(made.date, dice.randrange(7 * 4, 13 * 4) * 15)
+    _booked_ahead(dice, leg)
+    _put_on_run(made, [leg], gather=True)
+
+
+def _discharge(seed: int, made: Day, person: Person, places: Places) -> None:
+    dice = Dice(seed, made.date, person.number)
+    minutes = dice.choice(_DISCHARGE_HOURS) * 60 + 5 * dice.randrange(12)
+    if person.crew_of_two:
+        minutes = max(10 * 60, min(15 * 60, minutes))  # two people come by day only
+    leg = discharge_leg(dice, made, person, places, wall(made.date, minutes))
+    evening_before = dice.hit(0.35)
+    leg.requested_at = (
+        wall(made.date - dt.timedelta(days=1), 16 * 60 + dice.randrange(180))
+        if evening_before
+        else leg.pickup_at - dice.randrange(100, 300) * MINUTE
+    )
+    made.runs.append(Run([leg], gather=False))
+
+
+def discharge_leg(dice: Dice, made: Day, person: Person, places: Places, pickup_at: int, key: str = "") -> Leg:
+    """Make the way home, or to the nursing home, from the nearest hospital, with all its planner says."""
+    hospital = _choose(dice, person, places.of_kind("hospital"))
+    unit, room = dice.choice(("4 West", "5 East", "6 North", "7 South", "Observation")), str(dice.randrange(401, 760))
+    origin = _at(hospital, unit=unit, room=room)
+    leg = _leg(dice, made, person, "hospital_discharge", "one_way", origin, _home(person), hospital, key)
+    leg.pickup_at = pickup_at
+    leg.will_call = dice.hit(0.4)
+    leg.ready_at = pickup_at + max(-20, int(dice.gauss(14, 25))) * MINUTE if leg.will_call else 0
+    leg.discharge = _discharge_details(dice, leg, hospital, unit, room)
+    return leg
+
+
+def _discharge_details(dice: Dice, leg: Leg, hospital: Place, unit: str, room: str) -> dict[str, Any]:
+    """All keys of domain.md 4.12; the phone of the unit comes from the range for fiction."""
+    home = leg.person.lives_at
+    receiving = home and {"name": "Admissions desk", "phone": home.phone, "acceptBy": iso(leg.pickup_at + 5 * HOUR)}
+    return {
+        "encounterId": f"ENC{dice.randrange(10**7, 10**8)}",
+        "unit": unit,
+        "room": room,
+        "bed": dice.choice("AB"),
+        "floor": room[0],
+        "unitPhone": phone(dice.randrange(100)),
+        "planner": {"name": "Care coordination", "phone": hospital.phone, "email": "planner@demo.example"},
+        "chargeNursePhone": phone(dice.randrange(100)),
+        "dischargeOrderAt": iso(leg.pickup_at - dice.randrange(70, 160) * MINUTE),
+        "expectedReadyAt": iso(leg.pickup_at),
+        "pickupEntranceId": hospital.entrances[-1][0],
+        "meetAt": dice.choice(("bedside", "unit_desk", "discharge_lounge", "lobby")),
+        "destinationKind": "snf" if home else "home",
+        "receiving": receiving or None,
+        "homeAccess": {
+            "someoneHome": dice.hit(0.7),
+            "steps": leg.person.needs["stairs"]["home"],
+            "secondPerson": leg.person.needs["stairs"]["secondPerson"],
+        },
+        "checklist": {
+            "orderSigned": True,
+            "medsInHand": dice.choice((True, True, None)),
+            "belongings": True,
+            "oxygenDelivered": True if leg.person.needs["oxygen"]["uses"] else None,
+            "receivingConfirmed": True if home else None,
+            "pcsOnFile": None,
+            "paperwork": dice.choice((True, True, False)),
+        },
+        "pcs": {"required": False, "onFile": None, "signerRole": None, "validUntil": None},
+    }
+
+
+def _leg(
+    dice: Dice,
+    made: Day,
+    person: Person,
+    service: str,
+    leg_type: str,
+    origin: End,
+    to: End,
+    owner: Place,
+    key: str = "",
+) -> Leg:
+    leg = Leg(
+        key=key or f"{made.date}/{person.number}/{leg_type}",
+        person=person,
+        day=made.date,
+        service={"day_program": "other"}.get(service, service),
+        leg_type=leg_type,
+        origin=origin,
+        destination=to,
+        owner=owner,
+        pickup_at=0,
+        journey=Journey(),
+    )
+    leg.journey.legs.append(leg)
+    made.legs.append(leg)
+    return leg
+
+
+def _back(dice: Dice, made: Day, there: Leg, extra_minutes: int) -> Leg:
+    """Make the return leg: after the treatment or visit, in real minutes, to the next five."""
+    person = there.person
+    stays = person.treatment_minutes if there.standing else 0
+    back = _leg(dice, made, person, there.service, "return", there.destination, there.origin, there.owner)
+    back.journey = there.journey
+    back.journey.legs.append(back)
+    back.sequence = 2
+    back.pickup_at = ((there.appointment_at or 0) + (stays + extra_minutes) * MINUTE + 299) // 300 * 300
+    back.requested_at, back.standing = there.requested_at, there.standing
+    back.question, back.confirmed_at = there.question, there.confirmed_at
+    return back
+
+
+def _booked_ahead(dice: Dice, leg: Leg) -> None:
+    """Book most rides a week or two ahead, in office hours; some wait for a dispatcher's yes."""
+    days = dice.randrange(8, 16) if dice.hit(0.84) else dice.randrange(1, 7)
+    leg.requested_at = wall(leg.day - dt.timedelta(days=days), dice.randrange(8 * 60, 17 * 60))
+    if dice.hit(0.07):
+        leg.question = dice.choice(("authorization_missing", "lead_time"))
+        leg.confirmed_at = leg.requested_at + dice.randrange(4, 45) * MINUTE
+
+
+def _choose(dice: Dice, person: Person, places: list[Place]) -> Place:
+    """Choose a place, mostly the nearest one, else one of the nearest three."""
+    near = sorted(places, key=lambda place: miles_between(place.spot, person.spot))
+    return near[0] if dice.hit(0.6) else dice.choice(near[:3])
+
+
+def _home(person: Person) -> End:
+    return End(person.spot, person.home_json, person.lives_at)
+
+
+def _at(place: Place, **details: str) -> End:
+    if not details:
+        return End(place.spot, place.stop_json, place)
+    return End(place.spot, place.stop_with(details), place)

@@ -1,0 +1,55 @@
+"""Chance that repeats itself: one stream per named thing, and ids made from it.
+
+Each thing draws from a stream of its own, seeded by its name, so that adding a ride to one day leaves all others alone.
+Instants are whole seconds since 1970 here: the demo data does a few million sums with them.
+"""
+
+import datetime as dt
+import random
+from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo
+
+ZONE: Final = "America/Chicago"
+CHICAGO: Final = ZoneInfo(ZONE)
+MINUTE: Final = 60
+HOUR: Final = 3600
+DAY: Final = 86400
+
+
+class Dice(random.Random):
+    """A stream of chance with a name."""
+
+    def __init__(self, seed: int, *name: object) -> None:
+        super().__init__(f"{seed}/{'/'.join(map(str, name))}")
+
+    def hit(self, share: float) -> bool:
+        """Answer yes in this share of cases."""
+        return self.random() < share
+
+    def id_at(self, second: int, order: int | None = None) -> str:
+        """Make a UUIDv7 for an instant; `order` (0 to 4095) sorts those of one second."""
+        return uuid7_at(second, self.getrandbits(12) if order is None else order, self.getrandbits(62))
+
+
+def uuid7_at(second: int, order: int, tail: int) -> str:
+    """Lay out RFC 9562, 5.7: milliseconds, version, 12 bits that sort, variant, 62 bits of chance."""
+    text = f"{(second * 1000) << 80 | 7 << 76 | order << 64 | 1 << 63 | tail:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def wall(day: dt.date, minutes: int) -> int:
+    """Find the instant of a wall time in Chicago, given in minutes after midnight; 1440 and more are the next day."""
+    day += dt.timedelta(days=minutes // 1440)
+    clock = dt.time(minutes % 1440 // 60, minutes % 60)
+    return int(dt.datetime.combine(day, clock, tzinfo=CHICAGO).timestamp())
+
+
+def local(second: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(second, CHICAGO)
+
+
+@lru_cache(maxsize=65536)
+def iso(second: int) -> str:
+    """Write an instant as the API does; the same ones come again and again."""
+    return f"{dt.datetime.fromtimestamp(second, dt.UTC).isoformat()[:19]}Z"

@@ -1,0 +1,321 @@
+"""Two companies' drivers and vehicles: who drives what and when, and whose papers are in order."""
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
+from apps.rides.demo import names
+from apps.rides.demo.copying import Row, copy_rows
+from apps.rides.demo.dice import DAY, HOUR, MINUTE, Dice, wall
+from apps.rides.demo.geography import Spot
+from apps.rides.demo.places import Places, Provider, phone
+
+# Per provider: how many of each type; the last wheelchair van of the first one stands in the workshop.
+VEHICLES: Final = (
+    {"sedan": 5, "minivan": 4, "stretcher_van": 2, "wheelchair_van": 9},
+    {"sedan": 2, "minivan": 3, "stretcher_van": 2, "wheelchair_van": 9},
+)
+# Drivers beyond those with a vehicle of their own, per provider, and what they are.
+OTHERS: Final = (("attendant", "attendant", "pending"), ("attendant", "inactive"))
+SUSPENDED_DAYS_AGO: Final = 3  # the last driver of the second provider, when the licence ran out
+
+# Name of the configuration -> seats, wheelchairs, stretchers.
+CONFIGS: Final = {
+    "sedan": (("seats", 3, 0, 0),),
+    "minivan": (("seats", 5, 0, 0),),
+    "wheelchair_van": (("two chairs", 2, 2, 0), ("one chair", 4, 1, 0)),
+    "stretcher_van": (("stretcher", 1, 0, 1), ("two chairs", 1, 2, 0)),
+}
+_MODELS: Final = {
+    "sedan": ("Toyota", "Camry"),
+    "minivan": ("Chrysler", "Voyager"),
+    "wheelchair_van": ("Ford", "Transit 350"),
+    "stretcher_van": ("Ram", "ProMaster 2500"),
+}
+# When duties start, in local minutes after midnight; a duty lasts eleven hours, a night eight.
+_STARTS: Final = (285,) * 8 + (360,) * 6 + (435,) * 6 + (540,) * 4 + (660,) * 6
+_NIGHT: Final = 21 * 60
+
+
+@dataclass(slots=True)
+class Van:
+    id: str
+    provider: int
+    type: str
+    plate: str
+    configs: tuple[tuple[str, int, int, int], ...]
+    max_chair_in: float
+    lift_lb: int
+    in_service: bool = True
+
+
+@dataclass(slots=True)
+class Wheel:
+    """A driver as the rest of the demo uses them."""
+
+    id: str
+    provider: int
+    name: str
+    part: str  # driving, attendant, pending, inactive, suspended
+    female: bool
+    license: str
+    van: Van | None = None
+    qualifications: frozenset[str] = frozenset()
+    start: int = 480
+    away: frozenset[dt.date] = frozenset()
+    last_day: dt.date | None = None  # the last one with valid papers
+
+
+@dataclass(slots=True)
+class Duty:
+    """One driver, one vehicle, one stretch of a day; `free_at` and `at` move along as rides are put on it."""
+
+    id: str
+    driver: Wheel
+    van: Van
+    starts: int
+    ends: int
+    at: Spot
+    free_at: int
+    attendant: Wheel | None = None
+    rides: int = 0
+
+
+@dataclass(slots=True)
+class Fleet:
+    providers: list[Provider]
+    drivers: list[Wheel]
+    vans: list[Van]
+    duties: dict[dt.date, list[Duty]] = field(default_factory=dict)
+
+
+def make(seed: int, start: int, days: list[dt.date], today: dt.date, places: Places) -> Fleet:
+    """Write drivers, vehicles and leave; papers and duties come after."""
+    fleet = Fleet(places.providers, [], [])
+    vehicle_rows: list[Row] = []
+    for provider, counts in enumerate(VEHICLES):
+        for type_, count in counts.items():
+            for _ in range(count):
+                fleet.vans.append(_van(seed, start, provider, type_, len(fleet.vans), places, vehicle_rows))
+    fleet.vans[19].in_service = False
+    vehicle_rows[19] = {**vehicle_rows[19], "status": "maintenance"}
+    driver_rows = _drivers(seed, start, days, today, fleet)
+    copy_rows(Vehicle, vehicle_rows)
+    copy_rows(
+        CapacityConfig,
+        [
+            {"id": Dice(seed, "config", van.id, name).id_at(start), "vehicle_id": van.id, "name": name,
+             "ambulatory": seats, "wheelchair": chairs, "stretcher": stretchers}
+            for van in fleet.vans
+            for name, seats, chairs, stretchers in van.configs
+        ],
+    )  # fmt: skip
+    copy_rows(Driver, driver_rows)
+    copy_rows(Leave, _leave(seed, fleet))
+    return fleet
+
+
+def plan_duties(seed: int, days: list[dt.date], fleet: Fleet) -> None:
+    """Decide who works when, once it is known until when whose papers hold."""
+    for day in days:
+        fleet.duties[day] = _duties(seed, day, fleet)
+
+
+def write_shifts(fleet: Fleet) -> int:
+    """Write the duties as shifts; an attendant rides along without one, since a vehicle has one shift at a time."""
+    return copy_rows(
+        Shift,
+        [
+            {
+                "id": duty.id,
+                "provider_id": fleet.providers[duty.driver.provider].id,
+                "driver_id": duty.driver.id,
+                "vehicle_id": duty.van.id,
+                "starts_at": duty.starts,
+                "ends_at": duty.ends,
+                "created_at": duty.starts - 9 * DAY,
+                "updated_at": duty.starts - 9 * DAY,
+            }
+            for duties in fleet.duties.values()
+            for duty in duties
+        ],
+    )
+
+
+def _van(seed: int, start: int, provider: int, type_: str, number: int, places: Places, rows: list[Row]) -> Van:
+    dice = Dice(seed, "van", number)
+    ramp = type_ in ("wheelchair_van", "stretcher_van")
+    roomy = type_ == "stretcher_van"
+    van = Van(
+        id=dice.id_at(start),
+        provider=provider,
+        type=type_,
+        plate=f"{dice.randrange(100, 999)} {dice.choice('BCDFGHJK')}{dice.choice('LMNPRST')}V",
+        configs=CONFIGS[type_],
+        max_chair_in=40.0 if roomy else 34.0 if ramp else 0.0,
+        lift_lb=1000 if roomy else 800 if ramp else 0,
+    )
+    make_, model = _MODELS[type_]
+    rows.append(
+        {
+            "id": van.id,
+            "provider_id": places.providers[provider].id,
+            "unit_number": f"{'LP'[provider]}{101 + number}",
+            "make": make_,
+            "model": model,
+            "year": dice.randrange(2017, 2026),
+            "color": dice.choice(("white", "white", "silver", "blue")),
+            "license_plate": van.plate,
+            "plate_state": "IL",
+            "type": type_,
+            "lift_type": "lift" if ramp else "none",
+            "lift_rating_lb": van.lift_lb or None,
+            "max_chair_width_in": van.max_chair_in or None,
+            "oxygen_mount": ramp,
+            "bariatric": roomy,
+            "stair_chair": roomy,
+            "odometer_miles": dice.randrange(9_000, 165_000),
+            "home_base_id": places.providers[provider].base_id,
+            "status": "in_service",
+            "created_at": start - 300 * DAY,
+            "updated_at": start - 30 * DAY,
+        }
+    )
+    return van
+
+
+def _drivers(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Fleet) -> list[Row]:
+    rows = []
+    starts = [*_STARTS]
+    for provider, others in enumerate(OTHERS):
+        vans = [van for van in fleet.vans if van.provider == provider and van.in_service]
+        for part, van in [*(("driving", van) for van in vans), *((part, None) for part in others)]:
+            dice = Dice(seed, "driver", len(fleet.drivers))
+            wheel = _wheel(dice, start, provider, part, van)
+            if van is not None:
+                # Stretcher vans work by day with a second person; their drivers start at six and at nine.
+                if van.type == "stretcher_van":
+                    wheel.start = 360 if len(fleet.drivers) % 2 else 540
+                elif van in vans[-4:-2]:
+                    wheel.start = _NIGHT
+                else:
+                    wheel.start = starts.pop(dice.randrange(len(starts)))
+                wheel.away = _days_off(dice, days)
+            fleet.drivers.append(wheel)
+            rows.append(_driver_row(dice, wheel, fleet, start, today))
+    return rows
+
+
+def _wheel(dice: Dice, start: int, provider: int, part: str, van: Van | None) -> Wheel:
+    female = dice.hit(0.3)
+    held = ["passenger_assist", "oxygen"]
+    if van is None or van.type in ("wheelchair_van", "stretcher_van"):
+        held.append("wheelchair_securement")
+    if part == "attendant" or (van is not None and van.type == "stretcher_van"):
+        held += ["stretcher", "bariatric"]
+    return Wheel(
+        id=dice.id_at(start),
+        provider=provider,
+        name=f"{dice.choice(names.FEMALE if female else names.MALE)} {dice.choice(names.FAMILY)}",
+        part=part,
+        female=female,
+        license=f"{dice.choice('BCDGHKLMPRSW')}{dice.randrange(10**10, 10**11)}",
+        van=van,
+        qualifications=frozenset(held),
+    )
+
+
+def _days_off(dice: Dice, days: list[dt.date]) -> frozenset[dt.date]:
+    """Give about every tenth driver some days of leave inside the period."""
+    if not dice.hit(0.1):
+        return frozenset()
+    first = dice.choice(days)
+    return frozenset(first + dt.timedelta(days=count) for count in range(dice.randrange(2, 6)))
+
+
+def _driver_row(dice: Dice, wheel: Wheel, fleet: Fleet, start: int, today: dt.date) -> Row:
+    if wheel.van is not None and wheel.van is fleet.vans[-1]:
+        wheel.part = "suspended"
+        wheel.last_day = today - dt.timedelta(days=SUSPENDED_DAYS_AGO)
+    activation = wheel.part if wheel.part in ("pending", "inactive", "suspended") else "active"
+    reasons = {"suspended": "Driver licence expired", "inactive": "Left the company", "pending": ""}
+    changed = wall(today - dt.timedelta(days=SUSPENDED_DAYS_AGO - 1), 330) if activation == "suspended" else start
+    sealed = Driver(id=UUID(wheel.id))
+    sealed.license_number = wheel.license
+    first, last = wheel.name.split(" ", 1)
+    return {
+        "id": wheel.id,
+        "provider_id": fleet.providers[wheel.provider].id,
+        "first_name": first,
+        "last_name": last,
+        "phone": phone(dice.randrange(100)),
+        "employment": dice.choices(("employee", "contractor"), (85, 15))[0],
+        "activation": activation,
+        "activation_reason": reasons.get(activation, ""),
+        "activation_changed_at": changed,
+        "activation_changed_by": "system",
+        "home_base_id": fleet.providers[wheel.provider].base_id,
+        "languages": ["en", *dice.choices(([], ["es"], ["pl"]), (60, 28, 12))[0]],
+        "gender": "female" if wheel.female else "male",
+        "license_number_sealed": sealed.license_number_sealed,
+        "license_state": "IL",
+        "license_class": "D",
+        "qualifications": sorted(wheel.qualifications),
+        "default_vehicle_id": wheel.van.id if wheel.van else None,
+        "created_at": start - dice.randrange(60, 900) * DAY,
+        "updated_at": changed,
+    }
+
+
+def _leave(seed: int, fleet: Fleet) -> list[Row]:
+    return [
+        {
+            "id": Dice(seed, "leave", wheel.id).id_at(wall(min(wheel.away), 0)),
+            "driver_id": wheel.id,
+            "starts_at": wall(min(wheel.away), 0),
+            "ends_at": wall(max(wheel.away), 1440),
+            "reason": "Vacation",
+        }
+        for wheel in fleet.drivers
+        if wheel.away
+    ]
+
+
+def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[Duty]:
+    week = day.toordinal() // 7
+    attendants = [wheel for wheel in fleet.drivers if wheel.part == "attendant"]
+    duties = []
+    for number, wheel in enumerate(fleet.drivers):
+        if wheel.van is None or not _works(number, wheel, day, week):
+            continue
+        starts = wall(day, wheel.start)
+        ends = starts + (8 if wheel.start == _NIGHT else 11) * HOUR
+        duty = Duty(
+            id=Dice(seed, "duty", wheel.id, day).id_at(starts - 9 * DAY),
+            driver=wheel,
+            van=wheel.van,
+            starts=starts,
+            ends=ends,
+            at=fleet.providers[wheel.provider].base,
+            free_at=starts + 5 * MINUTE,
+        )
+        if wheel.van.type == "stretcher_van":
+            mine = [one for one in attendants if one.provider == wheel.provider]
+            duty.attendant = mine.pop(0) if mine else None
+            attendants = [one for one in attendants if one is not duty.attendant]
+        duties.append(duty)
+    return duties
+
+
+def _works(number: int, wheel: Wheel, day: dt.date, week: int) -> bool:
+    """All on weekdays, two of three on a Saturday, one in four on a Sunday; crews and nights always."""
+    if day in wheel.away or (wheel.last_day is not None and day > wheel.last_day):
+        return False
+    if day.weekday() < 5 or wheel.start == _NIGHT:
+        return True
+    crew = wheel.van is not None and wheel.van.type == "stretcher_van"
+    if day.weekday() == 5:
+        return crew or (number + week) % 3 > 0
+    return (number + week) % (2 if crew else 4) == 0

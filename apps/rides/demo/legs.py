@@ -1,0 +1,97 @@
+"""What is asked for: one leg of a journey, the trip it belongs to, and the run in which a vehicle drives it."""
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.riders.accommodation import Spaces
+from apps.rides.demo.fleet import Duty
+from apps.rides.demo.geography import Spot
+from apps.rides.demo.people import Person
+from apps.rides.demo.places import Place
+from apps.rides.timing import Drive
+
+
+@dataclass(slots=True)
+class End:
+    """One end of a leg."""
+
+    spot: Spot
+    stop_json: str
+    place: Place | None
+
+
+@dataclass(slots=True)
+class Journey:
+    """The legs of one rider on one day; `failed_at` is when an earlier leg ended badly."""
+
+    legs: list["Leg"] = field(default_factory=list)
+    failed_at: int = 0
+    id: str = ""
+
+
+@dataclass(slots=True)
+class Leg:
+    """One ride: what was asked, what becomes of it, and, once driven, when.  Instants are seconds since 1970.
+
+    `fate` is how it ends when nobody interferes: completed, no_show, cancel_* or unf_*; `freeze` holds a leg of the
+    present moment in a status.
+    """
+
+    key: str
+    person: Person
+    day: dt.date
+    service: str
+    leg_type: str
+    origin: End
+    destination: End
+    owner: Place
+    pickup_at: int
+    journey: Journey
+    appointment_at: int | None = None
+    will_call: bool = False
+    ready_at: int = 0
+    window_starts: int = 0
+    window_ends: int = 0
+    estimate: Drive | None = None
+    requested_at: int = 0
+    confirmed_at: int = 0  # after a review; 0: confirmed at once
+    question: str = ""
+    fate: str = "completed"
+    reason: str = ""
+    decided_at: int = 0  # of a cancellation
+    standing: bool = False
+    freeze: str = ""
+    discharge: dict[str, Any] | None = None
+    dialysis: dict[str, Any] | None = None
+    sequence: int = 1
+    # The road, once a duty has been found; 0: not reached.
+    duty: Duty | None = None
+    departed: int = 0
+    arrived: int = 0
+    boarded: int = 0
+    reached: int = 0
+    dropped: int = 0
+    left: int = 0  # drove off without the rider
+    miles: float = 0.0
+
+    @property
+    def spaces(self) -> Spaces:
+        return self.person.return_spaces if self.leg_type == "return" else self.person.outbound_spaces
+
+    @property
+    def due_at(self) -> int:
+        """When the vehicle should be there: a released rider waits from `ready_at`."""
+        return self.ready_at + 15 * 60 if self.will_call else self.pickup_at
+
+
+@dataclass(slots=True)
+class Run:
+    """Legs driven together.  `gather`: many doors to one place; else one place to many doors."""
+
+    legs: list[Leg]
+    gather: bool = True
+
+    @property
+    def starts(self) -> int:
+        return self.legs[0].due_at

@@ -1,0 +1,182 @@
+"""The whole demo, loaded in one transaction."""
+
+import datetime as dt
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.accounts.services import audit
+from apps.events.models import Event
+from apps.organizations.models import ExternalId
+from apps.rides.demo import accounts, demand, fleet, live, papers, people, places, roads, scenes
+from apps.rides.demo.copying import copy_rows
+from apps.rides.demo.dice import CHICAGO, HOUR, Dice, wall
+from apps.rides.demo.fleet import Duty
+from apps.rides.demo.legs import Leg
+from apps.rides.demo.roads import Plan, able, duties_at
+from apps.rides.demo.story import Cast, Tables
+from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
+from lib.access import Principal
+
+PAST_DAYS: Final = 30
+FUTURE_DAYS: Final = 7
+SEED: Final = 60601
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How many days before and after today get rides."""
+
+    past: int = PAST_DAYS
+    future: int = FUTURE_DAYS
+
+
+def is_loaded() -> bool:
+    return User.objects.filter(email=accounts.email_of(UserRole.ADMIN)).exists()
+
+
+def ensure(*, by: Principal, at: dt.datetime, span: Span = Span()) -> dict[str, Any]:
+    """Load the demo unless it is there, open its doors unless they are, and answer token and sign-ins.
+
+    The caller has checked that the database is the embedded one.  Repeating it changes nothing: the clear text is read
+    from var/; when that is lost, the accounts get a new password and there is a new token.
+    """
+    if not is_loaded():
+        accounts.forget()
+        load(at, by=by, span=span)
+    facts = accounts.kept()
+    if facts is None:
+        facts = accounts.open_doors(by=by, at=at)
+        accounts.keep(facts)
+    return facts
+
+
+def load(now: dt.datetime, seed: int = SEED, *, by: Principal, span: Span = Span()) -> Counter[str]:
+    """Write the demo as it stands at `now`; answer the number of rows by table.
+
+    The same day and seed make the same rows.  The caller has checked that the database is the embedded one.  All is
+    made first and written in one transaction of some seconds, so that nobody sees half of it.
+    """
+    with _without_collector(), transaction.atomic():
+        counts = _load(now, seed, by, span)
+    _analyze()
+    return counts
+
+
+def _load(now: dt.datetime, seed: int, by: Principal, span: Span) -> Counter[str]:
+    second = int(now.timestamp())
+    today = now.astimezone(CHICAGO).date()
+    start = wall(today - dt.timedelta(days=span.past + 30), 9 * 60)
+    days = [today + dt.timedelta(days=count) for count in range(-span.past - 1, span.future + 2)]
+    _allow_time()
+    actors = accounts.make_actors(seed, start)
+    known = places.make(seed, start)
+    places.add_holiday(seed, known, today, start)
+    vehicles = fleet.make(seed, start, days, today, known)
+    papers.make(seed, start, days, today, vehicles)
+    fleet.plan_duties(seed, days, vehicles)
+    riders = people.make(seed, start, today, known)
+    fleet.write_shifts(vehicles)
+    legs, plan = _play(seed, second, days[1:-1], vehicles, riders, known)
+    cast = Cast(
+        now=second,
+        fleet=vehicles,
+        payers=known.payers,
+        ehr=f"token:{actors.ehr_token}",
+        ehr_client=actors.ehr_client,
+        driver_app=f"token:{actors.driver_app_token}",
+        dispatcher=f"user:{actors.people[UserRole.DISPATCHER]}",
+        dispatcher_id=actors.people[UserRole.DISPATCHER],
+        supervisor=f"user:{actors.people[UserRole.DISPATCH_SUPERVISOR]}",
+    )
+    counts = _write(_tell(seed, legs, plan, cast))
+    audit.record(by=by, action="demo.load", details=dict(counts))
+    return counts
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep Python from searching half a million rows for cycles, over and over, while they are made."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _allow_time() -> None:
+    """Let the statements of this transaction take longer than a request may; the checks of keys run at its end."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '120s'")
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '120s'")
+
+
+def _analyze() -> None:
+    """Tell the planner what is there, before the first page asks."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+def _play(
+    seed: int, now: int, days: list[dt.date], vehicles: fleet.Fleet, riders: list[people.Person], known: places.Places
+) -> tuple[list[Leg], Plan]:
+    """Let all days happen, to the last planned one."""
+    made: dict[object, demand.Day] = {day: demand.of_day(seed, day, riders, known) for day in days}
+    plan = Plan(seed, vehicles)
+    moment = live.stage(plan, now, made, riders, known)
+    roads.drive(plan, [run for day in made.values() for run in day.runs])
+    return [*(leg for day in made.values() for leg in day.legs), *moment], plan
+
+
+def _tell(seed: int, legs: list[Leg], plan: Plan, cast: Cast) -> Tables:
+    tables = Tables()
+
+    def stand_in(leg: Leg, dice: Dice) -> Duty | None:
+        fitting = [
+            duty
+            for duty in duties_at(plan, leg.due_at)
+            if duty.starts <= leg.due_at < duty.ends - HOUR and able(plan, leg, duty)
+        ]
+        return dice.choice(fitting) if fitting else None
+
+    for leg in sorted(legs, key=lambda leg: (leg.boarded or leg.pickup_at, leg.key)):
+        _trip(seed, leg, cast, tables)
+        scenes.tell(seed, leg, cast, tables, stand_in)
+    return tables
+
+
+def _trip(seed: int, leg: Leg, cast: Cast, tables: Tables) -> None:
+    """Write the trip of a journey there and back, with the first of its legs."""
+    journey = leg.journey
+    if len(journey.legs) < 2 or journey.id or leg.requested_at > cast.now:
+        return
+    journey.id = Dice(seed, "trip", leg.key).id_at(leg.requested_at)
+    tables.trips.append(
+        {"id": journey.id, "rider_id": leg.person.id, "service_date": leg.day, "created_at": leg.requested_at}
+    )
+
+
+def _write(tables: Tables) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    rows: list[tuple[Any, list[dict[str, Any]]]] = [
+        (Trip, tables.trips),
+        (Ride, tables.rides),
+        (Assignment, tables.assignments),
+        (Milestone, tables.milestones),
+        (RideException, tables.exceptions),
+        (ExternalId, tables.external_ids),
+        # In the order in which they were recorded, which is the order of the feed.
+        (Event, sorted(tables.events, key=lambda row: row["id"])),
+    ]
+    for model, made in rows:
+        counts[model._meta.db_table] = copy_rows(model, made)
+    return counts

@@ -1,0 +1,102 @@
+"""Papers of drivers and vehicles, of every colour."""
+
+import datetime as dt
+from typing import Any, Final
+
+from apps.fleet.models import Credential
+from apps.rides.demo.copying import Row, copy_rows
+from apps.rides.demo.dice import DAY, Dice, wall
+from apps.rides.demo.fleet import Fleet, Wheel
+
+# Papers of drivers: months of validity, and whether their lapse stops a driver.
+_DRIVER_PAPERS: Final = {
+    "driver_license": (48, True),
+    "background_check": (24, True),
+    "mvr": (12, True),
+    "drug_screen": (12, False),
+    "cpr_first_aid": (24, False),
+    "passenger_assistance": (36, False),
+    "hipaa_training": (12, False),
+    "securement_training": (24, False),
+}
+_VEHICLE_PAPERS: Final = {"registration": 12, "insurance": 12, "inspection": 12}
+
+
+def make(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Fleet) -> int:
+    """Write papers of every colour: most valid, some that run out within 5, 20 and 45 days, some expired or missing.
+
+    A paper whose lapse stops a driver also ends their duties; exclusion checks are monthly, the older ones replaced.
+    """
+    rows: list[Row] = []
+    for number, wheel in enumerate(fleet.drivers):
+        dice = Dice(seed, "papers", number)
+        ends = {
+            type_: today + dt.timedelta(days=dice.randrange(60, months * 30 - 40))
+            for type_, (months, _) in _DRIVER_PAPERS.items()
+        }
+        if number == 3:
+            ends["driver_license"] = wheel.last_day = today + dt.timedelta(days=5)
+        if number == 8:
+            ends["mvr"] = today + dt.timedelta(days=20)
+        if number == 12:
+            ends["cpr_first_aid"] = today + dt.timedelta(days=45)
+        if number == 15:
+            ends["cpr_first_aid"] = today - dt.timedelta(days=9)
+        if wheel.part == "suspended" and wheel.last_day is not None:
+            ends["driver_license"] = wheel.last_day
+        if wheel.part == "inactive":
+            ends["mvr"] = today - dt.timedelta(days=70)
+        if wheel.part == "pending":
+            del ends["mvr"]
+        for type_, day in ends.items():
+            months, blocking = _DRIVER_PAPERS[type_]
+            row = _paper(dice, start, type_, day - dt.timedelta(days=months * 30), day, blocking, driver_id=wheel.id)
+            if wheel.part == "pending" and type_ == "background_check":
+                row |= {"rejected": True, "verified_at": None, "verified_by": ""}
+            rows.append(row)
+        rows += _exclusion_checks(dice, start, days, today, wheel)
+    for number, van in enumerate(fleet.vans):
+        dice = Dice(seed, "vehicle papers", number)
+        for type_, months in _VEHICLE_PAPERS.items():
+            day = today + dt.timedelta(days=dice.randrange(70, months * 30 - 40))
+            if type_ == "inspection" and number in (5, 19):
+                day = today + dt.timedelta(days=18 if van.in_service else -4)
+            rows.append(_paper(dice, start, type_, day - dt.timedelta(days=months * 30), day, True, vehicle_id=van.id))
+    return copy_rows(Credential, rows)
+
+
+def _exclusion_checks(dice: Dice, start: int, days: list[dt.date], today: dt.date, wheel: Wheel) -> list[Row]:
+    rows: list[Row] = []
+    until = today + dt.timedelta(days=dice.randrange(12, 30))
+    current = True
+    while until >= days[0]:
+        issued = until - dt.timedelta(days=31)
+        rows.append(
+            _paper(dice, start, "exclusion_check_oig", issued, until, True, driver_id=wheel.id)
+            | {"replaced": not current, "warn_days": 7}
+        )
+        until, current = issued, False
+    return rows
+
+
+def _paper(
+    dice: Dice, start: int, type_: str, issued: dt.date, until: dt.date, blocking: bool, **subject: str
+) -> dict[str, Any]:
+    return {
+        "id": dice.id_at(start),
+        "driver_id": None,
+        "vehicle_id": None,
+        **subject,
+        "type": type_,
+        "number": f"D{dice.randrange(10**6, 10**7)}",
+        "issuer": "Demo registry",
+        "issued_on": issued,
+        "expires_on": until,
+        "verified_at": wall(issued, 600) + 2 * DAY,
+        "verified_by": "system",
+        "rejected": False,
+        "blocking": blocking,
+        "warn_days": 30,
+        "replaced": False,
+        "created_at": wall(issued, 600) + DAY,
+    }

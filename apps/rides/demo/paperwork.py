@@ -1,0 +1,59 @@
+"""What a payer wants of a leg on paper, and what drivers forget of it."""
+
+from typing import Any
+
+from apps.rides.demo.booking import payer_of
+from apps.rides.demo.dice import Dice, iso
+from apps.rides.demo.legs import Leg
+from apps.rides.demo.places import PAYERS
+from apps.rides.documentation import Papers, missing_documents
+
+FORGOTTEN = 0.018  # share of legs that end with something missing
+
+
+def of_leg(
+    dice: Dice, leg: Leg, odometers: dict[str, float], driver_name: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Make up the columns that boarding fills and those that the delivery fills.
+
+    `odometers` holds each vehicle's miles so far and moves along: legs of a vehicle have to come in order of time.
+    """
+    _, rule, odometer, _ = PAYERS[payer_of(leg)]
+    forgets = dice.hit(FORGOTTEN)
+    van = leg.duty.van.id if leg.duty else ""
+    begins = odometers.get(van, 20_000.0) + 2.1
+    ends = begins + leg.miles
+    odometers[van] = ends
+    at_pickup: dict[str, Any] = {}
+    at_dropoff: dict[str, Any] = {
+        "loaded_miles": round(leg.miles * dice.uniform(0.98, 1.06), 2),
+        "loaded_miles_source": dice.choices(("gps", "odometer", "routed"), (82, 12, 6))[0],
+        "attestation": {"driverName": driver_name, "at": iso(leg.dropped), "text": "I drove this leg as recorded."},
+    }
+    signatures = []
+    if rule == "both":
+        signatures.append(_signature(leg, "pickup", leg.boarded))
+        at_pickup["signatures"] = [*signatures]
+    if rule in ("both", "dropoff") and not forgets:
+        signatures.append(_signature(leg, "dropoff", leg.dropped))
+    at_dropoff["signatures"] = signatures
+    if odometer:
+        at_pickup["odometer_start"] = round(begins, 1)
+        at_dropoff["odometer_end"] = None if forgets and dice.hit(0.4) else round(ends, 1)
+    if leg.person.needs["handoffRequired"]:
+        at_dropoff["handoff_name"] = "Front desk" if leg.destination.place else "Family member"
+    at_dropoff["missing_documents"] = missing_documents(
+        Papers(
+            signature_rule=rule,
+            odometer_required=odometer,
+            signatures=signatures,
+            has_odometer_start="odometer_start" in at_pickup,
+            has_odometer_end=at_dropoff.get("odometer_end") is not None,
+            arrived_pickup_recorded=True,
+        )
+    )
+    return at_pickup, at_dropoff
+
+
+def _signature(leg: Leg, stop: str, at: int) -> dict[str, str]:
+    return {"signer": "rider", "stop": stop, "name": leg.person.name, "at": iso(at)}

@@ -1,0 +1,159 @@
+"""The steps that the lives of rides are laid out from: booking, assigning, endings, and who looks at what failed."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from apps.rides.demo.dice import HOUR, MINUTE, ZONE, Dice, wall
+from apps.rides.demo.fleet import Duty
+from apps.rides.demo.legs import Leg
+from apps.rides.demo.story import Story
+from apps.rides.exception_types import ExceptionType
+from apps.rides.lifecycle import OPEN, ReasonList, RideStatus
+from apps.rides.reasons import Cancelled, cancellation_timing, default_fault
+
+_X, _S = ExceptionType, RideStatus
+LATE_CANCEL_MINUTES: Final = 120
+_FAILURES: Final = {
+    "unf_no_driver": "no_driver_available",
+    "unf_given_back": "given_back_late",
+    "unf_breakdown": "vehicle_breakdown",
+    "unf_rider_left": "late_rider_left",
+    "unf_aborted": "aborted_medical_emergency",
+}
+StandIn = Callable[[Leg, Dice], Duty | None]
+Step = tuple[int, int, Callable[[], None]]
+
+
+class Plot:
+    """Lays out the steps of one ride."""
+
+    def __init__(self, story: Story, stand_in: StandIn) -> None:
+        self.story, self.leg, self.cast, self.dice = story, story.leg, story.cast, story.dice
+        self.stand_in = stand_in
+        self.steps: list[Step] = []
+        self.in_time = not self.leg.arrived or self.leg.arrived <= self.promised_by()
+
+    def at(self, second: int, step: Callable[[], None]) -> None:
+        """Take a step at an instant; steps of one instant keep their order."""
+        self.steps.append((second, len(self.steps), step))
+
+    def promised_by(self) -> int:
+        return self.leg.ready_at + HOUR if self.leg.will_call else self.leg.window_ends
+
+    def book(self) -> None:
+        leg, story = self.leg, self.story
+        by_interface = leg.standing or self.dice.hit(0.55)
+        booker = self.cast.ehr if by_interface else self.cast.dispatcher
+        if by_interface:
+            story.row["client_id"] = self.cast.ehr_client
+            story.row["client_reference"] = f"ORD-{leg.key}"
+            self._external_id()
+        status = _S.REQUESTED if leg.confirmed_at else _S.SCHEDULED
+        self.at(leg.requested_at, partial(story.create, leg.requested_at, status, booker))
+        if leg.confirmed_at:
+            overdue = leg.requested_at + 30 * MINUTE
+            if leg.confirmed_at > overdue:
+                self.at(overdue, partial(story.open, _X.UNCONFIRMED_REQUEST, overdue, "confirm_by", due=overdue))
+            self.at(leg.confirmed_at, partial(self._if_requested, partial(story.confirm, leg.confirmed_at)))
+
+    def while_open(self, step: Callable[[], None]) -> None:
+        """Take a step that only makes sense before the vehicle sets out."""
+        if self.story.status in (_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED):
+            step()
+
+    def _if_requested(self, step: Callable[[], None]) -> None:
+        if self.story.status == _S.REQUESTED:
+            step()
+
+    def reporter(self) -> None:
+        """Choose who tells of the road: nearly always the driver's phone."""
+        story = self.story
+        story.source = self.dice.choices(("driver_app", "dispatcher_manual", "integration"), (93, 5, 2))[0]
+        story.reporter = self.cast.dispatcher if story.source == "dispatcher_manual" else self.cast.driver_app
+
+    def lag(self) -> int:
+        """Say how long a report takes to arrive: seconds, or minutes where the phone had no signal."""
+        if self.leg.freeze:
+            return 5
+        return self.dice.randrange(3, 26) * MINUTE if self.dice.hit(0.03) else self.dice.randrange(1, 20)
+
+    def _external_id(self) -> None:
+        self.story.tables.external_ids.append(
+            {"id": self.dice.id_at(self.leg.requested_at), "subject_type": "ride", "subject_id": self.story.id,
+             "system": "urn:demo:ehr:order", "value": f"ORD-{self.leg.key}", "type": "order"}
+        )  # fmt: skip
+
+    @property
+    def scheduled_at(self) -> int:
+        return self.leg.confirmed_at or self.leg.requested_at
+
+    def plan_time(self, latest: int) -> int:
+        """When a driver is put on it: in the afternoon two days before, or soon after a booking at short notice."""
+        planned = wall(self.leg.day, 13 * 60) - 48 * HOUR + self.dice.randrange(4 * 3600)
+        if planned < self.scheduled_at:
+            planned = self.scheduled_at + self.dice.randrange(4, 22) * MINUTE
+        return max(self.scheduled_at + 30, min(planned, latest))
+
+    def assign(self, duty: Duty, latest: int) -> None:
+        """Put the pair on the ride by `latest`; now and then after an offer declined, or after another pair."""
+        story, dice, dispatcher = self.story, self.dice, self.cast.dispatcher
+        at = self.plan_time(latest)
+        if self.leg.will_call and dice.hit(0.45) and self.leg.ready_at + 3 * MINUTE < latest:
+            at = max(at, min(self.leg.ready_at + dice.randrange(2, 8) * MINUTE, latest))
+        method = "series" if self.leg.standing else dice.choices(("auto", "manual", "api"), (58, 34, 8))[0]
+        by = dispatcher if method == "manual" else "system"
+        other = self.stand_in(self.leg, dice) if dice.hit(0.045) and not self.leg.freeze else None
+        if other is None or other.driver is duty.driver or at + 20 * MINUTE > latest:
+            self.at(at, partial(story.assign, at, duty, method, by))
+            return
+        first = max(self.scheduled_at + 40, at - dice.randrange(1, 10) * MINUTE)
+        at = min(latest, max(at, first) + dice.randrange(20, 300) * MINUTE)
+        if dice.hit(0.3):
+            self.at(first, partial(story.decline, first, other))
+        else:
+            self.at(first, partial(story.assign, first, other, method, by))
+            if dice.hit(0.4):
+                off, reason = (first + at) // 2, dice.choice(("replanned", "driver_ill", "driver_released"))
+                self.at(off, partial(story.unassign, off, reason, dispatcher))
+        self.at(at, partial(story.assign, at, duty, "manual", dispatcher))
+
+    def fail(self, at: int, *, also: ExceptionType | None = None, note: str = "") -> None:
+        """End the ride unfulfilled, and let a person close what that opens."""
+        code = _FAILURES[self.leg.fate]
+        by = self.cast.dispatcher
+        self.at(at, partial(self.end, at, _S.UNFULFILLED, ReasonList.UNFULFILLED, code, by, note))
+        self.at(at, partial(self.story.open, _X.RIDE_UNFULFILLED, at, "unfulfilled", by=by))
+        self.looked_at(_X.RIDE_UNFULFILLED, at, 20)
+        if also is not None:
+            self.looked_at(also, at, 30)
+
+    def looked_at(self, type_: ExceptionType, opened: int, within_hours: int) -> None:
+        """Let a dispatcher acknowledge an exception and close it later, in most cases."""
+        seen = opened + self.dice.randrange(4, 50) * MINUTE
+        closed = seen + self.dice.randrange(20, within_hours * 60) * MINUTE
+        self.at(seen, partial(self.story.acknowledge, type_, seen))
+        if not self.dice.hit(0.02):
+            by = self.cast.dispatcher if self.dice.hit(0.8) else self.cast.supervisor
+            self.at(closed, partial(self.story.settle, {type_}, closed, by, "handled_elsewhere"))
+
+    def end(
+        self, at: int, target: RideStatus, reasons: ReasonList, code: str, by: str, note: str = "", timing: str = ""
+    ) -> None:
+        fault = default_fault(reasons, code, at_facility=self.leg.origin.place is not None)
+        ending = {"reason_code": code, "fault": fault.value, "cancellation_timing": timing, "end_note": note}
+        self.story.end(at, target, ending, by)
+
+    def cancel(self, at: int) -> None:
+        if self.story.status not in OPEN:
+            return
+        facts = Cancelled(self.story.status, _moment(self.leg.pickup_at), _moment(at), ZONE, LATE_CANCEL_MINUTES)
+        code = self.leg.reason or "rider_request"
+        at_door = self.story.status == _S.ARRIVED
+        by = self.story.reporter if at_door else self.cast.ehr if self.dice.hit(0.5) else self.cast.dispatcher
+        self.end(at, _S.CANCELLED, ReasonList.CANCELLED, code, by, timing=cancellation_timing(facts).value)
+
+
+def _moment(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)

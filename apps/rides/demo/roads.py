@@ -1,0 +1,231 @@
+"""Who drives which run, and how it went: a dispatcher's greedy plan, then a day on real roads.
+
+Runs are taken in the order in which they start.  Each goes to the driver on duty who fits and gets there with the least
+lateness and empty driving; the driver is then taken until the run is over, so that nobody is in two places.
+"""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from apps.riders.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, Spaces
+from apps.rides.demo.demand import sum_of
+from apps.rides.demo.dice import DAY, MINUTE, Dice, local
+from apps.rides.demo.fleet import Duty, Fleet
+from apps.rides.demo.geography import Spot, drive_seconds, miles_between
+from apps.rides.demo.legs import Leg, Run
+
+# How late a plan may be before the dispatcher looks for somebody else, and before there is nobody.
+TOLERATED: Final = (5 * MINUTE, 35 * MINUTE)
+TOLERATED_WILL_CALL: Final = (25 * MINUTE, 50 * MINUTE)
+TURNED_AWAY_FROM: Final = frozenset({"unf_given_back", "unf_no_driver", "cancel_advance", "cancel_same_day"})
+
+
+@dataclass(slots=True)
+class Plan:
+    """The state of the planning: duties by local day and what is kept free for the present moment."""
+
+    seed: int
+    fleet: Fleet
+    reserved: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    fits: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+
+
+def drive(plan: Plan, runs: list[Run]) -> None:
+    """Give each run a duty and let it happen; legs nobody can take get the fate `unf_no_driver`."""
+    for run in sorted(runs, key=lambda run: (run.starts, run.legs[0].key)):
+        _drive_run(plan, run)
+
+
+def _drive_run(plan: Plan, run: Run) -> None:
+    riding = [leg for leg in run.legs if _still_wanted(plan, leg)]
+    if not riding:
+        return
+    run = Run(riding, run.gather)
+    for duty in _best(plan, run):
+        free_at, at = duty.free_at, duty.at
+        _happen(plan.seed, run, duty)
+        if all(duty.free_at <= start or run.legs[0].departed >= end for start, end in plan.reserved.get(duty.id, ())):
+            duty.rides += len(run.legs)
+            for leg in run.legs:
+                leg.duty = duty
+                _note_failure(leg)
+            return
+        duty.free_at, duty.at = free_at, at
+        for leg in run.legs:
+            leg.departed = leg.arrived = leg.boarded = leg.reached = leg.dropped = leg.left = 0
+    if len(run.legs) > 1:
+        half = len(run.legs) // 2
+        _drive_run(plan, Run(run.legs[:half], run.gather))
+        _drive_run(plan, Run(run.legs[half:], run.gather))
+        return
+    riding[0].fate = "unf_no_driver"
+    _note_failure(riding[0])
+
+
+def _still_wanted(plan: Plan, leg: Leg) -> bool:
+    """Whether a vehicle has to come; a return leg is mostly cancelled when the way there failed."""
+    failed_at = leg.journey.failed_at
+    if leg.sequence > 1 and failed_at and leg.fate not in TURNED_AWAY_FROM:
+        dice = Dice(plan.seed, "held", leg.key)
+        outbound = leg.journey.legs[0]
+        if outbound.fate.startswith("cancel") or not dice.hit(0.12):
+            leg.fate = "cancel_same_day"
+            after = "rider_request" if outbound.fate == "no_show" else "appointment_moved"
+            leg.reason = outbound.reason if outbound.fate.startswith("cancel") else after
+            leg.decided_at = failed_at + dice.randrange(2, 26) * MINUTE
+    if leg.fate in TURNED_AWAY_FROM:
+        _note_failure(leg)
+        return False
+    return True
+
+
+def _note_failure(leg: Leg) -> None:
+    if leg.fate != "completed" and not leg.journey.failed_at:
+        leg.journey.failed_at = leg.left or leg.decided_at or leg.pickup_at
+
+
+def duties_at(plan: Plan, second: int) -> list[Duty]:
+    """List the duties of the local day and, early in the morning, of the night before."""
+    moment = local(second)
+    known = plan.fleet.duties.get(moment.date(), [])
+    if moment.hour < 6:
+        known = [*plan.fleet.duties.get(local(second - DAY).date(), []), *known]
+    return known
+
+
+def able(plan: Plan, leg: Leg, duty: Duty) -> bool:
+    """Whether driver, crew and vehicle may take the rider (the hard checks of domain.md 4.8)."""
+    key = (leg.person.id, leg.leg_type, duty.van.id)
+    if key not in plan.fits:
+        plan.fits[key] = _fits(leg, duty)
+    return plan.fits[key] and (not leg.person.crew_of_two or duty.attendant is not None)
+
+
+def _fits(leg: Leg, duty: Duty) -> bool:
+    needs, van, held = leg.person.needs, duty.van, duty.driver.qualifications
+    mobility = (needs["returnMobility"] if leg.leg_type == "return" else None) or needs["mobility"]
+    rolls_in = mobility in IN_WHEELCHAIR_SPACE or mobility in ON_STRETCHER
+    return (
+        _holds(duty, leg.spaces)
+        and (not rolls_in or (needs["combinedWeightLb"] or 0) <= van.lift_lb)
+        and (mobility not in IN_WHEELCHAIR_SPACE or (needs["chair"]["widthIn"] or 0) <= van.max_chair_in)
+        and (mobility not in IN_WHEELCHAIR_SPACE or "wheelchair_securement" in held)
+        and (mobility not in ON_STRETCHER or "stretcher" in held)
+        and (not needs["bariatric"] or "bariatric" in held)
+    )
+
+
+def _best(plan: Plan, run: Run) -> list[Duty]:
+    """Rank the duties that can take the run: lateness first, then empty driving, then too good a vehicle."""
+    first = run.legs[0]
+    due = run.starts
+    wanted = sum_of(run.legs)
+    length = _length(run, due)
+    ranked = []
+    limits = TOLERATED_WILL_CALL if first.will_call else TOLERATED
+    for duty in duties_at(plan, due):
+        if duty.starts > due or duty.free_at > due + limits[1] or duty.ends < due + length:
+            continue
+        if not all(able(plan, leg, duty) for leg in run.legs) or not _holds(duty, wanted):
+            continue
+        there = duty.free_at + drive_seconds(duty.at, first.origin.spot, due)
+        late = max(0, there - due)
+        if late > limits[1] or max(there, due) + length > duty.ends:
+            continue
+        crew = duty.attendant is not None and not any(leg.person.crew_of_two for leg in run.legs)
+        waste = 1500 if crew else 240 if duty.van.lift_lb and not wanted.wheelchair else 0
+        cost = late * 8 + (there - duty.free_at) + waste + duty.rides * 20
+        ranked.append((late > limits[0], cost, duty.id, duty))
+    return [duty for _, _, _, duty in sorted(ranked)[:3]]
+
+
+def _holds(duty: Duty, wanted: Spaces) -> bool:
+    return any(
+        wanted.ambulatory <= seats and wanted.wheelchair <= chairs and wanted.stretcher <= stretchers
+        for _, seats, chairs, stretchers in duty.van.configs
+    )
+
+
+def _length(run: Run, at: int) -> int:
+    """Estimate a run from the first door to the last."""
+    stops = _stops(run)
+    length = sum(drive_seconds(one, other, at) for one, other in pairwise(stops))
+    loading: int = sum(2 * leg.person.needs["loadMinutes"] * MINUTE for leg in run.legs)
+    return length + loading
+
+
+def _stops(run: Run) -> list[Spot]:
+    if run.gather:
+        return [*(leg.origin.spot for leg in run.legs), run.legs[-1].destination.spot]
+    return [run.legs[0].origin.spot, *(leg.destination.spot for leg in run.legs)]
+
+
+def _happen(seed: int, run: Run, duty: Duty) -> None:
+    """Let the run happen on roads that are not as planned; sets the instants of its legs and frees the duty."""
+    dice = Dice(seed, "road", run.legs[0].key)
+    traffic = max(0.82, dice.gauss(1.0, 0.12)) * (dice.uniform(1.5, 2.6) if dice.hit(0.035) else 1.0)
+    clock, at = duty.free_at, duty.at
+    aboard: list[Leg] = []
+    for number, leg in enumerate(run.legs):
+        beside = run.legs[number - 1] if number and at is leg.origin.spot else None
+        clock, at = _fetch(dice, leg, clock, at, traffic, beside)
+        if leg.boarded and not leg.left:
+            aboard.append(leg)
+    for leg in aboard:
+        drive_time = drive_seconds(at, leg.destination.spot, clock) if at is not leg.destination.spot else 0
+        clock += int(drive_time * traffic)
+        at = leg.destination.spot
+        leg.reached = clock
+        clock += max(60, int(leg.person.needs["unloadMinutes"] * MINUTE * dice.uniform(0.35, 0.85)))
+        leg.dropped = clock
+        leg.miles = miles_between(leg.origin.spot, leg.destination.spot) * (1.0 if len(aboard) == 1 else 1.15)
+    duty.free_at, duty.at = clock + dice.randrange(40, 150), at
+
+
+def _fetch(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, beside: Leg | None) -> tuple[int, Spot]:
+    """Drive to one door and, mostly, take the rider aboard; answer where and when the vehicle is then.
+
+    `beside` is a leg just met at the same door: the vehicle came once for both.
+    """
+    due = leg.due_at
+    journey = drive_seconds(at, leg.origin.spot, clock) if at is not leg.origin.spot else 0
+    early = dice.randrange(0, 10) * MINUTE
+    leg.departed = max(clock, due - int(journey * 1.06) - early)
+    if leg.will_call:
+        leg.departed = max(leg.departed, leg.ready_at + 2 * MINUTE)
+    if leg.fate == "cancel_en_route":
+        leg.left = leg.departed + max(90, int(journey * dice.uniform(0.3, 0.8)))
+        return leg.left, at
+    if leg.fate == "unf_breakdown":
+        leg.left = leg.departed + max(120, journey // 2)
+        return leg.left + 75 * MINUTE, at
+    leg.arrived = leg.departed + max(30, int(journey * traffic))
+    if beside is not None and beside.arrived and not leg.will_call:
+        leg.departed, leg.arrived = beside.departed, beside.arrived
+    promised_by = leg.ready_at + 60 * MINUTE if leg.will_call else leg.window_ends
+    since = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at)
+    since = max(since, clock)  # others may be boarding meanwhile
+    if leg.fate == "no_show" and leg.arrived > promised_by:
+        leg.fate = "unf_rider_left"
+    if leg.fate == "no_show":
+        leg.left = since + (_wait_minutes(leg) + dice.randrange(1, 6)) * MINUTE
+        return leg.left, leg.origin.spot
+    if leg.fate in ("cancel_door", "unf_rider_left"):
+        leg.left = max(leg.arrived, clock) + dice.randrange(3, 9) * MINUTE
+        return leg.left, leg.origin.spot
+    loading = leg.person.needs["loadMinutes"] * MINUTE
+    delay = dice.randrange(5, 22) * MINUTE if dice.hit(0.05) else 0
+    ready = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at - 8 * MINUTE, clock)
+    leg.boarded = ready + int(loading * dice.uniform(0.4, 0.9)) + delay
+    if leg.fate == "unf_aborted":
+        leg.left = leg.boarded + dice.randrange(4, 12) * MINUTE
+        return leg.left, leg.origin.spot
+    return leg.boarded, leg.origin.spot
+
+
+def _wait_minutes(leg: Leg) -> int:
+    """How long a driver waits before a no-show (apps/rides/guards.py has the rule)."""
+    if leg.will_call or leg.service == "hospital_discharge":
+        return 15
+    return 10 if leg.origin.place is not None else 5

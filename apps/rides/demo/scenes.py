@@ -1,0 +1,259 @@
+"""What happens to a ride, in order, and how far it has come by now.
+
+The steps of a ride are laid out for its whole life and then told up to the present moment: yesterday's rides have
+ended, today's stand in every status, tomorrow's wait.
+"""
+
+from functools import partial
+from typing import Final
+
+from apps.rides.demo import paperwork
+from apps.rides.demo.dice import DAY, HOUR, MINUTE, Dice
+from apps.rides.demo.fleet import Duty
+from apps.rides.demo.legs import Leg
+from apps.rides.demo.plot import Plot, StandIn
+from apps.rides.demo.story import Cast, Story, Tables
+from apps.rides.exception_types import ExceptionSeverity, ExceptionType
+from apps.rides.lifecycle import ReasonList, RideStatus
+
+_X, _S = ExceptionType, RideStatus
+_NO_SHOW_AT_HOME: Final = (
+    ("rider_not_at_pickup", 48), ("rider_unreachable", 24), ("rider_already_left", 18), ("bad_pickup_details", 4),
+    ("not_ready_wait_exceeded", 6),
+)  # fmt: skip
+_NO_SHOW_AT_FACILITY: Final = (
+    ("not_found_at_facility", 38), ("not_ready_wait_exceeded", 42), ("rider_already_left", 20),
+)  # fmt: skip
+_READY_SOURCES: Final = ("facility_portal", "facility_portal", "phone", "api", "api")
+_REPORTED_AHEAD: Final = (_X.ACCOMMODATION_MISMATCH, _X.ADDRESS_PROBLEM, _X.ADDRESS_PROBLEM, _X.CREDENTIAL_LAPSE)
+
+
+def tell(seed: int, leg: Leg, cast: Cast, tables: Tables, stand_in: StandIn) -> None:
+    """Write one ride's rows as they stand now; nothing when it has not been asked for yet."""
+    if leg.requested_at > cast.now:
+        return
+    story = Story(leg, cast, tables, Dice(seed, "story", leg.key))
+    if leg.journey.id:
+        story.row["trip_id"] = leg.journey.id
+    plot = Plot(story, stand_in)
+    _lay_out(plot)
+    for at, _, step in sorted(plot.steps, key=lambda entry: entry[:2]):
+        if at > cast.now:
+            break
+        step()
+    story.close()
+
+
+def _lay_out(plot: Plot) -> None:
+    leg = plot.leg
+    plot.book()
+    _held(plot)
+    if leg.fate in ("cancel_advance", "cancel_same_day"):
+        _called_off(plot)
+    elif leg.fate == "unf_given_back":
+        _given_back(plot)
+    elif leg.duty is not None:
+        _driven(plot, leg.duty)
+    else:
+        _nobody(plot)
+
+
+def _driven(plot: Plot, duty: Duty) -> None:
+    """Tell a ride whose vehicle set out, or will."""
+    leg, story = plot.leg, plot.story
+    plot.reporter()
+    plot.assign(duty, leg.departed - 2 * MINUTE)
+    _release(plot, story.cast)
+    _late(plot)
+    _reported_ahead(plot)
+    lag = plot.lag()
+    if leg.freeze or leg.fate != "completed" or not plot.dice.hit(0.02):
+        plot.at(leg.departed + lag, partial(story.depart, leg.departed + lag, leg.departed))
+    else:
+        plot.looked_at(_X.MILESTONE_GAP, leg.arrived + lag, 9)
+    if leg.fate == "cancel_en_route":
+        plot.at(leg.left + lag, partial(plot.cancel, leg.left + lag))
+        return
+    if leg.fate == "unf_breakdown":
+        broken = leg.left + lag
+        plot.at(broken, partial(story.open, _X.VEHICLE_BREAKDOWN, broken, "driver_report", by=story.reporter))
+        plot.fail(broken + 6 * MINUTE, also=_X.VEHICLE_BREAKDOWN)
+        return
+    arrived = leg.arrived + lag
+    plot.at(arrived, partial(story.arrive, arrived, leg.arrived, in_time=plot.in_time))
+    if leg.fate == "no_show":
+        _no_show(plot, lag)
+    elif leg.fate == "cancel_door":
+        plot.at(leg.left + lag, partial(plot.cancel, leg.left + lag))
+    elif leg.fate == "unf_rider_left":
+        plot.fail(leg.left + lag)
+    else:
+        _ride_along(plot, duty, lag)
+
+
+def _ride_along(plot: Plot, duty: Duty, lag: int) -> None:
+    """Board, ride, and be delivered, or be handed to an ambulance on the way."""
+    leg, story = plot.leg, plot.story
+    since = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at)
+    limit = since + lag + (16 if leg.will_call or leg.discharge else 11) * MINUTE
+    boarded = leg.boarded + lag
+    at_pickup, at_dropoff = paperwork.of_leg(plot.dice, leg, plot.cast.odometers, duty.driver.name)
+    if limit < boarded:
+        plot.at(limit, partial(story.open, _X.RIDER_NOT_READY, limit, "wait_timer"))
+    plot.at(boarded, partial(story.board, boarded, leg.boarded, at_pickup, in_time=plot.in_time))
+    if leg.fate == "unf_aborted":
+        left = leg.left + lag
+        plot.at(left, partial(story.open, _X.MEDICAL_EMERGENCY, left, "T28", by=story.reporter))
+        plot.fail(left, also=_X.MEDICAL_EMERGENCY, note="Handed over to an ambulance crew on the way")
+        return
+    done = leg.dropped + lag
+    if leg.dropped - leg.reached > 2 * MINUTE and plot.dice.hit(0.03):
+        _corrected_by_hand(plot, lag)
+    code = "recovered_on_time" if plot.in_time else "recovered_late"
+    plot.at(done, partial(story.complete, done, leg.dropped, at_dropoff, code))
+    if at_dropoff["missing_documents"]:
+        _chase_papers(plot, done)
+
+
+def _corrected_by_hand(plot: Plot, lag: int) -> None:
+    """Let the phone report the arrival a minute early, and a dispatcher set it right."""
+    leg, story, by = plot.leg, plot.story, plot.cast.dispatcher
+    first, second = leg.reached + lag, leg.reached + lag + 90
+    plot.at(first, partial(story.reach, first, leg.reached - 60, source=story.source, by=story.reporter))
+    plot.at(second, partial(story.reach, second, leg.reached, source="dispatcher_manual", by=by, edited=True))
+
+
+def _chase_papers(plot: Plot, done: int) -> None:
+    story = plot.story
+    opened = done + DAY
+    plot.at(opened, partial(story.open, _X.MISSING_DOCUMENTATION, opened, "paper_timer", due=opened + 3 * DAY))
+    if plot.dice.hit(0.75):
+        found = opened + plot.dice.randrange(5, 70) * HOUR
+        plot.at(found, partial(story.find_papers, found))
+
+
+def _no_show(plot: Plot, lag: int) -> None:
+    leg, story = plot.leg, plot.story
+    left = leg.left + lag
+    strict = leg.service in ("hospital_discharge", "dialysis")
+    tries = (
+        [(left - 4 * MINUTE, "rider"), (left - 2 * MINUTE, "facility")] if strict else [(left - 3 * MINUTE, "rider")]
+    )
+    for at, whom in tries:
+        plot.at(at, partial(story.attempt_contact, at, at, whom))
+    known = _NO_SHOW_AT_FACILITY if leg.origin.place is not None else _NO_SHOW_AT_HOME
+    code = plot.dice.choices(*zip(*known, strict=True))[0]
+    plot.at(left, partial(plot.end, left, _S.NO_SHOW, ReasonList.NO_SHOW, code, story.reporter))
+    plot.at(left, partial(story.open, _X.RIDER_NO_SHOW, left, "T21", by=story.reporter))
+    plot.looked_at(_X.RIDER_NO_SHOW, left, 26)
+
+
+def _called_off(plot: Plot) -> None:
+    """Tell a ride that is cancelled before anybody sets out, with a driver put on it in the meantime or not."""
+    leg, story = plot.leg, plot.story
+    at = max(leg.decided_at, plot.scheduled_at + 5 * MINUTE)
+    planned = plot.plan_time(at)
+    duty = plot.stand_in(leg, plot.dice)
+    if duty is not None and planned < at - 5 * MINUTE:
+        method = "series" if leg.standing else "auto"
+        plot.at(planned, partial(story.assign, planned, duty, method, "system"))
+    plot.at(at, partial(plot.cancel, at))
+
+
+def _given_back(plot: Plot) -> None:
+    """Tell a ride whose driver gave it back too late for anybody else."""
+    leg, story = plot.leg, plot.story
+    duty = plot.stand_in(leg, plot.dice)
+    back = leg.due_at - plot.dice.randrange(40, 150) * MINUTE
+    planned = plot.plan_time(back - 5 * MINUTE)
+    if duty is not None and planned < back:
+        plot.at(planned, partial(story.assign, planned, duty, "auto", "system"))
+        plot.at(back, partial(story.unassign, back, "driver_released", plot.cast.driver_app))
+    _release(plot, plot.cast)
+    plot.fail(max(leg.due_at, planned) + plot.dice.randrange(15, 35) * MINUTE)
+
+
+def _nobody(plot: Plot) -> None:
+    """Tell a ride that nobody can take: it warns a day ahead, alarms two hours ahead, and ends unfulfilled."""
+    leg, story = plot.leg, plot.story
+    if leg.fate == "unf_no_driver":
+        warned = max(plot.scheduled_at + 15 * MINUTE, leg.due_at - DAY)
+        alarmed = max(warned + MINUTE, leg.due_at - 2 * HOUR)
+        risk, critical = _X.UNASSIGNED_AT_RISK, ExceptionSeverity.CRITICAL
+        if not leg.will_call:
+            plot.at(warned, partial(story.open, risk, warned, "unassigned_timer", severity=ExceptionSeverity.WARNING))
+            plot.at(alarmed, partial(story.open, risk, alarmed, "unassigned_timer", severity=critical))
+    _release(plot, plot.cast)
+    if leg.will_call and leg.ready_at:
+        _overdue(plot, until=0)
+    if leg.fate.startswith("unf"):
+        plot.fail(leg.due_at + plot.dice.randrange(18, 40) * MINUTE)
+
+
+def _release(plot: Plot, cast: Cast) -> None:
+    """Let the facility say ready; now and then it takes that back and says it again."""
+    leg, story, dice = plot.leg, plot.story, plot.dice
+    if not leg.will_call or not leg.ready_at:
+        return
+    at = max(leg.ready_at, plot.scheduled_at + 60)
+    source = dice.choice(_READY_SOURCES)
+    by = cast.dispatcher if source == "phone" else cast.ehr
+    slipped = leg.pickup_at + 30 * MINUTE
+    if leg.discharge and slipped < at:
+        plot.at(slipped, partial(plot.while_open, partial(story.open, _X.DISCHARGE_SLIPPED, slipped, "ready_timer")))
+    if not leg.freeze and dice.hit(0.02) and at - 25 * MINUTE > plot.scheduled_at:
+        early, back = at - 22 * MINUTE, at - 9 * MINUTE
+        plot.at(early, partial(plot.while_open, partial(story.ready, early, early, source, by)))
+        plot.at(back, partial(plot.while_open, partial(story.retract_ready, back, by)))
+    plot.at(at, partial(plot.while_open, partial(story.ready, at, at, source, by)))
+    if leg.boarded:
+        _overdue(plot, until=leg.boarded)
+
+
+def _overdue(plot: Plot, until: int) -> None:
+    """Raise `will_call_overdue` at 50, 100 and 150 % of the promised hour (domain.md 4.5)."""
+    for minutes, severity in ((30, "info"), (60, "warning"), (90, "critical")):
+        at = plot.leg.ready_at + minutes * MINUTE
+        if not until or at < until:
+            rule, level = "will_call_timer", ExceptionSeverity(severity)
+            raised = partial(plot.story.open, _X.WILL_CALL_OVERDUE, at, rule, severity=level)
+            plot.at(at, partial(plot.while_open, raised))
+
+
+def _late(plot: Plot) -> None:
+    """Raise `late_pickup` when the window closes without an arrival, and again half an hour later."""
+    leg, story = plot.leg, plot.story
+    if leg.will_call or not leg.arrived:
+        return
+    for minutes, severity in ((1, ExceptionSeverity.WARNING), (30, ExceptionSeverity.CRITICAL)):
+        at = leg.window_ends + minutes * MINUTE
+        if at < leg.arrived:
+            plot.at(at, partial(story.open, _X.LATE_PICKUP, at, "late_timer", severity=severity))
+
+
+def _reported_ahead(plot: Plot) -> None:
+    """Let somebody find a flaw in a plan a few hours ahead, now and then; it is mostly mended in time."""
+    if plot.leg.freeze or not plot.dice.hit(0.006):
+        return
+    story, type_ = plot.story, plot.dice.choice(_REPORTED_AHEAD)
+    found = max(plot.leg.departed - plot.dice.randrange(3, 20) * HOUR, plot.leg.requested_at + HOUR)
+    mended = found + plot.dice.randrange(20, 150) * MINUTE
+    if mended < plot.leg.departed:
+        by = plot.cast.dispatcher
+        plot.at(found, partial(story.open, type_, found, "dispatcher_report", by=by))
+        plot.at(mended, partial(story.settle, {type_}, mended, by, "recovered_on_time"))
+
+
+def _held(plot: Plot) -> None:
+    """Hold the way back for a decision when the way there ends badly; a person decides (domain.md 4.6)."""
+    leg, story = plot.leg, plot.story
+    failed_at = leg.journey.failed_at
+    outbound = leg.journey.legs[0]
+    if leg.sequence == 1 or not failed_at or outbound.fate == "completed":
+        return
+    at = failed_at + 30
+    decided = max(at + MINUTE, leg.decided_at) if leg.fate.startswith("cancel") else at + 14 * MINUTE
+    code = "cancelled" if leg.fate.startswith("cancel") else "handled_elsewhere"
+    by = plot.cast.dispatcher
+    plot.at(at, partial(plot.while_open, partial(story.open, _X.RETURN_LEG_AT_RISK, at, "linked_legs", due=at + 1800)))
+    plot.at(decided + 20, partial(story.settle, {_X.RETURN_LEG_AT_RISK}, decided + 20, by, code))

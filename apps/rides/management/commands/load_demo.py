@@ -1,0 +1,30 @@
+"""Fill the embedded database with the demo, once."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.utils import timezone
+
+from apps.rides.demo import loading
+from lib.access import system
+from lib.embedded_postgres import is_embedded
+
+
+class Command(BaseCommand):
+    help = "Load demo data and demo accounts into the embedded PostgreSQL; does nothing when they are there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--json", action="store_true", help="print token and sign-ins as one JSON object at the end"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not is_embedded(connection):
+            raise CommandError("Demo accounts exist only on the embedded database; this is another one.")
+        facts = loading.ensure(by=system("load_demo"), at=timezone.now())
+        self.stdout.write("The demo data of a made-up metro area is there.")
+        if options["json"]:
+            self.stdout.write(json.dumps(facts))

@@ -1,0 +1,10 @@
+"""The tables of rides, by topic."""
+
+from apps.rides.models.assignment import Assignment
+from apps.rides.models.exception import RideException
+from apps.rides.models.milestone import Milestone
+from apps.rides.models.reason_code import ReasonCode
+from apps.rides.models.ride import Ride, RideQuerySet
+from apps.rides.models.trip import Trip
+
+__all__ = ["Assignment", "Milestone", "ReasonCode", "Ride", "RideException", "RideQuerySet", "Trip"]

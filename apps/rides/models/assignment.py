@@ -1,0 +1,90 @@
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from apps.fleet.models import Driver, Vehicle
+from apps.organizations.models import TransportProvider
+from apps.rides.models.ride import Ride
+from lib.crypto import sealed_text
+from lib.ids import uuid7
+
+
+class Assignment(models.Model):
+    """A driver and vehicle put, or offered, on a ride.  The snapshot is what New York wants on every leg (NY1)."""
+
+    class Status(models.TextChoices):
+        OFFERED = "offered"
+        ACCEPTED = "accepted"
+        DECLINED = "declined"
+        EXPIRED = "expired"
+        RELEASED = "released"
+        SUPERSEDED = "superseded"
+        COMPLETED = "completed"
+
+    class Method(models.TextChoices):
+        MANUAL = "manual"
+        AUTO = "auto"
+        PREFERRED_DRIVER = "preferred_driver", "preferred driver"
+        SERIES = "series"
+        API = "api", "API"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    ride = models.ForeignKey(Ride, models.PROTECT, related_name="assignments")
+    sequence = models.PositiveSmallIntegerField(default=1)  # 2 and up: rescue vehicles of a transfer
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+")
+    driver = models.ForeignKey(Driver, models.PROTECT, related_name="assignments")
+    vehicle = models.ForeignKey(Vehicle, models.PROTECT, related_name="assignments")
+    attendant_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    status = models.CharField(max_length=10, choices=Status)
+    method = models.CharField(max_length=16, choices=Method, default=Method.MANUAL)
+    offered_at = models.DateTimeField()
+    respond_by = models.DateTimeField(null=True, blank=True)
+    responded_at = models.DateTimeField(null=True, blank=True)
+    decline_reason = models.CharField(max_length=200, blank=True)
+    assigned_by = models.CharField(max_length=60)
+    # Soft checks that were overridden, by violation code, and why.
+    overridden = ArrayField(models.CharField(max_length=30), default=list, blank=True)
+    override_reason = models.CharField(max_length=500, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    end_reason = models.CharField(max_length=40, blank=True)
+    miles_attributed = models.DecimalField(max_digits=7, decimal_places=2, null=True, blank=True)
+    driver_name = models.CharField(max_length=201)
+    license_number_sealed = models.BinaryField(null=True, blank=True)
+    vehicle_plate = models.CharField(max_length=12)
+
+    license_number = sealed_text("license_number")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="assignment_status_known",
+                condition=Q(
+                    status__in=["offered", "accepted", "declined", "expired", "released", "superseded", "completed"]
+                ),
+            ),
+            models.CheckConstraint(
+                name="assignment_method_known",
+                condition=Q(method__in=["manual", "auto", "preferred_driver", "series", "api"]),
+            ),
+            # Two dispatchers at once: the second one is refused here, whatever the code above believed.
+            models.UniqueConstraint(name="assignment_one_accepted", fields=["ride"], condition=Q(status="accepted")),
+            models.UniqueConstraint(
+                name="assignment_one_offer_per_driver", fields=["ride", "driver"], condition=Q(status="offered")
+            ),
+            models.CheckConstraint(
+                name="assignment_ended_when_over",
+                condition=Q(status__in=["offered", "accepted"], ended_at__isnull=True)
+                | (~Q(status__in=["offered", "accepted"]) & Q(ended_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="assignment_override_has_reason", condition=Q(overridden=[]) | ~Q(override_reason="")
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["respond_by"], name="assignment_offer_due", condition=Q(status="offered")),
+            models.Index(fields=["driver", "-offered_at"], name="assignment_of_driver"),
+        ]
+
+    def __str__(self) -> str:
+        return f"assignment {self.pk}"

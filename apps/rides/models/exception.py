@@ -1,0 +1,97 @@
+from typing import TYPE_CHECKING
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from apps.accounts.models import User
+from apps.organizations.models import Facility
+from apps.riders.models import Rider
+from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType, ResolutionCode
+from apps.rides.models.ride import Ride
+from apps.rides.models.trip import Trip
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from lib.access import Principal
+
+
+class RideExceptionQuerySet(models.QuerySet["RideException"]):
+    def visible_to(self, principal: "Principal") -> "RideExceptionQuerySet":
+        """Keep the exceptions of rides inside the principal's data scope."""
+        exceptions = self
+        if principal.facility_ids is not None:
+            exceptions = exceptions.filter(facility_id__in=principal.facility_ids)
+        if principal.provider_ids is not None:
+            exceptions = exceptions.filter(ride__provider_id__in=principal.provider_ids)
+        return exceptions
+
+    def unsettled(self) -> "RideExceptionQuerySet":
+        return self.filter(status__in=["open", "acknowledged"])
+
+
+class RideException(models.Model):
+    """Something about a ride that needs attention.  At most one unsettled per ride and type; `summary` holds no PHI."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    ride = models.ForeignKey(Ride, models.PROTECT, related_name="exceptions")
+    trip = models.ForeignKey(Trip, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
+    rider = models.ForeignKey(Rider, models.PROTECT, related_name="+", db_index=False)
+    facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
+    type = models.CharField(max_length=28, choices=ExceptionType)
+    severity = models.CharField(max_length=8, choices=ExceptionSeverity)
+    status = models.CharField(max_length=12, choices=ExceptionStatus, default=ExceptionStatus.OPEN)
+    opened_at = models.DateTimeField()
+    opened_by = models.CharField(max_length=60)
+    detected_by = models.CharField(max_length=40)  # the rule or transition, such as "T21"
+    due_at = models.DateTimeField(null=True, blank=True)
+    owner = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+")
+    snoozed_until = models.DateTimeField(null=True, blank=True)
+    acknowledged_at = models.DateTimeField(null=True, blank=True)
+    acknowledged_by = models.CharField(max_length=60, blank=True)
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    resolved_by = models.CharField(max_length=60, blank=True)
+    resolution_code = models.CharField(max_length=17, choices=ResolutionCode, blank=True)
+    resolution_note = models.CharField(max_length=1000, blank=True)
+    summary = models.CharField(max_length=200)
+    details = models.JSONField(default=dict)
+    escalation_level = models.PositiveSmallIntegerField(default=0)
+    related_exception_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    updated_at = models.DateTimeField()
+
+    objects = RideExceptionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="exception_type_known", condition=Q(type__in=ExceptionType.values)),
+            models.CheckConstraint(name="exception_severity_known", condition=Q(severity__in=ExceptionSeverity.values)),
+            models.CheckConstraint(name="exception_status_known", condition=Q(status__in=ExceptionStatus.values)),
+            models.UniqueConstraint(
+                name="exception_one_unsettled",
+                fields=["ride", "type"],
+                condition=Q(status__in=["open", "acknowledged"]),
+            ),
+            models.CheckConstraint(
+                name="exception_settled_has_code",
+                condition=Q(status__in=["open", "acknowledged"], resolved_at__isnull=True, resolution_code="")
+                | (Q(status__in=["resolved", "dismissed"], resolved_at__isnull=False) & ~Q(resolution_code="")),
+            ),
+            models.CheckConstraint(
+                name="exception_acknowledged_by_someone",
+                condition=~Q(status="acknowledged") | (Q(acknowledged_at__isnull=False) & ~Q(acknowledged_by="")),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["opened_at", "id"], name="exception_list"),
+            # The desk's queue.
+            models.Index(
+                fields=["severity", "opened_at"],
+                name="exception_queue",
+                condition=Q(status__in=["open", "acknowledged"]),
+            ),
+            models.Index(fields=["facility", "opened_at", "id"], name="exception_of_facility"),
+        ]
+
+    def __str__(self) -> str:
+        return f"exception {self.pk}"

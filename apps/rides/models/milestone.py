@@ -1,0 +1,77 @@
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from apps.rides.models.ride import Ride
+from lib.ids import uuid7
+
+
+class Milestone(models.Model):
+    """A moment of a ride, and who says so.  A later word voids an earlier one; nothing is overwritten."""
+
+    class Type(models.TextChoices):
+        READY = "ready"
+        DEPARTED = "departed"
+        ARRIVED_PICKUP = "arrived_pickup", "arrived at pickup"
+        BOARDED = "boarded"
+        ARRIVED_DROPOFF = "arrived_dropoff", "arrived at drop-off"
+        DROPPED_OFF = "dropped_off", "dropped off"
+        CONTACT_ATTEMPT = "contact_attempt", "contact attempt"
+        HANDOFF = "handoff"
+
+    class Source(models.TextChoices):
+        DRIVER_APP = "driver_app", "driver app"
+        DISPATCHER_MANUAL = "dispatcher_manual", "entered by a dispatcher"
+        INTEGRATION = "integration"
+        HL7 = "hl7", "HL7"
+        SMS = "sms", "text message"
+        SYSTEM = "system"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    ride = models.ForeignKey(Ride, models.PROTECT, related_name="milestones")
+    type = models.CharField(max_length=15, choices=Type)
+    occurred_at = models.DateTimeField()
+    recorded_at = models.DateTimeField(db_default=Now())
+    source = models.CharField(max_length=17, choices=Source)
+    lat = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
+    lng = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
+    accuracy_meters = models.PositiveIntegerField(null=True, blank=True)
+    distance_from_stop_meters = models.PositiveIntegerField(null=True, blank=True)
+    actor = models.CharField(max_length=60)
+    edited = models.BooleanField(default=False)  # entered over an earlier one
+    voided = models.BooleanField(default=False)
+    note = models.CharField(max_length=500, blank=True)
+    # Of contact attempts: whom ("rider", "facility") and how ("call", "sms", "knock").
+    contacted = models.CharField(max_length=10, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="milestone_type_known",
+                condition=Q(
+                    type__in=[
+                        "ready",
+                        "departed",
+                        "arrived_pickup",
+                        "boarded",
+                        "arrived_dropoff",
+                        "dropped_off",
+                        "contact_attempt",
+                        "handoff",
+                    ]
+                ),
+            ),
+            models.CheckConstraint(
+                name="milestone_source_known",
+                condition=Q(source__in=["driver_app", "dispatcher_manual", "integration", "hl7", "sms", "system"]),
+            ),
+            models.UniqueConstraint(
+                name="milestone_one_counts",
+                fields=["ride", "type"],
+                condition=Q(voided=False) & ~Q(type="contact_attempt"),
+            ),
+        ]
+        indexes = [models.Index(fields=["ride", "occurred_at"], name="milestone_of_ride")]
+
+    def __str__(self) -> str:
+        return f"milestone {self.pk}"

@@ -1,0 +1,28 @@
+from django.db import models
+from django.db.models import Q
+
+from apps.rides.lifecycle import ReasonList
+from lib.ids import uuid7
+
+
+class ReasonCode(models.Model):
+    """A reason that the operator added to one of the lists; `parent_code` is the built-in one it counts as."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    reason_list = models.CharField(max_length=11, choices=[(item.value, item.value) for item in ReasonList])
+    code = models.CharField(max_length=40)
+    label = models.CharField(max_length=100)
+    parent_code = models.CharField(max_length=40)
+    active = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="reason_code_once", fields=["reason_list", "code"]),
+            models.CheckConstraint(name="reason_code_form", condition=Q(code__regex=r"^[a-z][a-z0-9_]*$")),
+            models.CheckConstraint(
+                name="reason_code_list_known", condition=Q(reason_list__in=[item.value for item in ReasonList])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.code

@@ -1,0 +1,348 @@
+"""The ride: one journey of one rider in one direction."""
+
+from typing import TYPE_CHECKING
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from apps.accounts.models import ApiClient
+from apps.fleet.models import Driver, Vehicle, VehicleType
+from apps.organizations.models import Facility, Payer, TransportProvider
+from apps.riders.models import Rider
+from apps.rides.exception_types import ExceptionSeverity
+from apps.rides.lifecycle import OPEN, WITH_DRIVER, RideStatus
+from apps.rides.models.trip import Trip
+from apps.rides.reasons import CancellationTiming, Fault
+from lib.crypto import sealed_text
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from lib.access import Principal
+
+
+class LegType(models.TextChoices):
+    ONE_WAY = "one_way", "one way"
+    OUTBOUND = "outbound"
+    RETURN = "return"
+    INTERMEDIATE = "intermediate"
+
+
+class ServiceType(models.TextChoices):
+    APPOINTMENT = "appointment"
+    DIALYSIS = "dialysis"
+    HOSPITAL_DISCHARGE = "hospital_discharge", "hospital discharge"
+    INTERFACILITY_TRANSFER = "interfacility_transfer", "transfer between facilities"
+    ADMISSION = "admission"
+    THERAPY = "therapy"
+    PHARMACY_STOP = "pharmacy_stop", "pharmacy stop"
+    OTHER = "other"
+
+
+class Priority(models.TextChoices):
+    ROUTINE = "routine"
+    TIME_CRITICAL = "time_critical", "time critical"
+    LIFE_SUSTAINING = "life_sustaining", "life sustaining"
+
+
+class PickupTimeKind(models.TextChoices):
+    FIRM = "firm"
+    ESTIMATED = "estimated"
+
+
+class SchedulingAnchor(models.TextChoices):
+    PICKUP = "pickup"
+    APPOINTMENT = "appointment"
+
+
+class ReadySource(models.TextChoices):
+    RIDER_SMS = "rider_sms"
+    RIDER_APP = "rider_app"
+    FACILITY_PORTAL = "facility_portal"
+    PHONE = "phone"
+    API = "api"
+    HL7_ADT = "hl7_adt"
+    DRIVER = "driver"
+
+
+class MilesSource(models.TextChoices):
+    GPS = "gps"
+    ODOMETER = "odometer"
+    ROUTED = "routed"
+
+
+def _known(name: str, choices: type[models.TextChoices], *, blank: bool = False) -> models.CheckConstraint:
+    allowed = ["", *choices.values] if blank else choices.values
+    return models.CheckConstraint(name=f"ride_{name}_known", condition=Q(**{f"{name}__in": allowed}))
+
+
+class RideQuerySet(models.QuerySet["Ride"]):
+    def visible_to(self, principal: "Principal") -> "RideQuerySet":
+        """Keep the rides of the principal's facilities and, once they have a driver, of its providers."""
+        rides = self
+        if principal.facility_ids is not None:
+            rides = rides.filter(facility_id__in=principal.facility_ids)
+        if principal.provider_ids is not None:
+            rides = rides.filter(provider_id__in=principal.provider_ids)
+        return rides
+
+    def open(self) -> "RideQuerySet":
+        return self.filter(status__in=sorted(OPEN))
+
+
+class Ride(models.Model):
+    """One leg.  `status` is moved by `services.status.move` alone; `version` rises by one with every event recorded.
+
+    `pickup`, `dropoff` and `accommodation` are stored in the shape in which the API shows them (stops.py,
+    accommodation.py), so that lists pass their bytes through.  Instants of milestones are copies of the rows that count
+    in `milestones`, which also keep who said so, when, and what was voided.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    trip = models.ForeignKey(Trip, models.PROTECT, null=True, blank=True, related_name="rides")
+    leg_type = models.CharField(max_length=12, choices=LegType, default=LegType.ONE_WAY)
+    leg_sequence = models.PositiveSmallIntegerField(default=1)
+    # The client that booked it and its own name for it: at most one ride per pair.
+    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, blank=True, related_name="+")
+    client_reference = models.CharField(max_length=100, blank=True)
+    rider = models.ForeignKey(Rider, models.PROTECT, related_name="rides")
+    facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
+    service_type = models.CharField(max_length=22, choices=ServiceType, default=ServiceType.APPOINTMENT)
+    priority = models.CharField(max_length=15, choices=Priority, default=Priority.ROUTINE)
+
+    pickup_at = models.DateTimeField()
+    pickup_time_kind = models.CharField(max_length=9, choices=PickupTimeKind, default=PickupTimeKind.FIRM)
+    appointment_at = models.DateTimeField(null=True, blank=True)
+    scheduling_anchor = models.CharField(max_length=11, choices=SchedulingAnchor, default=SchedulingAnchor.PICKUP)
+    window_starts_at = models.DateTimeField()
+    window_ends_at = models.DateTimeField()
+    timezone = models.CharField(max_length=64)
+    service_date = models.DateField()  # local day of pickup_at in timezone
+
+    pickup = models.JSONField()
+    dropoff = models.JSONField()
+    pickup_facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="+")
+    dropoff_facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="+")
+    # Door codes and where the key is: sealed, shown to those who drive or dispatch.
+    pickup_access_sealed = models.BinaryField(null=True, blank=True)
+    dropoff_access_sealed = models.BinaryField(null=True, blank=True)
+
+    will_call = models.BooleanField(default=False)
+    ready_at = models.DateTimeField(null=True, blank=True)
+    ready_source = models.CharField(max_length=15, choices=ReadySource, blank=True)
+    promised_pickup_by = models.DateTimeField(null=True, blank=True)
+    will_call_expires_at = models.DateTimeField(null=True, blank=True)
+    # Minutes a retracted release cost; they count as the facility's delay.
+    facility_delay_minutes = models.PositiveIntegerField(default=0)
+
+    accommodation = models.JSONField()
+    accommodation_version = models.PositiveIntegerField()
+    # Counts of escorts, attendantsProvided and children, and whether a serviceAnimal comes.
+    companions = models.JSONField(default=dict)
+    vehicle_type_requested = models.CharField(max_length=14, choices=VehicleType, blank=True)
+    spaces_ambulatory = models.PositiveSmallIntegerField(default=0)
+    spaces_wheelchair = models.PositiveSmallIntegerField(default=0)
+    spaces_stretcher = models.PositiveSmallIntegerField(default=0)
+    discharge = models.JSONField(null=True, blank=True)
+    dialysis = models.JSONField(null=True, blank=True)
+
+    # Set by recurring rides; the order itself comes with them.
+    standing_order_id = models.UUIDField(null=True, blank=True)
+    occurrence_key = models.CharField(max_length=100, blank=True)
+    occurrence_state = models.CharField(
+        max_length=12,
+        blank=True,
+        choices=[("as_generated", "as generated"), ("customised", "customised"), ("shifted", "shifted")],
+    )
+
+    payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+")
+    program_code = models.CharField(max_length=30, blank=True)
+    authorization_number = models.CharField(max_length=50, blank=True)
+    authorization_expires_on = models.DateField(null=True, blank=True)
+    payer_member_id_sealed = models.BinaryField(null=True, blank=True)
+
+    driver_notes = models.CharField(max_length=1000, blank=True)
+    dispatcher_notes = models.CharField(max_length=1000, blank=True)  # never to drivers or webhooks
+    facility_notes = models.CharField(max_length=1000, blank=True)
+    # Of the person who asked: userId, name, phone, role.
+    requested_by = models.JSONField(default=dict)
+    requested_at = models.DateTimeField()
+    confirm_by = models.DateTimeField(null=True, blank=True)  # of a request: when it becomes an exception
+    scheduled_at = models.DateTimeField(null=True, blank=True)
+    # Soft rules that were broken at booking, by code; a request waits for a person because of them.
+    open_questions = ArrayField(models.CharField(max_length=30), default=list, blank=True)
+
+    status = models.CharField(max_length=11, choices=RideStatus, default=RideStatus.SCHEDULED)
+    status_changed_at = models.DateTimeField()
+    status_before_end = models.CharField(max_length=11, choices=RideStatus, blank=True)  # what `correct` returns to
+    departed_at = models.DateTimeField(null=True, blank=True)
+    arrived_pickup_at = models.DateTimeField(null=True, blank=True)
+    boarded_at = models.DateTimeField(null=True, blank=True)
+    arrived_dropoff_at = models.DateTimeField(null=True, blank=True)
+    dropped_off_at = models.DateTimeField(null=True, blank=True)
+    eta_pickup_at = models.DateTimeField(null=True, blank=True)
+
+    assignment_id = models.UUIDField(null=True, blank=True)  # the accepted one; its row points here
+    provider = models.ForeignKey(
+        TransportProvider, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
+    driver = models.ForeignKey(Driver, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
+    vehicle = models.ForeignKey(Vehicle, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
+    attendant_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+
+    reason_code = models.CharField(max_length=40, blank=True)  # of the ending
+    fault = models.CharField(max_length=8, choices=Fault, blank=True)
+    cancellation_timing = models.CharField(max_length=8, choices=CancellationTiming, blank=True)
+    ended_by = models.CharField(max_length=60, blank=True)
+    end_note = models.CharField(max_length=1000, blank=True)
+
+    estimated_miles = models.DecimalField(max_digits=7, decimal_places=2, null=True, blank=True)
+    estimated_minutes = models.PositiveIntegerField(null=True, blank=True)
+    loaded_miles = models.DecimalField(max_digits=7, decimal_places=2, null=True, blank=True)
+    loaded_miles_source = models.CharField(max_length=8, choices=MilesSource, blank=True)
+    odometer_start = models.DecimalField(max_digits=9, decimal_places=1, null=True, blank=True)
+    odometer_end = models.DecimalField(max_digits=9, decimal_places=1, null=True, blank=True)
+    wait_minutes = models.PositiveIntegerField(null=True, blank=True)
+    onboard_minutes = models.PositiveIntegerField(null=True, blank=True)
+    # [{"signer": "rider|driver|facility", "stop": "pickup|dropoff", "name", "at"}]
+    signatures = models.JSONField(default=list, blank=True)
+    attestation = models.JSONField(null=True, blank=True)  # {"driverName", "at", "text"}
+    handoff_name = models.CharField(max_length=100, blank=True)
+    missing_documents = ArrayField(models.CharField(max_length=30), default=list, blank=True)
+
+    open_exception_count = models.PositiveSmallIntegerField(default=0)
+    max_exception_severity = models.CharField(max_length=8, choices=ExceptionSeverity, blank=True)
+
+    version = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    pickup_access = sealed_text("pickup_access")
+    dropoff_access = sealed_text("dropoff_access")
+    payer_member_id = sealed_text("payer_member_id")
+
+    objects = RideQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            _known("status", RideStatus),
+            _known("leg_type", LegType),
+            _known("service_type", ServiceType),
+            _known("priority", Priority),
+            _known("pickup_time_kind", PickupTimeKind),
+            _known("scheduling_anchor", SchedulingAnchor),
+            _known("ready_source", ReadySource, blank=True),
+            _known("vehicle_type_requested", VehicleType, blank=True),
+            _known("fault", Fault, blank=True),
+            _known("cancellation_timing", CancellationTiming, blank=True),
+            _known("loaded_miles_source", MilesSource, blank=True),
+            _known("max_exception_severity", ExceptionSeverity, blank=True),
+            models.UniqueConstraint(
+                name="ride_client_reference_once",
+                fields=["client", "client_reference"],
+                condition=~Q(client_reference=""),
+            ),
+            # Tombstones included: a cancelled occurrence keeps its key, so that no re-run resurrects it.
+            models.UniqueConstraint(
+                name="ride_occurrence_once", fields=["occurrence_key"], condition=~Q(occurrence_key="")
+            ),
+            models.CheckConstraint(
+                name="ride_underway_has_driver_and_vehicle",
+                condition=~Q(status__in=[*sorted(WITH_DRIVER), "completed"])
+                | Q(driver__isnull=False, vehicle__isnull=False, provider__isnull=False, assignment_id__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="ride_unassigned_has_no_driver",
+                condition=~Q(status__in=["requested", "scheduled"])
+                | Q(driver__isnull=True, vehicle__isnull=True, provider__isnull=True, assignment_id__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="ride_ended_badly_has_reason_and_fault",
+                condition=~Q(status__in=["cancelled", "no_show", "unfulfilled"])
+                | (~Q(reason_code="") & ~Q(fault="") & ~Q(ended_by="")),
+            ),
+            models.CheckConstraint(
+                name="ride_cancelled_has_timing",
+                condition=Q(status="cancelled") & ~Q(cancellation_timing="")
+                | ~Q(status="cancelled") & Q(cancellation_timing=""),
+            ),
+            models.CheckConstraint(
+                name="ride_ended_remembers_where",
+                condition=~Q(status__in=["completed", "cancelled", "no_show", "unfulfilled"])
+                | ~Q(status_before_end=""),
+            ),
+            models.CheckConstraint(
+                name="ride_milestones_in_order",
+                condition=(
+                    Q(departed_at__isnull=True)
+                    | Q(arrived_pickup_at__isnull=True)
+                    | Q(departed_at__lte=F("arrived_pickup_at"))
+                )
+                & (
+                    Q(arrived_pickup_at__isnull=True)
+                    | Q(boarded_at__isnull=True)
+                    | Q(arrived_pickup_at__lte=F("boarded_at"))
+                )
+                & (
+                    Q(boarded_at__isnull=True)
+                    | Q(arrived_dropoff_at__isnull=True)
+                    | Q(boarded_at__lte=F("arrived_dropoff_at"))
+                )
+                & (
+                    Q(arrived_dropoff_at__isnull=True)
+                    | Q(dropped_off_at__isnull=True)
+                    | Q(arrived_dropoff_at__lte=F("dropped_off_at"))
+                ),
+            ),
+            models.CheckConstraint(
+                name="ride_completed_was_delivered",
+                condition=~Q(status="completed") | Q(boarded_at__isnull=False, dropped_off_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="ride_will_call_departs_released",
+                condition=Q(will_call=False)
+                | ~Q(status__in=["en_route", "arrived", "in_progress", "completed"])
+                | Q(ready_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="ride_will_call_is_estimated",
+                condition=Q(will_call=True, pickup_time_kind="estimated", will_call_expires_at__isnull=False)
+                | Q(will_call=False, pickup_time_kind="firm", ready_at__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="ride_ready_has_source_and_promise",
+                condition=Q(ready_at__isnull=True, ready_source="")
+                | (Q(ready_at__isnull=False, promised_pickup_by__isnull=False) & ~Q(ready_source="")),
+            ),
+            models.CheckConstraint(
+                name="ride_appointment_after_pickup",
+                condition=Q(appointment_at__isnull=True) | Q(appointment_at__gt=F("pickup_at")),
+            ),
+            models.CheckConstraint(name="ride_window_forward", condition=Q(window_starts_at__lte=F("window_ends_at"))),
+            models.CheckConstraint(
+                name="ride_discharge_has_details",
+                condition=~Q(service_type="hospital_discharge") | Q(discharge__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="ride_exceptions_counted",
+                condition=Q(open_exception_count=0, max_exception_severity="")
+                | (Q(open_exception_count__gt=0) & ~Q(max_exception_severity="")),
+            ),
+        ]
+        indexes = [
+            # GET /rides by pickup time, whole or by status, facility, provider; `id` breaks ties of the cursor.
+            models.Index(fields=["pickup_at", "id"], name="ride_by_pickup"),
+            models.Index(fields=["status", "pickup_at", "id"], name="ride_by_status"),
+            models.Index(fields=["facility", "pickup_at", "id"], name="ride_by_facility"),
+            models.Index(fields=["provider", "pickup_at", "id"], name="ride_by_provider"),
+            # GET /rides?sort=updatedAt and ?sort=-createdAt
+            models.Index(fields=["updated_at", "id"], name="ride_by_update"),
+            models.Index(fields=["created_at", "id"], name="ride_by_creation"),
+            # The day of a driver or vehicle: conflicts, suspension, run sheets.
+            models.Index(fields=["driver", "pickup_at"], name="ride_of_driver", condition=Q(driver__isnull=False)),
+            models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),
+            models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
+        ]
+
+    def __str__(self) -> str:
+        return f"ride {self.pk}"

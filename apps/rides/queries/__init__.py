@@ -1,0 +1,1 @@
+"""Reads over several tables of rides and the apps below."""

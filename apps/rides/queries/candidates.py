@@ -1,0 +1,120 @@
+"""Rank the drivers for a ride: who may take it, best first, then who may not and why."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Count
+
+from apps.fleet.models import Activation, Driver
+from apps.rides.eligibility import Kind, Violation, ViolationCode, violations
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.queries.assignment_facts import gather
+from apps.rides.queries.conflicts import rides_out_of_reach, veiled
+from apps.rides.queries.ride_needs import needs_of
+from apps.rides.ranking import approach, score
+from apps.rides.travel import Place
+from lib.access import Principal
+from lib.errors import NotFound
+
+# Drivers looked at for one ride; an operator with more narrows the list by provider.
+MOST_DRIVERS: Final = 500
+# Where a driver was seen longer than this before the pickup says nothing about the way there.
+LOCATION_GOOD_FOR: Final = timedelta(hours=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A driver for a ride.  `refused`: a hard violation stands against them; soft ones need an override.
+
+    A second person that the ride needs is named with the assignment: `attendant_required` is no violation here.
+    """
+
+    driver_id: UUID
+    driver_name: str
+    provider_id: UUID
+    vehicle_id: UUID | None
+    vehicle_unit: str
+    free_minutes: int | None
+    miles: float | None
+    shared_rides: int
+    preferred: bool
+    cost_minutes: float
+    reason: str
+    attendant_required: bool
+    violations: tuple[Violation, ...]
+
+    @property
+    def refused(self) -> bool:
+        return any(violation.kind is Kind.HARD for violation in self.violations)
+
+
+def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID | None = None) -> list[Candidate]:
+    """Check and rank every driver in reach, but those who left.
+
+    Nine queries, however many drivers; one more where the caller does not see every ride.
+
+    Raises:
+        NotFound: the ride is not in the caller's reach.
+    """
+    ride = Ride.objects.visible_to(by).select_related("rider").filter(pk=ride_id).first()
+    if ride is None:
+        raise NotFound("ride")
+    needs = needs_of(ride, at=at)
+    reach = Driver.objects.visible_to(by).exclude(activation=Activation.INACTIVE).filter(provider__active=True)
+    if provider_id is not None:
+        reach = reach.filter(provider_id=provider_id)
+    drivers = list(reach.select_related("home_base").order_by("created_at", "id")[:MOST_DRIVERS])
+    facts = gather(needs, drivers=drivers, at=at)
+    shared = dict(
+        Ride.objects.visible_to(by)
+        .filter(rider_id=ride.rider_id, status=RideStatus.COMPLETED, driver__in=drivers)
+        .values_list("driver_id")
+        .annotate(rides=Count("pk"))
+    )
+    listed: list[Candidate] = []
+    for driver in drivers:
+        known = facts.drivers[driver.pk]
+        vehicle_id = facts.vehicle_of.get(driver.pk)
+        vehicle = None if vehicle_id is None else facts.vehicles[vehicle_id]
+        everything = violations(needs, known, vehicle)
+        found = [one for one in everything if one.code is not ViolationCode.ATTENDANT_REQUIRED]
+        last_seen = _last_seen(driver, needs.errand.span.starts_at)
+        way = approach(needs, known, last_seen=last_seen, home_base=_home_base(driver))
+        times = shared.get(driver.pk, 0)
+        weighed = score(needs, known, vehicle, way, shared_rides=times, found=found)
+        listed.append(
+            Candidate(
+                driver_id=driver.pk,
+                driver_name=f"{driver.first_name} {driver.last_name}",
+                provider_id=driver.provider_id,
+                vehicle_id=vehicle_id,
+                vehicle_unit=facts.units.get(vehicle_id, "") if vehicle_id is not None else "",
+                free_minutes=way.free_minutes,
+                miles=None if way.miles is None else round(way.miles, 1),
+                shared_rides=times,
+                preferred=driver.pk in needs.preferred_driver_ids,
+                cost_minutes=weighed.cost_minutes,
+                reason=weighed.reason,
+                attendant_required=len(found) < len(everything),
+                violations=tuple(found),
+            )
+        )
+    unseen = rides_out_of_reach((violation for one in listed for violation in one.violations), by)
+    shown = [replace(one, violations=tuple(veiled(one.violations, unseen, driver_id=one.driver_id))) for one in listed]
+    return sorted(shown, key=lambda one: (one.refused, one.cost_minutes, str(one.driver_id)))
+
+
+def _last_seen(driver: Driver, before: datetime) -> Place | None:
+    if driver.last_lat is None or driver.last_lng is None or driver.last_located_at is None:
+        return None
+    if driver.last_located_at < before - LOCATION_GOOD_FOR:
+        return None
+    return Place(float(driver.last_lat), float(driver.last_lng))
+
+
+def _home_base(driver: Driver) -> Place | None:
+    base = driver.home_base
+    return None if base is None or base.lat is None or base.lng is None else Place(float(base.lat), float(base.lng))

@@ -1,0 +1,59 @@
+"""Records that rides name, shown beside them in a list: one query for each kind."""
+
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from apps.fleet.models import Driver
+from apps.organizations.models import Facility
+from apps.riders.disclosure import FIELDS
+from apps.riders.models import Rider
+from lib.access import Phi, Principal
+
+Found = dict[str, dict[str, Any]]
+
+_RIDER = {
+    "id": "pk",
+    "status": "status",
+    "firstName": "first_name",
+    "lastName": "last_name",
+    "preferredName": "preferred_name",
+    "dateOfBirth": "date_of_birth",
+    "phones": "phones",
+    "language": "language",
+    "interpreterNeeded": "interpreter_needed",
+}
+
+
+def riders(ids: Collection[str], by: Principal) -> Found:
+    """Show riders within the caller's data scope, as far as the PHI level goes."""
+    shown = {name: column for name, column in _RIDER.items() if FIELDS.get(name, Phi.FULL) <= by.phi}
+    rows = Rider.objects.visible_to(by).filter(pk__in=ids).values_list(*shown.values())
+    return {str(values[0]): dict(zip(shown, values, strict=True)) for values in rows}
+
+
+def facilities(ids: Collection[str], by: Principal) -> Found:
+    rows = Facility.objects.visible_to(by).filter(pk__in=ids)
+    columns = {"id": "pk", "name": "name", "kind": "kind", "timezone": "timezone", "city": "city", "state": "state"}
+    return {str(values[0]): dict(zip(columns, values, strict=True)) for values in rows.values_list(*columns.values())}
+
+
+def drivers(ids: Collection[str], by: Principal) -> Found:
+    rows = Driver.objects.filter(pk__in=ids)
+    if by.provider_ids is not None:
+        rows = rows.filter(provider_id__in=by.provider_ids)
+    columns = {
+        "id": "pk",
+        "providerId": "provider_id",
+        "firstName": "first_name",
+        "lastName": "last_name",
+        "phone": "phone",
+        "activation": "activation",
+    }
+    return {str(values[0]): dict(zip(columns, values, strict=True)) for values in rows.values_list(*columns.values())}
+
+
+READERS: Final[dict[str, Callable[[Collection[str], Principal], Found]]] = {
+    "rider": riders,
+    "facility": facilities,
+    "driver": drivers,
+}

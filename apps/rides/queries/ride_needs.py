@@ -1,0 +1,127 @@
+"""What a ride asks for and how it fills a day, read from its loaded row: no query of its own."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apps.rides.facts import Errand, RideNeeds, Spaces, Span
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.travel import MINUTES_WHEN_UNKNOWN, Place, drive_minutes
+
+# An oxygen concentrator stands between the feet and runs on its battery; tanks have to be fastened.
+NEEDS_NO_MOUNT: Final = "concentrator"
+# Getting in, round the block and out again; two places with one pair of coordinates are still a ride.
+SHORTEST_MINUTES: Final = 10
+# A rider with no trouble on steps; everybody else is helped over them.
+WALKS_UNAIDED: Final = "ambulatory"
+
+
+def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> RideNeeds:
+    """Read everything the checks ask about from a ride and its rider, who has to be loaded with it.
+
+    `at` is the present: a ride on board lasts until then at least.  `picked_up_at` is where a rider on board changes
+    vehicles; the ride then begins there and now.
+    """
+    profile = ride.accommodation
+    chair, oxygen, stairs = (profile.get(key) or {} for key in ("chair", "oxygen", "stairs"))
+    rider = ride.rider
+    language = rider.language.split("-")[0].lower()
+    return RideNeeds(
+        errand=_rescue(ride, at, picked_up_at) if picked_up_at is not None else errand_of(ride, at=at),
+        service_date=ride.service_date,
+        rider_id=ride.rider_id,
+        spaces=Spaces(ride.spaces_ambulatory, ride.spaces_wheelchair, ride.spaces_stretcher),
+        in_chair=ride.spaces_wheelchair > 0,
+        on_stretcher=ride.spaces_stretcher > 0,
+        bariatric=bool(profile.get("bariatric")),
+        chair_width_in=chair.get("widthIn"),
+        combined_weight_lb=profile.get("combinedWeightLb"),
+        oxygen=bool(oxygen.get("uses")),
+        oxygen_mount=bool(oxygen.get("uses")) and oxygen.get("source") != NEEDS_NO_MOUNT,
+        ambulance=ride.vehicle_type_requested == "bls_ambulance",
+        steps=_steps(ride, stairs),
+        second_person=bool(stairs.get("secondPerson")),
+        excluded_driver_ids=frozenset(rider.excluded_driver_ids),
+        preferred_driver_ids=frozenset(rider.preferred_driver_ids),
+        driver_gender=rider.driver_gender_preference,
+        # The service is run in English; only another language asks for a driver who speaks it.
+        language="" if language == "en" else language,
+    )
+
+
+def errand_of(ride: Ride, *, at: datetime) -> Errand:
+    """Say from when to when a ride keeps its driver and vehicle, and where it begins and ends.
+
+    A released will-call leg begins when the rider was ready, an unreleased one at its estimate.  Once the driver stands
+    at the door or the rider is on board, what happened counts, and the end is never before `at`.
+    """
+    begins_at = ride.arrived_pickup_at or (ride.ready_at if ride.will_call and ride.ready_at else ride.pickup_at)
+    ends_at = begins_at + timedelta(minutes=_minutes(ride))
+    if ride.boarded_at is not None:
+        ends_at = ride.boarded_at + timedelta(minutes=_drive(ride) + _handling(ride, "unloadMinutes"))
+    if ride.status in {RideStatus.ARRIVED, RideStatus.IN_PROGRESS}:
+        ends_at = max(ends_at, at)
+    latest = ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
+    return Errand(
+        ride_id=ride.pk,
+        span=Span(begins_at, ends_at),
+        latest_pickup_at=max(latest, begins_at),
+        pickup=place_of(ride.pickup),
+        dropoff=place_of(ride.dropoff),
+        load_minutes=_handling(ride, "loadMinutes"),
+        unload_minutes=_handling(ride, "unloadMinutes"),
+        driver_id=ride.driver_id,
+        vehicle_id=ride.vehicle_id,
+        attendant_ids=frozenset(ride.attendant_ids),
+    )
+
+
+def place_of(stop: Mapping[str, Any]) -> Place | None:
+    lat, lng = stop.get("lat"), stop.get("lng")
+    return None if lat is None or lng is None else Place(float(lat), float(lng))
+
+
+def _rescue(ride: Ride, at: datetime, place: Place) -> Errand:
+    dropoff = place_of(ride.dropoff)
+    onward = drive_minutes(place, dropoff) or MINUTES_WHEN_UNKNOWN
+    load, unload = _handling(ride, "loadMinutes"), _handling(ride, "unloadMinutes")
+    return Errand(
+        ride_id=ride.pk,
+        span=Span(at, at + timedelta(minutes=load + onward + unload)),
+        latest_pickup_at=at,
+        pickup=place,
+        dropoff=dropoff,
+        load_minutes=load,
+        unload_minutes=unload,
+    )
+
+
+def _minutes(ride: Ride) -> float:
+    return max(SHORTEST_MINUTES, _handling(ride, "loadMinutes") + _drive(ride) + _handling(ride, "unloadMinutes"))
+
+
+def _drive(ride: Ride) -> float:
+    if ride.estimated_minutes is not None:
+        return ride.estimated_minutes
+    estimate = drive_minutes(place_of(ride.pickup), place_of(ride.dropoff))
+    return MINUTES_WHEN_UNKNOWN if estimate is None else estimate
+
+
+def _handling(ride: Ride, key: str) -> int:
+    return int(ride.accommodation.get(key) or 0)
+
+
+def _steps(ride: Ride, stairs: Mapping[str, Any]) -> int:
+    if ride.accommodation.get("mobility") == WALKS_UNAIDED:
+        return 0
+    at_home = int(stairs.get("home") or 0) if stairs.get("equipment") != "ramp" else 0
+    return max(_steps_at(stop, at_home) for stop in (ride.pickup, ride.dropoff))
+
+
+def _steps_at(stop: Mapping[str, Any], at_home: int) -> int:
+    """Count the steps of one door; an address that is no facility is taken for the rider's home."""
+    if stop.get("elevator") or stop.get("stairEquipment") == "ramp":
+        return 0
+    counted = int(stop.get("steps") or 0)
+    return counted if stop.get("facilityId") else max(counted, at_home)

@@ -1,0 +1,111 @@
+"""Single rides with what belongs to them, and what happened to them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from apps.events.models import Event
+from apps.organizations.models import ExternalId, SubjectType
+from apps.organizations.queries import external_ids_of
+from apps.rides.models import Assignment, Milestone, Ride
+from lib.access import Principal
+from lib.errors import NotFound
+from lib.single_row import single
+
+
+@dataclass(frozen=True, slots=True)
+class Belongings:
+    """What a single ride shows beyond its row."""
+
+    external_ids: list[ExternalId] = field(default_factory=list)
+    milestones: list[Milestone] = field(default_factory=list)
+    assignment: Assignment | None = None
+    linked_ride_ids: list[UUID] = field(default_factory=list)
+
+
+def ride(ride_id: UUID, by: Principal) -> Ride:
+    """Read one ride of the caller's data scope.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = single(Ride.objects.visible_to(by).filter(pk=ride_id))
+    if found is None:
+        raise NotFound("ride")
+    return found
+
+
+def belongings(of: Ride) -> Belongings:
+    """Read what belongs to a ride.  Two queries, one more each with an assignment and in a trip."""
+    return Belongings(
+        external_ids=external_ids_of(SubjectType.RIDE, [of.pk])[of.pk],
+        milestones=list(Milestone.objects.filter(ride=of).order_by("occurred_at", "recorded_at", "pk")),
+        assignment=single(Assignment.objects.select_related("driver").filter(pk=of.assignment_id))
+        if of.assignment_id
+        else None,
+        linked_ride_ids=linked(of.pk, trip_id=of.trip_id) if of.trip_id else [],
+    )
+
+
+def belongings_of_new(ride: Ride, *, has_external_ids: bool) -> Belongings:
+    """Read what belongs to a ride that was booked a moment ago: nothing has happened to it yet.
+
+    One query with external ids, one in a trip.
+    """
+    return Belongings(
+        external_ids=external_ids_of(SubjectType.RIDE, [ride.pk])[ride.pk] if has_external_ids else [],
+        linked_ride_ids=linked(ride.pk, trip_id=ride.trip_id) if ride.trip_id else [],
+    )
+
+
+def linked(ride_id: UUID, *, trip_id: UUID) -> list[UUID]:
+    """List the other legs of a ride's trip."""
+    legs = Ride.objects.filter(trip_id=trip_id).exclude(pk=ride_id)
+    return list(legs.order_by("leg_sequence", "pk").values_list("pk", flat=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a ride's timeline: an event, or a milestone with who says so."""
+
+    kind: str
+    type: str
+    occurred_at: datetime
+    recorded_at: datetime
+    actor: str
+    sequence: int | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+    source: str | None = None
+    edited: bool = False
+    voided: bool = False
+    lat: Any = None
+    lng: Any = None
+    distance_from_stop_meters: int | None = None
+
+
+def timeline(of: Ride) -> list[Entry]:
+    """Tell what happened to a ride in the order in which it happened.  Two queries."""
+    events = Event.objects.filter(subject_type="ride", subject_id=of.pk)
+    entries = [
+        Entry("event", one.type, one.occurred_at, one.recorded_at, one.actor, sequence=one.sequence, data=one.data)
+        for one in events.order_by("sequence")
+    ]
+    entries += [
+        Entry(
+            "milestone",
+            one.type,
+            one.occurred_at,
+            one.recorded_at,
+            one.actor,
+            source=one.source,
+            edited=one.edited,
+            voided=one.voided,
+            lat=one.lat,
+            lng=one.lng,
+            distance_from_stop_meters=one.distance_from_stop_meters,
+        )
+        for one in Milestone.objects.filter(ride=of)
+    ]
+    # At one instant the milestone stands before the event that followed from it.
+    return sorted(entries, key=lambda entry: (entry.occurred_at, entry.kind != "milestone", entry.sequence or 0))

@@ -1,0 +1,121 @@
+"""What it does to rides ahead that a rider needs something else."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.fleet.models import Driver, Vehicle
+from apps.riders import accommodation
+from apps.riders import services as riders
+from apps.riders.models import AccommodationProfile
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.services import legs
+from apps.rides.services.recheck import recheck
+from apps.rides.services.status import Note, touch
+from lib.access import Principal
+
+# Once the rider is on board, the needs they boarded with are what happened.
+BEFORE_BOARDING: Final = (
+    RideStatus.REQUESTED,
+    RideStatus.SCHEDULED,
+    RideStatus.ASSIGNED,
+    RideStatus.EN_ROUTE,
+    RideStatus.ARRIVED,
+)
+_COLUMNS: Final = [
+    "accommodation",
+    "accommodation_version",
+    "spaces_ambulatory",
+    "spaces_wheelchair",
+    "spaces_stretcher",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AccommodationChange:
+    """The needs in force, the rides ahead that took them over, soonest first, and those whose crew no longer fits.
+
+    Lists the rides in the caller's reach alone; the others change as well.
+    """
+
+    profile: AccommodationProfile
+    changed_ride_ids: list[UUID]
+    mismatched_ride_ids: list[UUID]
+
+
+@transaction.atomic
+def change_accommodation(
+    *, rider_id: UUID, needs: Mapping[str, Any], by: Principal, at: datetime, expected_version: int | None = None
+) -> AccommodationChange:
+    """Change what a rider needs, hand it on to every ride they have not boarded, and check drivers and vehicles again.
+
+    What was said for one ride alone stays.  Each ride records `ride.updated`; a crew that no longer fits stays on it
+    under the exception `accommodation_mismatch`.  All or nothing.  Locks rides by id, the rider, then drivers and
+    vehicles by id.
+
+    Raises:
+        NotFound, StaleVersion, PhiNotPermitted, NeedsContradictory: see `riders.services.set_accommodation`.
+    """
+    rides = _locked(rider_id)
+    profile = riders.set_accommodation(rider_id=rider_id, needs=needs, expected_version=expected_version, by=by, at=at)
+    # Booked while the rider's row was waited for, with the needs of before.
+    rides += _locked(rider_id, besides=[ride.pk for ride in rides])
+    behind = [ride for ride in rides if ride.accommodation_version != profile.number]
+    behind.sort(key=lambda ride: (ride.pickup_at, ride.pk))
+    _lock_crews(behind)
+    profiles = AccommodationProfile.objects.filter(rider_id=rider_id).exclude(pk=profile.pk)
+    before = {row.number: accommodation.snapshot(row) for row in profiles} if behind else {}
+    for ride in behind:
+        _hand_on(ride, profile, before.get(ride.accommodation_version) or accommodation.complete({}), by=by, at=at)
+    misfits = [ride.pk for ride in behind if not recheck(ride, by=by, at=at, detected_by="accommodation_change")]
+    seen = set(Ride.objects.visible_to(by).filter(pk__in=[ride.pk for ride in behind]).values_list("pk", flat=True))
+    return AccommodationChange(
+        profile,
+        changed_ride_ids=[ride.pk for ride in behind if ride.pk in seen],
+        mismatched_ride_ids=[ride_id for ride_id in misfits if ride_id in seen],
+    )
+
+
+def own_needs(ride: Ride, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Tell what was said for this ride alone from what followed from the rider's needs `before`.
+
+    The mobility of a way back that is the rider's `returnMobility`, and load minutes that are those of the mobility,
+    were not said for the ride.
+    """
+    kept = ride.accommodation
+    own = {key: kept[key] for key in kept.get("overridden", ()) if key not in accommodation.COMPUTED}
+    if ride.leg_type == "return" and own.get("mobility") == before["returnMobility"]:
+        own.pop("mobility", None)
+    usual = accommodation.default_load_minutes(kept["mobility"])
+    return {key: value for key, value in own.items() if key not in ("loadMinutes", "unloadMinutes") or value != usual}
+
+
+def _locked(rider_id: UUID, *, besides: Collection[UUID] = ()) -> list[Ride]:
+    """Lock the rides that the rider has not boarded, in anybody's reach."""
+    rows = Ride.objects.filter(rider_id=rider_id, status__in=BEFORE_BOARDING).exclude(pk__in=besides)
+    related = rows.select_related("facility", "pickup_facility", "payer", "rider")
+    return list(related.select_for_update(of=("self",)).order_by("pk"))
+
+
+def _lock_crews(rides: Collection[Ride]) -> None:
+    """Take all drivers and then all vehicles in one order, so that two such changes cannot wait for each other."""
+    people = {person for ride in rides for person in (ride.driver_id, *ride.attendant_ids) if person is not None}
+    vehicles = {ride.vehicle_id for ride in rides if ride.vehicle_id is not None}
+    for rows in (Driver.objects.filter(pk__in=people), Vehicle.objects.filter(pk__in=vehicles)):
+        list(rows.order_by("pk").select_for_update(of=("self",), no_key=True).values_list("pk"))
+
+
+def _hand_on(
+    ride: Ride, profile: AccommodationProfile, before: Mapping[str, Any], *, by: Principal, at: datetime
+) -> None:
+    needs = legs.needs_of(accommodation.snapshot(profile), own_needs(ride, before), leg_type=ride.leg_type)
+    places = accommodation.spaces(needs["mobility"], ride.companions)
+    ride.accommodation, ride.accommodation_version = needs, profile.number
+    ride.spaces_ambulatory, ride.spaces_wheelchair = places.ambulatory, places.wheelchair
+    ride.spaces_stretcher = places.stretcher
+    touch(ride, "ride.updated", by=by, at=at, also=_COLUMNS, note=Note({"changed": ["accommodation"]}))

@@ -1,0 +1,117 @@
+"""What it does to rides that a driver or a vehicle drops out."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from apps.accounts.roles import Scope
+from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
+from apps.fleet.services import activation, vehicles
+from apps.rides.lifecycle import WITH_DRIVER, RideStatus
+from apps.rides.models import Ride, RideQuerySet
+from apps.rides.services.assignment import audit_release, take_off
+from lib.access import Principal
+from lib.errors import Code, DomainError
+
+TRIES = 5
+
+
+class RidesKeepComing(DomainError):
+    """The driver was given further rides while these were being released."""
+
+    code = Code.RESOURCE_BUSY
+
+
+class _MissedOne(Exception):
+    """A ride was assigned between listing and locking; what was locked has to be let go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverChange:
+    """A driver as changed, the rides this touches, soonest first, and those that lost the driver."""
+
+    driver: Driver
+    affected_ride_ids: list[UUID]
+    released_ride_ids: list[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class VehicleChange:
+    vehicle: Vehicle
+    affected_ride_ids: list[UUID]
+
+
+def change_activation(
+    *, driver_id: UUID, to: str, reason: str, release_future_rides: bool = False, by: Principal, at: datetime
+) -> DriverChange:
+    """Activate, suspend or retire a driver; list the rides given to them and, if wanted, take them off those.
+
+    Affected are rides that they drive or attend and that are not over; released are those on which they have not set
+    out: with a ride under way a dispatcher decides.  All or nothing.  Rides outside the caller's scope are released
+    but not listed.  Locks rides by id and then the driver, as an assignment does; a ride assigned meanwhile makes it
+    let go and begin again.
+
+    Raises:
+        NotFound, InvalidInput, CredentialsMissing: see `apps.fleet.services.activation.change`.
+        RidesKeepComing: new rides were assigned at every try.
+    """
+    release = release_future_rides and to != Activation.ACTIVE
+    known: set[UUID] = set()
+    for _ in range(TRIES):
+        if release:
+            known |= set(_open_rides(Q(driver_id=driver_id), [RideStatus.ASSIGNED]).values_list("pk", flat=True))
+        try:
+            return _change(driver_id, to, reason, known, release=release, by=by, at=at)
+        except _MissedOne:
+            continue
+    raise RidesKeepComing("The driver is being given rides right now; try again.")
+
+
+@transaction.atomic
+def change_vehicle_status(*, vehicle_id: UUID, to: str, reason: str, by: Principal, at: datetime) -> VehicleChange:
+    """Put a vehicle in or out of service; list the rides that it was to drive, soonest first.
+
+    Raises:
+        NotFound: the vehicle is not in the caller's reach.
+    """
+    vehicle = vehicles.change_status(vehicle_id=vehicle_id, to=to, reason=reason, by=by, at=at)
+    touched = vehicle.status != VehicleStatus.IN_SERVICE
+    return VehicleChange(vehicle, _listed(Q(vehicle_id=vehicle_id), by) if touched else [])
+
+
+@transaction.atomic
+def _change(
+    driver_id: UUID, to: str, reason: str, ride_ids: Collection[UUID], *, release: bool, by: Principal, at: datetime
+) -> DriverChange:
+    rides = list(
+        Ride.objects.filter(pk__in=ride_ids)
+        .select_for_update(of=("self",))
+        .select_related("facility", "pickup_facility", "payer")
+        .order_by("pk")
+    )
+    driver = activation.change(driver_id=driver_id, to=to, reason=reason, by=by, at=at)
+    drives = Q(driver_id=driver_id)
+    if release and _open_rides(drives, [RideStatus.ASSIGNED]).exclude(pk__in=ride_ids).exists():
+        raise _MissedOne
+    out = to != Activation.ACTIVE
+    affected = _listed(drives | Q(attendant_ids__contains=[driver_id]), by) if out else []
+    released = [ride for ride in rides if ride.status == RideStatus.ASSIGNED and ride.driver_id == driver_id]
+    dispatcher = by.for_what_follows(Scope.ASSIGNMENTS_WRITE)
+    for ride in sorted(released, key=lambda ride: (ride.pickup_at, ride.pk)):
+        take_off(ride, reason_code="driver_suspended", note=reason, by=dispatcher, at=at)
+        audit_release(ride, reason_code="driver_suspended", note=reason, by=by)
+    gone = {ride.pk for ride in released}
+    return DriverChange(driver, affected, [ride_id for ride_id in affected if ride_id in gone])
+
+
+def _open_rides(whose: Q, statuses: Collection[str]) -> RideQuerySet:
+    return Ride.objects.filter(whose, status__in=sorted(statuses))
+
+
+def _listed(whose: Q, by: Principal) -> list[UUID]:
+    rows = Ride.objects.visible_to(by).filter(whose, status__in=sorted(WITH_DRIVER))
+    return list(rows.order_by("pickup_at", "pk").values_list("pk", flat=True))

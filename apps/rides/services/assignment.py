@@ -1,0 +1,331 @@
+"""Put a driver and vehicle on a ride, change them, move the rider to another vehicle, take them off.
+
+T06, T09, T10, T16, T17, T24 to T26 of the table.  Locks: the ride, then drivers by id, then the vehicle (pairing.py).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.fleet.models import Employment
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.lifecycle import Action, Guard, ReasonList, RideStatus
+from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.reasons import AT_DOOR_UNASSIGN_REASONS
+from apps.rides.services import exceptions, milestones
+from apps.rides.services.endings import check_reason
+from apps.rides.services.guard_check import require
+from apps.rides.services.pairing import Crew, Override, judge, locked_crew, require_fit
+from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, transition_of
+from apps.rides.status_report import Place as ReportedPlace
+from apps.rides.status_report import StatusReport
+from apps.rides.travel import Place
+from lib.access import Principal
+from lib.errors import InvalidInput
+
+LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; domain.md 4.9, driver_released_late
+OFFER_STANDS_FOR = timedelta(minutes=15)  # the first step of the escalation ladder, domain.md 4.12.5
+
+_ACTION: Final[Mapping[RideStatus, Action]] = {
+    RideStatus.SCHEDULED: Action.ASSIGN,
+    RideStatus.ASSIGNED: Action.REASSIGN,
+    RideStatus.EN_ROUTE: Action.REASSIGN,
+    RideStatus.ARRIVED: Action.REASSIGN,
+    RideStatus.IN_PROGRESS: Action.TRANSFER,
+}
+# What no longer holds once a driver who passes the checks is on the ride (domain.md 4.9).
+SETTLED_BY_ASSIGNMENT: Final = (
+    ExceptionType.UNASSIGNED_AT_RISK,
+    ExceptionType.NO_DRIVER_AVAILABLE,
+    ExceptionType.ASSIGNMENT_DECLINED,
+    ExceptionType.DRIVER_RELEASED_LATE,
+    ExceptionType.ACCOMMODATION_MISMATCH,
+    ExceptionType.CREDENTIAL_LAPSE,
+)
+_OPENED_BY_REASON: Final[Mapping[str, ExceptionType]] = {
+    "vehicle_breakdown": ExceptionType.VEHICLE_BREAKDOWN,
+    "accident": ExceptionType.ACCIDENT,
+    "accommodation_mismatch": ExceptionType.ACCOMMODATION_MISMATCH,
+    "credential_lapsed": ExceptionType.CREDENTIAL_LAPSE,
+}
+_DRIVER_COLUMNS: Final = ["assignment_id", "provider", "driver", "vehicle", "attendant_ids"]
+# With the attempts to reach the rider: who arrives in another's place has to try anew before a no-show.
+_APPROACH: Final = [Milestone.Type.DEPARTED, Milestone.Type.ARRIVED_PICKUP, Milestone.Type.CONTACT_ATTEMPT]
+_APPROACH_COLUMNS: Final = ["departed_at", "arrived_pickup_at", "eta_pickup_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What changing a driver under way, or a vehicle with the rider in it, asks for beyond the new crew.
+
+    `rider_location` and `place` say where the rider waits; `miles` is what the first vehicle drove with the rider.
+    """
+
+    reason_code: str = ""
+    note: str = ""
+    rider_location: str = ""
+    place: ReportedPlace | None = None
+    miles: Decimal | None = None
+
+
+@transaction.atomic
+def assign(
+    *,
+    ride_id: UUID,
+    driver_id: UUID,
+    vehicle_id: UUID,
+    attendant_ids: Collection[UUID] = (),
+    method: str = Assignment.Method.MANUAL,
+    override: bool = False,
+    override_reason: str = "",
+    offer: bool = False,
+    respond_by: datetime | None = None,
+    handover: Handover | None = None,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Assignment:
+    """Assign a scheduled ride, give an assigned one to others, or move a rider on board to a rescue vehicle.
+
+    With `offer`, whoever is not an employee is asked first (until `respond_by`, default 15 minutes): the ride stays
+    scheduled.  Naming those who are on the ride already changes nothing.  The answer's `ride` is the ride as it is now.
+
+    Raises:
+        NotFound, StaleVersion: see `locked`.
+        ScopeMissing: the caller may not assign, or not override.
+        InvalidTransition: the ride is not open for it.
+        AssignmentRejected: checks stand against it; all of them are listed.
+        InvalidInput: somebody named is not there, a reason is missing, or the time to respond has passed.
+        GuardFailed: a transfer does not say where the rider is.
+    """
+    ride = locked(ride_id, by, expected_version=expected_version)
+    action = _ACTION.get(RideStatus(ride.status))
+    if action is None or (offer and action is not Action.ASSIGN):
+        raise InvalidTransition(RideStatus(ride.status), RideStatus.ASSIGNED)
+    row = transition_of(ride, action)
+    require_permission(row, by)
+    given = handover or Handover()
+    if action is Action.TRANSFER:
+        _check_handover(ride, given, by, at)
+    crew = locked_crew(driver_id=driver_id, vehicle_id=vehicle_id, attendant_ids=attendant_ids, by=by)
+    present = _accepted(ride)
+    if present is not None and crew.is_on(present):
+        return present
+    where = Place(float(given.place.lat), float(given.place.lng)) if given.place and row.number == "T26" else None
+    found = judge(ride, crew, by=by, at=at, picked_up_at=where)
+    overridden = require_fit(found, Override(override, override_reason), by)
+    new = _row_for(ride, crew, method=method, by=by, at=at)
+    new.overridden, new.override_reason = overridden, override_reason if overridden else ""
+    if offer and crew.driver.employment != Employment.EMPLOYEE:
+        _offer(new, respond_by or at + OFFER_STANDS_FOR, at)
+        _audit("rides.offer", new, by)
+        return new
+    take_on(new, action, given, present, by=by, at=at)
+    _audit(f"rides.{action.value}", new, by, reason=override_reason or given.note)
+    return new
+
+
+@transaction.atomic
+def unassign(
+    *,
+    ride_id: UUID,
+    reason_code: str,
+    note: str = "",
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Ride:
+    """Take the driver off; the ride waits for another one.  A ride without a driver stays as it is.
+
+    Raises:
+        NotFound, StaleVersion: see `locked`.
+        InvalidTransition: the ride is over, or the rider on board: that is a transfer.
+        ScopeMissing: the caller may neither dispatch nor report.
+        InvalidInput: the reason is missing, unknown, needs a note, or is not one for giving a ride back at the door.
+    """
+    ride = locked(ride_id, by, expected_version=expected_version)
+    if ride.status == RideStatus.SCHEDULED:
+        return ride
+    take_off(ride, reason_code=reason_code, note=note, by=by, at=at)
+    audit_release(ride, reason_code=reason_code, note=note, by=by)
+    return ride
+
+
+def take_off(ride: Ride, *, reason_code: str, note: str, by: Principal, at: datetime) -> None:
+    """Take the driver off a locked ride; see `unassign`.  The caller writes the row of the trail."""
+    row = transition_of(ride, Action.UNASSIGN)
+    require_permission(row, by)
+    parent = check_reason(ReasonList.UNASSIGN, Action.UNASSIGN, reason_code, note)
+    if ride.status == RideStatus.ARRIVED and parent not in AT_DOOR_UNASSIGN_REASONS:
+        allowed = ", ".join(AT_DOOR_UNASSIGN_REASONS)
+        raise InvalidInput("reasonCode", f"At the door: one of {allowed}.", detail_code="not_here")
+    was_assigned = ride.status == RideStatus.ASSIGNED
+    left = _left(ride)
+    _close(ride, Assignment.Status.RELEASED, reason_code, at)
+    ride.assignment_id = ride.provider_id = ride.driver_id = ride.vehicle_id = None
+    ride.attendant_ids = []
+    columns = [*_DRIVER_COLUMNS, *_undo_approach(ride)]
+    notes = {"ride.driver_unassigned": Note({**left.data, "reasonCode": reason_code}, left.provider_id)}
+    move(ride, Action.UNASSIGN, by=by, at=at, also=columns, notes=notes)
+    if not was_assigned or at > ride.pickup_at - LATE_RELEASE_WITHIN:
+        _open_for(ride, parent, row.number, by=by, at=at)
+
+
+def audit_release(ride: Ride, *, reason_code: str, note: str, by: Principal) -> None:
+    """Leave the row in the trail that says who took the driver off."""
+    audit.record(
+        by=by,
+        action="rides.unassign",
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        reason=note,
+        details={"reasonCode": reason_code},
+    )
+
+
+def take_on(
+    new: Assignment, action: Action, given: Handover, present: Assignment | None, *, by: Principal, at: datetime
+) -> None:
+    """Make a judged row the accepted assignment of its locked ride, in place of the present one.
+
+    Offers to others are withdrawn.  Moves the ride, opens the exception of a change at the door or on board, and
+    settles what a driver on the ride puts right.
+    """
+    ride = new.ride
+    row = transition_of(ride, action)
+    left = _left(ride)
+    if present is not None:
+        new.sequence = present.sequence + (1 if action is Action.TRANSFER else 0)
+        if action is Action.TRANSFER:
+            present.miles_attributed = given.miles
+            present.save(update_fields=["miles_attributed"])
+        _close(ride, Assignment.Status.SUPERSEDED, given.reason_code or action.value, at)
+    _withdraw_offers(ride, new, at)
+    new.status, new.responded_at = Assignment.Status.ACCEPTED, at
+    if action is Action.TRANSFER:
+        new.started_at = at
+    new.save()
+    ride.assignment_id, ride.provider_id = new.pk, new.provider_id
+    ride.driver_id, ride.vehicle_id, ride.attendant_ids = new.driver_id, new.vehicle_id, new.attendant_ids
+    columns = list(_DRIVER_COLUMNS)
+    if action is Action.REASSIGN:
+        columns += _undo_approach(ride)
+    if given.rider_location and action is Action.TRANSFER:
+        ride.dispatcher_notes = f"{ride.dispatcher_notes}\nTransferred at: {given.rider_location}".strip()[-1000:]
+        columns.append("dispatcher_notes")
+    notes = {
+        "ride.driver_unassigned": left,
+        "ride.driver_assigned": Note(_named(new)),
+    }
+    move(ride, action, by=by, at=at, also=columns, notes=notes)
+    if "ride.exception" in row.events:
+        _open_for(ride, given.reason_code, row.number, by=by, at=at)
+    exceptions.settle(ride, SETTLED_BY_ASSIGNMENT, by=by, at=at, code=ResolutionCode.REASSIGNED)
+
+
+def _check_handover(ride: Ride, given: Handover, by: Principal, at: datetime) -> None:
+    check_reason(ReasonList.UNASSIGN, Action.TRANSFER, given.reason_code, given.note)
+    report = StatusReport(
+        status=RideStatus(ride.status), source="system", rider_location=given.rider_location, place=given.place
+    )
+    require([Guard.RIDER_LOCATION_KNOWN], ride, report, occurred_at=at, by=by)
+
+
+def _accepted(ride: Ride) -> Assignment | None:
+    row = Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).first()
+    if row is not None:
+        row.ride = ride
+    return row
+
+
+def _row_for(ride: Ride, crew: Crew, *, method: str, by: Principal, at: datetime) -> Assignment:
+    row = Assignment(
+        ride=ride,
+        provider_id=crew.driver.provider_id,
+        driver=crew.driver,
+        vehicle=crew.vehicle,
+        attendant_ids=crew.attendant_ids,
+        method=method,
+        offered_at=at,
+        assigned_by=by.actor,
+        driver_name=f"{crew.driver.first_name} {crew.driver.last_name}",
+        vehicle_plate=crew.vehicle.license_plate,
+    )
+    row.license_number = crew.driver.license_number
+    return row
+
+
+def _offer(new: Assignment, respond_by: datetime, at: datetime) -> None:
+    if respond_by <= at:
+        raise InvalidInput("respondBy", "respondBy must lie in the future.")
+    Assignment.objects.filter(ride=new.ride, driver=new.driver, status=Assignment.Status.OFFERED).update(
+        status=Assignment.Status.EXPIRED, ended_at=at, end_reason="offered_again"
+    )
+    new.status, new.respond_by = Assignment.Status.OFFERED, respond_by
+    new.save(force_insert=True)
+
+
+def _close(ride: Ride, status: Assignment.Status, reason: str, at: datetime) -> None:
+    Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).update(
+        status=status, ended_at=at, end_reason=reason
+    )
+
+
+def _withdraw_offers(ride: Ride, taken: Assignment, at: datetime) -> None:
+    others = Assignment.objects.filter(ride=ride, status=Assignment.Status.OFFERED).exclude(pk=taken.pk)
+    others.update(status=Assignment.Status.EXPIRED, ended_at=at, end_reason="given_to_another")
+
+
+def _undo_approach(ride: Ride) -> list[str]:
+    """Void the way to the pickup that the former driver made; answer the columns to save."""
+    milestones.void(ride, list(_APPROACH))
+    ride.departed_at = ride.arrived_pickup_at = ride.eta_pickup_at = None
+    return list(_APPROACH_COLUMNS)
+
+
+def _open_for(ride: Ride, reason: str, number: str, *, by: Principal, at: datetime) -> None:
+    exceptions.open_exception(
+        ride,
+        _OPENED_BY_REASON.get(reason, ExceptionType.DRIVER_RELEASED_LATE),
+        by=by,
+        at=at,
+        detected_by=number,
+        details={"reasonCode": reason},
+    )
+
+
+def _left(ride: Ride) -> Note:
+    """Name those who leave, for their own provider to hear of."""
+    named = {"assignmentId": ride.assignment_id, "driverId": ride.driver_id, "vehicleId": ride.vehicle_id}
+    return Note({key: None if value is None else str(value) for key, value in named.items()}, ride.provider_id)
+
+
+def _named(assignment: Assignment) -> dict[str, Any]:
+    named = {
+        "assignmentId": str(assignment.pk),
+        "driverId": str(assignment.driver_id),
+        "vehicleId": str(assignment.vehicle_id),
+    }
+    return named | ({"overridden": assignment.overridden} if assignment.overridden else {})
+
+
+def _audit(action: str, assignment: Assignment, by: Principal, reason: str = "") -> None:
+    ride = assignment.ride
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        reason=reason,
+        details={"assignmentId": str(assignment.pk), "overridden": assignment.overridden},
+    )

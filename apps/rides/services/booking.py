@@ -1,0 +1,387 @@
+"""Booking: from a draft to a ride that is promised, or to a request that waits for a person (T01, T02)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.organizations import services as organizations
+from apps.organizations.models import Facility, Payer, SubjectType
+from apps.riders import accommodation
+from apps.riders import services as riders
+from apps.riders.models import AccommodationProfile, Rider, RiderStatus
+from apps.rides import timing
+from apps.rides.draft import ReturnLeg, RideDraft, Shape
+from apps.rides.models import Ride, Trip
+from apps.rides.queries import bookings
+from apps.rides.services import legs
+from apps.rides.services.legs import Leg
+from apps.rides.services.status import record_created
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.single_row import single
+
+MAX_BULK = 500
+
+
+class RiderNotBookable(DomainError):
+    """The rider has died, is not to be booked, or is on hold on that day."""
+
+    code = Code.RIDER_NOT_BOOKABLE
+
+
+class OverlappingRide(DomainError):
+    """The rider already has a ride at this time; `allowDuplicate` books another one."""
+
+    code = Code.DUPLICATE_RIDE
+
+    def __init__(self, existing_id: UUID, *, path: str = "") -> None:
+        message = "The rider has a ride at this time; send allowDuplicate to book it anyway."
+        detail = Detail(
+            field=f"{path}pickupTime", code="overlap", message=message, also={"existingId": str(existing_id)}
+        )
+        super().__init__(message, details=[detail])
+
+
+class ReferenceTaken(DomainError):
+    """The client has a ride with this clientReference."""
+
+    code = Code.DUPLICATE_RESOURCE
+
+    def __init__(self, existing_id: UUID | None, *, path: str = "") -> None:
+        message = "A ride with this clientReference exists."
+        also = {"existingId": str(existing_id)} if existing_id else {}
+        super().__init__(
+            message, details=[Detail(field=f"{path}clientReference", code="taken", message=message, also=also)]
+        )
+
+
+class BoundToProviders(DomainError):
+    """A caller whose reach is a transport provider could not see the ride it books."""
+
+    code = Code.FORBIDDEN
+
+
+class TooMany(DomainError):
+    """A bulk request holds more rides than one transaction should."""
+
+    code = Code.VALIDATION_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """What became of a draft; `return_ride` where a way back was asked for."""
+
+    ride: Ride
+    return_ride: Ride | None = None
+
+
+@transaction.atomic
+def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
+    """Make one ride, or two linked ones when a return leg is asked for.
+
+    A ride that breaks a soft rule becomes `requested`, with the questions named and a time to answer them by; else it
+    is `scheduled` at once.  Locks the rider's row, so that two callers cannot book one rider twice at a time.
+
+    Raises:
+        ScopeMissing, BoundToProviders: the caller may not book.
+        InvalidInput, FieldRefused: a hard rule is broken; the field is named.
+        RiderNotBookable: the rider's record does not allow it on that day.
+        OverlappingRide: the rider has a ride then, and the draft does not allow another.
+        ReferenceTaken, organizations.services.ExternalIdTaken: the client, or a system, has a ride of that name.
+    """
+    if not by.may(Scope.RIDES_WRITE):
+        raise ScopeMissing(Scope.RIDES_WRITE)
+    if by.provider_ids is not None:
+        raise BoundToProviders("A caller bound to transport providers cannot book rides.")
+    drafts = [draft] if draft.return_leg is None else [draft, way_back(draft, draft.return_leg)]
+    known = bookings.facilities(_facility_ids(drafts), by)
+    owner = _owner(draft, known, by)
+    rider = _rider(draft, owner, by, at)
+    profile = bookings.current_profile(rider.pk)
+    payer = payer_of(draft.payment.payer_id)
+    planned = [_leg(one, number, len(drafts), known, owner, profile, payer) for number, one in enumerate(drafts, 1)]
+    for leg in planned:
+        legs.require_sound(leg, at=at)
+    made = [legs.columns(leg) for leg in planned]
+    for leg, columns in zip(planned, made, strict=True):
+        require_bookable(rider, columns["service_date"])
+        if not leg.draft.allow_duplicate:
+            require_free(rider.pk, columns, by=by, path=leg.path)
+    trip = Trip.objects.create(rider=rider, service_date=made[0]["service_date"]) if len(made) > 1 else None
+    rides = [
+        _insert(leg, columns, rider=rider, trip=trip, by=by, at=at) for leg, columns in zip(planned, made, strict=True)
+    ]
+    audit.record(
+        by=by,
+        action="rides.book",
+        subject_type="ride",
+        subject_id=rides[0].pk,
+        rider_ids=[rider.pk],
+        facility_id=rides[0].facility_id,
+        details={"rides": [str(ride.pk) for ride in rides]},
+    )
+    return Booked(rides[0], rides[1] if len(rides) > 1 else None)
+
+
+def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
+    """Make the draft of the return leg: stops swapped, will-call for dialysis, estimated from the treatment.
+
+    Raises:
+        InvalidInput: its pickup time neither is given nor follows, or lies before the way there; or a discharge asks
+            for a way back.
+    """
+    if draft.service_type == "hospital_discharge":
+        raise InvalidInput("returnLeg", "A hospital discharge has no return leg.")
+    pickup_at = back.pickup_at
+    if pickup_at is None and draft.service_type == "dialysis" and draft.appointment_at is not None:
+        dialysis = draft.dialysis or {}
+        pickup_at = timing.end_of_treatment(
+            draft.appointment_at,
+            treatment_minutes=dialysis.get("treatmentMinutes"),
+            post_treatment_minutes=dialysis.get("postTreatmentMinutes"),
+        )
+    if pickup_at is None:
+        raise InvalidInput(
+            "returnLeg.pickupTime",
+            "returnLeg.pickupTime is required: the exact or, with willCall, the estimated time.",
+            detail_code="required",
+        )
+    if pickup_at <= (draft.appointment_at or draft.pickup_at):
+        raise InvalidInput("returnLeg.pickupTime", "The return has to lie after the way there.")
+    return replace(
+        draft,
+        pickup_at=pickup_at,
+        will_call=draft.service_type == "dialysis" if back.will_call is None else back.will_call,
+        pickup=back.pickup if back.pickup is not None else draft.dropoff,
+        dropoff=back.dropoff if back.dropoff is not None else draft.pickup,
+        appointment_at=None,
+        scheduling_anchor="pickup",
+        accommodation=_needs_on_the_way_back(draft.accommodation, back.accommodation),
+        vehicle_type_requested=back.vehicle_type_requested or draft.vehicle_type_requested,
+        notes=back.notes or draft.notes,
+        client_reference=back.client_reference,
+        external_ids=back.external_ids,
+        return_leg=None,
+    )
+
+
+def _needs_on_the_way_back(there: Shape, back: Shape) -> Shape:
+    """Keep what differs for the whole journey; a `returnMobility` given for it is the mobility of this leg."""
+    needs = {**there, **back}
+    if "mobility" not in back and there.get("returnMobility"):
+        needs["mobility"] = there["returnMobility"]
+    return needs
+
+
+def _facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
+    named = [draft.facility_id for draft in drafts]
+    named += [
+        UUID(str(stop["facilityId"])) for one in drafts for stop in (one.pickup, one.dropoff) if stop.get("facilityId")
+    ]
+    return {one for one in named if one is not None}
+
+
+def _owner(draft: RideDraft, known: Mapping[UUID, Facility], by: Principal) -> Facility | None:
+    """Choose the facility the ride belongs to: as asked, else where it starts, else where it ends, else the only one.
+
+    Raises:
+        InvalidInput: it is not within the caller's reach, or has to be named and is not.
+    """
+    if draft.facility_id is not None:
+        if draft.facility_id not in known:
+            raise InvalidInput("facilityId", "There is no such facility.")
+        return known[draft.facility_id]
+    for stop in (draft.pickup, draft.dropoff):
+        if stop.get("facilityId") and UUID(str(stop["facilityId"])) in known:
+            return known[UUID(str(stop["facilityId"]))]
+    if by.facility_ids is None:
+        return None
+    if len(by.facility_ids) == 1:
+        only = bookings.facilities(by.facility_ids, by)
+        if only:
+            return next(iter(only.values()))
+    raise InvalidInput("facilityId", "facilityId is required.", detail_code="required")
+
+
+def _rider(draft: RideDraft, owner: Facility | None, by: Principal, at: datetime) -> Rider:
+    """Find and lock the rider; one given inline is matched by external id, or registered.
+
+    Raises:
+        InvalidInput: there is no such rider within the caller's reach.
+    """
+    if (draft.rider_id is None) == (draft.rider is None):
+        raise InvalidInput("riderId", "riderId is required, or a rider, and not both.", detail_code="required")
+    if draft.rider is not None:
+        # Locks the row, too.
+        return riders.match_or_register(draft=draft.rider, facility_id=owner.pk if owner else None, by=by, at=at)
+    # Not FOR UPDATE: other tables' references to the rider may go on.
+    rows = Rider.objects.visible_to(by).select_for_update(no_key=True)
+    rider = single(rows.filter(pk=draft.rider_id)) if draft.rider_id else None
+    if rider is None:
+        raise InvalidInput("riderId", "There is no such rider.")
+    return rider
+
+
+def payer_of(payer_id: UUID | None) -> Payer | None:
+    """Read who pays.
+
+    Raises:
+        InvalidInput: there is no such payer, or it no longer pays.
+    """
+    if payer_id is None:
+        return None
+    payer = single(Payer.objects.filter(pk=payer_id, active=True))
+    if payer is None:
+        raise InvalidInput("payer.payerId", "There is no such payer.")
+    return payer
+
+
+def _leg(
+    draft: RideDraft,
+    number: int,
+    of: int,
+    known: Mapping[UUID, Facility],
+    owner: Facility | None,
+    profile: AccommodationProfile | None,
+    payer: Payer | None,
+) -> Leg:
+    path = "returnLeg." if number > 1 else ""
+    entrances = legs.entrances_of(draft)
+    pickup, pickup_facility = legs.resolved_stop(draft.pickup, path=f"{path}pickup", known=known, entrances=entrances)
+    dropoff, dropoff_facility = legs.resolved_stop(
+        draft.dropoff, path=f"{path}dropoff", known=known, entrances=entrances
+    )
+    if number == 1:
+        legs.require_meeting_point(draft, pickup_facility, entrances)
+    leg_type = "one_way" if of == 1 else "outbound" if number == 1 else "return"
+    base = accommodation.snapshot(profile) if profile else accommodation.complete({})
+    return Leg(
+        draft=replace(draft, pickup=pickup, dropoff=dropoff),
+        leg_type=leg_type,
+        sequence=number,
+        owner=owner,
+        pickup_facility=pickup_facility,
+        dropoff_facility=dropoff_facility,
+        payer=payer,
+        needs=legs.needs_of(base, draft.accommodation, leg_type=leg_type),
+        needs_version=profile.number if profile else 0,
+        access=(legs.access_of(draft.pickup), legs.access_of(draft.dropoff, draft.discharge)),
+        path=path,
+    )
+
+
+def require_bookable(rider: Rider, day: date) -> None:
+    """Refuse a rider whose record does not allow a ride on that service date.
+
+    Raises:
+        RiderNotBookable: says why.
+    """
+    held = (rider.status_from is None or rider.status_from <= day) and (
+        rider.status_until is None or day <= rider.status_until
+    )
+    if rider.status == RiderStatus.DECEASED:
+        raise RiderNotBookable("The rider's record says that they have died.")
+    if rider.status == RiderStatus.DO_NOT_BOOK and held:
+        raise RiderNotBookable("The rider is not to be booked.")
+    if rider.status == RiderStatus.ON_HOLD and held:
+        raise RiderNotBookable("The rider is on hold on that day.")
+
+
+def require_free(
+    rider_id: UUID, columns: Mapping[str, Any], *, besides: Sequence[UUID] = (), by: Principal, path: str = ""
+) -> None:
+    """Refuse a second ride at the time of another open one.
+
+    Raises:
+        OverlappingRide: names the other one.
+    """
+    ends_at = timing.busy_until(columns["pickup_at"], columns["estimated_minutes"])
+    existing = bookings.overlapping(rider_id, starts_at=columns["pickup_at"], ends_at=ends_at, by=by, besides=besides)
+    if existing is not None:
+        raise OverlappingRide(existing, path=path)
+
+
+def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | None, by: Principal, at: datetime) -> Ride:
+    questions = legs.open_questions(leg, columns, at=at)
+    status = legs.status_for(questions)
+    ride = Ride(
+        **columns,
+        trip=trip,
+        rider=rider,
+        client_id=by.client_id,
+        client_reference=leg.draft.client_reference,
+        requested_at=at,
+        confirm_by=at + timing.CONFIRM_WITHIN if questions else None,
+        scheduled_at=None if questions else at,
+        open_questions=questions,
+        status=status,
+        status_changed_at=at,
+        version=1,
+        created_at=at,
+        updated_at=at,
+    )
+    legs.seal_access(ride, pickup=leg.access[0], dropoff=leg.access[1])
+    ride.payer_member_id = leg.draft.payment.member_id
+    _save_once(ride, path=leg.path)
+    if leg.draft.external_ids:
+        organizations.replace_external_ids(
+            subject_type=SubjectType.RIDE,
+            subject_id=ride.pk,
+            wanted=[{"system": one.system, "value": one.value, "type": one.type} for one in leg.draft.external_ids],
+            in_reach=lambda pk: Ride.objects.visible_to(by).filter(pk=pk).exists(),
+        )
+    record_created(ride, by=by, at=at)
+    return ride
+
+
+def _save_once(ride: Ride, *, path: str) -> None:
+    """Insert the row; the unique constraint decides between two calls with one clientReference."""
+    if not ride.client_reference:
+        ride.save(force_insert=True)
+        return
+    try:
+        with transaction.atomic():
+            ride.save(force_insert=True)
+    except IntegrityError as failure:
+        if "ride_client_reference_once" not in str(failure):
+            raise
+        same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
+        raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path) from None
+
+
+@transaction.atomic
+def book_many(
+    *, drafts: Sequence[RideDraft], per_item: bool = False, by: Principal, at: datetime
+) -> list[Booked | DomainError]:
+    """Book up to `MAX_BULK` drafts: all or none, or with `per_item` each on its own, with its refusal in its place.
+
+    Raises:
+        TooMany: there are more drafts.
+        DomainError: not `per_item`, and one was refused as `book` refuses it; the details say which.
+    """
+    if len(drafts) > MAX_BULK:
+        raise TooMany(f"At most {MAX_BULK} rides at a time.")
+    outcomes: list[Booked | DomainError] = []
+    for position, draft in enumerate(drafts):
+        try:
+            with transaction.atomic():
+                outcomes.append(book(draft=draft, by=by, at=at))
+        except DomainError as refusal:
+            refusal.details = _placed(refusal, position)
+            if not per_item:
+                raise
+            outcomes.append(refusal)
+    return outcomes
+
+
+def _placed(refusal: DomainError, position: int) -> list[Detail]:
+    """Say in every detail which ride of the request it speaks of."""
+    if not refusal.details:
+        return [Detail(field=f"rides[{position}]", code="refused", message=refusal.message)]
+    return legs.prefixed(refusal.details, f"rides[{position}].")

@@ -1,0 +1,193 @@
+"""Unhappy endings: cancelled, no-show, unfulfilled.  Three different things, with reason and fault (domain.md 4.7)."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models.expressions import Combinable
+
+from apps.accounts.roles import Scope
+from apps.organizations.models import ReturnLegPolicy
+from apps.organizations.service_levels import service_levels
+from apps.rides.exception_types import PERSON_ONLY, ExceptionType, ResolutionCode
+from apps.rides.lifecycle import BY_ACTION, OPEN, Action, ReasonList, RideStatus
+from apps.rides.models import Assignment, ReasonCode, Ride
+from apps.rides.reasons import (
+    ABORT_REASONS,
+    CODES,
+    NEEDS_NOTE,
+    Cancelled,
+    Fault,
+    cancellation_timing,
+    default_fault,
+)
+from apps.rides.services import exceptions
+from apps.rides.services.guard_check import require
+from apps.rides.services.status import Note, locked, move, require_permission, transition_of
+from apps.rides.status_report import StatusReport
+from lib.access import Principal
+from lib.errors import InvalidInput, ScopeMissing
+
+DECIDE_WITHIN = timedelta(minutes=30)  # for the later legs of a trip, domain.md 4.6
+# Endings that open an exception which a person has to close.
+_OPENS: Final = {
+    RideStatus.NO_SHOW: ExceptionType.RIDER_NO_SHOW,
+    RideStatus.UNFULFILLED: ExceptionType.RIDE_UNFULFILLED,
+}
+# An ended ride may still owe these: its paper, and what was reported of it.
+_OUTLIVES_THE_RIDE: Final = PERSON_ONLY | {
+    ExceptionType.MISSING_DOCUMENTATION,
+    ExceptionType.MILESTONE_GAP,
+    ExceptionType.ADDRESS_PROBLEM,
+    ExceptionType.STANDING_ORDER_REVIEW,
+    ExceptionType.AUTHORIZATION_ENDING,
+    ExceptionType.RIDER_HOSPITALIZED_SUSPECTED,
+}
+_CODE_OF: Final = {
+    RideStatus.CANCELLED: ResolutionCode.CANCELLED,
+    RideStatus.NO_SHOW: ResolutionCode.UNFULFILLED,
+    RideStatus.UNFULFILLED: ResolutionCode.UNFULFILLED,
+}
+_COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "end_note"]
+
+
+def end(
+    ride: Ride, action: Action, report: StatusReport, *, occurred_at: datetime, by: Principal, at: datetime
+) -> list[str]:
+    """End a locked ride with a reason; answer the soft guards that were overridden.
+
+    Releases the driver, settles what the ending makes moot, opens the exception of a no-show or failure, and decides
+    about later legs of the trip by the facility's policy.
+
+    Raises:
+        InvalidTransition, ScopeMissing, GuardFailed: see the functions called.
+        InvalidInput: the reason is missing, unknown, or not one for this ending; or `other` came without a note.
+    """
+    row = transition_of(ride, action)
+    require_permission(row, by)
+    reasons = ReasonList(row.target.value)  # each unhappy ending has the list of its own name
+    parent_code = check_reason(reasons, action, report.reason_code, report.note)
+    overridden = require(row.guards, ride, report, occurred_at=occurred_at, by=by)
+    _set_ending(ride, reasons, parent_code, report, occurred_at=occurred_at, by=by)
+    end_assignment(ride, Assignment.Status.RELEASED, reason=report.reason_code, at=occurred_at)
+    note = Note(
+        data={
+            "reasonCode": ride.reason_code,
+            "fault": ride.fault,
+            **({"timing": ride.cancellation_timing} if ride.cancellation_timing else {}),
+            **({"overridden": overridden} if overridden else {}),
+        }
+    )
+    move(ride, action, by=by, at=at, occurred_at=occurred_at, also=_COLUMNS, notes={row.events[0]: note})
+    settle_what_ended(ride, by=by, at=at, code=_CODE_OF[row.target])
+    if row.target in _OPENS:
+        exceptions.open_exception(ride, _OPENS[row.target], by=by, at=at, detected_by=row.number)
+    _decide_about_later_legs(ride, by=by, at=at)
+    return overridden
+
+
+def check_reason(reasons: ReasonList, action: Action, code: str, note: str) -> str:
+    """Check a reason against its list and the step; answer the built-in code that it counts as.
+
+    One query where the code is none of the built-in ones.
+
+    Raises:
+        InvalidInput: it is missing, unknown, not one for this step, or needs a note.
+    """
+    if not code:
+        raise InvalidInput("reasonCode", "reasonCode is required for this status.", detail_code="required")
+    parent = code
+    if code not in CODES[reasons]:
+        own = ReasonCode.objects.filter(reason_list=reasons.value, code=code, active=True).first()
+        if own is None:
+            raise InvalidInput("reasonCode", f"Not a reason of the list {reasons.value}.", detail_code="unknown")
+        parent = own.parent_code
+    if action is Action.ABORT and parent not in ABORT_REASONS:
+        raise InvalidInput(
+            "reasonCode", f"With the rider on board: one of {', '.join(ABORT_REASONS)}.", detail_code="not_here"
+        )
+    if reasons is ReasonList.UNFULFILLED and action is not Action.ABORT and parent in ABORT_REASONS:
+        raise InvalidInput("reasonCode", "Only a ride in progress can be aborted.", detail_code="not_here")
+    if code in NEEDS_NOTE and not note.strip():
+        raise InvalidInput("note", f"note is required with the reason {code}.", detail_code="required")
+    return parent
+
+
+def end_assignment(
+    ride: Ride, status: Assignment.Status, *, reason: str, at: datetime, miles: Combinable | None = None
+) -> None:
+    """Close the accepted assignment and withdraw offers of a locked ride; the ride keeps its driver for the record."""
+    Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).update(
+        status=status, ended_at=at, end_reason=reason, miles_attributed=miles
+    )
+    Assignment.objects.filter(ride=ride, status=Assignment.Status.OFFERED).update(
+        status=Assignment.Status.EXPIRED, ended_at=at, end_reason="ride_ended"
+    )
+
+
+def settle_what_ended(ride: Ride, *, by: Principal, at: datetime, code: ResolutionCode) -> None:
+    """Resolve what an ended ride can no longer suffer from."""
+    exceptions.settle(ride, set(ExceptionType) - _OUTLIVES_THE_RIDE, by=by, at=at, code=code)
+
+
+def _set_ending(
+    ride: Ride, reasons: ReasonList, parent_code: str, report: StatusReport, *, occurred_at: datetime, by: Principal
+) -> None:
+    by_default = default_fault(reasons, parent_code, at_facility=ride.pickup_facility_id is not None)
+    if report.fault is not None and report.fault != by_default:
+        if not by.may(Scope.ASSIGNMENTS_WRITE):
+            raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)  # neither who drives nor who books judges whose doing it was
+        if not report.note.strip():
+            raise InvalidInput("note", "note is required where fault is judged otherwise.", detail_code="required")
+    ride.reason_code = report.reason_code
+    ride.fault = (report.fault or by_default).value
+    ride.ended_by = by.actor
+    ride.end_note = "; ".join(text for text in (report.note, report.rider_location) if text)
+    ride.cancellation_timing = ""
+    if reasons is ReasonList.CANCELLED:
+        ride.cancellation_timing = cancellation_timing(
+            Cancelled(
+                status=RideStatus(ride.status),
+                pickup_at=ride.pickup_at,
+                at=occurred_at,
+                zone=ride.timezone,
+                late_minutes=service_levels(ride.facility).late_cancel_minutes,
+            )
+        ).value
+
+
+def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None:
+    """Hold, cancel or keep the legs that follow, as the facility wants it (domain.md 4.6).
+
+    Also those out of the caller's reach: the driver who reports a no-show is bound to a provider, and the way back has
+    no driver yet, or another provider's.
+    """
+    if ride.trip_id is None:
+        return
+    later = Ride.objects.filter(trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status__in=sorted(OPEN))
+    policy = ride.facility.return_leg_policy if ride.facility else ReturnLegPolicy.HOLD
+    if policy == ReturnLegPolicy.KEEP:
+        return
+    by = by.for_what_follows(Scope.RIDES_WRITE, Scope.ASSIGNMENTS_WRITE)
+    for leg_id in later.order_by("leg_sequence", "id").values_list("pk", flat=True):
+        leg = locked(leg_id, by)
+        if leg.status not in OPEN:
+            continue
+        if policy == ReturnLegPolicy.CANCEL and (RideStatus(leg.status), Action.CANCEL) in BY_ACTION:
+            report = StatusReport(
+                status=RideStatus.CANCELLED,
+                source="system",
+                reason_code="other",
+                fault=Fault(ride.fault),
+                note=f"The leg before it ended: {ride.status}, {ride.reason_code}.",
+            )
+            end(leg, Action.CANCEL, report, occurred_at=at, by=by, at=at)
+        else:
+            exceptions.open_exception(
+                leg,
+                ExceptionType.RETURN_LEG_AT_RISK,
+                by=by,
+                at=at,
+                detected_by="linked_legs",
+                due_at=at + DECIDE_WITHIN,
+                details={"endedRideId": str(ride.pk), "endedStatus": ride.status},
+            )

@@ -1,0 +1,244 @@
+"""Exceptions: opened and settled by transitions and timers, claimed and closed by people (domain.md 4.9)."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.rides.exception_types import (
+    DEFAULT_SEVERITY,
+    SEVERITY_RANK,
+    ExceptionSeverity,
+    ExceptionStatus,
+    ExceptionType,
+    ResolutionCode,
+)
+from apps.rides.models import Ride, RideException
+from apps.rides.services.status import Note, locked, touch
+from lib.access import Principal
+from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
+
+OPENED_EVENT = "ride.exception"
+_COUNTERS = ["open_exception_count", "max_exception_severity"]
+
+# Without personal data: it stands in lists, mails and webhooks.
+SUMMARY_OF = {type_: type_.value.replace("_", " ").capitalize() for type_ in ExceptionType}
+
+
+class AlreadySettled(DomainError):
+    """The exception is resolved or dismissed."""
+
+    code = Code.INVALID_TRANSITION
+
+
+class AlreadyClaimed(DomainError):
+    """Somebody else has acknowledged it."""
+
+    code = Code.INVALID_TRANSITION
+
+
+def open_exception(
+    ride: Ride,
+    type: ExceptionType,
+    *,
+    by: Principal,
+    at: datetime,
+    detected_by: str,
+    severity: ExceptionSeverity | None = None,
+    due_at: datetime | None = None,
+    details: dict[str, Any] | None = None,
+) -> RideException:
+    """Open an exception on a locked ride, or sharpen the unsettled one of that type, and record `ride.exception`.
+
+    Nothing happens, and nothing is recorded, when one of at least this severity is unsettled already.  `severity`
+    None: the type's own.  `details` hold ids, instants and numbers only.
+    """
+    wanted = severity or DEFAULT_SEVERITY[type]
+    exception = RideException.objects.unsettled().filter(ride=ride, type=type).first()
+    if exception is not None and SEVERITY_RANK[ExceptionSeverity(exception.severity)] >= SEVERITY_RANK[wanted]:
+        return exception
+    if exception is None:
+        exception = RideException.objects.create(
+            ride=ride,
+            trip_id=ride.trip_id,
+            rider_id=ride.rider_id,
+            facility_id=ride.facility_id,
+            type=type,
+            severity=wanted,
+            opened_at=at,
+            opened_by=by.actor,
+            detected_by=detected_by,
+            due_at=due_at,
+            summary=SUMMARY_OF[type],
+            details=details or {},
+            updated_at=at,
+        )
+    else:
+        exception.severity = wanted
+        exception.due_at = due_at or exception.due_at
+        exception.version += 1
+        exception.updated_at = at
+        exception.save(update_fields=["severity", "due_at", "version", "updated_at"])
+    _recount(ride)
+    touch(ride, OPENED_EVENT, by=by, at=at, also=_COUNTERS, note=_note(exception))
+    return exception
+
+
+def settle(
+    ride: Ride, types: Collection[ExceptionType], *, by: Principal, at: datetime, code: ResolutionCode
+) -> list[RideException]:
+    """Resolve the unsettled exceptions of these types on a locked ride: their cause has gone.  None is an error."""
+    exceptions = list(RideException.objects.unsettled().filter(ride=ride, type__in=types).order_by("opened_at", "id"))
+    for exception in exceptions:
+        _close(ride, exception, ExceptionStatus.RESOLVED, by=by, at=at, code=code, note="")
+    return exceptions
+
+
+@transaction.atomic
+def acknowledge(
+    *, exception_id: UUID, expected_version: int | None = None, by: Principal, at: datetime
+) -> RideException:
+    """Say that the caller takes care of it.  Repeating it changes nothing.
+
+    Raises:
+        NotFound: there is none within the scope.
+        ScopeMissing: the caller may not work on exceptions.
+        StaleVersion: the caller read an older version.
+        AlreadySettled, AlreadyClaimed: it is closed, or somebody else's.
+    """
+    ride, exception = _locked(exception_id, by, expected_version)
+    _require_open(exception)
+    if exception.status == ExceptionStatus.ACKNOWLEDGED:
+        if exception.acknowledged_by != by.actor:
+            raise AlreadyClaimed("Somebody else has acknowledged this exception.")
+        return exception
+    exception.status = ExceptionStatus.ACKNOWLEDGED
+    exception.acknowledged_at = at
+    exception.acknowledged_by = by.actor
+    if by.kind == "user":
+        exception.owner_id = by.id
+    exception.version += 1
+    exception.updated_at = at
+    exception.save(update_fields=["status", "acknowledged_at", "acknowledged_by", "owner", "version", "updated_at"])
+    touch(ride, "ride.exception_acknowledged", by=by, at=at, note=_note(exception))
+    _audit("exceptions.acknowledge", ride, exception, by)
+    return exception
+
+
+@transaction.atomic
+def resolve(
+    *,
+    exception_id: UUID,
+    code: ResolutionCode,
+    note: str = "",
+    dismiss: bool = False,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> RideException:
+    """Close an exception with a code; `dismiss` says that it needed no action.
+
+    Raises:
+        NotFound: there is none within the scope.
+        ScopeMissing: the caller may not work on exceptions.
+        StaleVersion: the caller read an older version.
+        AlreadySettled: it is closed.
+        InvalidInput: the code `other` came without a note.
+    """
+    ride, exception = _locked(exception_id, by, expected_version)
+    _require_open(exception)
+    if code is ResolutionCode.OTHER and not note.strip():
+        raise InvalidInput("note", "note is required with the code other.", detail_code="required")
+    status = ExceptionStatus.DISMISSED if dismiss else ExceptionStatus.RESOLVED
+    _close(ride, exception, status, by=by, at=at, code=code, note=note)
+    _audit("exceptions.dismiss" if dismiss else "exceptions.resolve", ride, exception, by)
+    return exception
+
+
+def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> tuple[Ride, RideException]:
+    """Lock the ride, then its exception: every writer takes them in this order."""
+    ride_id = RideException.objects.visible_to(by).filter(pk=exception_id).values_list("ride_id", flat=True).first()
+    if ride_id is None:
+        raise NotFound("exception")
+    if not by.may(Scope.EXCEPTIONS_WRITE):
+        raise ScopeMissing(Scope.EXCEPTIONS_WRITE)
+    ride = locked(ride_id, by)
+    exception = RideException.objects.select_for_update().get(pk=exception_id)
+    if expected_version is not None and expected_version != exception.version:
+        raise StaleVersion(exception.version)
+    return ride, exception
+
+
+def _require_open(exception: RideException) -> None:
+    if exception.status in (ExceptionStatus.RESOLVED, ExceptionStatus.DISMISSED):
+        raise AlreadySettled("This exception has been closed.")
+
+
+def _close(
+    ride: Ride,
+    exception: RideException,
+    status: ExceptionStatus,
+    *,
+    by: Principal,
+    at: datetime,
+    code: ResolutionCode,
+    note: str,
+) -> None:
+    exception.status = status
+    exception.resolved_at = at
+    exception.resolved_by = by.actor
+    exception.resolution_code = code
+    exception.resolution_note = note
+    exception.version += 1
+    exception.updated_at = at
+    exception.save(
+        update_fields=[
+            "status",
+            "resolved_at",
+            "resolved_by",
+            "resolution_code",
+            "resolution_note",
+            "version",
+            "updated_at",
+        ]
+    )
+    _recount(ride)
+    touch(ride, "ride.exception_resolved", by=by, at=at, also=_COUNTERS, note=_note(exception))
+
+
+def _recount(ride: Ride) -> None:
+    """Set the counters that lists show, from the rows."""
+    severities = RideException.objects.unsettled().filter(ride=ride).values_list("severity", flat=True)
+    unsettled = [ExceptionSeverity(severity) for severity in severities]
+    ride.open_exception_count = len(unsettled)
+    ride.max_exception_severity = max(unsettled, key=SEVERITY_RANK.__getitem__).value if unsettled else ""
+
+
+def _note(exception: RideException) -> Note:
+    due = exception.due_at.isoformat().replace("+00:00", "Z") if exception.due_at else None
+    return Note(
+        data={
+            "exception": {
+                "id": str(exception.pk),
+                "type": exception.type,
+                "severity": exception.severity,
+                "status": exception.status,
+                "dueAt": due,
+            }
+        }
+    )
+
+
+def _audit(action: str, ride: Ride, exception: RideException, by: Principal) -> None:
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="exception",
+        subject_id=exception.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+    )

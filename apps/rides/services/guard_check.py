@@ -1,0 +1,132 @@
+"""Ask the guards of a transition about a locked ride and its report."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from apps.accounts.roles import Scope
+from apps.fleet.credentials import Subject, lapses
+from apps.fleet.models import Activation, VehicleStatus
+from apps.fleet.queries import papers_in_force
+from apps.organizations.models import Payer
+from apps.rides.guards import ContactAttempt, Facts, Failed, failed
+from apps.rides.lifecycle import Guard
+from apps.rides.models import Milestone, Ride
+from apps.rides.status_report import StatusReport
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+
+
+class GuardFailed(DomainError):
+    """Conditions of the transition are not met; `details` list all of them, soft ones marked."""
+
+    code = Code.TRANSITION_GUARD_FAILED
+
+    def __init__(self, failures: Sequence[Failed]) -> None:
+        super().__init__(
+            failures[0].message,
+            details=[
+                Detail(
+                    code=failure.guard.value,
+                    message=failure.message,
+                    also={"guard": failure.guard.value, "kind": "soft" if failure.soft else "hard"},
+                )
+                for failure in failures
+            ],
+        )
+
+
+def require(
+    guards: Sequence[Guard], ride: Ride, report: StatusReport, *, occurred_at: datetime, by: Principal
+) -> list[str]:
+    """Refuse the step unless its guards are met, or the soft ones are overridden; answer what was overridden.
+
+    Raises:
+        GuardFailed: a hard guard is not met, or a soft one and there is no override.
+        ScopeMissing: there is an override, but the caller may not override.
+        InvalidInput: the override came without a reason.
+    """
+    if not guards:
+        return []
+    failures = failed(guards, facts_of(guards, ride, report, occurred_at=occurred_at))
+    if not failures:
+        return []
+    if not report.override or any(not failure.soft for failure in failures):
+        raise GuardFailed(failures)
+    if not by.may(Scope.RIDES_OVERRIDE):
+        raise ScopeMissing(Scope.RIDES_OVERRIDE)
+    if not report.override_reason.strip():
+        raise InvalidInput("overrideReason", "overrideReason is required with an override.", detail_code="required")
+    return [failure.guard.value for failure in failures]
+
+
+def facts_of(guards: Sequence[Guard], ride: Ride, report: StatusReport, *, occurred_at: datetime) -> Facts:
+    """Gather what these guards look at; queries only for what they ask about."""
+    owner = ride.facility or ride.pickup_facility
+    departs = Guard.CREDENTIALS_VALID in guards or Guard.VEHICLE_IN_SERVICE in guards
+    activation, vehicle_status = _standing(ride) if departs else ("", "")
+    accommodation = ride.accommodation
+    return Facts(
+        at=occurred_at,
+        pickup_at=ride.pickup_at,
+        window_ends_at=ride.window_ends_at,
+        will_call=ride.will_call,
+        ready_at=ride.ready_at,
+        promised_pickup_by=ride.promised_pickup_by,
+        service_type=ride.service_type,
+        pickup_at_facility=ride.pickup_facility_id is not None,
+        mobility=accommodation["mobility"],
+        oxygen_uses=accommodation.get("oxygen", {}).get("uses", False),
+        handoff_required=accommodation.get("handoffRequired", False),
+        discharge_checklist=(ride.discharge or {}).get("checklist") or {},
+        facility_wait_minutes=owner.no_show_wait_minutes if owner else None,
+        arrived_at=ride.arrived_pickup_at,
+        contact_attempts=_contact_attempts(ride) if Guard.CONTACT_ATTEMPTED in guards else (),
+        lapsed_credentials=_lapsed(ride, activation, occurred_at) if Guard.CREDENTIALS_VALID in guards else (),
+        vehicle_in_service=vehicle_status == VehicleStatus.IN_SERVICE if departs else True,
+        securement_confirmed=report.securement_confirmed,
+        proof_wanted=_proof_wanted(ride.payer) if Guard.PICKUP_PROOF in guards else frozenset(),
+        proof_given=_proof_given(report),
+        handoff_name=report.handoff_name,
+        rider_location_given=bool(report.rider_location.strip()) or report.place is not None,
+        ended_at=ride.status_changed_at,
+    )
+
+
+def _contact_attempts(ride: Ride) -> tuple[ContactAttempt, ...]:
+    rows = Milestone.objects.filter(ride=ride, type=Milestone.Type.CONTACT_ATTEMPT, voided=False)
+    return tuple(ContactAttempt(at=row.occurred_at, contacted=row.contacted) for row in rows)
+
+
+def _standing(ride: Ride) -> tuple[str, str]:
+    """Read whether driver and vehicle are on the road at all: activation and status, "" where there is none."""
+    now = Ride.objects.filter(pk=ride.pk).values_list("driver__activation", "vehicle__status").get()
+    return now[0] or "", now[1] or ""
+
+
+def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[str, ...]:
+    """Name what keeps driver or vehicle off the road on the local day of the step.  One query."""
+    today = occurred_at.astimezone(ZoneInfo(ride.timezone)).date()
+    if ride.driver_id is None or ride.vehicle_id is None:
+        return ()
+    papers = papers_in_force([ride.driver_id], [ride.vehicle_id])
+    lapsed = [
+        *lapses(Subject.DRIVER, papers[ride.driver_id], today),
+        *lapses(Subject.VEHICLE, papers[ride.vehicle_id], today),
+    ]
+    suspended = () if activation == Activation.ACTIVE else (f"driver ({activation})",)
+    return (*suspended, *(f"{lapse.type.replace('_', ' ')} ({lapse.standing})" for lapse in lapsed))
+
+
+def _proof_wanted(payer: Payer | None) -> frozenset[str]:
+    if payer is None:
+        return frozenset()
+    signed_at_pickup = payer.signature_rule in (Payer.SignatureRule.PICKUP, Payer.SignatureRule.BOTH)
+    wanted = {"odometer": payer.odometer_required, "signature": signed_at_pickup}
+    return frozenset(name for name, asked in wanted.items() if asked)
+
+
+def _proof_given(report: StatusReport) -> frozenset[str]:
+    signed = any(signature["stop"] == "pickup" for signature in report.signatures)
+    given = {"odometer": report.odometer is not None, "signature": signed}
+    return frozenset(name for name, there in given.items() if there)

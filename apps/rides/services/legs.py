@@ -1,0 +1,248 @@
+"""From what was asked for one leg to the columns of its row: the part that booking and amending share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.conf import settings
+
+from apps.organizations import queries as organizations
+from apps.organizations import stops
+from apps.organizations.models import BookingPolicy, Facility, Payer
+from apps.organizations.service_levels import service_levels
+from apps.riders import accommodation
+from apps.rides import booking_rules, timing
+from apps.rides.draft import RideDraft
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.queries import bookings
+from lib.errors import Detail, FieldRefused, InvalidInput
+
+KEY_INFO = "keyInfo"  # of discharge.homeAccess: where the key is, as secret as a door code
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One leg with everything it names read from the database.
+
+    `draft` holds normal stops, filled from their facilities; the access codes have been taken out into `access`.
+    """
+
+    draft: RideDraft
+    leg_type: str
+    sequence: int
+    owner: Facility | None
+    pickup_facility: Facility | None
+    dropoff_facility: Facility | None
+    payer: Payer | None
+    needs: dict[str, Any]  # the accommodation snapshot
+    needs_version: int
+    # What opens the doors of pickup and drop-off; None leaves what is sealed as it is.
+    access: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None)
+    path: str = ""  # of this leg in the request: "", "returnLeg."
+
+    @property
+    def zone(self) -> str:
+        places = (self.pickup_facility, self.dropoff_facility, self.owner)
+        return timing.first_zone(
+            *(place.timezone if place else None for place in places), default=settings.OPERATOR_TIME_ZONE
+        )
+
+
+def needs_of(base: Mapping[str, Any], changes: Mapping[str, Any], *, leg_type: str) -> dict[str, Any]:
+    """Make a leg's accommodation out of the rider's: the way back takes `returnMobility`, then the leg's own changes.
+
+    `overridden` in the answer names what differs from the profile.
+    """
+    needs = dict(base)
+    if leg_type == "return" and base["returnMobility"] and "mobility" not in changes:
+        needs = accommodation.overridden(base, {"mobility": base["returnMobility"]})
+    if changes:
+        needs = accommodation.overridden(needs, changes)
+    return {**needs, "overridden": [key for key in accommodation.KEYS if needs[key] != base[key]]}
+
+
+def require_sound(leg: Leg, *, at: datetime, time_is_new: bool = True) -> None:
+    """Apply every hard rule; without `time_is_new` a pickup time that has passed meanwhile may stay.
+
+    Raises:
+        FieldRefused: some are broken; each is named.
+    """
+    found = [
+        *booking_rules.refusals(leg.draft, at=at, mobility=leg.needs["mobility"], leg_type=leg.leg_type),
+        *accommodation.problems(leg.needs),
+    ]
+    found = [one for one in found if time_is_new or one.field != "pickupTime"]
+    if found:
+        raise FieldRefused(prefixed(found, leg.path))
+
+
+def prefixed(details: list[Detail], path: str) -> list[Detail]:
+    """Move details to where the part of the request stands that they speak of."""
+    return [replace(one, field=f"{path}{one.field}") if one.field else one for one in details]
+
+
+def columns(leg: Leg) -> dict[str, Any]:
+    """Work out every column that follows from the leg, but for status, ids and sealed ones."""
+    draft = leg.draft
+    levels = service_levels(leg.pickup_facility or leg.owner)
+    drive = timing.estimated_drive(
+        (draft.pickup["lat"], draft.pickup["lng"]), (draft.dropoff["lat"], draft.dropoff["lng"])
+    )
+    arrive_by = (
+        timing.latest_arrival(draft.appointment_at, service_levels(leg.dropoff_facility or leg.owner))
+        if draft.appointment_at is not None and draft.scheduling_anchor == "appointment"
+        else None
+    )
+    plan = timing.schedule(
+        draft.pickup_at,
+        zone=leg.zone,
+        levels=levels,
+        will_call=draft.will_call,
+        arrive_by=arrive_by,
+        drive_minutes=drive.minutes if drive else None,
+    )
+    places = accommodation.spaces(leg.needs["mobility"], draft.companions)
+    return {
+        "leg_type": leg.leg_type,
+        "leg_sequence": leg.sequence,
+        "facility": leg.owner,
+        "service_type": draft.service_type,
+        "priority": draft.priority or timing.default_priority(draft.service_type),
+        "pickup_at": draft.pickup_at,
+        "pickup_time_kind": "estimated" if draft.will_call else "firm",
+        "appointment_at": draft.appointment_at,
+        "scheduling_anchor": draft.scheduling_anchor,
+        "window_starts_at": plan.window.starts_at,
+        "window_ends_at": plan.window.ends_at,
+        "timezone": plan.zone,
+        "service_date": plan.service_date,
+        "pickup": dict(draft.pickup),
+        "dropoff": dict(draft.dropoff),
+        "pickup_facility": leg.pickup_facility,
+        "dropoff_facility": leg.dropoff_facility,
+        "will_call": draft.will_call,
+        "promised_pickup_by": plan.promised_pickup_by,
+        "will_call_expires_at": plan.will_call_expires_at,
+        "accommodation": leg.needs,
+        "accommodation_version": leg.needs_version,
+        "companions": dict(draft.companions),
+        "vehicle_type_requested": draft.vehicle_type_requested,
+        "spaces_ambulatory": places.ambulatory,
+        "spaces_wheelchair": places.wheelchair,
+        "spaces_stretcher": places.stretcher,
+        "discharge": discharge_of(draft),
+        "dialysis": dict(draft.dialysis) if draft.dialysis is not None else None,
+        "payer": leg.payer,
+        "program_code": draft.payment.program_code,
+        "authorization_number": draft.payment.authorization_number,
+        "authorization_expires_on": draft.payment.authorization_expires_on,
+        "driver_notes": draft.notes.driver,
+        "dispatcher_notes": draft.notes.dispatcher,
+        "facility_notes": draft.notes.facility,
+        "requested_by": dict(draft.requested_by),
+        "estimated_miles": Decimal(str(drive.miles)) if drive else None,
+        "estimated_minutes": drive.minutes if drive else None,
+    }
+
+
+def open_questions(leg: Leg, made: Mapping[str, Any], *, at: datetime) -> list[str]:
+    """Apply every soft rule to a leg whose `columns` were made.  One query, two where no vehicle fits."""
+    draft = leg.draft
+    spaces = {kind: made[f"spaces_{kind}"] for kind in ("ambulatory", "wheelchair", "stretcher")}
+    facts = booking_rules.Facts(
+        at=at,
+        pickup_at=draft.pickup_at,
+        service_date=made["service_date"],
+        lead_time_minutes=service_levels(leg.owner).lead_time_minutes if leg.owner else 0,
+        facility_reviews=leg.owner is not None and leg.owner.booking_policy == BookingPolicy.REVIEW,
+        within_area=bookings.within_service_area([draft.pickup, draft.dropoff]),
+        area_is_set=bool(settings.SERVICE_AREA),
+        vehicle_fits=bookings.fleet_can_carry(
+            spaces, draft.vehicle_type_requested, bariatric=bool(leg.needs["bariatric"])
+        ),
+        authorization_required=leg.payer is not None and leg.payer.authorization_required,
+        authorization_number=draft.payment.authorization_number,
+        authorization_expires_on=draft.payment.authorization_expires_on,
+    )
+    return [question.value for question in booking_rules.open_questions(facts)]
+
+
+def status_for(questions: list[str]) -> RideStatus:
+    return RideStatus.REQUESTED if questions else RideStatus.SCHEDULED
+
+
+def discharge_of(draft: RideDraft) -> dict[str, Any] | None:
+    """Show the discharge as the ride keeps it: ready when picked up unless said, and no word of the key."""
+    if draft.discharge is None:
+        return None
+    details = dict(draft.discharge)
+    if details.get("expectedReadyAt") is None:
+        details["expectedReadyAt"] = draft.pickup_at.isoformat().replace("+00:00", "Z")
+    if isinstance(details.get("homeAccess"), Mapping):
+        details["homeAccess"] = {key: value for key, value in details["homeAccess"].items() if key != KEY_INFO}
+    return details
+
+
+def access_of(given: Mapping[str, Any], discharge: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """Collect what opens doors: the stop's code and, of a discharge home, where the key is."""
+    home = (discharge or {}).get("homeAccess") or {}
+    secrets = {stops.ACCESS_CODE: stops.access_code(given), KEY_INFO: str(home.get(KEY_INFO) or "")}
+    return {key: text for key, text in secrets.items() if text}
+
+
+def seal_access(ride: Ride, *, pickup: Mapping[str, str] | None, dropoff: Mapping[str, str] | None) -> None:
+    """Set the sealed columns of both stops; None leaves one as it is, an empty mapping empties it."""
+    if pickup is not None:
+        ride.pickup_access = orjson.dumps(dict(pickup)).decode() if pickup else ""
+    if dropoff is not None:
+        ride.dropoff_access = orjson.dumps(dict(dropoff)).decode() if dropoff else ""
+
+
+def opened_access(text: str) -> dict[str, str]:
+    """Read what `seal_access` sealed, given a ride's `pickup_access` or `dropoff_access`."""
+    return dict(orjson.loads(text)) if text else {}
+
+
+def entrances_of(draft: RideDraft) -> dict[UUID, UUID]:
+    """Answer the facility of every entrance that a draft names.  One query, none where it names no entrance."""
+    named = [draft.pickup.get("entranceId"), draft.dropoff.get("entranceId"), _meeting_point(draft)]
+    return bookings.entrances_of(UUID(str(one)) for one in named if one)
+
+
+def require_meeting_point(draft: RideDraft, facility: Facility | None, entrances: Mapping[UUID, UUID]) -> None:
+    """Check the entrance at which a discharge is met.
+
+    Raises:
+        InvalidInput: the facility of the pickup has none like it; one of another facility gives the same answer.
+    """
+    named = _meeting_point(draft)
+    if named and (facility is None or entrances.get(UUID(str(named))) != facility.pk):
+        raise InvalidInput("discharge.pickupEntranceId", "The facility of the pickup has no such entrance.")
+
+
+def _meeting_point(draft: RideDraft) -> Any:
+    return (draft.discharge or {}).get("pickupEntranceId")
+
+
+def resolved_stop(
+    given: Mapping[str, Any], *, path: str, known: Mapping[UUID, Facility], entrances: Mapping[UUID, UUID]
+) -> tuple[dict[str, Any], Facility | None]:
+    """Bring a stop into its one shape and fill its address from the facility it names.
+
+    Raises:
+        InvalidInput: it names a facility or entrance that the caller cannot see; absent ones give the same answer.
+    """
+    stop = stops.normal(given)
+    if stop["facilityId"] is None:
+        return stop, None
+    facility = known.get(UUID(stop["facilityId"]))
+    if facility is None:
+        raise InvalidInput(f"{path}.facilityId", "There is no such facility.")
+    if stop["entranceId"] is not None and entrances.get(UUID(stop["entranceId"])) != facility.pk:
+        raise InvalidInput(f"{path}.entranceId", "The facility has no such entrance.")
+    return stops.at_facility(stop, organizations.place_of(facility)), facility

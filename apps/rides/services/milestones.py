@@ -1,0 +1,119 @@
+"""Moments of a ride with their provenance: who said so, when, from where (domain.md D12)."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from apps.rides.distance import meters_between
+from apps.rides.models import Milestone, Ride
+from apps.rides.status_report import MilestoneReport
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError
+
+CLOCK_TOLERANCE = timedelta(minutes=2)  # how far a device's clock may run ahead of ours (domain.md 4.4, rule 3)
+
+# In the order in which they happen, with the column of the ride that repeats them.
+COLUMN_OF: Final = {
+    Milestone.Type.DEPARTED: "departed_at",
+    Milestone.Type.ARRIVED_PICKUP: "arrived_pickup_at",
+    Milestone.Type.BOARDED: "boarded_at",
+    Milestone.Type.ARRIVED_DROPOFF: "arrived_dropoff_at",
+    Milestone.Type.DROPPED_OFF: "dropped_off_at",
+}
+_AT_PICKUP: Final = frozenset({Milestone.Type.ARRIVED_PICKUP, Milestone.Type.BOARDED, Milestone.Type.READY})
+_AT_DROPOFF: Final = frozenset({Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.DROPPED_OFF, Milestone.Type.HANDOFF})
+
+
+class MilestoneOutOfOrder(DomainError):
+    """The moment lies before one that comes first, after one that comes later, or in the future."""
+
+    code = Code.MILESTONE_OUT_OF_ORDER
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, details=[Detail(field="occurredAt", code="out_of_order", message=message)])
+
+
+def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *, at: datetime) -> None:
+    """Refuse a moment that cannot be true beside the ones recorded.
+
+    Raises:
+        MilestoneOutOfOrder: as above.
+    """
+    if occurred_at > at + CLOCK_TOLERANCE:
+        raise MilestoneOutOfOrder("occurredAt lies more than two minutes in the future.")
+    if milestone not in COLUMN_OF:
+        return
+    order = list(COLUMN_OF)
+    place = order.index(milestone)
+    for other in order[:place]:
+        recorded = getattr(ride, COLUMN_OF[other])
+        if recorded is not None and occurred_at < recorded:
+            raise MilestoneOutOfOrder(f"occurredAt lies before {other.value}.")
+    for other in order[place + 1 :]:
+        recorded = getattr(ride, COLUMN_OF[other])
+        if recorded is not None and occurred_at > recorded:
+            raise MilestoneOutOfOrder(f"occurredAt lies after {other.value}.")
+
+
+def check_ending(ride: Ride, occurred_at: datetime, *, at: datetime) -> None:
+    """Refuse an ending, or another decision, dated before what the ride has been through: its timing follows from it.
+
+    Raises:
+        MilestoneOutOfOrder: it lies before a recorded moment or in the future.
+    """
+    check_order(ride, Milestone.Type.DROPPED_OFF, occurred_at, at=at)
+
+
+def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, at: datetime) -> list[str]:
+    """Write one milestone of a locked ride and set the column that repeats it; answer the columns to save.
+
+    A second word on the same moment voids the first and is marked as edited; contact attempts add up instead.
+
+    Raises:
+        MilestoneOutOfOrder: see `check_order`.
+    """
+    milestone = Milestone.Type(report.type)
+    check_order(ride, milestone, report.occurred_at, at=at)
+    column = COLUMN_OF.get(milestone)
+    adds_up = milestone is Milestone.Type.CONTACT_ATTEMPT
+    # The column repeats the milestone that counts: while it is empty there is none to void.
+    first = column is not None and getattr(ride, column) is None
+    voided = 0 if adds_up or first else void(ride, [milestone])
+    place = report.place
+    Milestone.objects.create(
+        ride=ride,
+        type=milestone,
+        occurred_at=report.occurred_at,
+        source=source,
+        lat=place.lat if place else None,
+        lng=place.lng if place else None,
+        accuracy_meters=place.accuracy_meters if place else None,
+        distance_from_stop_meters=_distance_from_stop(ride, milestone, report),
+        actor=by.actor,
+        edited=voided > 0,
+        note=report.note,
+        contacted=report.contacted,
+    )
+    if column is None:
+        return []
+    setattr(ride, column, report.occurred_at)
+    return [column]
+
+
+def is_known(ride: Ride, report: MilestoneReport) -> bool:
+    """Say whether this very moment has been recorded: a device repeats what it is not sure has arrived.  One query."""
+    said = Milestone.objects.filter(ride=ride, type=report.type, occurred_at=report.occurred_at, voided=False)
+    return said.filter(contacted=report.contacted).exists()
+
+
+def void(ride: Ride, types: list[Milestone.Type]) -> int:
+    """Void the milestones of these types that count, keep the rows, and answer how many there were."""
+    return Milestone.objects.filter(ride=ride, type__in=types, voided=False).update(voided=True)
+
+
+def _distance_from_stop(ride: Ride, milestone: Milestone.Type, report: MilestoneReport) -> int | None:
+    if report.place is None:
+        return None
+    stop = ride.pickup if milestone in _AT_PICKUP else ride.dropoff if milestone in _AT_DROPOFF else None
+    if stop is None or stop.get("lat") is None or stop.get("lng") is None:
+        return None
+    return round(meters_between(float(report.place.lat), float(report.place.lng), stop["lat"], stop["lng"]))

@@ -1,0 +1,148 @@
+"""Answers to offers: a driver takes the ride, declines it, or says nothing in time.
+
+An offer is in reach of the provider it was made to, though the ride has no provider yet.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.rides.eligibility import Kind
+from apps.rides.exception_types import ExceptionType
+from apps.rides.lifecycle import Action
+from apps.rides.models import Assignment, Ride
+from apps.rides.services import exceptions
+from apps.rides.services.assignment import Handover, take_on
+from apps.rides.services.pairing import AssignmentRejected, judge, locked_crew
+from apps.rides.services.status import require_permission, transition_of
+from lib.access import Principal
+from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing
+
+EXPIRED_AT_ONCE = 100  # offers looked at in one run of the task; the next run is a second away
+
+
+class OfferOver(DomainError):
+    """The time to respond has passed; the ride may be with somebody else."""
+
+    code = Code.ASSIGNMENT_CONFLICT
+
+
+@transaction.atomic
+def accept(*, ride_id: UUID, assignment_id: UUID | None = None, by: Principal, at: datetime) -> Assignment:
+    """Take an offered ride: the checks are made again, and other offers are withdrawn.
+
+    `assignment_id` may be left out where one offer alone is open.  What was overridden with the offer stays so.
+
+    Raises:
+        NotFound: there is no such offer in the caller's reach.
+        InvalidInput: several offers are open and none is named.
+        ScopeMissing: the caller may not assign.
+        InvalidTransition: the ride no longer waits for a driver.
+        OfferOver: the time to respond has passed.
+        AssignmentRejected: something stands against it by now that was not overridden.
+    """
+    offer = _locked_offer(ride_id, assignment_id, by)
+    ride = offer.ride
+    require_permission(transition_of(ride, Action.ASSIGN), by)
+    if offer.respond_by is not None and at >= offer.respond_by:
+        raise OfferOver("The time to respond to this offer has passed.")
+    crew = locked_crew(driver_id=offer.driver_id, vehicle_id=offer.vehicle_id, attendant_ids=offer.attendant_ids, by=by)
+    found = judge(ride, crew, by=by, at=at)
+    if any(one.kind is Kind.HARD or one.code.value not in offer.overridden for one in found):
+        raise AssignmentRejected(found)
+    take_on(offer, Action.ASSIGN, Handover(), None, by=by, at=at)
+    _audit("rides.accept", offer, by)
+    return offer
+
+
+@transaction.atomic
+def decline(
+    *, ride_id: UUID, assignment_id: UUID | None = None, reason: str = "", by: Principal, at: datetime
+) -> Assignment:
+    """Turn an offer down; the ride stays as it is and the dispatcher hears of it (`assignment_declined`).
+
+    Raises:
+        NotFound, InvalidInput, ScopeMissing: as `accept`.
+    """
+    offer = _locked_offer(ride_id, assignment_id, by)
+    if not by.may(Scope.ASSIGNMENTS_WRITE):
+        raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)
+    offer.decline_reason = reason
+    _end(offer, Assignment.Status.DECLINED, by=by, at=at)
+    _audit("rides.decline", offer, by)
+    return offer
+
+
+def expire_due(*, by: Principal, at: datetime) -> int:
+    """End the offers that nobody answered in time, each in a transaction of its own; answer how many.
+
+    A ride that somebody is changing right now is left for the next run.
+    """
+    due = Assignment.objects.filter(status=Assignment.Status.OFFERED, respond_by__lte=at).order_by("respond_by", "id")
+    return sum(_expire(offer_id, by=by, at=at) for offer_id in due.values_list("pk", flat=True)[:EXPIRED_AT_ONCE])
+
+
+@transaction.atomic
+def _expire(offer_id: UUID, *, by: Principal, at: datetime) -> bool:
+    rides = Ride.objects.filter(assignments=offer_id).select_for_update(of=("self",), skip_locked=True)
+    ride = rides.first()
+    offer = Assignment.objects.filter(pk=offer_id, status=Assignment.Status.OFFERED).first() if ride else None
+    if ride is None or offer is None:
+        return False
+    offer.ride = ride
+    _end(offer, Assignment.Status.EXPIRED, by=by, at=at)
+    return True
+
+
+def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal) -> Assignment:
+    """Lock the ride of an offer made to a provider in reach, and read the offer."""
+    rides = Ride.objects.filter(pk=ride_id)
+    if by.facility_ids is not None:
+        rides = rides.filter(facility_id__in=by.facility_ids)
+    ride = rides.select_for_update(of=("self",)).select_related("facility", "pickup_facility", "payer").first()
+    if ride is None:
+        raise NotFound("ride")
+    offers = Assignment.objects.filter(ride=ride, status=Assignment.Status.OFFERED)
+    if by.provider_ids is not None:
+        offers = offers.filter(provider_id__in=by.provider_ids)
+    if assignment_id is not None:
+        offers = offers.filter(pk=assignment_id)
+    found = list(offers[:2])
+    if not found:
+        # To those who cannot see the ride it is the ride that is not there, whoever has an offer of it.
+        raise NotFound("offer" if Ride.objects.visible_to(by).filter(pk=ride_id).exists() else "ride")
+    if len(found) > 1:
+        raise InvalidInput("assignmentId", "Several offers are open: name one.", detail_code="required")
+    found[0].ride = ride
+    return found[0]
+
+
+def _end(offer: Assignment, status: Assignment.Status, *, by: Principal, at: datetime) -> None:
+    offer.status, offer.ended_at = status, at
+    offer.end_reason = status.value
+    if status is Assignment.Status.DECLINED:
+        offer.responded_at = at
+    offer.save(update_fields=["status", "ended_at", "end_reason", "responded_at", "decline_reason"])
+    exceptions.open_exception(
+        offer.ride,
+        ExceptionType.ASSIGNMENT_DECLINED,
+        by=by,
+        at=at,
+        detected_by=f"offer_{status.value}",
+        details={"assignmentId": str(offer.pk), "driverId": str(offer.driver_id)},
+    )
+
+
+def _audit(action: str, offer: Assignment, by: Principal) -> None:
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="ride",
+        subject_id=offer.ride_id,
+        rider_ids=[offer.ride.rider_id],
+        facility_id=offer.ride.facility_id,
+        details={"assignmentId": str(offer.pk)},
+    )

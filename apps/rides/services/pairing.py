@@ -1,0 +1,127 @@
+"""Take driver, attendants and vehicle under lock, and judge whether they may drive a ride.
+
+Locks are taken in one order everywhere: the ride, then drivers by id, then the vehicle.  Whoever gives the same driver
+two rides at once therefore waits, and then sees the other ride among the driver's errands.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from apps.accounts.roles import Scope
+from apps.fleet.models import Driver, Vehicle
+from apps.rides.eligibility import Kind, Violation, violations
+from apps.rides.models import Assignment, Ride
+from apps.rides.queries.assignment_facts import gather
+from apps.rides.queries.conflicts import rides_out_of_reach, veiled
+from apps.rides.queries.ride_needs import needs_of
+from apps.rides.travel import Place
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+
+
+class AssignmentRejected(DomainError):
+    """Checks stand against this driver and vehicle; the details list all of them, hard ones first."""
+
+    code = Code.ASSIGNMENT_REJECTED
+
+    def __init__(self, found: list[Violation]) -> None:
+        super().__init__(
+            found[0].message,
+            details=[
+                Detail(
+                    code=violation.code.value,
+                    message=violation.message,
+                    also={"kind": violation.kind.value, "subjectId": str(violation.subject_id)},
+                )
+                for violation in found
+            ],
+        )
+        self.violations = found
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """That soft violations are accepted, and why."""
+
+    wanted: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who would drive, with what; their rows are locked."""
+
+    driver: Driver
+    vehicle: Vehicle
+    attendants: tuple[Driver, ...]
+
+    @property
+    def attendant_ids(self) -> list[UUID]:
+        return [attendant.pk for attendant in self.attendants]
+
+    def is_on(self, assignment: Assignment) -> bool:
+        return (
+            assignment.driver_id == self.driver.pk
+            and assignment.vehicle_id == self.vehicle.pk
+            and set(assignment.attendant_ids) == set(self.attendant_ids)
+        )
+
+
+def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[UUID], by: Principal) -> Crew:
+    """Lock drivers by id and then the vehicle, within the caller's reach.  Two queries.
+
+    Raises:
+        InvalidInput: one of them is not there, or somebody is named twice.
+    """
+    wanted = list(attendant_ids)
+    if driver_id in wanted or len(set(wanted)) < len(wanted):
+        raise InvalidInput("attendantIds", "Each person is named once.", detail_code="repeated")
+    rows = Driver.objects.visible_to(by).filter(pk__in=[driver_id, *wanted]).order_by("pk")
+    people = {person.pk: person for person in rows.select_for_update(of=("self",), no_key=True)}
+    if driver_id not in people:
+        raise InvalidInput("driverId", "There is no such driver.", detail_code="unknown")
+    if len(people) <= len(wanted):
+        raise InvalidInput("attendantIds", "There is no such attendant.", detail_code="unknown")
+    vehicles = Vehicle.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
+    vehicle = vehicles.filter(pk=vehicle_id).first()
+    if vehicle is None:
+        raise InvalidInput("vehicleId", "There is no such vehicle.", detail_code="unknown")
+    return Crew(people[driver_id], vehicle, tuple(people[person] for person in wanted))
+
+
+def judge(ride: Ride, crew: Crew, *, by: Principal, at: datetime, picked_up_at: Place | None = None) -> list[Violation]:
+    """List what stands against a locked crew on a locked ride; rides that `by` cannot see count, but are not named.
+
+    Six queries, one for the rider, and one where the caller does not see everything.
+    """
+    needs = needs_of(ride, at=at, picked_up_at=picked_up_at)
+    people = [crew.driver, *crew.attendants]
+    facts = gather(needs, drivers=people, vehicle_ids=[crew.vehicle.pk], at=at)
+    found = violations(
+        needs,
+        facts.drivers[crew.driver.pk],
+        facts.vehicles[crew.vehicle.pk],
+        [facts.drivers[attendant.pk] for attendant in crew.attendants],
+    )
+    return veiled(found, rides_out_of_reach(found, by), driver_id=crew.driver.pk)
+
+
+def require_fit(found: list[Violation], override: Override, by: Principal) -> list[str]:
+    """Refuse unless nothing stands against it, or soft violations alone are overridden; answer which codes were.
+
+    Raises:
+        AssignmentRejected: a hard violation, or a soft one and no override.
+        ScopeMissing: the caller may not override.
+        InvalidInput: the override came without a reason.
+    """
+    if not found:
+        return []
+    if not override.wanted or any(violation.kind is Kind.HARD for violation in found):
+        raise AssignmentRejected(found)
+    if not by.may(Scope.RIDES_OVERRIDE):
+        raise ScopeMissing(Scope.RIDES_OVERRIDE)
+    if not override.reason.strip():
+        raise InvalidInput("overrideReason", "overrideReason is required with an override.", detail_code="required")
+    return list(dict.fromkeys(violation.code.value for violation in found))

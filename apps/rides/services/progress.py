@@ -1,0 +1,166 @@
+"""The road: departed, arrived, boarded, delivered (T11, T12, T15, T20, T27)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from django.db.models import DecimalField, Subquery, Sum, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Greatest
+
+from apps.rides.documentation import Papers, missing_documents
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.lifecycle import Action, RideStatus
+from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.services import endings, exceptions, milestones
+from apps.rides.services.guard_check import require
+from apps.rides.services.status import Note, move, transition_of
+from apps.rides.status_report import MilestoneReport, StatusReport
+from lib.access import Principal
+
+MILESTONE_OF: Final = {
+    Action.DEPART: Milestone.Type.DEPARTED,
+    Action.ARRIVE: Milestone.Type.ARRIVED_PICKUP,
+    Action.START: Milestone.Type.BOARDED,
+    Action.COMPLETE: Milestone.Type.DROPPED_OFF,
+}
+_ENDED_BY_ARRIVAL: Final = (ExceptionType.LATE_PICKUP_PREDICTED, ExceptionType.LATE_PICKUP)
+_ENDED_BY_BOARDING: Final = (
+    ExceptionType.RIDER_NOT_READY,
+    ExceptionType.WILL_CALL_OVERDUE,
+    ExceptionType.WILL_CALL_UNACTIVATED,
+    ExceptionType.RIDER_STRANDED_RISK,
+)
+
+
+def advance(
+    ride: Ride, action: Action, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime
+) -> list[str]:
+    """Take one step of the road on a locked ride; answer the soft guards that were overridden.
+
+    Raises:
+        InvalidTransition, ScopeMissing, GuardFailed, MilestoneOutOfOrder: see the functions called.
+    """
+    row = transition_of(ride, action)
+    overridden = require(row.guards, ride, report, occurred_at=moment.occurred_at, by=by)
+    skipped_departure = row.source is RideStatus.ASSIGNED and action is Action.ARRIVE
+    columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
+    if action is Action.START:
+        columns += _boarded(ride, moment.occurred_at, report)
+    elif action is Action.COMPLETE:
+        columns += _delivered(ride, moment, report, by=by, at=at)
+    note = Note(data={"overridden": overridden} if overridden else {})
+    move(
+        ride,
+        action,
+        by=by,
+        at=at,
+        occurred_at=moment.occurred_at,
+        also=columns,
+        notes={row.events[0]: note},
+    )
+    _settle(ride, action, skipped_departure=skipped_departure, by=by, at=at)
+    return overridden
+
+
+def promised_at(ride: Ride) -> datetime:
+    """Say when the ride was promised at the latest: P of the figures (domain.md 4.14), plus the window."""
+    return ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
+
+
+def _boarded(ride: Ride, boarded_at: datetime, report: StatusReport) -> list[str]:
+    arrived_at = ride.arrived_pickup_at or boarded_at
+    # The driver waits from the promised time on: coming early is the driver's own choice.
+    since = arrived_at if ride.will_call else max(arrived_at, ride.pickup_at)
+    ride.wait_minutes = _whole_minutes(since, boarded_at)
+    ride.odometer_start = report.odometer if report.odometer is not None else ride.odometer_start
+    ride.signatures = [*ride.signatures, *report.signatures]
+    return ["wait_minutes", "odometer_start", "signatures"]
+
+
+def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
+    columns: Sequence[str] = []
+    if ride.arrived_dropoff_at is None:
+        # Five taps know no arrival at the drop-off; the delivery stands for it, which counts against us, not for us.
+        arrival = MilestoneReport(
+            type=Milestone.Type.ARRIVED_DROPOFF,
+            occurred_at=report.arrived_dropoff_at or moment.occurred_at,
+            place=moment.place,
+        )
+        columns = milestones.record(ride, arrival, source=report.source, by=by, at=at)
+    ride.onboard_minutes = _whole_minutes(ride.boarded_at or moment.occurred_at, moment.occurred_at)
+    ride.odometer_end = report.odometer if report.odometer is not None else ride.odometer_end
+    if report.loaded_miles is not None:
+        ride.loaded_miles, ride.loaded_miles_source = report.loaded_miles, report.loaded_miles_source
+    ride.signatures = [*ride.signatures, *report.signatures]
+    ride.attestation = report.attestation or ride.attestation
+    ride.handoff_name = report.handoff_name or ride.handoff_name
+    ride.missing_documents = missing_documents(
+        Papers(
+            signature_rule=ride.payer.signature_rule if ride.payer else "none",
+            odometer_required=ride.payer.odometer_required if ride.payer else False,
+            signatures=ride.signatures,
+            has_odometer_start=ride.odometer_start is not None,
+            has_odometer_end=ride.odometer_end is not None,
+            arrived_pickup_recorded=ride.arrived_pickup_at is not None,
+        )
+    )
+    endings.end_assignment(
+        ride, Assignment.Status.COMPLETED, reason="completed", at=moment.occurred_at, miles=_miles_of_the_last(ride)
+    )
+    return [
+        *columns,
+        "onboard_minutes",
+        "odometer_end",
+        "loaded_miles",
+        "loaded_miles_source",
+        "signatures",
+        "attestation",
+        "handoff_name",
+        "missing_documents",
+    ]
+
+
+def _miles_of_the_last(ride: Ride) -> Combinable | None:
+    """Say what the last vehicle drove with the rider: after a transfer, what the first one did not.  No query."""
+    if ride.loaded_miles is None:
+        return None
+    before = (
+        Assignment.objects.filter(ride=ride, status=Assignment.Status.SUPERSEDED)
+        .values("ride")
+        .annotate(driven=Sum("miles_attributed"))
+        .values("driven")
+    )
+    nothing = Value(Decimal(0), DecimalField())
+    return Greatest(nothing, Value(ride.loaded_miles, DecimalField()) - Coalesce(Subquery(before), nothing))
+
+
+def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principal, at: datetime) -> None:
+    """Open and settle the exceptions that the step brings about, after its own event."""
+    if action is Action.DEPART:
+        _start_assignment(ride, ride.departed_at)
+    elif action is Action.ARRIVE:
+        if skipped_departure:
+            _start_assignment(ride, ride.arrived_pickup_at)
+            exceptions.open_exception(
+                ride, ExceptionType.MILESTONE_GAP, by=by, at=at, detected_by="T12", details={"missing": "departed"}
+            )
+        exceptions.settle(ride, _ENDED_BY_ARRIVAL, by=by, at=at, code=_recovered(ride))
+    elif action is Action.START:
+        exceptions.settle(ride, _ENDED_BY_BOARDING, by=by, at=at, code=_recovered(ride))
+    else:
+        endings.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
+
+
+def _start_assignment(ride: Ride, started_at: datetime | None) -> None:
+    Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).update(started_at=started_at)
+
+
+def _recovered(ride: Ride) -> ResolutionCode:
+    late = ride.arrived_pickup_at is None or ride.arrived_pickup_at > promised_at(ride)
+    return ResolutionCode.RECOVERED_LATE if late else ResolutionCode.RECOVERED_ON_TIME
+
+
+def _whole_minutes(start: datetime, end: datetime) -> int:
+    return max(0, int((end - start).total_seconds() // 60))

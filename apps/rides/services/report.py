@@ -1,0 +1,159 @@
+"""The status call: whatever a driver's system, an integration or a dispatcher says of a ride, in one transaction."""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.fleet.services import drivers
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
+from apps.rides.models import Milestone, Ride
+from apps.rides.services import assignment, booking, corrections, endings, exceptions, milestones, progress
+from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
+from apps.rides.status_report import MilestoneReport, StatusReport
+from lib.access import Principal
+from lib.errors import InvalidInput
+
+# What a milestone in a batch means for the status; the others are recorded only.
+ACTION_OF: Final = {milestone: action for action, milestone in progress.MILESTONE_OF.items()}
+_RECORDED_ONLY: Final = frozenset(
+    {Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.CONTACT_ATTEMPT, Milestone.Type.HANDOFF}
+)
+_DEVICES: Final = frozenset({Milestone.Source.DRIVER_APP, Milestone.Source.INTEGRATION})
+_SCHEDULED_AGAIN: Final = ["scheduled_at", "open_questions", "confirm_by"]
+
+
+@transaction.atomic
+def change_status(
+    *, ride_id: UUID, report: StatusReport, expected_version: int | None = None, by: Principal, at: datetime
+) -> Ride:
+    """Bring a ride to the status reported, through every milestone reported with it.
+
+    Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
+    All or nothing: one refused milestone leaves the ride as it was.
+
+    Raises:
+        NotFound, StaleVersion: see `locked`.
+        ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the step is refused.
+        InvalidInput: a reason or note is missing or wrong, or the status is set by another operation.
+        booking.RiderNotBookable: a request is to be confirmed that could not be booked by now.
+    """
+    ride = locked(ride_id, by, expected_version=expected_version)
+    was = RideStatus(ride.status)
+    version, driver_id = ride.version, ride.driver_id
+    overridden: list[str] = []
+    for moment in report.milestones:
+        overridden += _apply_milestone(ride, moment, report, by=by, at=at)
+    if ride.status != report.status:
+        overridden += _take(ride, report, by=by, at=at)
+    if ride.version != version:
+        audit.record(
+            by=by,
+            action="rides.status",
+            subject_type="ride",
+            subject_id=ride.pk,
+            rider_ids=[ride.rider_id],
+            facility_id=ride.facility_id,
+            reason=report.override_reason,
+            details={
+                "from": was.value,
+                "to": ride.status,
+                "overridden": overridden,
+                **({"reasonCode": report.reason_code} if report.reason_code else {}),
+            },
+        )
+        if driver_id is not None:
+            _locate(driver_id, report, at=at)
+    return ride
+
+
+def _locate(driver_id: UUID, report: StatusReport, *, at: datetime) -> None:
+    """Keep the last place that the driver's own device reported; what a dispatcher enters is no device's place."""
+    if report.source not in _DEVICES:
+        return
+    seen = [(moment.occurred_at, moment.place) for moment in report.milestones]
+    seen.append((report.occurred_at or at, report.place))
+    places = [(moment, place) for moment, place in seen if place is not None]
+    if places:
+        moment, place = max(places, key=lambda one: one[0])
+        drivers.locate(driver_id=driver_id, lat=place.lat, lng=place.lng, at=min(moment, at))
+
+
+def _apply_milestone(
+    ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime
+) -> list[str]:
+    milestone = Milestone.Type(moment.type)
+    if milestone in _RECORDED_ONLY:
+        if not milestones.is_known(ride, moment):
+            _record_only(ride, moment, report, by=by, at=at)
+        return []
+    if milestone is Milestone.Type.READY:
+        raise InvalidInput("milestones", "A release is POST /rides/{id}/ready.", detail_code="not_here")
+    if getattr(ride, milestones.COLUMN_OF[milestone]) == moment.occurred_at:
+        return []  # a device repeats what it is not sure has arrived
+    return progress.advance(ride, ACTION_OF[milestone], moment, report, by=by, at=at)
+
+
+def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
+    """Record a moment that moves no status: an arrival at the drop-off, a hand-over, a try to reach somebody."""
+    where = {
+        Milestone.Type.CONTACT_ATTEMPT: RideStatus.ARRIVED,
+        Milestone.Type.ARRIVED_DROPOFF: RideStatus.IN_PROGRESS,
+        Milestone.Type.HANDOFF: RideStatus.IN_PROGRESS,
+    }[Milestone.Type(moment.type)]
+    if ride.status != where:
+        raise InvalidTransition(RideStatus(ride.status), moment.type)
+    require_permission(transition_of(ride, Action.START if where is RideStatus.ARRIVED else Action.COMPLETE), by)
+    columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
+    note = Note(data={"changed": ["milestones"], "milestone": moment.type})
+    touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
+
+
+def _take(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
+    was = RideStatus(ride.status)
+    if was in TERMINAL:
+        corrections.correct(ride, report, by=by, at=at)
+        return []
+    row = BY_STATUSES.get((was, report.status))
+    if row is None:
+        raise InvalidTransition(was, report.status.value)
+    occurred_at = report.occurred_at or at
+    if row.action in progress.MILESTONE_OF:
+        moment = MilestoneReport(
+            type=progress.MILESTONE_OF[row.action],
+            occurred_at=occurred_at,
+            place=report.place,
+            note=report.note,
+        )
+        return progress.advance(ride, row.action, moment, report, by=by, at=at)
+    milestones.check_ending(ride, occurred_at, at=at)
+    return _dispatch(ride, row, report, occurred_at=occurred_at, by=by, at=at)
+
+
+def _dispatch(
+    ride: Ride, row: Transition, report: StatusReport, *, occurred_at: datetime, by: Principal, at: datetime
+) -> list[str]:
+    """Take a step that is a decision rather than a moment of the road."""
+    if row.action is Action.CONFIRM:
+        booking.require_bookable(ride.rider, ride.service_date)
+        ride.scheduled_at = at
+        ride.open_questions = []
+        ride.confirm_by = None
+        move(ride, Action.CONFIRM, by=by, at=at, also=_SCHEDULED_AGAIN)
+        exceptions.settle(
+            ride,
+            [ExceptionType.UNCONFIRMED_REQUEST],
+            by=by,
+            at=at,
+            code=ResolutionCode.RECOVERED_ON_TIME,
+        )
+        return []
+    if row.action in (Action.ASSIGN, Action.REASSIGN):
+        raise InvalidInput("status", "A driver is assigned by PUT /rides/{id}/assignment.", detail_code="not_here")
+    if row.action is Action.UNASSIGN:
+        assignment.take_off(ride, reason_code=report.reason_code, note=report.note, by=by, at=at)
+        return []
+    return endings.end(ride, row.action, report, occurred_at=occurred_at, by=by, at=at)

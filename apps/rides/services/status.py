@@ -1,0 +1,248 @@
+"""The one place where the status of a ride changes, and the record of every change.
+
+`locked` takes the row, `move` follows the table of lifecycle.py, `touch` records a change that leaves the status alone.
+Each event takes the next version of the ride, so that events are dense and a lost update cannot be written down.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from apps.events import services as events
+from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
+from apps.rides.models import Ride
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, NotFound, ScopeMissing, StaleVersion
+from lib.single_row import single
+
+CORRECTED_EVENT = "ride.corrected"
+CREATED_EVENT: Mapping[RideStatus, str] = {
+    RideStatus.REQUESTED: "ride.requested",
+    RideStatus.SCHEDULED: "ride.scheduled",
+}
+
+
+class InvalidTransition(DomainError):
+    """The table has no such step from the ride's status."""
+
+    code = Code.INVALID_TRANSITION
+
+    def __init__(self, was: RideStatus, wanted: str) -> None:
+        allowed = [status.value for status in allowed_from(was)]
+        super().__init__(
+            f"A ride that is {was.label.lower()} cannot become {wanted.replace('_', ' ')}.",
+            details=[
+                Detail(
+                    field="status",
+                    code="invalid_transition",
+                    message=f"Possible from here: {', '.join(allowed) or 'nothing, the ride has ended'}.",
+                    also={"from": was.value, "to": wanted, "allowed": allowed},
+                )
+            ],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What one event says beyond the ride's status; `provider_id` where it is not the ride's present one."""
+
+    data: Mapping[str, Any] = field(default_factory=dict)
+    provider_id: UUID | None = None
+
+
+def locked(ride_id: UUID, by: Principal, *, expected_version: int | None = None) -> Ride:
+    """Lock one ride of the caller's data scope until the transaction ends.  One query, which joins its facility.
+
+    Raises:
+        NotFound: there is no such ride within the scope.
+        StaleVersion: the caller read an older version.
+    """
+    rows = Ride.objects.visible_to(by).select_for_update(of=("self",)).select_related("facility")
+    ride = single(rows.filter(pk=ride_id))
+    if ride is None:
+        raise NotFound("ride")
+    if expected_version is not None and expected_version != ride.version:
+        raise StaleVersion(ride.version)
+    return ride
+
+
+def transition_of(ride: Ride, action: Action) -> Transition:
+    """Find the row of the table for this step.
+
+    Raises:
+        InvalidTransition: there is none.
+    """
+    row = BY_ACTION.get((RideStatus(ride.status), action))
+    if row is None:
+        raise InvalidTransition(RideStatus(ride.status), action.value)
+    return row
+
+
+def require_permission(row: Transition, by: Principal) -> None:
+    """Refuse a caller who may see the ride but not take this step.
+
+    Raises:
+        ScopeMissing: the caller has none of the scopes in `row.who`.
+    """
+    if not any(by.may(scope) for scope in row.who):
+        raise ScopeMissing(*row.who)
+
+
+def move(
+    ride: Ride,
+    action: Action,
+    *,
+    by: Principal,
+    at: datetime,
+    occurred_at: datetime | None = None,
+    also: Sequence[str] = (),
+    notes: Mapping[str, Note] | None = None,
+) -> Ride:
+    """Change the status of a locked ride and record it.  The only function in the project that sets `status`.
+
+    `at` is the server's clock, `occurred_at` the reporter's (default: the same).  `also` names the other columns that
+    the caller has set.  Records the row's events but for `ride.exception`, which opening the exception records.  One
+    update, one insert per event.
+
+    Raises:
+        InvalidTransition: the table has no such step from here.
+        ScopeMissing: the caller may not take it.
+    """
+    row = transition_of(ride, action)
+    require_permission(row, by)
+    if row.target in TERMINAL:
+        ride.status_before_end = ride.status
+    return _set_status(
+        ride,
+        row.target,
+        [event for event in row.events if event != "ride.exception"],
+        by=by,
+        at=at,
+        occurred_at=occurred_at or at,
+        also=[*also, "status_before_end"],
+        notes=notes or {},
+    )
+
+
+def move_back(ride: Ride, *, by: Principal, at: datetime, also: Sequence[str], note: Note) -> Ride:
+    """Return an ended ride to the status it ended from (T29).  `services.corrections` decides whether it may.
+
+    Raises:
+        InvalidTransition: the ride has not ended.
+    """
+    was = RideStatus(ride.status)
+    if was not in TERMINAL:
+        raise InvalidTransition(was, Action.CORRECT.value)
+    target = RideStatus(ride.status_before_end)
+    ride.status_before_end = ""
+    return _set_status(
+        ride,
+        target,
+        [CORRECTED_EVENT],
+        by=by,
+        at=at,
+        occurred_at=at,
+        also=[*also, "status_before_end"],
+        notes={CORRECTED_EVENT: note},
+    )
+
+
+def _set_status(
+    ride: Ride,
+    target: RideStatus,
+    event_types: Sequence[str],
+    *,
+    by: Principal,
+    at: datetime,
+    occurred_at: datetime,
+    also: Sequence[str],
+    notes: Mapping[str, Note],
+) -> Ride:
+    was = ride.status
+    ride.status = target
+    ride.status_changed_at = occurred_at
+    ride.updated_at = at
+    first = ride.version + 1
+    ride.version += len(event_types)
+    ride.save(update_fields=["status", "status_changed_at", "updated_at", "version", *also])
+    for number, event_type in enumerate(event_types):
+        _record(
+            ride,
+            event_type,
+            sequence=first + number,
+            by=by,
+            occurred_at=occurred_at,
+            note=notes.get(event_type, Note()),
+            previous_status=was,
+        )
+    return ride
+
+
+def touch(
+    ride: Ride,
+    event_type: str,
+    *,
+    by: Principal,
+    at: datetime,
+    also: Sequence[str] = (),
+    occurred_at: datetime | None = None,
+    note: Note | None = None,
+) -> Ride:
+    """Save the columns in `also` of a locked ride and record one event; the status stays."""
+    ride.updated_at = at
+    ride.version += 1
+    ride.save(update_fields=["updated_at", "version", *also])
+    _record(
+        ride,
+        event_type,
+        sequence=ride.version,
+        by=by,
+        occurred_at=occurred_at or at,
+        note=note or Note(),
+        previous_status=ride.status,
+    )
+    return ride
+
+
+def record_created(ride: Ride, *, by: Principal, at: datetime) -> None:
+    """Record that a ride now exists.  Call once, right after its insert with `version=1`."""
+    _record(
+        ride,
+        CREATED_EVENT[RideStatus(ride.status)],
+        sequence=1,
+        by=by,
+        occurred_at=at,
+        note=Note(),
+        previous_status=None,
+    )
+
+
+def _record(
+    ride: Ride,
+    event_type: str,
+    *,
+    sequence: int,
+    by: Principal,
+    occurred_at: datetime,
+    note: Note,
+    previous_status: str | None,
+) -> None:
+    events.record(
+        type=event_type,
+        subject_type="ride",
+        subject_id=ride.pk,
+        sequence=sequence,
+        occurred_at=occurred_at,
+        by=by,
+        facility_id=ride.facility_id,
+        provider_id=note.provider_id or ride.provider_id,
+        data={
+            "rideId": str(ride.pk),
+            "status": ride.status,
+            "previousStatus": previous_status,
+            "pickupTime": ride.pickup_at.isoformat().replace("+00:00", "Z"),
+            **note.data,
+        },
+    )

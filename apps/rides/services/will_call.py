@@ -1,0 +1,169 @@
+"""Will-call: the rider says ready, and the clock runs (domain.md 4.5)."""
+
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.roles import Scope
+from apps.accounts.services import audit
+from apps.organizations.service_levels import service_levels
+from apps.rides import timing
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.lifecycle import OPEN, Guard, RideStatus
+from apps.rides.models import Milestone, Ride
+from apps.rides.services import exceptions, milestones
+from apps.rides.services.guard_check import require
+from apps.rides.services.status import Note, locked, touch
+from apps.rides.status_report import MilestoneReport, StatusReport
+from lib.access import Principal
+from lib.errors import Code, DomainError, ScopeMissing
+
+RELEASABLE: Final = frozenset({RideStatus.SCHEDULED, RideStatus.ASSIGNED})
+_COLUMNS: Final = ["ready_at", "ready_source", "promised_pickup_by", "window_starts_at", "window_ends_at"]
+_SOURCE_OF: Final = {
+    "rider_sms": Milestone.Source.SMS,
+    "rider_app": Milestone.Source.INTEGRATION,
+    "facility_portal": Milestone.Source.DISPATCHER_MANUAL,
+    "phone": Milestone.Source.DISPATCHER_MANUAL,
+    "api": Milestone.Source.INTEGRATION,
+    "hl7_adt": Milestone.Source.HL7,
+    "driver": Milestone.Source.DRIVER_APP,
+}
+
+
+class NotWillCall(DomainError):
+    """The ride has a firm pickup time: there is nothing to release."""
+
+    code = Code.RULE_VIOLATION
+
+
+class NotReleasable(DomainError):
+    """The ride is not waiting: it is not promised yet, on its way, or over."""
+
+    code = Code.INVALID_TRANSITION
+
+
+@transaction.atomic
+def mark_ready(
+    *,
+    ride_id: UUID,
+    ready_at: datetime | None = None,
+    ready_source: str = "api",
+    override: bool = False,
+    override_reason: str = "",
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Ride:
+    """Release a will-call ride; `ready_at` None: now.  Repeating it changes nothing, also with the vehicle on its way.
+
+    Sets the promise: ready plus the facility's response minutes.
+
+    Raises:
+        NotFound, StaleVersion: see `locked`.
+        ScopeMissing: the caller may neither book nor report.
+        NotWillCall, NotReleasable: as they say.
+        GuardFailed: the discharge checklist has open items and is not overridden.
+        MilestoneOutOfOrder: `ready_at` lies in the future.
+    """
+    ride = _locked(ride_id, expected_version, by)
+    if ride.ready_at is not None and ride.status in OPEN:
+        return ride
+    _require_waiting(ride)
+    moment = ready_at or at
+    report = StatusReport(
+        status=RideStatus(ride.status), source="system", override=override, override_reason=override_reason
+    )
+    overridden = require([Guard.DISCHARGE_CHECKLIST], ride, report, occurred_at=moment, by=by)
+    milestones.record(
+        ride,
+        MilestoneReport(type=Milestone.Type.READY, occurred_at=moment),
+        source=_SOURCE_OF[ready_source],
+        by=by,
+        at=at,
+    )
+    minutes = service_levels(ride.facility or ride.pickup_facility).will_call_response_minutes
+    ride.ready_at = moment
+    ride.ready_source = ready_source
+    ride.promised_pickup_by = moment + timedelta(minutes=minutes)
+    ride.window_starts_at, ride.window_ends_at = moment, ride.promised_pickup_by
+    note = Note(data={"overridden": overridden} if overridden else {})
+    touch(ride, "ride.ready", by=by, at=at, occurred_at=moment, also=_COLUMNS, note=note)
+    exceptions.settle(
+        ride,
+        [ExceptionType.WILL_CALL_UNACTIVATED, ExceptionType.DISCHARGE_SLIPPED],
+        by=by,
+        at=at,
+        code=ResolutionCode.RECOVERED_ON_TIME,
+    )
+    _audit("rides.ready", ride, by, reason=override_reason)
+    return ride
+
+
+@transaction.atomic
+def retract_ready(*, ride_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> Ride:
+    """Take a release back: the rider is not ready after all.  The minutes lost count as the facility's delay.
+
+    Repeating it changes nothing.
+
+    Raises:
+        NotFound, StaleVersion, ScopeMissing, NotWillCall, NotReleasable: as for `mark_ready`.
+    """
+    ride = _locked(ride_id, expected_version, by)
+    _require_waiting(ride)
+    if ride.ready_at is None:
+        return ride
+    window = _window_before(ride)
+    ride.facility_delay_minutes += max(0, int((at - ride.ready_at).total_seconds() // 60))
+    ride.ready_at = ride.promised_pickup_by = None
+    ride.ready_source = ""
+    ride.window_starts_at, ride.window_ends_at = window.starts_at, window.ends_at
+    milestones.void(ride, [Milestone.Type.READY])
+    touch(
+        ride,
+        "ride.updated",
+        by=by,
+        at=at,
+        also=[*_COLUMNS, "facility_delay_minutes"],
+        note=Note(data={"changed": ["readyAt"]}),
+    )
+    exceptions.settle(ride, [ExceptionType.WILL_CALL_OVERDUE], by=by, at=at, code=ResolutionCode.FALSE_ALARM)
+    _audit("rides.unready", ride, by)
+    return ride
+
+
+def _locked(ride_id: UUID, expected_version: int | None, by: Principal) -> Ride:
+    ride = locked(ride_id, by, expected_version=expected_version)
+    if not (by.may(Scope.RIDES_WRITE) or by.may(Scope.RIDES_STATUS)):
+        raise ScopeMissing(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+    if not ride.will_call:
+        raise NotWillCall("The ride has a firm pickup time and needs no release.")
+    return ride
+
+
+def _require_waiting(ride: Ride) -> None:
+    if ride.status not in RELEASABLE:
+        raise NotReleasable("The ride is not waiting for its release.")
+
+
+def _window_before(ride: Ride) -> timing.Window:
+    """Work out the window around the estimate again, as booking did (`legs.columns`)."""
+    arrive_by = None
+    if ride.appointment_at is not None and ride.scheduling_anchor == "appointment":
+        arrive_by = timing.latest_arrival(ride.appointment_at, service_levels(ride.dropoff_facility or ride.facility))
+    levels = service_levels(ride.pickup_facility or ride.facility)
+    return timing.pickup_window(ride.pickup_at, levels, arrive_by=arrive_by, drive_minutes=ride.estimated_minutes)
+
+
+def _audit(action: str, ride: Ride, by: Principal, reason: str = "") -> None:
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        reason=reason,
+    )

@@ -1,0 +1,13 @@
+"""What the clock does to rides."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from apps.rides.services import offers
+from lib.access import system
+
+
+@shared_task(name="rides.expire_offers")
+def expire_offers() -> None:
+    """End offers past their time; any number of workers may run it at once."""
+    offers.expire_due(by=system(), at=timezone.now())

@@ -1,0 +1,107 @@
+"""The API's table of contents."""
+
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, path
+
+from apps.accounts.api.views import TokenViewSet
+from apps.events.api.views import EventViewSet
+from apps.fleet.api.views import (
+    CredentialReviewViewSet,
+    DriverCredentialViewSet,
+    DriverViewSet,
+    ShiftViewSet,
+    VehicleCredentialViewSet,
+    VehicleViewSet,
+)
+from apps.organizations.api.views import FacilityViewSet
+from apps.riders.api.views import RiderViewSet
+from apps.rides.api.accommodation import RiderAccommodationViewSet
+from apps.rides.api.activation import ActivationViewSet, VehicleStatusViewSet
+from apps.rides.api.assignment import AssignmentViewSet
+from apps.rides.api.exceptions import RideExceptionViewSet
+from apps.rides.api.views import RideViewSet
+from lib.api.document import DocumentViewSet
+from lib.api.health import HealthViewSet
+
+_LIST: dict[str, Any] = {"get": "list", "post": "create"}
+_ONE: dict[str, Any] = {"get": "retrieve", "patch": "partial_update"}
+
+organizations = [
+    path("facilities", FacilityViewSet.as_view({"get": "list", "post": "create"})),
+    path("facilities/<uuid:id>", FacilityViewSet.as_view({"get": "retrieve", "patch": "partial_update"})),
+]
+
+fleet = [
+    path("drivers", DriverViewSet.as_view(_LIST)),
+    path("drivers/<uuid:id>", DriverViewSet.as_view(_ONE)),
+    path("drivers/<uuid:id>/activation", ActivationViewSet.as_view({"post": "activation"})),
+    path("drivers/<uuid:id>/credentials", DriverCredentialViewSet.as_view(_LIST)),
+    path("vehicles", VehicleViewSet.as_view(_LIST)),
+    path("vehicles/<uuid:id>", VehicleViewSet.as_view(_ONE)),
+    path("vehicles/<uuid:id>/status", VehicleStatusViewSet.as_view({"post": "status_change"})),
+    path("vehicles/<uuid:id>/credentials", VehicleCredentialViewSet.as_view(_LIST)),
+    path("credentials/<uuid:id>/verify", CredentialReviewViewSet.as_view({"post": "verify"})),
+    path("credentials/<uuid:id>/reject", CredentialReviewViewSet.as_view({"post": "reject"})),
+    path("shifts", ShiftViewSet.as_view(_LIST)),
+    path("shifts/<uuid:id>", ShiftViewSet.as_view(_ONE)),
+]
+
+assignment = [
+    path("rides/<uuid:id>/assignment", AssignmentViewSet.as_view({"put": "update", "delete": "destroy"})),
+    path("rides/<uuid:id>/assignment/accept", AssignmentViewSet.as_view({"post": "accept"})),
+    path("rides/<uuid:id>/assignment/decline", AssignmentViewSet.as_view({"post": "decline"})),
+    path("rides/<uuid:id>/candidates", AssignmentViewSet.as_view({"get": "candidates"})),
+]
+
+events = [
+    path("events", EventViewSet.as_view({"get": "list"})),
+    path("events/<uuid:id>", EventViewSet.as_view({"get": "retrieve"})),
+]
+
+accounts = [
+    path("tokens", TokenViewSet.as_view({"get": "list", "post": "create"})),
+    path("tokens/self", TokenViewSet.as_view({"get": "own"})),
+    path("tokens/<uuid:id>/rotate", TokenViewSet.as_view({"post": "rotate"})),
+    path("tokens/<uuid:id>/revoke", TokenViewSet.as_view({"post": "revoke"})),
+]
+
+riders = [
+    path("riders", RiderViewSet.as_view({"get": "list", "post": "create"})),
+    path("riders/search", RiderViewSet.as_view({"post": "search"})),
+    path("riders/<uuid:id>", RiderViewSet.as_view({"get": "retrieve", "patch": "partial_update"})),
+    path("riders/<uuid:id>/accommodation", RiderAccommodationViewSet.as_view({"put": "update"})),
+    path("riders/<uuid:id>/accommodation/versions", RiderViewSet.as_view({"get": "accommodation_versions"})),
+]
+
+rides = [
+    path("rides", RideViewSet.as_view(_LIST)),
+    path("rides/bulk", RideViewSet.as_view({"post": "bulk"})),
+    path("rides/<uuid:id>", RideViewSet.as_view(_ONE)),
+    path("rides/<uuid:id>/status", RideViewSet.as_view({"post": "status_call"})),
+    path("rides/<uuid:id>/ready", RideViewSet.as_view({"post": "ready"})),
+    path("rides/<uuid:id>/unready", RideViewSet.as_view({"post": "unready"})),
+    path("rides/<uuid:id>/timeline", RideViewSet.as_view({"get": "timeline"})),
+    path("ride-exceptions", RideExceptionViewSet.as_view({"get": "list"})),
+    path("ride-exceptions/<uuid:id>", RideExceptionViewSet.as_view({"get": "retrieve"})),
+    path("ride-exceptions/<uuid:id>/acknowledge", RideExceptionViewSet.as_view({"post": "acknowledge"})),
+    path("ride-exceptions/<uuid:id>/resolve", RideExceptionViewSet.as_view({"post": "resolve"})),
+]
+
+service = [
+    path("health/live", HealthViewSet.as_view({"get": "live"})),
+    path("health/ready", HealthViewSet.as_view({"get": "ready"})),
+    path("openapi.json", DocumentViewSet.as_view({"get": "document"}), name="openapi"),
+]
+
+# Tried in this order: the busiest first.
+urlpatterns: list[URLPattern | URLResolver] = [
+    *rides,
+    *assignment,
+    *riders,
+    *fleet,
+    *organizations,
+    *events,
+    *accounts,
+    *service,
+]

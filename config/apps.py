@@ -1,0 +1,17 @@
+"""Makes the composition root known to Django, for its checks alone."""
+
+from django.apps import AppConfig
+from django.core.checks import Tags, register
+
+from config import deployment_checks
+
+
+class Carelane(AppConfig):
+    name = "config"
+    label = "carelane"
+
+    def ready(self) -> None:
+        for check in (deployment_checks.shared_cache, deployment_checks.broker, deployment_checks.database_transport):
+            register(check, Tags.security, deploy=True)
+        for check in (deployment_checks.demo_mode, deployment_checks.database_role):
+            register(check, Tags.database, deploy=True)

@@ -1,0 +1,37 @@
+"""The Celery app and the only timetable.
+
+Beat only ticks.  What is due stands in rows of PostgreSQL, a task claims it there: a tick that is lost is made good by
+the next one, and two beats or two workers change nothing but speed.
+"""
+
+import os
+from datetime import timedelta
+from typing import Final
+
+from celery import Celery
+from kombu.transport import TRANSPORT_ALIASES
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+# Task -> how often it is woken.  Tasks take no arguments and read the clock themselves.
+TIMETABLE: Final[dict[str, timedelta]] = {
+    "accounts.seal_audit_trail": timedelta(seconds=10),
+    "accounts.announce_expiring_tokens": timedelta(hours=1),
+    "accounts.purge_idempotency_records": timedelta(hours=1),
+    "rides.expire_offers": timedelta(seconds=5),
+}
+
+TRANSPORT_ALIASES["filesystem"] = "lib.file_broker:Transport"  # kombu's own shows messages before they are whole
+
+app = Celery("carelane")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.beat_schedule = {
+    task: {
+        "task": task,
+        "schedule": every,
+        # While no worker listens, ticks are dropped instead of piling up.
+        "options": {"expires": max(every.total_seconds(), 5)},
+    }
+    for task, every in TIMETABLE.items()
+}
+app.autodiscover_tasks()

@@ -1,0 +1,131 @@
+"""The console's table of contents: what the navigation offers, by right.
+
+An entry appears to whoever may open it.  To add a page: one `Entry` in the group it belongs to.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A page: `address` is a URL name or a path, `right` what opening it takes ("": nothing but being signed in)."""
+
+    label: Text
+    address: str
+    icon: str
+    about: Text
+    right: str = ""
+
+    @property
+    def url(self) -> str:
+        return self.address if self.address.startswith("/") else reverse(self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    label: Text
+    entries: tuple[Entry, ...]
+
+
+def _table(label: Text, model: str, icon: str, about: Text) -> Entry:
+    app, _dot, name = model.partition(".")
+    return Entry(label, f"admin:{app}_{name}_changelist", icon, about, f"{app}.view_{name}")
+
+
+HOME: Final = Entry(_("Home"), "home", "house", _("Where you are now"))
+
+CONTENTS: Final = (
+    Group(
+        _("Rides"),
+        (
+            _table(_("Rides"), "rides.ride", "route", _("One leg each, with its status and history")),
+            _table(_("Exceptions"), "rides.rideexception", "triangle-alert", _("What needs attention")),
+            _table(_("Trips"), "rides.trip", "git-branch", _("Legs that belong together")),
+            _table(_("Assignments"), "rides.assignment", "list-checks", _("Who was put on which ride, and when")),
+            _table(_("Milestones"), "rides.milestone", "flag", _("Departed, arrived, on board: who said so")),
+            _table(_("Riders"), "riders.rider", "user-round", _("The people who ride; every look is recorded")),
+            _table(
+                _("Accommodations"), "riders.accommodationprofile", "heart-pulse", _("What a rider needs, by version")
+            ),
+        ),
+    ),
+    Group(
+        _("Fleet"),
+        (
+            _table(_("Drivers"), "fleet.driver", "users", _("Who drives, and whether they may")),
+            _table(_("Vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
+            _table(_("Credentials"), "fleet.credential", "badge-check", _("Papers of drivers and vehicles")),
+            _table(_("Shifts"), "fleet.shift", "calendar-days", _("A driver in a vehicle for a while")),
+        ),
+    ),
+    Group(
+        _("Organizations"),
+        (
+            _table(_("Facilities"), "organizations.facility", "hospital", _("Places of care and their service levels")),
+            _table(_("Providers"), "organizations.transportprovider", "car-front", _("Companies that drive")),
+            _table(_("Home bases"), "organizations.homebase", "warehouse", _("Where vehicles stand overnight")),
+            _table(_("Payers"), "organizations.payer", "credit-card", _("Who pays, and what they want signed")),
+            _table(_("Escalation"), "organizations.escalationpolicy", "clock", _("Who hears of a late discharge")),
+            _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
+        ),
+    ),
+    Group(
+        _("Access"),
+        (
+            _table(_("People"), "accounts.user", "id-card", _("Accounts, roles and memberships")),
+            _table(_("API clients"), "accounts.apiclient", "plug", _("Systems that talk to Carelane")),
+            _table(_("Tokens"), "accounts.apitoken", "key-round", _("What each system may do, until when")),
+            _table(_("Audit trail"), "accounts.auditentry", "scroll-text", _("Who saw or changed what")),
+            _table(_("Events"), "events.event", "activity", _("Everything that happened, in order")),
+        ),
+    ),
+    Group(
+        _("Developers"),
+        (
+            Entry(_("API documentation"), "docs-reference", "book-open", _("Every operation, with examples")),
+            Entry(_("Health"), "/api/health/ready", "heart-pulse", _("Whether the service and its parts are well")),
+        ),
+    ),
+)
+
+
+def contents_for(user: Any) -> list[Group]:
+    """List the groups, with the entries the person may open; groups without any are left out."""
+    kept = (
+        Group(group.label, tuple(entry for entry in group.entries if not entry.right or user.has_perm(entry.right)))
+        for group in CONTENTS
+    )
+    return [group for group in kept if group.entries]
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Template context that every page needs; no query."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {"shell": {}}
+    groups = [Group("", (HOME,)), *contents_for(user)]
+    navigation = [
+        {
+            "label": group.label,
+            "entries": [
+                {
+                    "label": entry.label,
+                    "url": entry.url,
+                    "icon": entry.icon,
+                    "current": request.path == entry.url or (len(entry.url) > 1 and request.path.startswith(entry.url)),
+                }
+                for entry in group.entries
+            ],
+        }
+        for group in groups
+    ]
+    return {"shell": {"navigation": navigation, "now": timezone.localtime()}}

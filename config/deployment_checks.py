@@ -1,0 +1,81 @@
+"""What `manage.py check --deploy` refuses beyond Django's own list.
+
+Those that ask the database run with `--database default`, as the shipped service units do before they start.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error
+from django.core.checks import Warning as Caution
+from django.db import DatabaseError, connections
+
+from config.safe_values import LOOPBACK
+from lib.embedded_postgres import is_embedded
+
+PRIVATE_CACHES = (
+    "django.core.cache.backends.locmem.LocMemCache",
+    "django.core.cache.backends.dummy.DummyCache",
+)
+
+
+def shared_cache(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse a default cache that each process has for itself: sign-in attempts would not be counted together."""
+    if settings.CACHES["default"]["BACKEND"] not in PRIVATE_CACHES:
+        return []
+    return [Error("The default cache is private to each process; set CACHE_URL.", id="carelane.E001")]
+
+
+def broker(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn of a broker made of files, and of one that answers to RabbitMQ's well-known guest."""
+    if settings.BROKER_URL.startswith("filesystem"):
+        return [Caution("The broker is a folder, good for one machine; set BROKER_URL.", id="carelane.W001")]
+    if "://guest:guest@" in settings.BROKER_URL:
+        return [Caution("The broker lets guest in with its default password.", id="carelane.W002")]
+    return []
+
+
+def database_transport(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn of rider data that travel between machines with nobody's identity checked (S-82)."""
+    database = settings.DATABASES["default"]
+    host = database["HOST"]
+    if not host or host.startswith("/") or host in LOOPBACK or database["OPTIONS"].get("sslmode") == "verify-full":
+        return []
+    return [Caution("Add ?sslmode=verify-full&sslrootcert=... to DATABASE_URL.", id="carelane.W003")]
+
+
+def demo_mode(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Refuse demo mode, which asks for no second factor, on any database but the embedded one."""
+    if not settings.DEMO_MODE or "default" not in (databases or ()):
+        return []
+    try:
+        if is_embedded(connections["default"]):
+            return []
+    except DatabaseError:
+        return [Error("DEMO_MODE is on and the database does not answer.", id="carelane.E002")]
+    return [Error("DEMO_MODE is for the embedded database alone.", id="carelane.E002")]
+
+
+def database_role(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Refuse a role that owns the tables or is a superuser: it could switch off what makes history append-only."""
+    if settings.DEMO_MODE or "default" not in (databases or ()):
+        return []
+    try:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(
+                "SELECT rolsuper OR EXISTS (SELECT FROM pg_class WHERE relkind IN ('r', 'p') AND relowner = r.oid)"
+                " FROM pg_roles r WHERE rolname = current_user"
+            )
+            row = cursor.fetchone()
+    except DatabaseError:
+        return [Error("The database does not answer.", id="carelane.E003")]
+    if row == (False,):
+        return []
+    hint = "Migrate with the owner's DATABASE_URL and serve with another role; see docs/operations.md."
+    return [Error("The service connects as the owner of its tables, or a superuser.", hint=hint, id="carelane.E003")]

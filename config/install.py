@@ -1,0 +1,81 @@
+"""Make .venv hold exactly the pinned requirements.  Runs on the system's Python: standard library only.
+
+python3 config/install.py base        what the service needs
+python3 config/install.py base dev    and what its tests need
+"""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+
+
+def main(names: list[str]) -> None:
+    """Install requirements/<name>.txt for each of `names`, if something changed since the last time."""
+    stamp = VENV / ".installed"
+    wanted = _fingerprint(names)
+    if _works() and stamp.is_file() and wanted in stamp.read_text().split():
+        return
+    if not os.access(ROOT, os.W_OK):
+        sys.exit(f"Cannot write to {ROOT}; clone it to a folder of your own.")
+    if not _works():
+        _make_environment()
+    print(f"Installing the pinned requirements ({' and '.join(names)}) ...", flush=True)
+    began = time.monotonic()
+    stamp.unlink(missing_ok=True)
+    command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    # The files are closed over dependencies: --no-deps spares pip the proof.
+    command += ["--require-hashes", "--no-deps"]
+    for name in names:
+        command += ["--requirement", str(ROOT / "requirements" / f"{name}.txt")]
+    # pip's remarks about the machine's own configuration are of interest only when it fails.
+    done = subprocess.run(  # noqa: S603  # literal arguments
+        command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    if done.returncode:
+        print("\n".join((done.stdout + done.stderr).strip().splitlines()[-20:]), file=sys.stderr)
+        sys.exit("The requirements could not be installed; pip says why above.")
+    # Everything of a shorter list is part of the longer one.
+    fulfilled = [_fingerprint(names[: end + 1]) for end in range(len(names))]
+    stamp.write_text("\n".join(fulfilled) + "\n")
+    print(f"Installed in {time.monotonic() - began:.0f} s.", flush=True)
+
+
+def _works() -> bool:
+    """Tell whether .venv has a Python that starts: the one it was made from may be gone."""
+    if not PYTHON.exists():
+        return False
+    return subprocess.run([str(PYTHON), "-m", "pip", "--version"], check=False, capture_output=True).returncode == 0  # noqa: S603  # as above
+
+
+def _make_environment() -> None:
+    # Debian ships venv without what fills it.
+    if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        sys.exit(f"Python's venv module is missing; on Debian and Ubuntu: apt install python{version}-venv")
+    print("Making .venv ...", flush=True)
+    shutil.rmtree(VENV, ignore_errors=True)
+    done = subprocess.run(  # noqa: S603  # as above
+        [sys.executable, "-m", "venv", str(VENV)], check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        shutil.rmtree(VENV, ignore_errors=True)
+        lines = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
+        sys.exit(f"Cannot make .venv: {lines[-1]}")
+
+
+def _fingerprint(names: list[str]) -> str:
+    content = b"".join((ROOT / "requirements" / f"{name}.txt").read_bytes() for name in names)
+    return hashlib.sha256(content).hexdigest()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,37 @@
+"""The secrets of one checkout, made once: nobody has to invent keys to try the service."""
+
+import base64
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+MADE: Final[Mapping[str, Callable[[], str]]] = {
+    "SECRET_KEY": lambda: secrets.token_urlsafe(64),
+    "ENCRYPTION_KEYS": lambda: "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
+    "INDEX_KEY": lambda: secrets.token_urlsafe(48),
+    "TOKEN_PEPPERS": lambda: "p1:" + secrets.token_urlsafe(48),
+    "CURSOR_KEY": lambda: secrets.token_urlsafe(48),
+}
+
+
+def load(path: Path) -> tuple[bool, dict[str, str]]:
+    """Read the secrets in `path`, adding those that are missing; the first value tells whether any was."""
+    found: dict[str, str] = {}
+    if path.exists():
+        pairs = (line.split("=", 1) for line in path.read_text().splitlines() if "=" in line)
+        found = {name: value for name, value in pairs if name in MADE}
+    missing = {name: make() for name, make in MADE.items() if not found.get(name)}
+    if missing:
+        _write(path, found | missing)
+    return bool(missing), found | missing
+
+
+def _write(path: Path, values: Mapping[str, str]) -> None:
+    """Replace `path` in one step, readable by its owner alone from the first byte."""
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.writelines(f"{name}={value}\n" for name, value in values.items())
+    fresh.replace(path)

@@ -1,0 +1,80 @@
+"""Values that settings accept: each function returns what it was given, or stops the start with one line.
+
+No message repeats a value: it may be a secret.
+"""
+
+import base64
+import binascii
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
+POSTGRESQL: Final = "django.db.backends.postgresql"
+BROKERS: Final = ("amqp", "amqps", "redis", "rediss", "filesystem")
+
+
+def secret(name: str, value: str, *, at_least: int) -> str:
+    """Check that `value` is long enough, and not one character over and over."""
+    if len(value) < at_least or len(set(value)) < 5 or value.startswith("django-insecure-"):
+        raise ImproperlyConfigured(f"{name} has to be at least {at_least} characters of randomness.")
+    return value
+
+
+def base_url(value: str) -> str:
+    """Check the public address: https, or http on this machine alone, where browsers trust it too."""
+    url = urlsplit(value)
+    plain_but_local = url.scheme == "http" and url.hostname in LOOPBACK
+    if not url.hostname or not (url.scheme == "https" or plain_but_local):
+        raise ImproperlyConfigured("BASE_URL has to be an https:// address, or http:// on localhost.")
+    if url.path.strip("/") or url.query or url.fragment or url.username:
+        raise ImproperlyConfigured("BASE_URL has to be a scheme, a host and perhaps a port, nothing more.")
+    return value.rstrip("/")
+
+
+def sealing_keys(name: str, entries: list[str]) -> list[str]:
+    """Check `id:base64 of 32 bytes` entries, newest first."""
+    for encoded in _ring(name, entries):
+        try:
+            size = len(base64.b64decode(encoded, validate=True))
+        except binascii.Error:
+            size = 0
+        if size != 32:
+            raise ImproperlyConfigured(f"{name} has to be a list of id:key, each key 32 bytes in base64.")
+    return entries
+
+
+def peppers(name: str, entries: list[str]) -> list[str]:
+    """Check `id:secret` entries, newest first."""
+    for value in _ring(name, entries):
+        secret(name, value, at_least=32)
+    return entries
+
+
+def database(found: dict[str, Any]) -> dict[str, Any]:
+    """Check what DATABASE_URL was read as."""
+    if found["ENGINE"] != POSTGRESQL or not found["NAME"]:
+        raise ImproperlyConfigured("DATABASE_URL has to be postgres://user:password@host:port/database.")
+    return found
+
+
+def broker(url: str) -> str:
+    """Check the scheme of BROKER_URL."""
+    if urlsplit(url).scheme not in BROKERS:
+        raise ImproperlyConfigured(f"BROKER_URL has to start with one of: {', '.join(BROKERS)}.")
+    return url
+
+
+def cache(url: str) -> str:
+    """Check the scheme of CACHE_URL; "" stands for a table of the database."""
+    if url and urlsplit(url).scheme not in {"redis", "rediss", "unix"}:
+        raise ImproperlyConfigured("CACHE_URL has to start with redis://, rediss:// or unix://.")
+    return url
+
+
+def _ring(name: str, entries: list[str]) -> list[str]:
+    ids, colons, values = zip(*(entry.partition(":") for entry in entries), strict=True) if entries else ((), (), ())
+    if not entries or not all(ids) or not all(colons) or len(set(ids)) < len(ids):
+        raise ImproperlyConfigured(f"{name} has to be a list of id:value, each id once, the newest first.")
+    return list(values)

@@ -1,0 +1,361 @@
+"""Every setting of the service.  Values come from the environment; a missing or unsafe one stops the start.
+
+The variables and what they do stand in docs/operations.md.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import django_stubs_ext
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from config import safe_values
+from lib.process_logging import logging_config
+from lib.reading_order import reading_order
+
+django_stubs_ext.monkeypatch()  # Model managers and fields take type arguments at run time
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.FileAwareEnv()  # NAME_FILE=/run/secrets/x is read where NAME is asked for
+
+# The one folder that is written to: collected static files, the broker of a single machine, what `make run` keeps.
+VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var")))
+
+# --- What kind of deployment ---------------------------------------------------------------------
+
+DEBUG = env.bool("DEBUG", default=False)
+# Demo accounts, no second factor, plain http on loopback.  The demo commands refuse any database but the embedded one.
+DEMO_MODE = env.bool("DEMO_MODE", default=False)
+if DEBUG and not DEMO_MODE:
+    raise ImproperlyConfigured("DEBUG shows settings and data to whoever meets an error; it is for demo mode alone.")
+
+SECRET_KEY = safe_values.secret("SECRET_KEY", env.str("SECRET_KEY"), at_least=50)
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
+
+# Public address of the service, e.g. https://rides.example.org
+BASE_URL = safe_values.base_url(env.str("BASE_URL"))
+PLAIN_HTTP = BASE_URL.startswith("http://")  # on this machine alone, see safe_values
+
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[environ.urlparse(BASE_URL).hostname or "localhost"])
+CSRF_TRUSTED_ORIGINS = [BASE_URL]
+
+# Proxies in front of us, counted; the client address is read this many hops from the right of X-Forwarded-For.
+TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
+
+# --- Applications --------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "config.apps.Carelane",
+    "apps.organizations",
+    "apps.events",
+    "apps.accounts",
+    "apps.riders",
+    "apps.fleet",
+    "apps.rides",
+    "config.admin_app.CarelaneAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.humanize",  # dates on allauth's key pages
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+]
+
+MIDDLEWARE = [
+    "lib.request_context.RequestContextMiddleware",
+    "lib.api.errors.ApiErrorMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "lib.api.shortcut.ApiShortcutMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "allauth.usersessions.middleware.UserSessionsMiddleware",
+    "apps.accounts.console.middleware.SignInMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+WSGI_APPLICATION = "config.wsgi.application"
+APPEND_SLASH = False  # the API answers a trailing slash with its own 404, never with a redirect
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "config.console.shell",
+            ],
+        },
+    },
+]
+
+# --- Database ------------------------------------------------------------------------------------
+
+DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
+DATABASES: dict[str, dict[str, Any]] = {"default": safe_values.database(env.db_url("DATABASE_URL"))}
+DATABASES["default"] |= {
+    "ATOMIC_REQUESTS": False,
+    "CONN_MAX_AGE": 0,
+    "CONN_HEALTH_CHECKS": True,
+    "OPTIONS": DATABASES["default"].get("OPTIONS", {})  # of the address: sslmode, sslrootcert, ...
+    | {
+        # Threads of a worker share the pool; one smaller than the threads starves them.
+        "pool": {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 5},
+        "options": " ".join(
+            (
+                "-c timezone=UTC",
+                "-c statement_timeout=10s",
+                "-c lock_timeout=5s",
+                # One stuck session would hold the event feed back (api.md B.3).
+                "-c idle_in_transaction_session_timeout=30s",
+            )
+        ),
+    },
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Caches -----------------------------------------------------------------------------------------
+
+CACHE_URL = safe_values.cache(env.str("CACHE_URL", default=""))
+if CACHE_URL:
+    _SHARED = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CACHE_URL}
+    CACHES: dict[str, dict[str, Any]] = {"default": _SHARED, "throttles": _SHARED}
+else:
+    CACHES = {
+        # Sign-in attempts and used codes have to be seen by every process: a table, where there is no Redis.
+        "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "django_cache"},
+        # API limits count per process then: a database write per request would cost more than it protects.
+        "throttles": {
+            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+            "LOCATION": "throttles",
+            # By default 300, and beyond it buckets are thrown away at random: limits would not hold.
+            "OPTIONS": {"MAX_ENTRIES": 100_000},
+        },
+    }
+
+# --- Celery: the muscle and the clock, never the truth -------------------------------------------------
+
+# Without a server: files below the path of the address, filesystem:///path, or below var/.
+BROKER_URL = safe_values.broker(env.str("BROKER_URL", default="filesystem://"))
+CELERY_BROKER_URL = BROKER_URL
+CELERY_TASK_DEFAULT_QUEUE = "carelane"
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_TIMEOUT = 0.5
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any]
+if BROKER_URL.startswith("filesystem"):
+    _BROKER_DIR = Path(environ.urlparse(BROKER_URL).path or VAR_DIR / "broker")
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(_BROKER_DIR / "queue"),
+        "data_folder_out": str(_BROKER_DIR / "queue"),
+        "control_folder": str(_BROKER_DIR / "control"),
+        "polling_interval": 0.1,
+    }
+elif BROKER_URL.startswith("redis"):
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "visibility_timeout": 60,
+        "unacked_restore_interval": 1,
+        "unacked_restore_throttle": 1,
+        "socket_timeout": 1,
+        "socket_connect_timeout": 1,
+    }
+else:
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"confirm_publish": True, "read_timeout": 0.5, "write_timeout": 0.5}
+    CELERY_TASK_DEFAULT_QUEUE_TYPE = "quorum"  # survives the loss of a node; RabbitMQ 4 has no mirrored classic ones
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_TIME_LIMIT = 60
+CELERY_TASK_SOFT_TIME_LIMIT = 45
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+
+# --- Keys ----------------------------------------------------------------------------------------------
+
+# "id:base64 of 32 bytes", newest first: the first seals, all of them open.  See lib/crypto.py.
+ENCRYPTION_KEYS = safe_values.sealing_keys("ENCRYPTION_KEYS", env.list("ENCRYPTION_KEYS"))
+# Digests the values of the blind indexes.
+INDEX_KEY = safe_values.secret("INDEX_KEY", env.str("INDEX_KEY"), at_least=32)
+# Digest tokens at rest: "id:secret of 32 characters or more", newest first.
+TOKEN_PEPPERS = safe_values.peppers("TOKEN_PEPPERS", env.list("TOKEN_PEPPERS"))
+# Signs cursors; another purpose, another key.
+CURSOR_KEY = safe_values.secret("CURSOR_KEY", env.str("CURSOR_KEY", default=SECRET_KEY), at_least=32)
+
+# --- Sign-in --------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 15}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "account_login"
+
+ACCOUNT_ADAPTER = "apps.accounts.console.adapters.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"  # accounts are made by an admin, there is no sign-up
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds; S-11
+ACCOUNT_RATE_LIMITS = {"login_failed": "5/5m/key,10/m/ip"}  # S-06
+ACCOUNT_SESSION_REMEMBER = False  # desks are shared: the cookie goes with the browser
+ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXY_COUNT
+PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds a one-time link lives, S-01
+MFA_ADAPTER = "apps.accounts.console.adapters.MfaAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "Carelane"
+MFA_RECOVERY_CODE_DIGITS = 12  # S-04
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # an admin made the account; there is no address row that could be unverified
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a passkey alone signs in, so it has to be two factors in one
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEMO_MODE  # http://localhost
+MFA_REQUIRED = not DEMO_MODE
+
+SESSION_COOKIE_AGE = 12 * 3600  # absolute limit, S-09
+SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_MINUTES", default=15) * 60
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not PLAIN_HTTP
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+# The __Host- prefix binds a cookie to https and this host; browsers refuse it over plain http.
+SESSION_COOKIE_NAME = "carelane_session" if PLAIN_HTTP else "__Host-session"
+CSRF_COOKIE_NAME = "carelane_csrf" if PLAIN_HTTP else "__Host-csrf"
+
+# Password links and notices of changed credentials; where no mail server is named, admins hand links over themselves.
+vars().update(env.email_url("EMAIL_URL", default="dummymail://"))
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="carelane@localhost")
+
+# --- What browsers are told ------------------------------------------------------------------------------
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    },
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=not PLAIN_HTTP)
+SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not PLAIN_HTTP
+if TRUSTED_PROXY_COUNT:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "apps.accounts.console.views.csrf_failure"
+
+# --- The API -----------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.accounts.api.authentication.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.accounts.api.permissions.ScopePermission"],
+    "DEFAULT_PARSER_CLASSES": ["lib.api.json.JsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["lib.api.json.JsonRenderer"],
+    "DEFAULT_THROTTLE_CLASSES": ["apps.accounts.api.throttles.TokenThrottle"],
+    "DEFAULT_SCHEMA_CLASS": "lib.openapi.OperationSchema",
+    "EXCEPTION_HANDLER": "lib.api.errors.exception_handler",
+    "DEFAULT_METADATA_CLASS": None,
+    "URL_FORMAT_OVERRIDE": None,  # `format` is a query parameter like any other unknown one
+    "FORMAT_SUFFIX_KWARG": None,
+    "UNAUTHENTICATED_USER": None,
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+API_VERSIONS = ["2026-11-20"]  # dates of the breaking changes, oldest first
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Carelane API",
+    "VERSION": API_VERSIONS[-1],
+    "DESCRIPTION": "Rides of patients to and from care: book them, follow them, keep systems in step. See docs/api.md.",
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api",
+    "SCHEMA_PATH_PREFIX_TRIM": True,
+    "SERVERS": [{"url": "/api"}],
+    "SORT_OPERATIONS": reading_order,
+    "SORT_OPERATION_PARAMETERS": False,
+    "ENFORCE_NON_BLANK_FIELDS": True,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "POSTPROCESSING_HOOKS": [],  # enums stay where they are used: names of their own would collide and change
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+API_POST_GUARD = "apps.accounts.api.idempotency.once"  # runs every POST at most once per Idempotency-Key
+API_REQUIRE_IF_MATCH = env.bool("API_REQUIRE_IF_MATCH", default=False)
+API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=15)  # 0 looks every request up
+API_RATES = {  # requests per minute and burst, api.md B.7
+    "read": (env.int("API_RATE_READ", default=600), 100),
+    "write": (env.int("API_RATE_WRITE", default=120), 40),
+}
+# Requests per minute and address to issue, list, rotate and revoke tokens, whatever token makes them.
+API_RATE_TOKENS = env.int("API_RATE_TOKENS", default=10)
+API_MAX_BODY_BYTES = 1_048_576
+API_MAX_BULK_BODY_BYTES = 5 * 1_048_576
+DATA_UPLOAD_MAX_MEMORY_SIZE = API_MAX_BULK_BODY_BYTES
+
+# --- Language, time, files -----------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"  # storage and API; pages activate the facility's zone
+# Zone of rides that neither start nor end at a facility.
+OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")
+# Where rides may start and end without asking: latitude, longitude, radius in miles.  Empty: anywhere.
+SERVICE_AREA = env.list("SERVICE_AREA", cast=float, default=[])
+if len(SERVICE_AREA) not in (0, 3):
+    raise ImproperlyConfigured("SERVICE_AREA has to be latitude,longitude,miles.")
+
+STATIC_URL = "/static/"
+# Names with hashes in them need `collectstatic`; without, files are served as they lie.
+STATIC_MANIFEST = env.bool("STATIC_MANIFEST", default=not (DEBUG or DEMO_MODE))
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if STATIC_MANIFEST
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
+LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["config.formats"]
+
+LOGGING = logging_config(level=env.str("LOG_LEVEL", default="INFO"))

@@ -1,0 +1,26 @@
+"""Every address the service answers."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+from apps.accounts.console.views import forbidden, not_offered
+from config.error_pages import server_error
+from config.home import home
+from lib.api.document import errors, reference
+
+urlpatterns = [
+    path("", home, name="home"),
+    path("api/", include("config.api")),
+    path("docs/api", reference, name="docs-reference"),
+    path("docs/errors", errors, name="docs-errors"),
+    path("admin/", admin.site.urls),
+    # allauth brings these along; accounts here are made and renamed by admins.
+    path("accounts/email/", not_offered),
+    path("accounts/confirm-email/", not_offered),
+    path("accounts/confirm-email/<str:key>/", not_offered),
+    path("accounts/password/set/", not_offered),
+    path("accounts/", include("allauth.urls")),
+]
+
+handler403 = forbidden
+handler500 = server_error

@@ -1,0 +1,353 @@
+"""The one base of every table in /admin/: data scope, PHI levels, audit, and nothing personal in an address.
+
+`ScopedSite` is the seam through which tables learn who asks and leave audit rows; the composition root fills it in
+(config/admin_site.py), because tables of lower apps may not import the app that knows.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, TypeVar, cast
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.filters import RelatedFieldListFilter
+from django.contrib.admin.options import BaseModelAdmin
+from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import models
+from django.db.models.constants import LOOKUP_SEP
+from django.forms.formsets import DELETION_FIELD_NAME
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+
+from lib.access import Phi, Principal
+
+RowT = TypeVar("RowT", bound=models.Model)
+_FILTERING = {"exact", "in", "gte", "lt", "isnull"}  # steps of a lookup that our filters and links are made of
+ParentT = TypeVar("ParentT", bound=models.Model)
+Rows = models.QuerySet[Any]
+
+
+class ScopedSite(admin.AdminSite):
+    """An admin site whose tables know the principal behind a request."""
+
+    def principal_of(self, request: HttpRequest) -> Principal:
+        raise NotImplementedError
+
+    def record(
+        self,
+        request: HttpRequest,
+        *,
+        action: str,
+        subject_type: str = "",
+        subject_id: UUID | None = None,
+        rider_ids: Iterable[UUID] = (),
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        """Write one row of the audit trail on behalf of the request."""
+        raise NotImplementedError
+
+
+class SeenVersionForm(forms.ModelForm[Any]):
+    """A form that carries the version it was filled in from, so that nobody overwrites what they have not seen."""
+
+    seen_version = forms.IntegerField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.instance._state.adding:
+            self.initial["seen_version"] = self.instance.version
+
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean()
+        seen = self.cleaned_data.get("seen_version")
+        if not self.instance._state.adding and seen != self.instance.version:
+            raise ValidationError(
+                _("Somebody changed this record after you opened it. Open it again to see their changes."),
+                code="stale",
+            )
+        return cleaned
+
+
+class PostedSearchChangeList(ChangeList):
+    """A list whose search words come in the body of a POST, never in the address (S-34)."""
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> Rows:
+        self.query = request.POST.get(SEARCH_VAR, "").replace("\0", "")[:100] if request.method == "POST" else ""
+        rows: Rows = super().get_queryset(request, exclude_parameters)
+        return rows
+
+
+class ScopedRelatedFilter(RelatedFieldListFilter):
+    """A filter of a list by other records: it names those in the person's scope, where Django names all there are."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        return [(row.pk, str(row)) for row in model_admin.choices_of(field, request)]
+
+
+class _Choosing(BaseModelAdmin[RowT]):
+    """How fields of tables and of their inlines let people choose: within their scope, with native controls."""
+
+    formfield_overrides = {
+        models.DateField: {"widget": forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")},
+        models.TimeField: {"widget": forms.TimeInput(attrs={"type": "time"}, format="%H:%M")},
+    }
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if isinstance(db_field, ArrayField) and db_field.base_field.choices:
+            return forms.MultipleChoiceField(
+                choices=db_field.base_field.choices,
+                required=not db_field.blank,
+                label=capfirst(str(db_field.verbose_name)),
+                widget=forms.CheckboxSelectMultiple,
+            )
+        form_field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        for adornment in ("can_add_related", "can_change_related", "can_delete_related", "can_view_related"):
+            # Pop-up windows to edit the other record: a link that loses the form is worse than none.
+            if form_field is not None and hasattr(form_field.widget, adornment):
+                setattr(form_field.widget, adornment, False)
+        return form_field
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs.setdefault("queryset", self.choices_of(db_field, request))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs.setdefault("queryset", self.choices_of(db_field, request))
+        kwargs.setdefault("widget", forms.CheckboxSelectMultiple)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def choices_of(self, field: Any, request: HttpRequest) -> Rows:
+        """Query the records that the field may name, within the person's scope."""
+        rows: Rows = field.remote_field.model._default_manager.all()
+        if hasattr(rows, "visible_to"):
+            rows = rows.visible_to(cast(ScopedSite, self.admin_site).principal_of(request))
+        return rows.order_by("name") if _has_field(field.remote_field.model, "name") else rows
+
+
+class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
+    """One table of /admin/.
+
+    Subclasses say `scope`, unless the model's manager has `visible_to`; `subject_type` and, where rows tell of riders,
+    `rider_ids_of`; `needs_phi` for columns that want a PHI level; and `read_only` for what only services may move.
+    """
+
+    read_only: ClassVar[bool] = False
+    subject_type: ClassVar[str] = ""
+    audits_reads: ClassVar[bool] = False
+    # Columns and form fields, by the PHI level that a person needs to see them.
+    needs_phi: ClassVar[Mapping[str, Phi]] = {}
+    search_placeholder: ClassVar[str] = ""
+    # Columns that links of other pages filter by, beside those of `list_filter`.
+    linked_filters: ClassVar[tuple[str, ...]] = ()
+
+    actions = None
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_per_page = 50
+    list_max_show_all = 0
+
+    @property
+    def site(self) -> ScopedSite:
+        """The site, which takes no tables but these."""
+        return cast(ScopedSite, self.admin_site)
+
+    def scope(self, rows: Rows, principal: Principal) -> Rows:
+        """Keep the rows inside the principal's data scope."""
+        scoped: Rows = rows.visible_to(principal)  # type: ignore[attr-defined]  # managers that lack it override `scope`
+        return scoped
+
+    def rider_ids_of(self, row: RowT) -> Iterable[UUID]:
+        """List the riders whose data a row shows."""
+        return ()
+
+    # Rights
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return not self.read_only and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: RowT | None = None) -> bool:
+        return not self.read_only and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: RowT | None = None) -> bool:
+        return False
+
+    # Reading
+
+    def get_queryset(self, request: HttpRequest) -> Rows:
+        return self.scope(super().get_queryset(request), self.site.principal_of(request))
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> RowT | None:
+        """Fetch a row in scope; locked when it is about to be saved, so that two forms cannot pass each other."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None and request.method == "POST" and not self.read_only:
+            type(row)._default_manager.select_for_update(of=("self",)).get(pk=row.pk)
+            row.refresh_from_db()
+        return row
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return PostedSearchChangeList
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        return self._permitted(super().get_list_display(request), request)
+
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        level = self.site.principal_of(request).phi
+        fields = super().get_search_fields(request)
+        return [name for name in fields if level >= self.needs_phi.get(name.partition(LOOKUP_SEP)[0], Phi.NONE)]
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        """Give filters by other records their scope; `list_filter` holds names of columns alone."""
+        return [
+            (name, ScopedRelatedFilter) if self.opts.get_field(name).is_relation else name
+            for name in cast(Iterable[str], super().get_list_filter(request))
+        ]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Filter by the columns meant for it alone: any other would tell its value to who tries often enough (S-24)."""
+        column, *steps = lookup.split(LOOKUP_SEP)
+        if steps[:1] == ["id"]:
+            steps = steps[1:]
+        known = column in {*self.list_filter, *self.linked_filters}
+        return known and len(steps) < 2 and _FILTERING.issuperset(steps)
+
+    def get_fieldsets(self, request: HttpRequest, obj: RowT | None = None) -> Any:
+        shown: list[tuple[Any, dict[str, Any]]] = [
+            (title, {**options, "fields": self._permitted(options["fields"], request)})
+            for title, options in super().get_fieldsets(request, obj)
+        ]
+        if issubclass(self.form, SeenVersionForm) and self.fieldsets:
+            shown[-1][1]["fields"] = [*shown[-1][1]["fields"], "seen_version"]
+        return [(title, options) for title, options in shown if options["fields"]]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: RowT | None = None) -> Any:
+        return self._permitted(super().get_readonly_fields(request, obj), request)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if SEARCH_VAR in request.GET:
+            return HttpResponseRedirect(request.path)
+        title = {"title": capfirst(self.opts.verbose_name_plural)}
+        response = super().changelist_view(request, {**title, **(extra_context or {})})
+        if isinstance(response, TemplateResponse) and response.context_data and "cl" in response.context_data:
+            changelist = response.context_data["cl"]
+            self._record_read(request, list(changelist.result_list), searched=bool(changelist.query))
+        return response
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        response = super().changeform_view(request, object_id, form_url, extra_context)
+        if isinstance(response, TemplateResponse) and response.context_data:
+            row = response.context_data.get("original")
+            if row is not None:
+                self._record_read(request, [row], subject_id=row.pk)
+        return response
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show who changed a row; refused before the row is looked for, so that the refusal does not tell of it."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        response = super().history_view(request, object_id, extra_context)
+        if isinstance(response, TemplateResponse) and response.context_data:
+            row = response.context_data["object"]
+            self._record_read(request, [row], subject_id=row.pk)
+        return response
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> HttpResponse:
+        """Answer 404 for what is absent or out of scope; Django would redirect with the key in a message."""
+        raise Http404
+
+    # Writing
+
+    def save_model(self, request: HttpRequest, obj: RowT, form: Any, change: bool) -> None:
+        """Save what the form changed, raise the version by one, and leave an audit row with the names of the fields."""
+        if change and _has_field(type(obj), "version"):
+            obj.version += 1  # type: ignore[attr-defined]  # asked for in the line above
+        super().save_model(request, obj, form, change)
+        self.site.record(
+            request,
+            action=f"{self._topic}.{'update' if change else 'create'}",
+            subject_type=self.subject_type,
+            subject_id=obj.pk,
+            details={"fields": sorted(set(form.changed_data) - {"seen_version"})} if change else None,
+        )
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        super().save_formset(request, form, formset, change)
+        if formset.new_objects or formset.changed_objects or formset.deleted_objects:
+            self.site.record(
+                request,
+                action=f"{self._topic}.update",
+                subject_type=self.subject_type,
+                subject_id=form.instance.pk,
+                details={"fields": [formset.prefix]},
+            )
+
+    @property
+    def _topic(self) -> str:
+        """Name the table in audit actions, as the API does: `drivers.update`."""
+        return str(self.opts.verbose_name_plural).replace(" ", "_").lower()
+
+    def _permitted(self, names: Iterable[Any], request: HttpRequest) -> list[Any]:
+        level = self.site.principal_of(request).phi
+        return [name for name in names if level >= self.needs_phi.get(name, Phi.NONE)]
+
+    def _record_read(
+        self, request: HttpRequest, rows: list[RowT], *, subject_id: UUID | None = None, searched: bool = False
+    ) -> None:
+        rider_ids = {rider_id for row in rows for rider_id in self.rider_ids_of(row)}
+        if rider_ids or self.audits_reads or searched:
+            self.site.record(
+                request,
+                action=f"{self._topic}.{'search' if searched else 'read'}",
+                subject_type=self.subject_type,
+                subject_id=subject_id,
+                rider_ids=sorted(rider_ids),
+            )
+
+
+class NamedFieldsFormSet(forms.BaseInlineFormSet[Any, Any, Any]):
+    """Rows whose fields say their names to screen readers: a table's column heads are no labels."""
+
+    def add_fields(self, form: forms.ModelForm[Any], index: int | None) -> None:
+        super().add_fields(form, index)
+        for name, form_field in form.fields.items():
+            label = _("Delete this row") if name == DELETION_FIELD_NAME else form_field.label
+            form_field.widget.attrs["aria-label"] = label
+            if hasattr(form_field.widget, "widget"):
+                form_field.widget.widget.attrs["aria-label"] = label
+
+
+class ScopedInline(_Choosing[RowT], admin.TabularInline[RowT, ParentT]):
+    """Rows that belong to the record above them; its scope is theirs."""
+
+    extra = 0
+    show_change_link = False
+    removable: ClassVar[bool] = False
+    formset = NamedFieldsFormSet
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.removable and self.has_change_permission(request, obj)
+
+
+class ReadOnlyInline(ScopedInline[RowT, ParentT]):
+    """Rows beneath a record that only services write."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+def _has_field(model: type[models.Model], name: str) -> bool:
+    return any(field.name == name for field in model._meta.get_fields())

@@ -1,0 +1,125 @@
+"""JSON in and out, strictly: UTF-8, no NaN, no repeated keys, no NUL bytes, bounded in size and depth."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import IO, Any, Final
+
+import orjson
+from django.conf import settings
+from django.utils.functional import Promise
+from rest_framework.exceptions import UnsupportedMediaType
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+
+from lib.errors import Code, DomainError
+
+MAX_DEPTH: Final = 20  # arrays and objects inside each other; security.md S-64
+
+# Every string of a document from left to right, and whether a colon follows: those are the keys.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
+
+
+class MalformedBody(DomainError):
+    """The body is no JSON document that we accept."""
+
+    code = Code.MALFORMED_REQUEST
+
+
+class BodyTooLarge(DomainError):
+    """The body exceeds the limit of its route."""
+
+    code = Code.PAYLOAD_TOO_LARGE
+
+
+def loads(body: bytes) -> Any:
+    """Parse one document.
+
+    Raises:
+        MalformedBody: it is not JSON, not UTF-8, too deep, repeats a key or holds a NUL byte.
+    """
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise MalformedBody("The body is not valid JSON in UTF-8.") from None
+    keys = _inspect(document, 1)
+    if keys != sum(1 for found in _STRING.finditer(body) if found.group(1)):
+        raise MalformedBody("The body repeats a key of an object.")
+    return document
+
+
+def _inspect(value: Any, depth: int) -> int:
+    """Count the keys below `value`, refusing what orjson lets through."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise MalformedBody("The body holds a NUL byte.")
+        return 0
+    if not isinstance(value, (dict, list)):
+        return 0
+    if depth > MAX_DEPTH:
+        raise MalformedBody(f"The body is nested more than {MAX_DEPTH} levels deep.")
+    if isinstance(value, list):
+        return sum(_inspect(item, depth + 1) for item in value)
+    for key in value:
+        if "\0" in key:
+            raise MalformedBody("The body holds a NUL byte.")
+    return len(value) + sum(_inspect(item, depth + 1) for item in value.values())
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)  # decimals are JSON numbers by contract
+    if isinstance(value, Promise):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form.")
+
+
+def dumps(value: Any) -> bytes:
+    """Render a document; aware instants become UTC with `Z`, decimals numbers."""
+    return orjson.dumps(value, default=_other, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+
+
+def canonical(value: Any) -> bytes:
+    """Render with sorted keys: equal documents give equal bytes, whatever their spacing and order."""
+    return orjson.dumps(value, default=_other, option=orjson.OPT_UTC_Z | orjson.OPT_SORT_KEYS)
+
+
+class JsonParser(BaseParser):
+    """Strict JSON.  A view says with `max_body_bytes` how much it reads."""
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Read and parse the body.
+
+        Raises:
+            BodyTooLarge: it is longer than the view allows; read no further than that.
+            MalformedBody: see `loads`.
+            UnsupportedMediaType: it announces another character set than UTF-8.
+        """
+        charset = re.search(r'charset\s*=\s*"?([\w-]+)', media_type or "", re.IGNORECASE)
+        if charset and charset.group(1).lower() not in ("utf-8", "utf8"):
+            raise UnsupportedMediaType(media_type or "")
+        view = (parser_context or {}).get("view")
+        limit: int = getattr(view, "max_body_bytes", settings.API_MAX_BODY_BYTES)
+        body = stream.read(limit + 1)
+        if len(body) > limit:
+            raise BodyTooLarge(f"The body exceeds {limit} bytes.")
+        return loads(body)
+
+
+class JsonRenderer(BaseRenderer):
+    """JSON by orjson."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        return b"" if data is None else dumps(data)

@@ -1,0 +1,149 @@
+"""The two kinds of serializer: `In` is strict shape, `Out` is explicit and read-only.  Both speak camelCase.
+
+Fields are declared in snake_case; keys on the wire are camelCase, and `validated_data` is snake_case again.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, cast
+
+from django.db import models
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+
+from lib.api import fields
+
+_PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
+
+
+def camel(name: str) -> str:
+    """Turn `pickup_time` into `pickupTime`."""
+    first, *rest = name.split("_")
+    return first + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def _in_camel_case(declared: dict[str, Any]) -> dict[str, Any]:
+    """Key the fields by their name on the wire, reading and writing the declared name."""
+    named = {}
+    for name, field in declared.items():
+        key = camel(name)
+        if key != name and field.source is None:
+            field.source = name
+        named[key] = field
+    return named
+
+
+# The fields of each class as they were built first, never bound to a serializer.
+_BUILT: Final[dict[type, dict[str, Any]]] = {}
+
+
+class _BuiltOnce:
+    """Gives every instance of a serializer copies of the fields that its class builds once.
+
+    REST Framework builds them anew for each instance, from their declarations and the model: most of the time that
+    a request with a large body or answer takes.
+    """
+
+    def get_fields(self) -> dict[str, Any]:
+        built = _BUILT.get(type(self))
+        if built is None:
+            built = _BUILT[type(self)] = self.finished(super().get_fields())  # type: ignore[misc]  # of the serializer
+        return {key: _copied(field) for key, field in built.items()}
+
+    def finished(self, declared: dict[str, Any]) -> dict[str, Any]:
+        """Say how the fields of this kind of serializer differ from what is declared."""
+        return _in_camel_case(declared)
+
+
+def _copied(field: Any) -> Any:
+    """Copy an unbound field, and the child of a list, so that each can have a parent of its own."""
+    fresh = object.__new__(type(field))
+    fresh.__dict__.update(field.__dict__)
+    if getattr(field, "child", None) is not None:
+        fresh.child = _copied(field.child)
+        fresh.child.parent = fresh
+    return fresh
+
+
+class In(_BuiltOnce, serializers.Serializer[Any]):
+    """A request body or a part of one.  Keys that are not declared are refused, not dropped."""
+
+    default_error_messages = {
+        "required": "is required.",
+        "null": "must not be null.",
+        "invalid": "must be an object.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        errors: dict[str, Any] = {}
+        if isinstance(data, Mapping):
+            known = {key for key, field in self.fields.items() if not field.read_only}
+            errors = {
+                # A key is the caller's text and may be anything; only a plain word is repeated.
+                str(key) if _PLAIN_KEY.fullmatch(str(key)) else "(unnamed)": [
+                    ErrorDetail("is not a known field.", code="unknown")
+                ]
+                for key in data
+                if key not in known
+            } | self._missing_in_element(data)
+        try:
+            value = super().to_internal_value(data)
+        except ValidationError as failure:
+            raise ValidationError(errors | cast(dict[str, Any], failure.detail)) from None
+        if errors:
+            raise ValidationError(errors)
+        return value
+
+    def _missing_in_element(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Name what a PATCH leaves out of an element of a list: a list is replaced, so that its elements come whole."""
+        if not getattr(self.root, "partial", False) or not self._stands_in_list():
+            return {}
+        return {
+            str(field.field_name): [ErrorDetail("is required.", code="required")]
+            for field in self._writable_fields
+            if field.required and field.field_name not in data
+        }
+
+    def _stands_in_list(self) -> bool:
+        above: Any = self.parent
+        while above is not None:
+            if isinstance(above, serializers.ListField):
+                return True
+            above = above.parent
+        return False
+
+
+class OutShape(_BuiltOnce, serializers.Serializer[Any]):
+    """An answer made of a dataclass or a dict: declared fields, all read-only."""
+
+    def finished(self, declared: dict[str, Any]) -> dict[str, Any]:
+        return _read_only(super().finished(declared))
+
+
+class Out(_BuiltOnce, serializers.ModelSerializer[Any]):
+    """An answer made of a row: `Meta.fields` named one by one, all read-only."""
+
+    serializer_field_mapping: ClassVar[dict[Any, Any]] = serializers.ModelSerializer.serializer_field_mapping | {
+        models.DateTimeField: fields.Instant,
+        models.DateField: fields.LocalDate,
+        models.TimeField: fields.ClockTime,
+        models.DecimalField: fields.Number,
+        models.UUIDField: fields.Uuid,
+    }
+
+    def finished(self, declared: dict[str, Any]) -> dict[str, Any]:
+        return _read_only(super().finished(declared))
+
+    def build_property_field(self, field_name: str, model_class: type[models.Model]) -> Any:
+        """Know `client_id`, the column behind a foreign key, for the id it is."""
+        for column in model_class._meta.concrete_fields:
+            if column.is_relation and column.attname == field_name:
+                return fields.Uuid, {"read_only": True, "allow_null": column.null}
+        return super().build_property_field(field_name, model_class)
+
+
+def _read_only(declared: dict[str, Any]) -> dict[str, Any]:
+    for field in declared.values():
+        field.read_only = True
+        field.required = False
+    return declared

@@ -1,0 +1,207 @@
+"""What every viewset of the API shares.  A view translates, makes one service call and answers."""
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar, Final, cast
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.module_loading import import_string
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from lib.access import Principal
+from lib.api import query
+from lib.api.pagination import Page, paginate
+from lib.api.serializers import In
+from lib.errors import Code, DomainError, InvalidInput
+from lib.request_context import answer_headers
+
+# What nearly all callers send; weighing anything else takes DRF longer than finding out who calls.
+_TAKES_JSON: Final = frozenset({"*/*", "application/json"})
+_ETAG = re.compile(r'"(\d{1,9})"', re.ASCII)
+
+
+class IfMatchMissing(DomainError):
+    """This deployment refuses changes that do not say which version they change."""
+
+    code = Code.PRECONDITION_REQUIRED
+
+
+class UnknownVersion(DomainError):
+    """There is no such version of the API."""
+
+    code = Code.UNSUPPORTED_API_VERSION
+
+
+class NoParameters(query.Query):
+    """What an operation takes that declares no query."""
+
+
+class ApiViewSet(GenericViewSet[Any]):
+    """Operations on one resource, declared per action.
+
+    `scopes` names what the token needs (or PUBLIC, ANY_TOKEN of lib.access); an action without one is refused.
+    `queries`, `bodies` and `answers` name the serializers of parameters, body and answer, `refusals` the codes that the
+    operation adds to those every operation can answer; the OpenAPI document is made of them and of the docstrings.
+    Idempotency keys, rate limits and versions need nothing of a view.
+    """
+
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+    scopes: ClassVar[dict[str, str]] = {}
+    queries: ClassVar[dict[str, type[query.Query]]] = {}
+    bodies: ClassVar[dict[str, type[In]]] = {}
+    answers: ClassVar[dict[str, type[serializers.BaseSerializer[Any]]]] = {}
+    refusals: ClassVar[dict[str, tuple[Code, ...]]] = {}
+    # Actions that answer another status than 200: {"create": 201}.
+    statuses: ClassVar[dict[str, int]] = {}
+    idempotency_key_required: ClassVar[frozenset[str]] = frozenset()
+    # Bytes of the body, of actions that take more than API_MAX_BODY_BYTES.
+    body_limits: ClassVar[dict[str, int]] = {}
+
+    query: dict[str, Any]
+    _throttles: list[Any]
+
+    @property
+    def principal(self) -> Principal:
+        """Whoever holds the token."""
+        return cast(Principal, self.request.auth)
+
+    @cached_property
+    def at(self) -> dt.datetime:
+        """The moment of this request; the clock is read once."""
+        return timezone.now()
+
+    @property
+    def max_body_bytes(self) -> int:
+        """How long a body the action reads."""
+        return self.body_limits.get(self.action, settings.API_MAX_BODY_BYTES)
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        wrapped = super().initialize_request(request, *args, **kwargs)
+        if self.action == "metadata":  # what DRF calls OPTIONS, which we do not answer
+            self.action = ""
+        return wrapped
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        if request.headers.get("Accept", "*/*") in _TAKES_JSON:
+            renderer = self.get_renderers()[0]
+            return renderer, renderer.media_type
+        return super().perform_content_negotiation(request, force)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if not self.action:
+            return  # no such method: DRF answers 405 next
+        self._settle_version(request)
+        self.query = query.parse(self.queries.get(self.action, NoParameters), request.query_params)
+        if request.method == "POST":
+            # On the instance, where DRF looks the handler up: the whole of it runs inside the guard.
+            handler: Callable[..., Response] = vars(self)["post"]
+            vars(self)["post"] = lambda *args, **kwargs: _post_guard()(self, lambda: handler(*args, **kwargs))
+
+    def get_throttles(self) -> list[Any]:
+        self._throttles = super().get_throttles()
+        return self._throttles
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        if response.status_code == 304:
+            for throttle in self._throttles:
+                throttle.give_back()
+        return super().finalize_response(request, response, *args, **kwargs)
+
+    def _settle_version(self, request: Request) -> None:
+        """Say in `API-Version` which version answers: the one asked for, or the one the token is pinned to."""
+        version = request.headers.get("API-Version")
+        if version is not None and version not in settings.API_VERSIONS:
+            raise UnknownVersion(f"API-Version must be one of: {', '.join(settings.API_VERSIONS)}.")
+        pinned = self.principal.api_version if request.auth is not None else ""
+        answer_headers(request._request)["API-Version"] = version or pinned or settings.API_VERSIONS[-1]
+
+    def body(self) -> dict[str, Any]:
+        """Read the body by `bodies[action]`; on PATCH every field is optional.
+
+        Raises:
+            rest_framework.exceptions.ValidationError: a field is missing, unknown or of the wrong form.
+        """
+        shape = self.bodies[self.action](
+            data=self.request.data, partial=self.request.method == "PATCH", context=self.get_serializer_context()
+        )
+        shape.is_valid(raise_exception=True)
+        return dict(shape.validated_data)
+
+    def expected_version(self) -> int | None:
+        """Read the version that the caller's copy has, from If-Match; None if they do not say (`*` or no header).
+
+        Raises:
+            IfMatchMissing: this deployment requires the header.
+            InvalidInput: it is not one strong entity tag of ours.
+        """
+        header = self.request.headers.get("If-Match")
+        if header is None:
+            if settings.API_REQUIRE_IF_MATCH:
+                raise IfMatchMissing("If-Match is required: send the ETag of the record you read.")
+            return None
+        if header.strip() == "*":
+            return None
+        found = _ETAG.fullmatch(header.strip())
+        if found is None:
+            raise InvalidInput("If-Match", 'If-Match must be the ETag of the record, such as "7".')
+        return int(found.group(1))
+
+    def answer(
+        self,
+        shown: Any,
+        *,
+        version: int | None = None,
+        settled: bool = True,
+        headers: dict[str, str] | None = None,
+    ) -> Response:
+        """Answer one record by `answers[action]`; `version` becomes the ETag, and may make it a 304.
+
+        Not `settled`: the record shows what moves without its version, by the clock or with other records, so that it
+        is sent whole each time.
+        """
+        etag = {} if version is None else {"ETag": f'"{version}"'}
+        if etag and settled and self.request.method in ("GET", "HEAD") and self._holds(etag["ETag"]):
+            return Response(status=304, headers=etag)
+        shape = self.answers.get(self.action)
+        body = None if shape is None else shape(shown, context=self.get_serializer_context()).data
+        return Response(body, status=self.status, headers={**etag, **(headers or {})})
+
+    @property
+    def status(self) -> int:
+        """What the action answers when all is well."""
+        default = 200 if self.action in self.answers else 204
+        return self.statuses.get(self.action, 201 if self.action == "create" else default)
+
+    def _holds(self, etag: str) -> bool:
+        """Whether the caller's copies (If-None-Match, compared weakly: RFC 9110, 13.1.2) include this one."""
+        held = [one.strip().removeprefix("W/") for one in self.request.headers.get("If-None-Match", "").split(",")]
+        return etag in held or "*" in held
+
+    def page(self, rows: QuerySet[Any], *, sort: str = "-created_at") -> Page[Any]:
+        """Cut the page that the query asks for; see `paginate`."""
+        return paginate(rows, query=self.query, by=self.principal, sort=sort)
+
+    def answer_page(self, page: Page[Any]) -> Response:
+        """Answer a list: `{"data": [...], "page": {...}}`, and a Link to what follows."""
+        shape = self.answers[self.action]
+        data = shape(page.rows, many=True, context=self.get_serializer_context()).data
+        headers = {}
+        if page.next_cursor is not None:
+            parameters = {**self.request.query_params.dict(), "cursor": page.next_cursor}
+            headers["Link"] = f'<{self.request.path}?{urlencode(parameters)}>; rel="next"'
+        return Response({"data": data, "page": page.as_json()}, headers=headers)
+
+
+def _post_guard() -> Any:
+    """Find what runs a POST at most once per Idempotency-Key; it has a table, and so lives in an app."""
+    return import_string(settings.API_POST_GUARD)

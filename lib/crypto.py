@@ -1,0 +1,75 @@
+"""Encrypted columns for secrets and for government, insurance and access codes, and blind indexes to find them by.
+
+AES-256-GCM; the key id stands in front of the bytes and table, column and row are authenticated with them, so that a
+value moved to another row does not open.  Keys come from settings, newest first: the first one seals, all of them open.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+from functools import lru_cache
+from typing import Any
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+from django.db import models
+
+NONCE_BYTES = 12  # the length that GCM is specified for (NIST SP 800-38D, 8.2)
+
+
+@lru_cache(maxsize=8)
+def _ring(keys: tuple[str, ...]) -> dict[str, AESGCM]:
+    ring = {}
+    for entry in keys:
+        key_id, _, encoded = entry.partition(":")
+        ring[key_id] = AESGCM(base64.b64decode(encoded, validate=True))
+    return ring
+
+
+def seal(text: str, *, aad: str) -> bytes:
+    """Encrypt under the newest key.  `aad` is `table.column.row id` and has to be the same to open it."""
+    ring = _ring(tuple(settings.ENCRYPTION_KEYS))
+    key_id, cipher = next(iter(ring.items()))
+    nonce = os.urandom(NONCE_BYTES)
+    return key_id.encode() + b":" + nonce + cipher.encrypt(nonce, text.encode(), aad.encode())
+
+
+def unseal(sealed: bytes, *, aad: str) -> str:
+    """Decrypt what `seal` made.
+
+    Raises:
+        KeyError: the key it was sealed under is no longer in the ring.
+        cryptography.exceptions.InvalidTag: the bytes were altered, or belong to another row.
+    """
+    key_id, _, rest = bytes(sealed).partition(b":")
+    cipher = _ring(tuple(settings.ENCRYPTION_KEYS))[key_id.decode()]
+    return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], aad.encode()).decode()
+
+
+def blind_index(text: str, *, purpose: str) -> bytes:
+    """Digest a code so that equal codes can be found without opening any; case and spaces do not count."""
+    normal = "".join(text.split()).casefold()
+    return hmac.digest(settings.INDEX_KEY.encode(), f"{purpose}\0{normal}".encode(), hashlib.sha256)
+
+
+def sealed_text(name: str, *, indexed: bool = False) -> property:
+    """Make the property that reads and writes the column `<name>_sealed` as text; "" stands for nothing stored.
+
+    With `indexed`, writing also sets `<name>_index`.  The row's id has to be set first, as it is with UUID keys.
+    """
+
+    def aad_of(row: models.Model) -> str:
+        return f"{row._meta.db_table}.{name}.{row.pk}"
+
+    def read(row: Any) -> str:
+        sealed = getattr(row, f"{name}_sealed")
+        return unseal(sealed, aad=aad_of(row)) if sealed else ""
+
+    def write(row: Any, text: str) -> None:
+        setattr(row, f"{name}_sealed", seal(text, aad=aad_of(row)) if text else None)
+        if indexed:
+            purpose = f"{row._meta.db_table}.{name}"
+            setattr(row, f"{name}_index", blind_index(text, purpose=purpose) if text else None)
+
+    return property(read, write)

@@ -1,0 +1,158 @@
+"""The error catalogue: every code that leaves the service, with its HTTP status, and the refusals that carry one.
+
+One registry feeds the exception handler, the OpenAPI document, docs/errors.md and the tests.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a code means: its HTTP status, whether the same request may be sent again, and when it occurs."""
+
+    status: int
+    retryable: bool
+    when: str
+
+
+class Code(Enum):
+    """Codes of `error.code`.  Stable: clients build on them; a new meaning is a new code."""
+
+    VALIDATION_ERROR = Kind(
+        400, False, "A field or parameter is missing, unknown or of the wrong form; details name it."
+    )
+    MALFORMED_REQUEST = Kind(400, False, "The body is not JSON, not UTF-8, nested too deeply, or holds a NUL byte.")
+    INVALID_CURSOR = Kind(400, False, "The cursor was altered, or filters or permissions changed since it was issued.")
+    UNSUPPORTED_API_VERSION = Kind(400, False, "The API-Version header names no known version.")
+    TOKEN_IN_QUERY = Kind(400, False, "A token came in the query string; it has been recorded and should be rotated.")
+    UNAUTHENTICATED = Kind(401, False, "There is no bearer token, or it is not one of ours.")
+    TOKEN_EXPIRED = Kind(401, False, "The token was right, but its time has passed.")
+    TOKEN_REVOKED = Kind(401, False, "The token was right, but it has been revoked.")
+    INSUFFICIENT_SCOPE = Kind(403, False, "The token lacks the scope; details[0].requiredScope names it.")
+    IP_NOT_ALLOWED = Kind(403, False, "The client address is outside the token's allow-list.")
+    PHI_NOT_PERMITTED = Kind(403, False, "The token's PHI level does not permit the field or operation.")
+    FORBIDDEN = Kind(403, False, "The caller's role does not permit this.")
+    NOT_FOUND = Kind(404, False, "There is no such resource within the caller's data scope.")
+    METHOD_NOT_ALLOWED = Kind(405, False, "The resource has no such method; the Allow header lists those it has.")
+    NOT_ACCEPTABLE = Kind(406, False, "The Accept header excludes every format of this resource.")
+    INVALID_TRANSITION = Kind(409, False, "The ride's status does not allow this; details carry from, to and allowed.")
+    TRANSITION_GUARD_FAILED = Kind(409, False, "A condition of the transition is not met; details.guards list them.")
+    MILESTONE_OUT_OF_ORDER = Kind(409, False, "occurredAt lies before the previous milestone or in the future.")
+    DUPLICATE_RESOURCE = Kind(409, False, "A record with this external reference exists; details name existingId.")
+    DUPLICATE_RIDE = Kind(409, False, "The rider has a ride at this time; send allowDuplicate to book it anyway.")
+    ASSIGNMENT_REJECTED = Kind(
+        409, False, "Checks refuse this driver and vehicle; details.violations list all of them."
+    )
+    ASSIGNMENT_CONFLICT = Kind(409, False, "The driver or vehicle is taken in that period.")
+    CREDENTIALS_MISSING = Kind(409, False, "The driver lacks papers that activation requires; details list them.")
+    RIDER_NOT_BOOKABLE = Kind(409, False, "The rider's record does not allow bookings.")
+    LOCKED_BY_EXPORT = Kind(409, False, "The ride is part of a locked export and can no longer be corrected.")
+    RESOURCE_BUSY = Kind(409, True, "Another change holds the record; try again.")
+    IDEMPOTENCY_IN_PROGRESS = Kind(409, True, "A request with this Idempotency-Key is under way.")
+    GONE = Kind(410, False, "The resource was purged, or the API version has ended.")
+    PRECONDITION_FAILED = Kind(412, False, "If-Match names an older version; read the record again.")
+    PAYLOAD_TOO_LARGE = Kind(413, False, "The body exceeds the limit.")
+    UNSUPPORTED_MEDIA_TYPE = Kind(415, False, "The body is not application/json.")
+    RULE_VIOLATION = Kind(422, False, "The request is well formed but breaks a rule of the domain.")
+    IDEMPOTENCY_KEY_REUSED = Kind(422, False, "The Idempotency-Key was used with another body.")
+    PRECONDITION_REQUIRED = Kind(428, False, "This deployment requires If-Match on changes.")
+    RATE_LIMITED = Kind(429, True, "Too many requests; Retry-After says when to come back.")
+    INTERNAL_ERROR = Kind(500, True, "Something failed on our side; safe to repeat with an Idempotency-Key.")
+    SERVICE_UNAVAILABLE = Kind(503, True, "The service or its database is not available; Retry-After says when.")
+    TIMEOUT = Kind(504, True, "The request took longer than the service allows.")
+
+    @property
+    def status(self) -> int:
+        return self.value.status
+
+    @property
+    def retryable(self) -> bool:
+        return self.value.retryable
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One entry of `error.details`.
+
+    `field` is a dotted path in the caller's spelling (`pickup.contact.phone`, `rides[2].pickupTime`); `also` adds keys
+    of the code, such as `requiredScope`.  Messages never repeat a value that was sent: it may be personal data.
+    """
+
+    code: str
+    message: str
+    field: str | None = None
+    also: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        named = {"field": self.field} if self.field is not None else {}
+        return {**named, "code": self.code, "message": self.message, **self.also}
+
+
+class DomainError(Exception):
+    """A refusal that a caller can understand and act on.
+
+    Subclasses are named for what is true, set `code`, and stand beside the function that raises them.
+    """
+
+    code: ClassVar[Code] = Code.RULE_VIOLATION
+
+    def __init__(self, message: str, *, details: list[Detail] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details or []
+
+
+class InvalidInput(DomainError):
+    """A value that the shape of a request cannot judge: it needs a look at the data.  Always names the field."""
+
+    code = Code.VALIDATION_ERROR
+
+    def __init__(self, field_name: str, message: str, *, detail_code: str = "invalid") -> None:
+        super().__init__(message, details=[Detail(field=field_name, code=detail_code, message=message)])
+
+
+class NotFound(DomainError):
+    """There is no such record, or it lies outside the caller's data scope: the two are told apart nowhere."""
+
+    code = Code.NOT_FOUND
+
+    def __init__(self, what: str = "resource") -> None:
+        super().__init__(f"There is no such {what}.")
+
+
+class StaleVersion(DomainError):
+    """The caller's copy is older than the record."""
+
+    code = Code.PRECONDITION_FAILED
+
+    def __init__(self, current_version: int) -> None:
+        super().__init__(
+            "The record has changed since it was read.",
+            details=[Detail(code="stale", message="Read the record again.", also={"currentVersion": current_version})],
+        )
+        self.current_version = current_version
+
+
+class ScopeMissing(DomainError):
+    """The caller may see the record, but not do this to it."""
+
+    code = Code.INSUFFICIENT_SCOPE
+
+    def __init__(self, *scopes: str) -> None:
+        needed = " or ".join(scopes)
+        super().__init__(
+            f"This needs the scope {needed}.",
+            details=[Detail(code="missing_scope", message=f"Needs {needed}.", also={"requiredScope": scopes[0]})],
+        )
+
+
+class FieldRefused(DomainError):
+    """Several values cannot stand as they are.  For rules that look at more than the shape of one field."""
+
+    code = Code.VALIDATION_ERROR
+
+    def __init__(self, details: list[Detail]) -> None:
+        super().__init__(details[0].message, details=details)

@@ -1,0 +1,40 @@
+"""What every request carries: an id of its own, in the answer and in every record it makes."""
+
+import re
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from lib.ids import uuid7
+
+_CORRELATION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+
+
+def id_of(request: HttpRequest) -> str:
+    """Read the id of a request; "" outside the middleware, as in a test that calls a view."""
+    return getattr(request, "id", "")
+
+
+def answer_headers(request: HttpRequest) -> dict[str, str]:
+    """Headers that the answer will carry, whatever becomes of the request; anybody on the way may add to them."""
+    held: dict[str, str] = request.__dict__.setdefault("answer_headers", {})
+    return held
+
+
+class RequestContextMiddleware:
+    """Give the request an id (`request.id`) and answer it in `X-Request-Id`; echo a well-formed `X-Correlation-Id`."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.id = str(uuid7())  # type: ignore[attr-defined]  # declared on no request class
+        headers = answer_headers(request)
+        headers["X-Request-Id"] = id_of(request)
+        correlation_id = request.headers.get("X-Correlation-Id", "")
+        if _CORRELATION_ID.fullmatch(correlation_id):
+            headers["X-Correlation-Id"] = correlation_id
+        response = self.get_response(request)
+        for name, value in headers.items():
+            response[name] = value
+        return response

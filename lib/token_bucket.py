@@ -1,0 +1,57 @@
+"""Rate limits: a bucket that holds a burst and is refilled evenly."""
+
+import math
+import threading
+import time
+from dataclasses import dataclass
+
+from django.core.cache import caches
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How many requests a minute in the long run, and how many at once."""
+
+    name: str
+    per_minute: int
+    burst: int
+
+    @property
+    def header(self) -> str:
+        return f'"{self.name}";q={self.per_minute};w=60'
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What a bucket holds after a request; `wait` is the seconds until one more passes, 0 where one does."""
+
+    policy: Policy
+    allowed: bool
+    remaining: int
+    wait: float
+
+    @property
+    def header(self) -> str:
+        """The RateLimit field (draft-ietf-httpapi-ratelimit-headers): requests left at once, seconds until full."""
+        missing = self.policy.burst - self.remaining
+        return f'"{self.policy.name}";r={self.remaining};t={math.ceil(missing * 60 / self.policy.per_minute)}'
+
+
+def take(policy: Policy, owner: str, amount: float = 1) -> Balance:
+    """Take from the bucket of `owner`; a negative amount gives back.
+
+    Buckets live in the cache `throttles`.  Within a process takes are serial; between processes that share a cache two
+    may now and then read the same balance, which lets one request too many through and never one too few.
+    """
+    cache, key, now = caches["throttles"], f"bucket:{policy.name}:{owner}", time.time()
+    rate = policy.per_minute / 60
+    with _lock:
+        held, since = cache.get(key, (float(policy.burst), now))
+        held = min(policy.burst, held + max(0.0, now - since) * rate)
+        allowed = held >= amount
+        if allowed:
+            held = min(policy.burst, held - amount)
+        cache.set(key, (held, now), timeout=math.ceil(policy.burst / rate) + 60)
+    return Balance(policy, allowed, int(held), 0.0 if allowed else (amount - held) / rate)

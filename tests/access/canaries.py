@@ -1,0 +1,118 @@
+"""Strings that stand in one row of one side alone: where one turns up, that row was shown."""
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.db import models
+
+from apps.organizations import stops
+
+Kind = Literal["place", "person", "fleet", "access"]
+
+# Text that is a code, a zone or a language, or that a constraint ties to another column.
+KEPT = {
+    "timezone",
+    "language",
+    "verified_by",
+    "reason_code",
+    "occurrence_key",
+    "occurrence_state",
+    "api_version",
+    "key_id",
+    "pepper_id",
+    "activation_changed_by",
+    "revoked_reason",
+}
+SHORTEST = 7  # characters that a canary takes
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """One unique text, lower case, and where it was put: `rider.last_name`, `pickup.addressLine1`."""
+
+    text: str
+    kind: Kind
+    label: str
+
+
+@dataclass
+class Canaries:
+    """What was put into the rows of one side; `mark` tells the sides apart."""
+
+    mark: str
+    made: list[Canary] = field(default_factory=list)
+
+    def text(self, kind: Kind, label: str) -> str:
+        return self._keep(f"z{self.mark}{len(self.made):04}x", kind, label)
+
+    def phone(self, kind: Kind, label: str) -> str:
+        digits = {"a": 1, "b": 2}[self.mark]
+        return self._keep(f"+131266{digits}{len(self.made):04}", kind, label)
+
+    def day(self, kind: Kind, label: str) -> dt.date:
+        first = dt.date({"a": 1921, "b": 1938}[self.mark], 1, 1)
+        return dt.date.fromisoformat(
+            self._keep((first + dt.timedelta(days=len(self.made))).isoformat(), kind, label),
+        )
+
+    def _keep(self, text: str, kind: Kind, label: str) -> str:
+        self.made.append(Canary(text, kind, label))
+        return text
+
+    def fill(self, row: models.Model, kind: Kind, **columns: Any) -> Any:
+        """Put a canary into every free text of the row, and these values into other columns; save it."""
+        name = row._meta.model_name
+        for column in row._meta.concrete_fields:
+            if _is_free_text(column):
+                setattr(row, column.name, self._value(column.name, kind, f"{name}.{column.name}"))
+        for column_name, value in columns.items():
+            setattr(row, column_name, value)
+        row.save()
+        return row
+
+    def _value(self, column: str, kind: Kind, label: str) -> str:
+        if column.endswith("phone"):
+            return self.phone(kind, label)
+        text = self.text(kind, label)
+        return {"email": f"{text}@example.org", "photo_url": f"https://example.org/{text}"}.get(column, text)
+
+    def stop(self, kind: Kind, label: str, **keys: Any) -> dict[str, Any]:
+        """Make a whole stop, a canary in every text of it."""
+        shape = stops.normal({})
+        for key in stops.MAX_LENGTHS:
+            if key in shape:
+                shape[key] = self.text(kind, f"{label}.{key}")
+        contact = {key: self.text(kind, f"{label}.contact.{key}") for key in ("name", "role", "ext")}
+        shape["contact"] = contact | {"phone": self.phone(kind, f"{label}.contact.phone")}
+        return {**shape, "lat": 41.9071, "lng": -87.6722, **keys}
+
+    def person(self, kind: Kind, label: str, *keys: str) -> dict[str, Any]:
+        """Make an object of texts and a phone."""
+        return {
+            key: self.phone(kind, f"{label}.{key}")
+            if key.lower().endswith("phone")
+            else self.text(kind, f"{label}.{key}")
+            for key in keys
+        }
+
+    def of(self, kinds: Iterable[Kind]) -> list[Canary]:
+        wanted = set(kinds)
+        return [one for one in self.made if one.kind in wanted]
+
+
+def _is_free_text(column: Any) -> bool:
+    return (
+        isinstance(column, (models.CharField, models.TextField))
+        and not column.primary_key
+        and not column.choices
+        and (column.max_length is None or column.max_length >= SHORTEST)
+        and column.name not in KEPT
+    )
+
+
+def found(texts: Iterable[Canary], answer: bytes) -> list[Canary]:
+    """List the canaries that an answer holds, whatever the case."""
+    haystack = answer.decode(errors="replace").lower()
+    return [one for one in texts if one.text in haystack]

@@ -1,0 +1,32 @@
+"""One world for a whole module, in one transaction that is rolled back; every test works in a savepoint of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import override_settings
+
+from tests.access.world import World, build
+
+PLENTY = {"read": (10**7, 10**6), "write": (10**7, 10**6)}
+
+
+@pytest.fixture(scope="module")
+def built(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
+    with django_db_blocker.unblock(), override_settings(API_RATES=PLENTY), transaction.atomic():
+        yield build()
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def db(built: World) -> Iterator[None]:
+    """Stand in for pytest-django's fixture, which closes the connection after every test, and the world with it."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def world(built: World, db: None) -> World:
+    return built

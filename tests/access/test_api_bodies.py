@@ -1,0 +1,111 @@
+"""S-21 of writes: an id of the other side in a body is as good as one that nobody has, and nothing is stored."""
+
+from typing import Any, Final
+
+import pytest
+from django.db import transaction
+
+from tests.access.operations import NAMED, OPERATIONS, Operation, body_for, caller_of, likened, state
+from tests.access.world import World, absent, reached
+
+CASES: Final = [(one, path) for one in OPERATIONS for path in one.id_fields]
+
+
+def _with(body: dict[str, Any], path: tuple[str, ...], value: str) -> dict[str, Any]:
+    """Put a value into a body, at the first item of lists on the way."""
+    step, rest = path[0], path[1:]
+    if not rest:
+        return {**body, step: value}
+    if rest[0] == "*":
+        items = body.get(step) or [{}]
+        first = value if rest[1:] == () else _with(dict(items[0]), rest[1:], value)
+        return {**body, step: [first, *items[1:]]}
+    return {**body, step: _with(dict(body.get(step) or {}), rest, value)}
+
+
+def _name(path: tuple[str, ...]) -> str:
+    return [step for step in path if step != "*"][-1]
+
+
+def _kind(path: tuple[str, ...]) -> str:
+    """Say which rows the field names; `id` alone names one of the list that it stands in."""
+    return path[0] if _name(path) == "id" else NAMED[_name(path)]
+
+
+# Rows of sibling apps, kept as they come and judged where they are used; nothing tells one that is there from another.
+KEPT_AS_GIVEN: Final = {"excludedRiderIds", "excludedDriverIds", "preferredDriverIds", "documentId"}
+# The operator's, the same for everybody.
+SHARED: Final = {"payerId", "escalationPolicyId"}
+
+
+def _body(operation: Operation, path: tuple[str, ...], value: str, world: World) -> dict[str, Any]:
+    """Put the value into a body that is good otherwise."""
+    body = body_for(operation, world.own)
+    record = body["rides"][0] if "rides" in path else body
+    if "rider" in path:
+        record.pop("riderId")
+        record["rider"] = record = {"firstName": "Nadia", "lastName": "Doe"}
+    if "returnLeg" in path:
+        record.pop("discharge")
+        record |= {"serviceType": "appointment", "returnLeg": {"pickupTime": "2026-11-20T19:00:00Z"}}
+    if "savedPlaces" in path:
+        record["savedPlaces"] = [{"name": "Work", "addressLine1": "1 N State St", "city": "Chicago", "state": "IL"}]
+    return _with(body, path, value)
+
+
+@pytest.mark.parametrize("binding", ["facility", "provider"])
+def test_id_of_the_other_side_in_a_body_is_refused_as_one_that_nobody_has(world: World, binding: str) -> None:
+    caller, before, refused = caller_of(world, binding), state(), 0
+
+    for operation, path in CASES:
+        name = _name(path)
+        if name in KEPT_AS_GIVEN | SHARED:
+            continue
+        theirs, nobodys = world.other.id_of(_kind(path)), absent()
+        if theirs not in caller.hidden_ids:
+            continue
+        refused += 1
+        target = operation.path(_row(world, operation, binding))
+        answers = []
+        for value in (theirs, nobodys):
+            response = caller.call(operation.method, target, _body(operation, path, value, world))
+            answers.append(likened(response, value))
+            assert response.leaks == []
+        told = (operation.name, path, response.content)
+        assert answers[0] == answers[1], told
+        assert response.status_code in {400, 403, 404}, told
+        if response.status_code == 400:
+            assert any(name in detail["field"] for detail in response.json()["error"]["details"]), told
+
+    assert refused >= {"facility": 50, "provider": 14}[binding]
+    assert state() == before
+
+
+def _row(world: World, operation: Operation, binding: str) -> str:
+    if not operation.takes_id:
+        return ""
+    return next(str(row.pk) for row in world.own.rows[operation.kind] if reached(binding, row))
+
+
+@pytest.mark.parametrize("binding", ["facility", "provider"])
+def test_id_that_is_kept_as_given_tells_nothing_of_the_row(world: World, binding: str) -> None:
+    caller, asked = caller_of(world, binding), 0
+
+    for operation, path in CASES:
+        if _name(path) in KEPT_AS_GIVEN - {"documentId"}:
+            statuses = set()
+            for value in (world.other.id_of(_kind(path)), absent()):
+                with transaction.atomic():
+                    body = _body(operation, path, value, world)
+                    response = caller.call(operation.method, operation.path(_any_row(world, operation)), body)
+                    transaction.set_rollback(True)
+                statuses.add(response.status_code)
+                assert response.leaks == []
+            asked += 1
+            assert len(statuses) == 1, (operation.name, path)
+
+    assert asked >= 6
+
+
+def _any_row(world: World, operation: Operation) -> str:
+    return world.own.id_of(operation.kind) if operation.takes_id else ""

@@ -1,0 +1,284 @@
+"""Two of everything: ours (`a`) and the other side (`b`), which share an operator, a payer and one rider.
+
+Nothing here goes through services: what a row holds is what the columns can hold, each free text a canary.
+"""
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from apps.accounts.models import ApiClient, ApiToken
+from apps.accounts.roles import TokenRole
+from apps.events.models import Event
+from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Vehicle
+from apps.organizations.models import CalendarShift, ExternalId, Facility, HomeBase, Payer, TransportProvider
+from apps.riders import accommodation
+from apps.riders.models import Rider
+from apps.rides.exception_types import ExceptionType
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
+from apps.rides.services import legs
+from lib.ids import uuid7
+from tests import factories
+from tests.access.canaries import Canaries, Canary, Kind
+from tests.callers import TokenClient, api_with
+from tests.rides.rides_in import ride_in
+
+LONG_AGO: Final = 3  # a transaction that every feed has passed
+# A ride not yet driven, one under way with a driver on it, and one that has ended.
+LIVES: Final = (RideStatus.SCHEDULED, RideStatus.ASSIGNED, RideStatus.COMPLETED)
+# What a caller bound to one facility, one provider, or both must not see of the other side.
+HIDDEN: Final[dict[str, tuple[Kind, ...]]] = {
+    "facility": ("place", "person", "access"),
+    "provider": ("person", "fleet", "access"),
+    "both": ("place", "person", "fleet", "access"),
+}
+
+
+@dataclass
+class Side:
+    """One facility, one provider, their riders and rides; `rows` by the word that the API has for them."""
+
+    canaries: Canaries
+    rows: dict[str, list[Any]] = field(default_factory=dict)
+    codes: dict[str, str] = field(default_factory=dict)  # what riders can be searched by
+
+    def add(self, kind: str, row: Any) -> Any:
+        self.rows.setdefault(kind, []).append(row)
+        return row
+
+    def first(self, kind: str) -> Any:
+        return self.rows[kind][0]
+
+    def id_of(self, kind: str) -> str:
+        return str(self.first(kind).pk)
+
+    def ids(self) -> set[str]:
+        return {str(row.pk) for rows in self.rows.values() for row in rows}
+
+
+@dataclass
+class World:
+    own: Side
+    other: Side
+    payer: Payer
+    shared_rider: Rider
+
+    def bound(self, binding: str, role: TokenRole = TokenRole.FULL_ACCESS, **columns: Any) -> TokenClient:
+        """Make a caller of our side."""
+        reach = {
+            "facility_ids": [self.own.first("facilities").pk] if binding in ("facility", "both") else None,
+            "provider_ids": [self.own.first("providers").pk] if binding in ("provider", "both") else None,
+        }
+        return api_with(role, **(reach | columns))
+
+    def hidden(self, binding: str) -> list[Canary]:
+        return self.other.canaries.of(HIDDEN[binding])
+
+
+def build() -> World:
+    payer = factories.PayerFactory.create()
+    shared = factories.RiderFactory.create(first_name="Shared", last_name="Rider")
+    factories.AccommodationProfileFactory.create(rider=shared)
+    own, other = (_side(mark, payer, shared) for mark in "ab")
+    return World(own=own, other=other, payer=payer, shared_rider=shared)
+
+
+def _side(mark: str, payer: Payer, shared: Rider) -> Side:
+    side = Side(Canaries(mark))
+    facility = _places(side)
+    provider, driver, vehicle = _fleet(side)
+    rider = _rider(side, facility)
+    shared.facilities.add(facility)
+    client: ApiClient = side.canaries.fill(factories.ApiClientFactory.create(), "access")
+    side.add("clients", client)
+    for number, status in enumerate(LIVES):
+        pickup_at = factories.PICKUP + dt.timedelta(days=number)
+        ride = ride_in(status, facility=facility, rider=rider, pickup_at=pickup_at)
+        _settle(side, ride, payer, client, provider, driver, vehicle)
+    will_call = ride_in(
+        RideStatus.SCHEDULED,
+        facility=facility,
+        rider=shared,
+        will_call=True,
+        pickup_time_kind="estimated",
+        will_call_expires_at=factories.PICKUP + dt.timedelta(days=1),
+    )
+    _settle(side, will_call, payer, client, provider, driver, vehicle)
+    _offer(side, provider, driver, vehicle)
+    _token(side, client, facility, provider)
+    return side
+
+
+def _places(side: Side) -> Facility:
+    fill = side.canaries.fill
+    facility: Facility = side.add("facilities", fill(factories.FacilityFactory.create(), "place"))
+    side.add("entrances", fill(factories.EntranceFactory.create(facility=facility), "place"))
+    side.add("contacts", fill(factories.ContactFactory.create(facility=facility), "place"))
+    side.add("calendar-shifts", CalendarShift.objects.create(facility=facility, from_date=dt.date(2026, 12, 25)))
+    _name(side, "facility", facility.pk, "place")
+    return facility
+
+
+def _fleet(side: Side) -> tuple[TransportProvider, Driver, Vehicle]:
+    fill = side.canaries.fill
+    provider = side.add("providers", fill(factories.TransportProviderFactory.create(), "fleet"))
+    base = side.add("home-bases", fill(HomeBase(provider=provider, state="IL"), "fleet"))
+    vehicle = factories.VehicleFactory.create(provider=provider, home_base=base)
+    side.add("vehicles", fill(vehicle, "fleet"))
+    fill(CapacityConfig.objects.get(vehicle=vehicle), "fleet")
+    driver = factories.DriverFactory.create(provider=provider, home_base=base, default_vehicle=vehicle)
+    driver.license_number = side.canaries.text("fleet", "driver.license_number")
+    side.add("drivers", fill(driver, "fleet", employment="contractor"))
+    period = {"starts_at": factories.NOW + dt.timedelta(days=90), "ends_at": factories.NOW + dt.timedelta(days=91)}
+    fill(Leave(driver=driver, **period), "fleet")
+    factories.file_papers(driver, vehicle)
+    for paper in [*Credential.objects.filter(driver=driver), *Credential.objects.filter(vehicle=vehicle)]:
+        side.add("credentials", fill(paper, "fleet"))
+    side.add("shifts", factories.ShiftFactory.create(driver=driver, vehicle=vehicle))
+    _name(side, "driver", driver.pk, "fleet")
+    _name(side, "vehicle", vehicle.pk, "fleet")
+    return provider, driver, vehicle
+
+
+def _rider(side: Side, facility: Facility) -> Rider:
+    new = side.canaries
+    rider = factories.RiderFactory.create(facility=facility)
+    side.codes = {code: new.text("person", f"rider.{code}") for code in ("medicaid_id", "member_id")}
+    side.codes |= {
+        "phone": new.phone("person", "rider.phones"),
+        "date": new.day("person", "rider.date_of_birth").isoformat(),
+    }
+    rider.medicaid_id, rider.member_id = side.codes["medicaid_id"], side.codes["member_id"]
+    new.fill(
+        rider,
+        "person",
+        date_of_birth=dt.date.fromisoformat(side.codes["date"]),
+        phones=[{"number": side.codes["phone"], "ext": new.text("person", "rider.phones.ext"), "kind": "mobile"}],
+        home_address=new.stop("person", "rider.home_address"),
+        saved_places=[new.stop("person", "rider.saved_places")],
+        caregivers=[new.person("person", "rider.caregivers", "name", "phone", "relation") | {"notify": []}],
+        emergency_contact=new.person("person", "rider.emergency_contact", "name", "phone", "relation"),
+        preferred_driver_ids=[side.first("drivers").pk],
+    )
+    profile = factories.AccommodationProfileFactory.create(rider=rider)
+    new.fill(profile, "person", equipment=[new.text("person", "accommodationprofile.equipment")])
+    side.codes["external"] = _name(side, "rider", rider.pk, "person")
+    side.add("profiles", profile)
+    side.add("riders", rider)
+    return rider
+
+
+def _settle(
+    side: Side,
+    ride: Ride,
+    payer: Payer,
+    client: ApiClient,
+    provider: TransportProvider,
+    driver: Driver,
+    vehicle: Vehicle,
+) -> None:
+    """Put texts into every column of a ride and what hangs on it, and the side's own crew on it."""
+    new = side.canaries
+    trip = side.add("trips", Trip.objects.create(rider=ride.rider, service_date=ride.service_date))
+    doors = {key: new.text("person", f"ride.{key}") for key in ("accessCode", "keyInfo")}
+    legs.seal_access(ride, pickup=doors, dropoff=doors)
+    ride.payer_member_id = new.text("person", "ride.payer_member_id")
+    crew = {"provider": provider, "driver": driver, "vehicle": vehicle} if ride.driver_id else {}
+    place = {"facilityId": str(ride.facility_id), "entranceId": side.id_of("entrances")}
+    shape = accommodation.snapshot(side.first("profiles"))
+    texts = {key: new.text("person", f"ride.accommodation.{key}") for key in ("driverNotes", "dispatcherNotes")}
+    new.fill(
+        ride,
+        "person",
+        **crew,
+        trip=trip,
+        client=client,
+        payer=payer,
+        pickup=new.stop("person", "ride.pickup", **place),
+        dropoff=new.stop("person", "ride.dropoff"),
+        accommodation={**shape, **texts},
+        discharge=new.person("person", "ride.discharge", "unit", "room", "unitPhone")
+        | {"planner": new.person("person", "ride.discharge.planner", "name", "phone", "email")},
+        dialysis={"chair": new.text("person", "ride.dialysis.chair")},
+        requested_by=new.person("person", "ride.requested_by", "userId", "name", "phone", "role"),
+        signatures=[
+            {"signer": "rider", "stop": "pickup", "at": None} | new.person("person", "ride.signatures", "name")
+        ],
+        attestation={"at": None} | new.person("person", "ride.attestation", "driverName", "text"),
+    )
+    side.add("rides", ride)
+    _name(side, "ride", ride.pk, "person")
+    for row in Assignment.objects.filter(ride=ride):
+        row.license_number = new.text("fleet", "assignment.license_number")
+        side.add("assignments", new.fill(row, "fleet", **crew))
+    for milestone in Milestone.objects.filter(ride=ride):
+        side.add("milestones", new.fill(milestone, "person"))
+    exception = RideException(
+        ride=ride,
+        trip=trip,
+        rider=ride.rider,
+        facility=ride.facility,
+        type=ExceptionType.LATE_PICKUP,
+        severity="warning",
+        opened_at=factories.NOW,
+        updated_at=factories.NOW,
+    )
+    side.add("ride-exceptions", new.fill(exception, "person"))
+    Ride.objects.filter(pk=ride.pk).update(open_exception_count=1, max_exception_severity="warning")
+    event = Event(
+        transaction=LONG_AGO,
+        type="ride.scheduled",
+        subject_type="ride",
+        subject_id=ride.pk,
+        sequence=1,
+        facility=ride.facility,
+        provider=ride.provider,
+        occurred_at=factories.NOW,
+        actor=new.text("access", "event.actor"),
+        data={"status": new.text("person", "event.data")},
+    )
+    event.save()
+    side.add("events", event)
+
+
+def _offer(side: Side, provider: TransportProvider, driver: Driver, vehicle: Vehicle) -> None:
+    """Offer the side's driver its second ride, which nobody drives yet."""
+    ride = next(ride for ride in side.rows["rides"] if ride.status == RideStatus.SCHEDULED)
+    offer = Assignment(
+        ride=ride,
+        provider=provider,
+        driver=driver,
+        vehicle=vehicle,
+        status=Assignment.Status.OFFERED,
+        offered_at=factories.NOW,
+        respond_by=factories.NOW + dt.timedelta(days=30),
+    )
+    side.add("offers", side.canaries.fill(offer, "fleet"))
+
+
+def _token(side: Side, client: ApiClient, facility: Facility, provider: TransportProvider) -> None:
+    reach = {"facility_ids": [facility.pk], "provider_ids": [provider.pk]}
+    token: ApiToken = api_with(TokenRole.AUDITOR, client=client, **reach).token
+    side.add("tokens", side.canaries.fill(token, "access"))
+
+
+def _name(side: Side, subject_type: str, subject_id: UUID, kind: Kind) -> str:
+    row = ExternalId(subject_type=subject_type, subject_id=subject_id)
+    side.add("external-ids", side.canaries.fill(row, kind))
+    return f"{row.system}|{row.value}"
+
+
+def reached(binding: str, row: Any) -> bool:
+    """Whether a caller of our side bound so reaches a row of ours: providers see what has their driver on it."""
+    if binding == "facility":
+        return True
+    if isinstance(row, Rider):
+        return False  # known to facilities; a provider meets riders on its rides
+    about = row.ride if isinstance(row, RideException) else row
+    return getattr(about, "provider_id", True) is not None
+
+
+def absent() -> str:
+    return str(uuid7())

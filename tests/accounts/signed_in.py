@@ -1,0 +1,34 @@
+"""Sessions for tests: what a sign-in leaves in one, without the sign-in."""
+
+import time
+from uuid import UUID
+
+from allauth.account.internal.flows.login import (
+    _AUTHENTICATION_METHODS_USER_SESSION_KEY,
+    AUTHENTICATION_METHODS_SESSION_KEY,
+)
+from django.test import Client
+
+from apps.accounts.console.adapters import SIGNED_IN_AT
+from apps.accounts.console.middleware import LAST_ACTIVE_AT
+from apps.accounts.models import User
+
+METHODS = AUTHENTICATION_METHODS_SESSION_KEY
+METHODS_OF = _AUTHENTICATION_METHODS_USER_SESSION_KEY
+
+
+def sign_in(client: Client, user: User, *, at: float | None = None, second_factor: bool = True) -> None:
+    """Give the client a session of the user, begun at `at` (seconds since the epoch; now)."""
+    client.force_login(user)
+    session = client.session
+    session[SIGNED_IN_AT] = session[LAST_ACTIVE_AT] = at if at is not None else time.time()
+    methods = [{"method": "password", "at": time.time()}]
+    if second_factor:
+        methods.append({"method": "mfa", "at": time.time()})
+    session[METHODS] = methods
+    session[METHODS_OF] = user_key(user.pk)
+    session.save()
+
+
+def user_key(pk: UUID) -> str:
+    return str(pk)

@@ -1,0 +1,235 @@
+"""Who a bearer token is, as the API tells it."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from apps.accounts import token_format
+from apps.accounts.api import throttles
+from apps.accounts.models import ApiClient, ApiToken, AuditEntry
+from apps.accounts.roles import SCOPES_OF_TOKEN, Scope, TokenRole
+from apps.accounts.services import authentication, tokens
+from lib.access import Phi, system
+from lib.client_address import address_of, is_within
+from lib.ids import uuid7
+from tests.callers import TokenClient, api_with, error_of
+
+pytestmark = pytest.mark.django_db
+SELF = "/api/tokens/self"
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Bearer", "Bearer ", "Bearer nonsense", "Basic dXNlcjpwYXNz", "clt_x", "Bearer clt_aaaaaaaaaaaa_" + "b" * 46],
+)
+def test_every_wrong_token_is_answered_alike(header: str) -> None:
+    response = APIClient().get(SELF, headers={"Authorization": header})
+
+    error = error_of(response)
+    assert (error["code"], error["message"]) == ("UNAUTHENTICATED", "A valid bearer token is required.")
+
+
+def test_right_key_with_a_wrong_secret_is_answered_alike() -> None:
+    parts = token_format.generate()
+    known = api_with().token.key_id
+    forged = token_format.write(token_format.Parts(known, parts.secret))
+
+    response = APIClient().get(SELF, headers={"Authorization": f"Bearer {forged}"})
+
+    assert error_of(response)["code"] == "UNAUTHENTICATED"
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({"expires_at": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)}, "TOKEN_EXPIRED"),
+        ({"overlap_until": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)}, "TOKEN_EXPIRED"),
+        ({"revoked_at": dt.datetime(2020, 1, 1, tzinfo=dt.UTC), "revoked_reason": "lost"}, "TOKEN_REVOKED"),
+        ({"not_before": dt.datetime(2100, 1, 1, tzinfo=dt.UTC)}, "UNAUTHENTICATED"),
+        ({"pepper_id": "gone"}, "UNAUTHENTICATED"),
+    ],
+)
+def test_token_that_is_over_is_told_why(columns: dict[str, Any], code: str) -> None:
+    response = api_with(**columns).get(SELF)
+
+    assert error_of(response)["code"] == code
+    assert response.headers["WWW-Authenticate"].startswith('Bearer realm="carelane"')
+
+
+def test_token_of_an_inactive_client_is_refused(api: TokenClient) -> None:
+    ApiClient.objects.update(active=False)
+
+    assert error_of(api.get(SELF))["code"] == "TOKEN_REVOKED"
+
+
+def test_console_session_does_not_open_the_api() -> None:
+    api = APIClient()
+    api.cookies["sessionid"] = "anything"
+
+    assert error_of(api.get(SELF))["code"] == "UNAUTHENTICATED"
+
+
+def test_row_wider_than_its_role_gives_no_more_than_the_role() -> None:
+    token = api_with(TokenRole.BILLING_READONLY, scopes=[Scope.RIDES_READ, Scope.TOKENS_MANAGE], phi_level="full").token
+
+    principal = authentication.principal_of(token)
+
+    assert principal.scopes == {Scope.RIDES_READ}
+    assert principal.phi is Phi.LIMITED
+
+
+def test_principal_carries_the_whole_grant(api: TokenClient) -> None:
+    facility, provider = uuid7(), uuid7()
+    token = api_with(TokenRole.DISPATCH_PARTNER, facility_ids=[facility], provider_ids=[provider]).token
+
+    principal = authentication.principal_of(token, request_id="r", ip="192.0.2.7")
+
+    assert principal.actor == f"token:{token.pk}"
+    assert (principal.facility_ids, principal.provider_ids) == (frozenset({facility}), frozenset({provider}))
+    assert principal.scopes == SCOPES_OF_TOKEN[TokenRole.DISPATCH_PARTNER]
+    assert (principal.client_id, principal.request_id, principal.ip) == (token.client_id, "r", "192.0.2.7")
+
+
+@override_settings(TRUSTED_PROXY_COUNT=1)
+def test_token_works_from_its_networks_alone() -> None:
+    api = api_with(allowed_cidrs=["192.0.2.0/24", "2001:db8::/32"])
+
+    for address in ("192.0.2.200", "2001:db8::5", "203.0.113.9, 192.0.2.1", "::ffff:192.0.2.1"):
+        assert api.get(SELF, headers={"X-Forwarded-For": address}).status_code == 200, address
+    for address in ("198.51.100.1", "192.0.2.1, 198.51.100.1", "nonsense", ""):
+        assert error_of(api.get(SELF, headers={"X-Forwarded-For": address}))["code"] == "IP_NOT_ALLOWED", address
+
+    denials = AuditEntry.objects.filter(action="tokens.denied", outcome="denied", subject_id=api.token.pk)
+    assert sorted(str(entry.ip) for entry in denials) == ["198.51.100.1", "198.51.100.1", "None", "None"]
+
+
+def test_forwarded_address_is_ignored_without_a_proxy(rf: Any) -> None:
+    request = rf.get("/", headers={"X-Forwarded-For": "192.0.2.1"}, REMOTE_ADDR="198.51.100.1")
+
+    assert address_of(request) == "198.51.100.1"
+
+
+@override_settings(TRUSTED_PROXY_COUNT=2)
+def test_address_is_counted_from_the_right(rf: Any) -> None:
+    def seen(forwarded: str) -> str | None:
+        return address_of(rf.get("/", headers={"X-Forwarded-For": forwarded}, REMOTE_ADDR="10.0.0.2"))
+
+    assert seen("1.1.1.1, 192.0.2.1, 10.0.0.1") == "192.0.2.1"
+    assert seen("192.0.2.1, 10.0.0.1") == "192.0.2.1"
+    assert seen("10.0.0.1") is None
+
+
+def test_unknown_address_lies_in_no_network() -> None:
+    assert not is_within(None, ["0.0.0.0/0"])
+
+
+def test_token_announces_its_end_in_the_last_two_weeks() -> None:
+    soon = api_with(expires_at=timezone.now() + dt.timedelta(days=13, hours=23)).get(SELF)
+    later = api_with(expires_at=timezone.now() + dt.timedelta(days=14, hours=1)).get(SELF)
+
+    assert soon.headers["X-Token-Expires-At"] == soon.json()["expiresAt"]
+    assert "X-Token-Expires-At" not in later.headers
+
+
+def test_use_is_noted_once_a_minute() -> None:
+    api = api_with(last_used_at=None)
+    api.get(SELF, REMOTE_ADDR="192.0.2.1")
+    first = ApiToken.objects.get().last_used_at
+
+    api.get(SELF, REMOTE_ADDR="192.0.2.2")
+
+    token = ApiToken.objects.get()
+    assert first is not None
+    assert (token.last_used_at, token.last_used_ip) == (first, "192.0.2.1")
+    ApiToken.objects.update(last_used_at=first - dt.timedelta(seconds=61))
+    api.get(SELF, REMOTE_ADDR="192.0.2.2")
+    assert ApiToken.objects.get().last_used_ip == "192.0.2.2"
+
+
+@pytest.mark.parametrize("name", ["access_token", "anything", "limit"])
+def test_token_in_the_query_is_refused_and_recorded_without_its_secret(nobody: APIClient, name: str) -> None:
+    api = api_with()
+
+    response = nobody.get(f"{SELF}?{name}={api.text}")
+
+    assert error_of(response)["code"] == "TOKEN_IN_QUERY"
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.subject_id, entry.outcome) == ("tokens.leaked", api.token.pk, "denied")
+    secret = api.text.rsplit("_", 1)[1]
+    assert secret not in str(AuditEntry.objects.values().get())
+    assert secret.encode() not in response.content
+
+
+def test_right_header_does_not_excuse_a_token_in_the_query(api: TokenClient) -> None:
+    assert error_of(api.get(f"{SELF}?token=abc"))["code"] == "TOKEN_IN_QUERY"
+
+
+@pytest.fixture
+def cached() -> Iterator[None]:
+    with override_settings(API_TOKEN_CACHE_SECONDS=60):
+        yield
+
+
+def test_cache_saves_the_query(cached: None, django_assert_num_queries: Any) -> None:
+    text = tokens.issue(
+        client_name="A", grant=tokens.Grant(role=TokenRole.AUDITOR), by=system(), at=timezone.now()
+    ).text
+    authentication.authenticate(text, at=timezone.now())
+
+    with django_assert_num_queries(0):
+        authentication.authenticate(text, at=timezone.now())
+
+
+def test_cached_token_expires_in_time(cached: None) -> None:
+    issued = tokens.issue(client_name="A", grant=tokens.Grant(role=TokenRole.AUDITOR), by=system(), at=timezone.now())
+    authentication.authenticate(issued.text, at=timezone.now())
+
+    with pytest.raises(authentication.TokenExpired):
+        authentication.authenticate(issued.text, at=issued.token.expires_at)
+
+
+@pytest.mark.parametrize("change", ["revoke", "rotate"])
+def test_revocation_reaches_the_cache_at_once(
+    cached: None, django_capture_on_commit_callbacks: Any, change: str
+) -> None:
+    at = timezone.now()
+    issued = tokens.issue(client_name="A", grant=tokens.Grant(role=TokenRole.AUDITOR), by=system(), at=at)
+    authentication.authenticate(issued.text, at=at)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        if change == "revoke":
+            tokens.revoke(token_id=issued.token.pk, reason="lost", by=system(), at=at)
+        else:
+            tokens.rotate(token_id=issued.token.pk, overlap=dt.timedelta(0), by=system(), at=at)
+
+    with pytest.raises((authentication.TokenRevoked, authentication.TokenExpired)):
+        authentication.authenticate(issued.text, at=at)
+
+
+def test_without_the_call_to_forget_a_revoked_token_would_live_on(cached: None) -> None:
+    """The control of the test above: on_commit does not run here."""
+    at = timezone.now()
+    issued = tokens.issue(client_name="A", grant=tokens.Grant(role=TokenRole.AUDITOR), by=system(), at=at)
+    authentication.authenticate(issued.text, at=at)
+
+    tokens.revoke(token_id=issued.token.pk, reason="lost", by=system(), at=at)
+
+    authentication.authenticate(issued.text, at=at)
+
+
+def test_address_that_keeps_guessing_is_stopped(api: TokenClient) -> None:
+    address = "192.0.2.66"
+    nobody = APIClient()
+    codes = [
+        error_of(nobody.get(SELF, headers={"Authorization": "Bearer guess"}, REMOTE_ADDR=address))["code"]
+        for _ in range(throttles.FAILURES.burst + 2)
+    ]
+
+    assert codes[: throttles.FAILURES.burst] == ["UNAUTHENTICATED"] * throttles.FAILURES.burst
+    assert codes[-1] == "RATE_LIMITED"
+    assert api.get(SELF, REMOTE_ADDR=address).status_code == 200

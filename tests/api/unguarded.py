@@ -1,0 +1,21 @@
+"""The control of the idempotency test: look, run, store, without a claim that others have to wait for."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.response import Response
+
+from apps.accounts.models import IdempotencyRecord
+
+
+def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
+    client_id, key = view.principal.client_id, view.request.headers["Idempotency-Key"]
+    if IdempotencyRecord.objects.filter(client_id=client_id, key=key).exists():
+        return HttpResponse(b"{}", status=201, content_type="application/json")
+    time.sleep(0.05)  # a handler takes its time
+    response = handle()
+    record = IdempotencyRecord(client_id=client_id, key=key, fingerprint=b"")
+    IdempotencyRecord.objects.bulk_create([record], ignore_conflicts=True)
+    return response

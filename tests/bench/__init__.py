@@ -1,0 +1,53 @@
+"""What `make bench` runs: the service beside bare floors, on a million rides.
+
+Importing any part prepares the settings: secrets of test.env, and the database of the run, which `dataset.py` makes on
+the server of DATABASE_URL, or on an embedded one that is kept below var/.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import django
+import environ
+from psycopg.conninfo import make_conninfo
+
+from lib.embedded_postgres import EmbeddedPostgres
+
+ROOT = Path(__file__).resolve().parents[2]
+DATASET = "carelane_bench"  # kept as it was made
+RUN = f"{DATASET}_run"  # a copy, which the measurements write to
+
+# None where an operator's server is named; its settings are then the operator's.
+EMBEDDED = None if "DATABASE_URL" in os.environ else EmbeddedPostgres(ROOT / "var" / "bench-postgres")
+
+
+def database_url(name: str) -> str:
+    """Address a database on the server of the measurements."""
+    if EMBEDDED is not None:
+        return EMBEDDED.url(name)
+    given = urlsplit(_GIVEN)
+    return urlunsplit(given._replace(path=f"{given.path.rpartition('/')[0]}/{name}"))
+
+
+def conninfo(name: str) -> str:
+    """Say the same in libpq's words."""
+    parts = environ.Env.db_url_config(database_url(name))
+    known = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
+    return make_conninfo(**{word: parts[key] for word, key in known.items() if parts.get(key)})
+
+
+def _prepare() -> None:
+    kept = {name: os.environ.get(name) for name in ("API_TOKEN_CACHE_SECONDS", "LOG_LEVEL")}
+    environ.Env.read_env(ROOT / "tests" / "test.env")
+    for name, value in kept.items():  # measured as they are in production, not as the tests want them
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+    os.environ["DATABASE_URL"] = database_url(RUN)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+
+
+_GIVEN = os.environ.get("DATABASE_URL", "")
+_prepare()

@@ -1,0 +1,95 @@
+"""Measure the service beside bare floors: `python -m tests.bench [name,...]`, which is `make bench ONLY=name,...`.
+
+A name is that of a figure or of a measurement.  Prints a table and writes var/bench.json.
+"""
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from django.db import connections
+from django.utils import timezone
+
+from tests.bench import EMBEDDED, ROOT, RUN, conninfo, dataset, lists, memory, posts
+from tests.bench.servers import leave_server_core, missing
+from tests.bench.table import Figure, Goal, say, show, write
+
+MEASUREMENTS: Final[dict[str, Callable[[], list[Figure]]]] = {
+    "floor": lists.beside_floor,
+    "drf": lists.beside_drf,
+    "deep": lists.deep,
+    "booking": posts.booking,
+    "status": posts.status,
+    "memory": memory.resident,
+}
+GOALS: Final = (
+    Goal("list_vs_floor_rps", "x", ">=", 0.55, measures="floor"),
+    Goal("list_vs_floor_p99", "x", "<=", 3, measures="floor"),
+    Goal("list_vs_drf", "x", ">=", 5, measures="drf"),
+    Goal("list_deep_vs_first", "x", "<=", 1.2, measures="deep"),
+    Goal("booking_vs_bare", "x", ">=", 0.3, measures="booking"),
+    Goal("status_vs_bare", "x", ">=", 0.3, measures="status"),
+    Goal("worker_memory", "MB", "<=", 160, measures="memory"),
+    Goal("worker_memory_growth", "%", "<=", 2, measures="memory"),
+)
+FOOTNOTES: Final = (
+    "One gunicorn gthread worker with 4 threads and a pool of 8 has a core for itself; PostgreSQL and wrk (1 thread,",
+    "8 connections) share another.  Contestants take turns in 6 rounds of 3 s: values are ratios of medians, `best` of",
+    "the best rounds, CPU is what Python spends on a request.  API_RATE_READ and API_RATE_WRITE lift the rate limits",
+    "of the service under test; every other setting is as delivered.",
+)
+
+
+def main(only: str = "") -> int:
+    """Measure, print and write; return 1 where a name is unknown or a program is missing."""
+    asked = set(filter(None, only.split(",")))
+    if unknown := asked - {name for goal in GOALS for name in (goal.name, goal.measures)}:
+        say(f"No figure is called {', '.join(sorted(unknown))}; there are {', '.join(goal.name for goal in GOALS)}.")
+        return 1
+    wanted = [goal for goal in GOALS if not asked or {goal.name, goal.measures} & asked]
+    if lack := missing():
+        say(lack)
+        return 1
+    figures: list[Figure] = []
+    with _database():
+        for name in dict.fromkeys(goal.measures for goal in wanted):
+            say(f"Measuring {name}.")
+            figures += MEASUREMENTS[name]()
+        machine = _machine()
+    show(wanted, figures, [f"{timezone.now():%d %B %Y}, {machine}.", *FOOTNOTES])
+    write(ROOT / "var" / "bench.json", wanted, figures)
+    return 0
+
+
+@contextmanager
+def _database() -> Iterator[None]:
+    """Run the embedded server where none is named, and the copy of the dataset on it."""
+    if EMBEDDED is not None:
+        EMBEDDED.start("postgres")
+    try:
+        dataset.prepare()
+        leave_server_core()
+        yield
+        connections.close_all()
+        dataset.remove_copy()
+    finally:
+        if EMBEDDED is not None:
+            EMBEDDED.stop()
+
+
+def _machine() -> str:
+    """Name what the figures were measured on."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+    with psycopg.connect(conninfo(RUN)) as session:
+        version = session.info.parameter_status("server_version")
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, PostgreSQL {version}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))

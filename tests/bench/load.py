@@ -1,0 +1,110 @@
+"""Load by wrk: one thread, eight connections, short rounds."""
+
+import json
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tests.bench import ROOT
+from tests.bench.servers import Server, on_other_core
+
+CONNECTIONS: Final = 8
+ROUND_SECONDS: Final = 3
+ROUNDS: Final = 6
+
+
+class RequestsFailed(Exception):
+    """Some answers were errors: what was measured is not what was meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: str
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round: how many answers a second, and in milliseconds how long they took and what Python spent on each."""
+
+    requests: int
+    per_second: float
+    p50: float
+    p99: float
+    cpu: float
+
+
+def drive(server: Server, requests: Sequence[Request], *, token: str = "", seconds: int = ROUND_SECONDS) -> Round:
+    """Ask a server for these in turn, over and over, for some seconds.
+
+    Raises:
+        RequestsFailed: an answer was no success, or a connection broke.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as listed:
+        listed.writelines(f"{one.method}\t{one.path}\t{one.body}\n" for one in requests)
+        listed.flush()
+        command = [*on_other_core(), "wrk", "--threads", "1", "--connections", str(CONNECTIONS)]
+        command += ["--duration", f"{seconds}s", "--timeout", "10s", "--latency"]
+        command += ["--script", str(ROOT / "tests" / "bench" / "wrk.lua"), server.url, "--", listed.name, token]
+        before = server.cpu_seconds()
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        spent = server.cpu_seconds() - before
+    measured = json.loads(output.strip().splitlines()[-1])
+    if measured["failed"]:
+        raise RequestsFailed(f"{measured['failed']} of {measured['requests']} requests to {server.name} failed.")
+    answered = measured["requests"]
+    return Round(
+        answered,
+        per_second=answered / (measured["microseconds"] / 1e6),
+        p50=measured["p50"] / 1000,
+        p99=measured["p99"] / 1000,
+        cpu=spent / answered * 1000,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The rounds of one contestant."""
+
+    rounds: tuple[Round, ...]
+
+    def median(self, of: Callable[[Round], float]) -> float:
+        return statistics.median(of(one) for one in self.rounds)
+
+    @property
+    def best(self) -> float:
+        """The highest rate of any round: what the machine's other work spoiled least."""
+        return max(one.per_second for one in self.rounds)
+
+    @property
+    def summary(self) -> str:
+        rate, p50, p99 = self.median(per_second), self.median(lambda one: one.p50), self.median(p99_of)
+        cpu = self.median(lambda one: one.cpu)
+        return f"{rate:.0f}/s, p50 {p50:.1f} ms, p99 {p99:.1f} ms, CPU {cpu:.2f} ms"
+
+
+def per_second(one: Round) -> float:
+    return one.per_second
+
+
+def p99_of(one: Round) -> float:
+    return one.p99
+
+
+def interleaved(contestants: Sequence[Callable[[], Round]]) -> list[Series]:
+    """Give every contestant its rounds in turn, so that what else the machine does meets all of them."""
+    rounds: list[list[Round]] = [[] for _ in contestants]
+    for _ in range(ROUNDS):
+        for contestant, own in zip(contestants, rounds, strict=True):
+            own.append(contestant())
+    return [Series(tuple(own)) for own in rounds]
+
+
+def ratios(ours: Series, other: Series) -> tuple[float, str]:
+    """Divide our rate by the other's: the medians as the value, the best rounds and both series in words."""
+    value = ours.median(per_second) / other.median(per_second)
+    return value, f"best {ours.best / other.best:.2f}; {ours.summary} beside {other.summary}"

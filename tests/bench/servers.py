@@ -1,0 +1,160 @@
+"""Web servers under test: one gunicorn worker with four threads each, alone on the first core.
+
+PostgreSQL and whoever asks share the second one, so that a request pays for its own Python and for nothing else.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import psutil
+import psycopg
+
+from tests.bench import ROOT, RUN, conninfo
+
+THREADS: Final = 4
+POOL: Final = 8
+_START_SECONDS: Final = 60
+# Nobody asks this often in real life; what is limited cannot be measured.
+_RATES: Final = {"API_RATE_READ": "100000000", "API_RATE_WRITE": "100000000"}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One running server."""
+
+    name: str
+    url: str
+    process: psutil.Process
+
+    @property
+    def worker(self) -> psutil.Process:
+        """The process that answers; gunicorn's own only minds it."""
+        (worker,) = self.process.children()
+        return worker
+
+    def cpu_seconds(self) -> float:
+        """Tell what the worker has spent so far."""
+        times = self.worker.cpu_times()
+        return float(times.user + times.system)
+
+
+@lru_cache(maxsize=1)
+def cores() -> list[int]:
+    """List the cores that this process began with: servers get the first, everybody else the second."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def on_server_core() -> list[str]:
+    """Begin a command that runs alone."""
+    return ["taskset", "--cpu-list", str(cores()[0])]
+
+
+def on_other_core() -> list[str]:
+    """Begin a command that runs beside PostgreSQL."""
+    return ["taskset", "--cpu-list", str(cores()[1])]
+
+
+@contextmanager
+def serving(
+    name: str = "carelane",
+    application: str = "config.wsgi:application",
+    *,
+    first: str = "/api/rides",
+    bare: bool = False,
+) -> Iterator[Server]:
+    """Serve a WSGI application until the block ends; `bare` ones are loaded without this package and Django.
+
+    `first` is asked for before the block begins, and may be refused.
+    """
+    port = _free_port()
+    command = [
+        *on_server_core(),
+        *(str(Path(sys.executable).with_name("gunicorn")), application),
+        *("--bind", f"127.0.0.1:{port}", "--workers", "1", "--worker-class", "gthread", "--threads", str(THREADS)),
+        *("--keep-alive", "30", "--log-level", "warning", "--no-control-socket"),
+    ]
+    if bare:
+        command += ["--pythonpath", str(ROOT / "tests" / "bench")]
+    variables = {**os.environ, **_RATES, "DATABASE_POOL_SIZE": str(POOL), "BENCH_CONNINFO": conninfo(RUN)}
+    process = psutil.Popen(command, cwd=ROOT, env=variables)
+    try:
+        server = Server(name, f"http://127.0.0.1:{port}", process)
+        _wait_until_answering(f"{server.url}{first}", process)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def settle_database() -> None:
+    """Move the sessions of this run to the core of PostgreSQL, where they run on this machine and let us.
+
+    Servers open their sessions as they are asked: call this after the warm-up.
+    """
+    with psycopg.connect(conninfo(RUN), autocommit=True) as session:
+        found = session.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()").fetchall()
+        local = session.info.host.startswith(("/", "127.", "localhost", "::1"))
+    for (pid,) in found if local else []:
+        with suppress(psutil.Error, OSError):
+            psutil.Process(pid).cpu_affinity([cores()[1]])
+
+
+def fetch(url: str, token: str = "") -> bytes:
+    """Read one answer.
+
+    Raises:
+        urllib.error.HTTPError: it is not a success.
+    """
+    headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:  # noqa: S310  # ours
+        return bytes(answer.read())
+
+
+def missing() -> str:
+    """Say what this machine lacks, and how to get it; "" when all is there."""
+    if sys.platform != "linux" or len(cores()) < 2:
+        return "make bench needs Linux with two cores or more: it keeps the service and PostgreSQL apart by core."
+    packages = {"wrk": "wrk", "taskset": "util-linux"}
+    lacking = [program for program in packages if shutil.which(program) is None]
+    if lacking:
+        install = " ".join(packages[program] for program in lacking)
+        return f"make bench needs {' and '.join(lacking)}; on Debian and Ubuntu: apt-get install {install}"
+    return ""
+
+
+def leave_server_core() -> None:
+    """Keep this process, and whatever it starts without a core of its own, off the core of the servers."""
+    psutil.Process().cpu_affinity([cores()[1]])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_answering(url: str, process: "subprocess.Popen[bytes]") -> None:
+    """Wait for the first answer, whichever: what is loaded on demand is loaded then."""
+    give_up = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < give_up:
+        try:
+            fetch(url)
+        except urllib.error.HTTPError:
+            return
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise RuntimeError("The server did not start.")

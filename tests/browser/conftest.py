@@ -1,0 +1,73 @@
+"""A running service on the test database, and a browser to look at it with.
+
+`PICTURES=folder` keeps a full-page picture of every page, theme and width.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, sync_playwright
+
+from apps.accounts.models import User
+from tests.accounts.signed_in import sign_in
+from tests.browser.harness import Inspector
+from tests.serving import serving
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+START_SECONDS = 30
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a browser where there is none."""
+    if CHROMIUM is not None:
+        return
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.skip(reason="Chromium is not installed (set CHROMIUM to its path)"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    # Playwright's event loop would otherwise make Django refuse database calls in this thread.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
+        yield chromium
+        chromium.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def service(transactional_db: None) -> Iterator[str]:
+    """The address of the service, which runs on the rows that the test has committed."""
+    with serving() as url:
+        yield url
+
+
+@pytest.fixture
+def inspector_of(service: str, browser: Browser) -> Callable[[User | None], Inspector]:
+    """Make an inspector who is signed in as somebody, or is nobody."""
+
+    def make(user: User | None = None) -> Inspector:
+        pictures = os.environ.get("PICTURES")
+        return Inspector(browser, service, _cookies(service, user), Path(pictures) if pictures else None)
+
+    return make
+
+
+def _cookies(service: str, user: User | None) -> list[dict[str, Any]]:
+    if user is None:
+        return []
+    client = Client()
+    sign_in(client, user)
+    name = settings.SESSION_COOKIE_NAME
+    return [{"name": name, "value": client.cookies[name].value, "url": service}]

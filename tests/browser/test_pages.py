@@ -1,0 +1,100 @@
+"""Every page there is, in a real browser: both themes, three widths, as the people who use it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.accounts.services import audit
+from lib.access import system
+from tests import factories
+from tests.browser.harness import Inspector
+
+pytestmark = pytest.mark.browser
+InspectorOf = Callable[[User | None], Inspector]
+
+
+def test_pages_before_sign_in_are_sound(inspector_of: InspectorOf) -> None:
+    inspector = inspector_of(None)
+
+    found = inspector.inspect("/accounts/login/", name="login")
+    found += inspector.inspect("/accounts/password/reset/", name="password-reset")
+    found += inspector.inspect("/accounts/password/reset/done/", name="password-reset-done")
+    found += inspector.inspect("/accounts/password/reset/key/1-set-password/", name="password-reset-dead-link")
+    found += inspector.inspect("/accounts/signup/", name="no-sign-up")
+    found += inspector.inspect("/nowhere/", name="404", status=404)
+    found += inspector.inspect("/docs/errors", name="docs-errors")
+    found += inspector.inspect("/docs/api", name="docs-reference")
+
+    assert found == [], "\n".join(found)
+
+
+def test_pages_of_an_account_are_sound(inspector_of: InspectorOf) -> None:
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    found = inspector.inspect("/accounts/2fa/", name="second-factors")
+    found += inspector.inspect("/accounts/2fa/totp/activate/", name="totp")
+    found += inspector.inspect("/accounts/2fa/webauthn/add/", name="passkey-add")
+    found += inspector.inspect("/accounts/2fa/webauthn/", name="passkeys")
+    found += inspector.inspect("/accounts/sessions/", name="sessions")
+    found += inspector.inspect("/accounts/password/change/", name="password-change")
+    found += inspector.inspect("/accounts/reauthenticate/", name="reauthenticate")
+    found += inspector.inspect("/accounts/logout/", name="sign-out")
+    found += inspector.inspect("/admin/accounts/user/", name="403", status=403)
+
+    assert found == [], "\n".join(found)
+
+
+def test_pages_of_a_dispatcher_are_sound(inspector_of: InspectorOf) -> None:
+    assignment = factories.put_driver_on(factories.RideFactory.create(pickup_at=factories.NOW))
+    factories.RideFactory.create()
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    found = inspector.inspect("/", name="home-dispatcher")
+    found += inspector.inspect("/admin/", name="admin-index")
+    found += inspector.inspect("/admin/rides/ride/", name="rides")
+    found += inspector.inspect(f"/admin/rides/ride/{assignment.ride_id}/change/", name="ride")
+    found += inspector.inspect("/admin/riders/rider/", name="riders")
+    found += inspector.inspect(f"/admin/riders/rider/{assignment.ride.rider_id}/change/", name="rider")
+    found += inspector.inspect("/admin/rides/assignment/", name="assignments")
+    found += inspector.inspect("/admin/fleet/driver/", name="drivers-read-only")
+    found += inspector.inspect("/admin/events/event/", name="events")
+
+    assert found == [], "\n".join(found)
+
+
+def test_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
+    facility = factories.EntranceFactory.create().facility
+    factories.ContactFactory.create(facility=facility)
+    driver = factories.DriverFactory.create()
+    factories.CredentialFactory.create(driver=driver)
+    vehicle = factories.VehicleFactory.create()
+    person = factories.UserFactory.create(role=UserRole.PLANNER)
+    audit.record(by=system(), action="rides.book", subject_type="ride")
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.ADMIN))
+
+    found = inspector.inspect("/", name="home-admin")
+    found += inspector.inspect("/admin/", name="admin-index-admin")
+    found += inspector.inspect("/admin/organizations/facility/", name="facilities")
+    found += inspector.inspect("/admin/organizations/facility/?kind__exact=clinic", name="facilities-none")
+    found += inspector.inspect("/admin/organizations/facility/add/", name="facility-add")
+    found += inspector.inspect(f"/admin/organizations/facility/{facility.pk}/change/", name="facility")
+    found += inspector.inspect(f"/admin/organizations/facility/{facility.pk}/history/", name="facility-history")
+    found += inspector.inspect("/admin/fleet/driver/", name="drivers")
+    found += inspector.inspect(f"/admin/fleet/driver/{driver.pk}/change/", name="driver")
+    found += inspector.inspect(f"/admin/fleet/vehicle/{vehicle.pk}/change/", name="vehicle")
+    found += inspector.inspect("/admin/accounts/user/", name="people")
+    found += inspector.inspect(f"/admin/accounts/user/{person.pk}/change/", name="person")
+    found += inspector.inspect("/admin/accounts/auditentry/", name="audit")
+
+    assert found == [], "\n".join(found)
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/organizations/facility/", "/admin/organizations/facility/add/"])
+def test_content_of_admin_takes_most_of_the_window(inspector_of: InspectorOf, path: str) -> None:
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.ADMIN))
+
+    share = inspector.content_share(path)
+
+    assert share >= 0.6

@@ -1,0 +1,65 @@
+"""The small cast that every test may ask for."""
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.roles import UserRole
+from apps.organizations.models import Facility
+from lib.access import Principal
+from tests import factories
+from tests.callers import TokenClient, api_with
+
+
+@pytest.fixture
+def now() -> dt.datetime:
+    """Friday 20 November 2026, 09:00 in Chicago."""
+    return factories.NOW
+
+
+@pytest.fixture
+def hospital(db: None) -> Facility:
+    return factories.FacilityFactory.create()
+
+
+@pytest.fixture
+def dispatcher(db: None) -> Principal:
+    """Reaches every facility and provider."""
+    return factories.principal(UserRole.DISPATCHER)
+
+
+@pytest.fixture
+def supervisor(db: None) -> Principal:
+    return factories.principal(UserRole.DISPATCH_SUPERVISOR)
+
+
+@pytest.fixture
+def planner(hospital: Facility) -> Principal:
+    """Reaches `hospital` alone."""
+    return factories.principal(UserRole.PLANNER, facility_ids=frozenset({hospital.pk}))
+
+
+@pytest.fixture
+def outsider(db: None) -> Principal:
+    """A planner of another facility."""
+    return factories.principal(UserRole.PLANNER, facility_ids=frozenset({factories.FacilityFactory.create().pk}))
+
+
+@pytest.fixture
+def api_as(db: None) -> Callable[..., TokenClient]:
+    """Call the API as a token of a role: `api_as(TokenRole.EHR_INTEGRATOR, facility_ids=[...]).get("/api/rides")`."""
+    return api_with
+
+
+@pytest.fixture
+def api(db: None) -> TokenClient:
+    """A token that may do everything and reaches everything."""
+    return api_with()
+
+
+@pytest.fixture
+def nobody(db: None) -> APIClient:
+    """A caller without a token."""
+    return APIClient(raise_request_exception=False)

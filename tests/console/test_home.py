@@ -1,0 +1,153 @@
+"""The home page and the table of contents."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+import time_machine
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.roles import UserRole
+from apps.rides.models import RideException
+from config.console import CONTENTS, contents_for
+from tests import factories
+from tests.accounts.signed_in import sign_in
+
+pytestmark = pytest.mark.django_db
+
+
+def _home(role: UserRole, **memberships: Any) -> Any:
+    person = factories.UserFactory.create(role=role)
+    for name, places in memberships.items():
+        getattr(person, name).set(places)
+    client = Client()
+    sign_in(client, person)
+    return client.get("/")
+
+
+def _tiles(response: Any, name: str) -> list[tuple[str, int]]:
+    return [(str(tile["label"]), tile["count"]) for tile in response.context[name]]
+
+
+def test_home_counts_rides_of_the_local_day_by_status() -> None:
+    start = dt.datetime(2026, 11, 20, 6, 0, tzinfo=dt.UTC)  # midnight in Chicago
+    for pickup_at in (start - dt.timedelta(seconds=1), start, start + dt.timedelta(hours=24)):
+        factories.RideFactory.create(pickup_at=pickup_at)
+    factories.put_driver_on(factories.RideFactory.create(pickup_at=start + dt.timedelta(hours=23, minutes=59)))
+
+    with time_machine.travel(factories.NOW, tick=False):
+        response = _home(UserRole.DISPATCHER)
+
+    assert _tiles(response, "statuses") == [("Scheduled", 1), ("Assigned", 1)]
+    assert response.context["total"] == 2
+
+
+@pytest.mark.parametrize("day", [dt.date(2026, 3, 8), dt.date(2026, 11, 1)])
+def test_home_counts_whole_days_when_clocks_change(day: dt.date) -> None:
+    zone = dt.timezone(dt.timedelta(hours=-6 if day.month == 3 else -5))
+    after = dt.timezone(dt.timedelta(hours=-5 if day.month == 3 else -6))
+    first = dt.datetime(day.year, day.month, day.day, tzinfo=zone)
+    last = dt.datetime(day.year, day.month, day.day, 23, 59, tzinfo=after)
+    for pickup_at in (first, last, first - dt.timedelta(minutes=1), last + dt.timedelta(minutes=1)):
+        factories.RideFactory.create(pickup_at=pickup_at)
+
+    with time_machine.travel(last, tick=False):
+        response = _home(UserRole.DISPATCHER)
+
+    assert response.context["total"] == 2
+
+
+def test_tile_leads_to_the_rides_that_it_counts() -> None:
+    factories.RideFactory.create(pickup_at=factories.NOW)
+    factories.RideFactory.create(pickup_at=factories.NOW + dt.timedelta(days=1))
+    person = factories.UserFactory.create(role=UserRole.DISPATCHER)
+    client = Client()
+
+    with time_machine.travel(factories.NOW, tick=False):
+        sign_in(client, person)
+        tile = client.get("/").context["statuses"][0]
+        listed = client.get(tile["url"])
+
+    assert listed.status_code == 200
+    assert listed.context["cl"].result_count == tile["count"] == 1
+
+
+def test_home_counts_unsettled_exceptions_the_worst_first() -> None:
+    ride = factories.RideFactory.create()
+    for number, (severity, status) in enumerate([("warning", "open"), ("critical", "open"), ("critical", "resolved")]):
+        settled = {"resolved_at": factories.NOW, "resolution_code": "recovered_late"} if status == "resolved" else {}
+        RideException.objects.create(
+            ride=ride,
+            rider=ride.rider,
+            facility=ride.facility,
+            type=["unassigned_at_risk", "late_pickup", "rider_no_show"][number],
+            severity=severity,
+            status=status,
+            opened_at=factories.NOW,
+            opened_by="system",
+            detected_by="T1",
+            summary="",
+            updated_at=factories.NOW,
+            **settled,
+        )
+
+    response = _home(UserRole.DISPATCHER)
+
+    assert _tiles(response, "exceptions") == [("Critical", 1), ("Warning", 1)]
+
+
+def test_planner_counts_own_facilities_alone() -> None:
+    own = factories.RideFactory.create(pickup_at=factories.NOW)
+    factories.RideFactory.create(pickup_at=factories.NOW)
+
+    with time_machine.travel(factories.NOW, tick=False):
+        response = _home(UserRole.PLANNER, facilities=[own.facility])
+
+    assert response.context["total"] == 1
+
+
+def test_admin_sees_no_rides_at_home() -> None:
+    factories.RideFactory.create(pickup_at=factories.NOW)
+
+    response = _home(UserRole.ADMIN)
+
+    assert "statuses" not in response.context
+    assert "exceptions" not in response.context
+
+
+def test_clock_shows_the_zone_of_the_planners_facility() -> None:
+    facility = factories.FacilityFactory.create(timezone="America/Denver")
+
+    with time_machine.travel(factories.NOW, tick=False):
+        page = _home(UserRole.PLANNER, facilities=[facility]).content.decode()
+
+    assert "<strong>08:00</strong>" in page
+    assert "MST" in page
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_home_asks_the_same_however_many_rides(django_assert_num_queries: Any, count: int) -> None:
+    factories.RideFactory.create_batch(count)
+    person = factories.UserFactory.create(role=UserRole.DISPATCHER)
+    client = Client()
+    sign_in(client, person)
+
+    with django_assert_num_queries(4):  # session, user, rides, exceptions
+        client.get("/")
+
+
+@pytest.mark.parametrize("role", list(UserRole))
+def test_contents_offer_what_opens_and_nothing_else(role: UserRole) -> None:
+    person = factories.UserFactory.create(role=role)
+    client = Client()
+    sign_in(client, person)
+    offered = {entry.address for group in contents_for(person) for entry in group.entries}
+
+    wrong = []
+    for entry in (entry for group in CONTENTS for entry in group.entries if not entry.address.startswith("/")):
+        status = client.get(reverse(entry.address)).status_code
+        if (status == 200) != (entry.address in offered):
+            wrong.append((entry.address, status))
+
+    assert wrong == []

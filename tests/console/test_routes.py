@@ -1,0 +1,101 @@
+"""Deny by default: every address asks for a sign-in, but for those listed here."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from apps.accounts.console.middleware import ENROLMENT_ROUTES
+from apps.accounts.roles import UserRole
+from tests import factories
+from tests.accounts.signed_in import sign_in
+
+# Open to anybody.  The API's routes are open to bearer tokens alone: tests/api holds them.
+PUBLIC = {
+    "accounts/login/",
+    "accounts/logout/",
+    "accounts/inactive/",
+    "accounts/signup/",
+    "accounts/login/code/confirm/",  # says that no sign-in by code is under way
+    "accounts/password/reset/",
+    "accounts/password/reset/done/",
+    "accounts/password/reset/key/<key>/",
+    "accounts/password/reset/key/done/",
+    "accounts/2fa/authenticate/",  # the second step of a sign-in
+    "accounts/2fa/webauthn/login/",
+    "admin/login/",
+    "admin/jsi18n/",  # words of Django's own scripts
+}
+PUBLIC_PREFIXES = ("api/", "docs/", "static/")
+SAMPLE = {"uuid": "01a1fa1d-29c5-7525-aa8a-6e9f346294ae", "int": "1", "str": "x", "path": "x", "slug": "x"}
+
+
+def _routes(resolver: URLResolver, before: str = "") -> list[tuple[str, str | None]]:
+    found: list[tuple[str, str | None]] = []
+    for entry in resolver.url_patterns:
+        path = before + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            found += _routes(entry, path)
+        elif isinstance(entry, URLPattern):
+            found.append((path, entry.name))
+    return found
+
+
+def _sample(route: str) -> str:
+    """Fill in a route's parameters; regular expressions become words that match them."""
+    route = re.sub(r"\(\?P<uidb36>.*?\)-\(\?P<key>.*?\)", "1-x", route)
+    route = re.sub(r"\(\?P<(\w+)>.*?\)", "x", route)
+    route = re.sub(r"<(\w+):\w+>", lambda match: SAMPLE[match.group(1)], route)
+    return route.replace("^", "").replace("$", "").replace("\\", "")
+
+
+def _pages() -> list[tuple[str, str | None]]:
+    routes = [(route.replace("^", "").replace("$", ""), name) for route, name in _routes(get_resolver())]
+    return [(route, name) for route, name in routes if not route.startswith(PUBLIC_PREFIXES)]
+
+
+def _name(route: str) -> str:
+    return re.sub(r"\(\?P<uidb36>.*?\)-\(\?P<key>.*?\)", "<key>", route)
+
+
+@pytest.mark.django_db
+def test_every_page_but_the_listed_ones_sends_strangers_to_sign_in(client: Client) -> None:
+    closed, open_ = [], set()
+    for route, _ in _pages():
+        response = client.get(f"/{_sample(route)}")
+        redirected = response.status_code == 302 and ("/login/?next=" in response["Location"])
+        if redirected:
+            closed.append(route)
+        else:
+            open_.add(_name(route))
+
+    assert open_ - PUBLIC == set()
+    assert len(closed) > 100
+
+
+@pytest.mark.django_db
+def test_session_without_second_factor_opens_enrolment_alone(client: Client, settings: Any) -> None:
+    settings.MFA_REQUIRED = True
+    person = factories.UserFactory.create(role=UserRole.ADMIN)
+    opened, walked = set(), 0
+    for route, name in _pages():
+        sign_in(client, person, second_factor=False)
+        response = client.get(f"/{_sample(route)}")
+        walked += 1
+        if not (response.status_code == 302 and response["Location"] in {"/accounts/2fa/", "/"}):
+            opened.add(name if name in ENROLMENT_ROUTES else _name(route))
+
+    assert opened - ENROLMENT_ROUTES - PUBLIC == set()
+    assert walked > 100
+
+
+@pytest.mark.django_db
+def test_pages_carry_the_strict_policy_even_where_there_is_nothing(client: Client) -> None:
+    for path in ("/accounts/login/", "/nowhere/"):
+        policy = client.get(path)["Content-Security-Policy"]
+
+        assert "script-src 'self'" in policy
+        assert "style-src 'self'" in policy
+        assert "unsafe" not in policy

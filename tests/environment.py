@@ -1,0 +1,44 @@
+"""Loaded before Django's settings: the variables of test.env, and a throwaway PostgreSQL where none is named.
+
+The process that starts the server stops it; the processes of xdist inherit its DATABASE_URL.
+"""
+
+import atexit
+import os
+import shutil
+from pathlib import Path
+
+import environ
+import psutil
+
+from lib.embedded_postgres import EmbeddedPostgres
+
+SERVERS = Path(__file__).resolve().parent.parent / "var" / "test-postgres"
+
+
+def prepare() -> None:
+    """Complete `os.environ`, so that settings load and the database answers."""
+    environ.Env.read_env(Path(__file__).with_name("test.env"))
+    if "DATABASE_URL" not in os.environ:
+        _remove_leftovers()
+        server = EmbeddedPostgres(SERVERS / str(os.getpid()), throwaway=True)
+        server.start()
+        atexit.register(_remove, server)
+        os.environ["DATABASE_URL"] = server.url()
+
+
+def _remove_leftovers() -> None:
+    """Remove the servers of runs that were killed; each bears the number of its process."""
+    for folder in SERVERS.glob("*"):
+        if not psutil.pid_exists(int(folder.name)):
+            server = EmbeddedPostgres(folder)
+            server.stop_leftovers()
+            _remove(server)
+
+
+def _remove(server: EmbeddedPostgres) -> None:
+    server.stop()
+    shutil.rmtree(server.folder, ignore_errors=True)
+
+
+prepare()

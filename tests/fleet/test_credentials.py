@@ -1,0 +1,56 @@
+"""How a paper stands on a day, and which ones are needed."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.fleet.credentials import BLOCKING_BY_DEFAULT, TYPES_OF, Paper, Standing, Subject, lapses, standing
+from apps.fleet.models import CredentialType
+
+DAY = dt.date(2026, 11, 20)
+
+
+def paper(type: str = "mvr", **given: Any) -> Paper:
+    return Paper(**({"type": type, "expires_on": None, "rejected": False, "blocking": True, "warn_days": 30} | given))
+
+
+def test_every_type_belongs_to_drivers_or_vehicles() -> None:
+    assert sorted([*TYPES_OF[Subject.DRIVER], *TYPES_OF[Subject.VEHICLE]]) == sorted(CredentialType.values)
+    assert all(BLOCKING_BY_DEFAULT[subject] <= set(TYPES_OF[subject]) for subject in Subject)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, Standing.MISSING),
+        ({}, Standing.VALID),
+        ({"rejected": True}, Standing.REJECTED),
+        ({"rejected": True, "expires_on": DAY - dt.timedelta(days=1)}, Standing.REJECTED),
+        ({"expires_on": DAY - dt.timedelta(days=1)}, Standing.EXPIRED),
+        ({"expires_on": DAY}, Standing.EXPIRING),
+        ({"expires_on": DAY + dt.timedelta(days=29)}, Standing.EXPIRING),
+        ({"expires_on": DAY + dt.timedelta(days=30)}, Standing.VALID),
+        ({"expires_on": DAY, "warn_days": 0}, Standing.VALID),
+    ],
+)
+def test_standing_turns_on_the_days_it_should(given: dict[str, Any] | None, expected: Standing) -> None:
+    assert standing(None if given is None else paper(**given), DAY) is expected
+
+
+def test_lapses_are_needed_papers_that_do_not_hold() -> None:
+    papers = [
+        paper("tb_test", blocking=True, rejected=True),
+        paper("driver_license", expires_on=DAY - dt.timedelta(days=1)),
+        paper("mvr", blocking=False, rejected=True),
+        paper("drug_screen", blocking=False, rejected=True),
+        paper("background_check"),
+    ]
+
+    found = [(lapse.type, lapse.standing) for lapse in lapses(Subject.DRIVER, papers, DAY)]
+
+    assert found == [
+        ("driver_license", Standing.EXPIRED),
+        ("exclusion_check_oig", Standing.MISSING),
+        ("tb_test", Standing.REJECTED),
+    ]

@@ -1,0 +1,32 @@
+"""Details of a discharge that turn out to be wrong can be taken back."""
+
+from typing import Any
+
+import pytest
+
+from apps.rides.models import Ride
+from tests import factories
+from tests.callers import TokenClient
+
+pytestmark = pytest.mark.django_db
+
+KEPT = {"unit": "4 West", "unitPhone": "+13125550140", "planner": {"name": "Pat Example"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({"room": ""}, {"room": "", "bed": "B", "chargeNursePhone": "+13125550142"}),
+        ({"bed": "", "chargeNursePhone": None}, {"room": "12", "bed": ""}),
+    ],
+)
+def test_detail_is_emptied_by_a_merge_patch(change: dict[str, Any], left: dict[str, Any], api: TokenClient) -> None:
+    told = {**KEPT, "room": "12", "bed": "B", "chargeNursePhone": "+13125550142"}
+    ride = factories.RideFactory.create(service_type="hospital_discharge", discharge=told)
+
+    response = api.patch(f"/api/rides/{ride.pk}", {"discharge": change})
+
+    stored = Ride.objects.get().discharge
+    assert response.status_code == 200
+    assert stored is not None
+    assert {key: value for key, value in stored.items() if key != "expectedReadyAt"} == {**KEPT, **left}

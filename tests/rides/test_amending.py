@@ -1,0 +1,290 @@
+"""Changes to a ride that exists."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import UserRole
+from apps.events.models import Event
+from apps.organizations.models import ExternalId, Facility, Payer
+from apps.riders.models import Rider
+from apps.rides.draft import ExternalName, Payment
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride, RideException
+from apps.rides.services import amending, booking, legs
+from lib.access import Principal
+from lib.errors import FieldRefused, InvalidInput, NotFound, ScopeMissing, StaleVersion
+from tests import factories
+from tests.rides.drafts import HOME, draft
+
+HOUR = dt.timedelta(hours=1)
+
+
+@pytest.fixture
+def rider(hospital: Facility) -> Rider:
+    return factories.RiderFactory.create(facility=hospital)
+
+
+@pytest.fixture
+def ride(hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime) -> Ride:
+    return booking.book(draft=draft(hospital, rider), by=planner, at=now).ride
+
+
+def state_of(ride: Ride) -> dict[str, Any]:
+    return {**Ride.objects.filter(pk=ride.pk).values().get()}
+
+
+def amend(ride: Ride, by: Principal, /, **changes: Any) -> Ride:
+    return amending.amend(ride_id=ride.pk, changes=changes, by=by, at=factories.NOW)
+
+
+def test_new_pickup_time_moves_everything_that_follows(ride: Ride, planner: Principal) -> None:
+    later = factories.PICKUP + 24 * HOUR
+
+    amended = amend(ride, planner, pickup_at=later)
+
+    ride.refresh_from_db()
+    assert amended.version == ride.version == 2
+    assert (ride.pickup_at, ride.service_date) == (later, dt.date(2026, 11, 21))
+    assert ride.window_ends_at == ride.promised_pickup_by == later + dt.timedelta(minutes=15)
+    event = Event.objects.get(sequence=2)
+    assert (event.type, event.data["previousPickupTime"]) == ("ride.rescheduled", "2026-11-20T20:00:00Z")
+    assert AuditEntry.objects.get(action="rides.amend").details == {"fields": ["pickupTime"]}
+
+
+def test_other_changes_are_an_update_that_names_the_fields_only(ride: Ride, planner: Principal) -> None:
+    amend(ride, planner, notes={"driver": "canary note"}, companions={"escorts": 2})
+
+    ride.refresh_from_db()
+    assert (ride.driver_notes, ride.companions, ride.spaces_ambulatory) == ("canary note", {"escorts": 2}, 3)
+    event = Event.objects.get(sequence=2)
+    assert (event.type, event.data["changed"]) == ("ride.updated", ["notes", "companions"])
+    assert "canary" not in str(event.data) + str(AuditEntry.objects.get(action="rides.amend").details)
+
+
+def test_what_stays_the_same_is_no_change(ride: Ride, planner: Principal) -> None:
+    before = state_of(ride)
+
+    amend(ride, planner, pickup_at=ride.pickup_at, notes={"driver": ""}, dropoff={"city": "Chicago"})
+
+    assert state_of(ride) == before
+    assert Event.objects.count() == 1
+
+
+def test_stop_merges_key_by_key_and_a_new_address_drops_the_old_place(ride: Ride, planner: Principal) -> None:
+    amend(ride, planner, dropoff={"instructions": "side door", "contact": {"name": "Ida"}})
+    amend(ride, planner, dropoff={"contact": {"phone": "+13125550177"}})
+    ride.refresh_from_db()
+    assert (ride.dropoff["addressLine1"], ride.dropoff["lat"]) == (HOME["addressLine1"], HOME["lat"])
+    assert ride.dropoff["contact"] == {"name": "Ida", "phone": "+13125550177", "ext": "", "role": ""}
+
+    amend(ride, planner, dropoff={"addressLine1": "9 Elm St"})
+
+    ride.refresh_from_db()
+    assert (ride.dropoff["addressLine1"], ride.dropoff["lat"], ride.estimated_minutes) == ("9 Elm St", None, None)
+    assert ride.dropoff["instructions"] == "side door"
+
+
+def test_needs_of_one_ride_change_and_are_marked(ride: Ride, planner: Principal) -> None:
+    amend(ride, planner, accommodation={"mobility": "wheelchair"})
+    amend(ride, planner, accommodation={"serviceAnimal": True})
+
+    ride.refresh_from_db()
+    assert ride.accommodation["overridden"] == ["mobility", "serviceAnimal", "loadMinutes", "unloadMinutes"]
+    assert (ride.spaces_ambulatory, ride.spaces_wheelchair) == (0, 1)
+
+
+def test_codes_of_doors_are_replaced_apart(ride: Ride, planner: Principal) -> None:
+    amend(ride, planner, dropoff={"accessCode": "1"}, pickup={"accessCode": "2"})
+    amend(ride, planner, dropoff={"accessCode": "3"})
+
+    ride.refresh_from_db()
+    opened = [legs.opened_access(text) for text in (ride.pickup_access, ride.dropoff_access)]
+    assert opened == [{"accessCode": "2"}, {"accessCode": "3"}]
+
+    amend(ride, planner, dropoff={"accessCode": ""})
+
+    ride.refresh_from_db()
+    assert ride.dropoff_access_sealed is None
+
+
+def test_external_names_are_replaced(ride: Ride, planner: Principal) -> None:
+    amend(ride, planner, external_ids=(ExternalName("epic", "1"), ExternalName("epic", "2")))
+    amend(ride, planner, external_ids=(ExternalName("epic", "2"),))
+
+    assert list(ExternalId.objects.values_list("value", flat=True)) == ["2"]
+    assert Event.objects.filter(type="ride.updated").count() == 2
+
+
+def test_broken_rule_changes_nothing(ride: Ride, planner: Principal, hospital: Facility) -> None:
+    before = state_of(ride)
+
+    with pytest.raises(FieldRefused):
+        amend(ride, planner, appointment_at=factories.PICKUP)
+    with pytest.raises(FieldRefused):
+        amend(ride, planner, service_type="hospital_discharge")
+    with pytest.raises(InvalidInput):
+        amend(ride, planner, dropoff={"facilityId": str(factories.FacilityFactory.create().pk)})
+    with pytest.raises(StaleVersion):
+        amending.amend(ride_id=ride.pk, changes={}, expected_version=7, by=planner, at=factories.NOW)
+
+    assert state_of(ride) == before
+    assert Event.objects.count() == 1
+
+
+def test_outsider_finds_no_ride(ride: Ride, outsider: Principal) -> None:
+    before = state_of(ride)
+
+    with pytest.raises(NotFound):
+        amend(ride, outsider, notes={"driver": "x"})
+
+    assert state_of(ride) == before
+
+
+def test_ride_cannot_move_onto_another_of_the_rider(
+    ride: Ride, hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
+) -> None:
+    other = booking.book(draft=draft(hospital, rider, pickup_at=factories.PICKUP + 3 * HOUR), by=planner, at=now).ride
+    before = state_of(ride)
+
+    with pytest.raises(booking.OverlappingRide):
+        amend(ride, planner, pickup_at=other.pickup_at)
+
+    assert state_of(ride) == before
+
+
+def test_planner_may_change_until_somebody_is_assigned(ride: Ride, planner: Principal, dispatcher: Principal) -> None:
+    factories.put_driver_on(ride)
+    before = state_of(ride)
+
+    with pytest.raises(ScopeMissing):
+        amend(ride, planner, notes={"driver": "x"})
+    assert state_of(ride) == before
+
+    amend(ride, dispatcher, notes={"driver": "x"})
+    assert state_of(ride)["driver_notes"] == "x"
+
+
+@pytest.mark.parametrize("status", list(RideStatus))
+def test_each_status_lets_its_own_fields_change(status: RideStatus, dispatcher: Principal) -> None:
+    ride = Ride(status=status)
+
+    for name in amending.EDITABLE[RideStatus.SCHEDULED]:
+        allowed = name in amending.EDITABLE[status]
+        if allowed:
+            amending._require_editable(ride, {name: None}, dispatcher)
+        else:
+            with pytest.raises(amending.FieldLocked) as refused:
+                amending._require_editable(ride, {name: None}, dispatcher)
+            assert [detail.field for detail in refused.value.details] == [amending.wire_name(name)]
+
+
+def test_change_that_the_vehicle_cannot_meet_opens_an_exception_and_its_return_settles_it(
+    ride: Ride, dispatcher: Principal
+) -> None:
+    driver = factories.DriverFactory.create()
+    vehicle = factories.VehicleFactory.create(provider=driver.provider)
+    for type_ in ("driver_license", "exclusion_check_oig", "background_check", "mvr"):
+        factories.CredentialFactory.create(driver=driver, type=type_)
+    for type_ in ("registration", "insurance", "inspection"):
+        factories.CredentialFactory.create(driver=None, vehicle=vehicle, type=type_)
+    factories.put_driver_on(ride, driver=driver, vehicle=vehicle)
+
+    amend(ride, dispatcher, accommodation={"mobility": "stretcher"})
+
+    exception = RideException.objects.get()
+    assert (exception.type, exception.severity, exception.status) == ("accommodation_mismatch", "critical", "open")
+    assert "VEHICLE_NOT_SUITABLE" in exception.details["violations"]
+    ride.refresh_from_db()
+    assert (ride.status, ride.open_exception_count, ride.version) == ("assigned", 1, 3)
+
+    amend(ride, dispatcher, accommodation={"mobility": "ambulatory"})
+
+    exception.refresh_from_db()
+    assert exception.status == "resolved"
+
+
+def test_released_leg_keeps_the_promise_it_was_given(
+    hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
+) -> None:
+    ride = booking.book(draft=draft(hospital, rider, will_call=True), by=planner, at=now).ride
+    promised = now + HOUR
+    Ride.objects.filter(pk=ride.pk).update(ready_at=now, ready_source="phone", promised_pickup_by=promised)
+
+    amend(ride, planner, dropoff={"addressLine1": "9 Elm St"})
+    with pytest.raises(amending.AlreadyReleased):
+        amend(ride, planner, will_call=False)
+
+    ride.refresh_from_db()
+    assert (ride.promised_pickup_by, ride.will_call) == (promised, True)
+
+
+def test_reached_ride_keeps_the_promise_by_which_it_was_on_time(
+    hospital: Facility, rider: Rider, dispatcher: Principal, now: dt.datetime
+) -> None:
+    due = {"appointment_at": factories.PICKUP + HOUR, "scheduling_anchor": "appointment"}
+    booked = booking.book(draft=draft(hospital, rider, **due), by=dispatcher, at=now).ride
+    factories.put_driver_on(booked)
+    Ride.objects.filter(pk=booked.pk).update(status="arrived", arrived_pickup_at=booked.window_ends_at)
+
+    amend(booked, dispatcher, dropoff={"addressLine1": "9 Elm St", "lat": 42.2, "lng": -88.4})
+
+    after = Ride.objects.get(pk=booked.pk)
+    assert (after.window_starts_at, after.window_ends_at) == (booked.window_starts_at, booked.window_ends_at)
+    assert after.dropoff["addressLine1"] == "9 Elm St"
+
+
+def test_change_that_changes_nothing_answers_what_is_stored(ride: Ride, planner: Principal) -> None:
+    Facility.objects.update(pickup_late_minutes=45)
+
+    answered = amend(ride, planner, pickup_at=ride.pickup_at)
+
+    stored = Ride.objects.get(pk=ride.pk)
+    assert (answered.window_ends_at, answered.version) == (stored.window_ends_at, 1)
+
+
+def test_payer_that_no_longer_pays_stays_on_its_rides(
+    hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
+) -> None:
+    payer = factories.PayerFactory.create()
+    booked = booking.book(draft=draft(hospital, rider, payment=Payment(payer_id=payer.pk)), by=planner, at=now).ride
+    Payer.objects.update(active=False)
+
+    amend(booked, planner, payment={"authorization_number": "A-2"})
+
+    booked.refresh_from_db()
+    assert (booked.payer_id, booked.authorization_number) == (payer.pk, "A-2")
+
+
+def test_request_has_its_questions_asked_again(
+    hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
+) -> None:
+    Facility.objects.update(lead_time_minutes=600)
+    ride = booking.book(draft=draft(hospital, rider), by=planner, at=now).ride
+    assert (ride.status, ride.open_questions) == ("requested", ["lead_time"])
+
+    amend(ride, planner, pickup_at=factories.PICKUP + 24 * HOUR)
+
+    ride.refresh_from_db()
+    assert (ride.status, ride.open_questions) == ("requested", [])
+
+
+def test_caller_who_cannot_book_cannot_change(ride: Ride) -> None:
+    before = state_of(ride)
+
+    with pytest.raises(ScopeMissing):
+        amend(ride, factories.principal(UserRole.ANALYST), notes={"driver": "x"})
+
+    assert state_of(ride) == before
+
+
+def test_null_removes_and_objects_merge() -> None:
+    before = {"a": 1, "b": {"c": 2, "d": 3}, "e": None}
+
+    assert amending.merge(before, {"a": None, "b": {"c": None, "x": 4}, "f": [1]}) == {
+        "b": {"d": 3, "x": 4},
+        "e": None,
+        "f": [1],
+    }

@@ -1,0 +1,187 @@
+"""Ranking the drivers for a ride: order, words, and a fixed number of queries."""
+
+import dataclasses
+import datetime as dt
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps.organizations.models import HomeBase
+from apps.rides.lifecycle import RideStatus
+from apps.rides.queries.candidates import candidates
+from lib.access import Principal
+from lib.errors import NotFound
+from tests import factories
+from tests.fleet.crew import fit_driver, fit_pair, fit_vehicle
+from tests.rides.rides_in import ride_in
+
+pytestmark = pytest.mark.django_db
+
+NOW = factories.NOW
+PICKUP = factories.PICKUP
+# About 2.4 and 11 miles by road from the pickup of the factories' rides.
+NEAR, FAR = {"lat": "41.880500", "lng": "-87.672200"}, {"lat": "41.785000", "lng": "-87.672200"}
+
+
+def seen(place: dict[str, str]) -> dict[str, Any]:
+    return {"last_lat": place["lat"], "last_lng": place["lng"], "last_located_at": PICKUP - dt.timedelta(minutes=20)}
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_list_asks_the_same_number_of_queries_however_many_drivers(
+    dispatcher: Principal, django_assert_num_queries: Callable[..., Any], count: int
+) -> None:
+    ride = factories.RideFactory.create()
+    for _ in range(count):
+        driver, vehicle = fit_pair()
+        factories.ShiftFactory.create(driver=driver, vehicle=vehicle)
+        other = factories.RideFactory.create(pickup_at=PICKUP - dt.timedelta(hours=2))
+        factories.put_driver_on(other, driver=driver, vehicle=vehicle)
+
+    with django_assert_num_queries(9):
+        listed = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
+
+    assert len(listed) == count
+
+
+def test_nearest_fitting_driver_comes_first_and_refused_ones_last(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create()
+    far, _ = fit_pair(**seen(FAR))
+    near, _ = fit_pair(**seen(NEAR))
+    suspended, _ = fit_pair(**seen(NEAR), activation="suspended", activation_reason="Complaint")
+    factories.DriverFactory.create(activation="inactive")
+
+    listed = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
+
+    assert [one.driver_id for one in listed] == [near.pk, far.pk, suspended.pk]
+    assert [one.refused for one in listed] == [False, False, True]
+    assert [one.code.value for one in listed[2].violations] == ["DRIVER_INACTIVE"]
+
+
+def test_reason_says_in_words_what_speaks_for_a_driver(dispatcher: Principal) -> None:
+    driver, vehicle = fit_pair()
+    ride = factories.RideFactory.create(rider__preferred_driver_ids=[driver.pk], accommodation={})
+    before = factories.RideFactory.create(
+        pickup_at=PICKUP - dt.timedelta(minutes=48),  # 20 on the road, 3 to board and 3 to leave
+        estimated_minutes=20,
+        dropoff=factories.stop(lat=41.8805, lng=-87.6722),
+    )
+    factories.put_driver_on(before, driver=driver, vehicle=vehicle)
+    for _ in range(6):
+        over = ride_in(RideStatus.COMPLETED, rider=ride.rider, pickup_at=PICKUP - dt.timedelta(days=9))
+        type(over).objects.filter(pk=over.pk).update(driver=driver)
+
+    (one, *_) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
+
+    assert one.reason == (
+        "free 22 min before pickup, 2.4 mi away from the previous drop-off, drove this rider 6 times, "
+        "preferred driver, wheelchair van is more than the ride needs"
+    )
+    assert (one.free_minutes, one.miles, one.shared_rides, one.preferred) == (22, 2.4, 6, True)
+
+
+def test_wheelchair_van_is_kept_for_those_who_need_it(dispatcher: Principal) -> None:
+    walking = factories.RideFactory.create()
+    rolling = factories.RideFactory.create(
+        spaces_ambulatory=0, spaces_wheelchair=1, accommodation={"mobility": "wheelchair"}
+    )
+    provider = factories.TransportProviderFactory.create()
+    van = fit_driver(provider=provider, default_vehicle=fit_vehicle(provider=provider), **seen(NEAR))
+    car = fit_vehicle(
+        provider=provider, type="sedan", lift_type="none", lift_rating_lb=None, capacity={"ambulatory": 3}
+    )
+    sedan = fit_driver(provider=provider, default_vehicle=car, **seen(FAR))
+
+    for_walking = candidates(ride_id=walking.pk, by=dispatcher, at=NOW)
+    for_rolling = candidates(ride_id=rolling.pk, by=dispatcher, at=NOW)
+
+    assert [one.driver_id for one in for_walking] == [sedan.pk, van.pk]
+    assert [(one.driver_id, one.refused) for one in for_rolling] == [(van.pk, False), (sedan.pk, True)]
+
+
+def test_vehicle_is_that_of_the_shift_at_pickup(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create()
+    driver, default = fit_pair()
+    of_shift = fit_vehicle(provider=driver.provider)
+    factories.ShiftFactory.create(driver=driver, vehicle=of_shift)
+    idle, _ = fit_pair()
+    factories.ShiftFactory.create(
+        driver=idle, starts_at=PICKUP + dt.timedelta(hours=6), ends_at=PICKUP + dt.timedelta(hours=9)
+    )
+
+    listed = {one.driver_id: one for one in candidates(ride_id=ride.pk, by=dispatcher, at=NOW)}
+
+    assert (listed[driver.pk].vehicle_id, listed[driver.pk].vehicle_unit) == (of_shift.pk, of_shift.unit_number)
+    assert listed[idle.pk].vehicle_id == idle.default_vehicle_id
+    assert [one.code.value for one in listed[idle.pk].violations] == ["OUTSIDE_SHIFT"]
+    assert default.pk != of_shift.pk
+
+
+def test_driver_without_a_vehicle_is_refused(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create()
+    fit_driver()
+
+    (one,) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
+
+    assert (one.refused, one.vehicle_id) == (True, None)
+    assert [violation.code.value for violation in one.violations] == ["VEHICLE_NOT_SUITABLE"]
+
+
+def test_second_person_is_asked_for_and_refuses_nobody(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create(
+        accommodation={"mobility": "wheelchair_transfer", "stairs": {"home": 7, "equipment": "none"}}
+    )
+    fit_pair()
+
+    (one,) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
+
+    assert (one.attendant_required, one.refused) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("columns", "from_what"),
+    [
+        ({}, "location not known"),
+        ({"home_base": True}, "the home base"),
+        ({"home_base": True, **seen(NEAR)}, "the last location"),
+        (
+            {"home_base": True, **seen(NEAR), "last_located_at": PICKUP - dt.timedelta(hours=3)},
+            "the home base",
+        ),
+    ],
+)
+def test_way_begins_where_the_driver_was_last_known(
+    dispatcher: Principal, columns: dict[str, Any], from_what: str
+) -> None:
+    ride = factories.RideFactory.create()
+    driver, _ = fit_pair(**{key: value for key, value in columns.items() if key != "home_base"})
+    if "home_base" in columns:
+        base = HomeBase.objects.create(
+            provider=driver.provider, name="Yard", address_line1="1", city="Chicago", state="IL", postal_code="1", **FAR
+        )
+        type(driver).objects.update(home_base=base)
+
+    (one,) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
+
+    assert from_what in one.reason
+
+
+def test_drivers_out_of_reach_are_not_listed(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create()
+    mine, theirs = fit_pair()[0], fit_pair()[0]
+
+    of_mine = candidates(ride_id=ride.pk, by=dispatcher, at=NOW, provider_id=mine.provider_id)
+
+    assert [one.driver_id for one in of_mine] == [mine.pk]
+    assert theirs.provider_id != mine.provider_id
+
+
+def test_outsider_finds_no_ride(outsider: Principal, dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create()
+    of_other_provider = dataclasses.replace(dispatcher, provider_ids=frozenset({uuid.uuid4()}))
+
+    for caller in (outsider, of_other_provider):
+        with pytest.raises(NotFound):
+            candidates(ride_id=ride.pk, by=caller, at=NOW)

@@ -1,0 +1,133 @@
+"""Loading the demo: at any hour, across a change of clocks, twice the same, and only on the embedded database."""
+
+import datetime as dt
+import json
+import stat
+import time
+from collections import Counter, defaultdict
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+
+from apps.accounts.models import ApiToken, AuditEntry, User
+from apps.accounts.roles import UserRole
+from apps.organizations.models import Facility
+from apps.rides.demo.loading import Span, ensure
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from lib.access import system
+from tests.rides.demo_days import FRIDAY_NOON, digest, loaded
+
+pytestmark = pytest.mark.django_db
+ONE_DAY = Span(past=0, future=0)
+
+
+@pytest.mark.parametrize("hour", [3, 9])
+def test_demo_shows_every_status_on_a_sunday_at_any_hour(hour: int) -> None:
+    sunday = dt.datetime(2026, 11, 15, hour + 6, 20, tzinfo=dt.UTC)
+
+    with loaded(sunday, Span(past=1, future=0)):
+        near = Ride.objects.filter(pickup_at__range=(sunday - dt.timedelta(hours=30), sunday + dt.timedelta(hours=30)))
+        statuses = set(near.values_list("status", flat=True))
+
+    assert statuses == set(RideStatus.values)
+
+
+def test_demo_keeps_chair_times_across_the_change_of_clocks() -> None:
+    """On 1 November 2026 clocks go back; who sits down at 06:15 on Friday does so on Monday."""
+    monday = dt.datetime(2026, 11, 2, 15, 0, tzinfo=dt.UTC)
+
+    with loaded(monday, Span(past=4, future=0)):
+        chairs: dict[object, set[dt.time]] = defaultdict(set)
+        offsets = set()
+        for ride in Ride.objects.filter(service_type="dialysis", leg_type="outbound"):
+            assert ride.appointment_at is not None
+            standard = ride.service_date >= dt.date(2026, 11, 1)
+            seated = ride.appointment_at - dt.timedelta(hours=6 if standard else 5)
+            offsets.add(standard)
+            chairs[ride.rider_id].add(seated.time())
+
+    assert len(offsets) == 2
+    assert {len(times) for times in chairs.values()} == {1}
+
+
+def test_demo_is_the_same_for_the_same_day() -> None:
+    with loaded(FRIDAY_NOON, Span(past=1, future=1)):
+        first = digest()
+    with loaded(FRIDAY_NOON, Span(past=1, future=1)):
+        second = digest()
+
+    assert first == second
+    assert len(first) > 20
+
+
+def test_demo_of_the_full_span_loads_in_seconds() -> None:
+    began = time.perf_counter()
+
+    with loaded(FRIDAY_NOON, Span()):
+        took = time.perf_counter() - began
+        per_day = Counter(Ride.objects.values_list("service_date", flat=True))
+
+    print(f"\nThe demo of {per_day.total()} rides loads in {took:.1f} s")  # noqa: T201 - a figure for the reader of the run
+    assert len(per_day) == 38
+    assert 16_000 <= per_day.total() <= 20_000
+    assert all(450 <= count <= 620 for day, count in per_day.items() if day.weekday() < 5)
+    assert all(count < 400 for day, count in per_day.items() if day.weekday() >= 5)
+
+
+def test_load_demo_refuses_a_database_that_is_not_embedded(settings: LazySettings, tmp_path: Path) -> None:
+    settings.VAR_DIR = tmp_path  # the server's data lie elsewhere
+
+    with pytest.raises(CommandError, match="only on the embedded database"):
+        call_command("load_demo", "--json", stdout=StringIO())
+
+    assert not User.objects.exists()
+    assert not Facility.objects.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ensure_makes_one_account_per_role_and_a_token(settings: LazySettings, tmp_path: Path) -> None:
+    settings.VAR_DIR = tmp_path
+
+    facts = ensure(by=system(), at=FRIDAY_NOON, span=ONE_DAY)
+
+    assert [entry["role"] for entry in facts["signIns"]] == UserRole.values
+    assert {len(set(entry["password"])) > 5 and len(entry["password"]) >= 15 for entry in facts["signIns"]} == {True}
+    assert all(entry["email"].endswith("@demo.example") for entry in facts["signIns"])
+    assert all(User.objects.get(email=one["email"]).check_password(one["password"]) for one in facts["signIns"])
+    assert User.objects.get(role="planner").facilities.count() == 1
+    assert User.objects.get(role="fleet_admin").providers.count() == 1
+    token = ApiToken.objects.get(client__name="Demo")
+    assert (token.role, token.phi_level) == ("full-access", "full")
+    assert token.expires_at == FRIDAY_NOON + dt.timedelta(days=90)
+    assert token.key_id in facts["token"]
+    assert AuditEntry.objects.filter(actor="system", action="demo.load").count() == 1
+    assert stat.S_IMODE((tmp_path / "demo-accounts.json").stat().st_mode) == 0o600
+
+
+def test_ensure_twice_changes_nothing_and_says_the_same(settings: LazySettings, tmp_path: Path) -> None:
+    settings.VAR_DIR = tmp_path
+    first = ensure(by=system(), at=FRIDAY_NOON, span=ONE_DAY)
+    before = digest(), AuditEntry.objects.count()
+
+    second = ensure(by=system(), at=FRIDAY_NOON + dt.timedelta(hours=5), span=ONE_DAY)
+
+    assert second == first
+    assert (digest(), AuditEntry.objects.count()) == before
+
+
+def test_ensure_opens_the_doors_again_when_the_clear_text_is_lost(settings: LazySettings, tmp_path: Path) -> None:
+    settings.VAR_DIR = tmp_path
+    first = ensure(by=system(), at=FRIDAY_NOON, span=ONE_DAY)
+    (tmp_path / "demo-accounts.json").unlink()
+
+    second = ensure(by=system(), at=FRIDAY_NOON, span=ONE_DAY)
+
+    assert second["token"] != first["token"]
+    one = second["signIns"][0]
+    assert User.objects.get(email=one["email"]).check_password(one["password"])
+    assert json.loads((tmp_path / "demo-accounts.json").read_text()) == second
+    assert User.objects.count() == len(UserRole.values)

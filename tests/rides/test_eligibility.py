@@ -1,0 +1,431 @@
+"""Every check of an assignment, at its boundaries, over plain facts: no database."""
+
+import dataclasses
+import datetime as dt
+import uuid
+from typing import Any
+
+import pytest
+
+from apps.fleet.credentials import BLOCKING_BY_DEFAULT, Paper, Subject
+from apps.rides.eligibility import CHECKS, Kind, ViolationCode, violations
+from apps.rides.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
+from apps.rides.travel import Place, drive_minutes, road_miles
+
+PROVIDER, OTHER_PROVIDER, RIDER, RIDE, DRIVER, VEHICLE = (uuid.UUID(int=number) for number in range(1, 7))
+AT = dt.datetime(2026, 11, 20, 20, 0, tzinfo=dt.UTC)
+TODAY = dt.date(2026, 11, 20)
+LOOP, OHARE, NAPERVILLE = Place(41.8809, -87.6338), Place(41.9786, -87.9048), Place(41.7508, -88.1535)
+
+MINUTE = dt.timedelta(minutes=1)
+HOUR = dt.timedelta(hours=1)
+
+
+def paper(type: str, **given: Any) -> Paper:
+    known: dict[str, Any] = {"expires_on": None, "rejected": False, "blocking": True, "warn_days": 30}
+    return Paper(type=type, **(known | given))
+
+
+PAPERS = {subject: tuple(paper(kind) for kind in sorted(kinds)) for subject, kinds in BLOCKING_BY_DEFAULT.items()}
+
+
+def errand(starts_at: dt.datetime = AT, minutes: int = 30, **given: Any) -> Errand:
+    known: dict[str, Any] = {
+        "ride_id": RIDE,
+        "span": Span(starts_at, starts_at + dt.timedelta(minutes=minutes)),
+        "latest_pickup_at": starts_at + 15 * MINUTE,
+        "pickup": LOOP,
+        "dropoff": LOOP,
+    }
+    return Errand(**(known | given))
+
+
+def needs(**given: Any) -> RideNeeds:
+    known: dict[str, Any] = {
+        "errand": errand(),
+        "service_date": TODAY,
+        "rider_id": RIDER,
+        "spaces": Spaces(ambulatory=1),
+    }
+    return RideNeeds(**(known | given))
+
+
+def driver(**given: Any) -> DriverFacts:
+    known: dict[str, Any] = {"id": DRIVER, "provider_id": PROVIDER, "papers": PAPERS[Subject.DRIVER]}
+    return DriverFacts(**(known | given))
+
+
+def vehicle(**given: Any) -> VehicleFacts:
+    known: dict[str, Any] = {
+        "id": VEHICLE,
+        "provider_id": PROVIDER,
+        "type": "wheelchair_van",
+        "papers": PAPERS[Subject.VEHICLE],
+        "configs": (Spaces(ambulatory=4), Spaces(ambulatory=2, wheelchair=1)),
+        "lift_type": "lift",
+        "lift_rating_lb": 800,
+        "max_chair_width_in": 34.0,
+    }
+    return VehicleFacts(**(known | given))
+
+
+def codes(
+    ride: RideNeeds, who: DriverFacts | None = None, what: VehicleFacts | None = None, *attendants: DriverFacts
+) -> list[str]:
+    return [one.code.value for one in violations(ride, who or driver(), what or vehicle(), attendants)]
+
+
+def test_nothing_stands_against_a_fitting_pair() -> None:
+    assert violations(needs(), driver(), vehicle()) == []
+
+
+def test_every_code_has_its_check_and_its_kind() -> None:
+    soft = {"SCHEDULE_CONFLICT", "OUTSIDE_SHIFT", "PREFERENCE_UNMET", "RIDE_TIME_EXCEEDED"}
+
+    kinds = {code.value: kind for code, (kind, _) in CHECKS.items()}
+
+    assert set(kinds) == set(ViolationCode)
+    assert {code for code, kind in kinds.items() if kind is Kind.SOFT} == soft
+
+
+@pytest.mark.parametrize("activation", ["pending", "suspended", "inactive"])
+def test_only_active_drivers_drive(activation: str) -> None:
+    assert codes(needs(), driver(activation=activation)) == ["DRIVER_INACTIVE"]
+
+
+@pytest.mark.parametrize("status", ["out_of_service", "maintenance", "retired"])
+def test_vehicle_has_to_be_in_service(status: str) -> None:
+    assert codes(needs(), what=vehicle(status=status)) == ["VEHICLE_OUT_OF_SERVICE"]
+
+
+def test_vehicle_and_driver_are_of_one_provider() -> None:
+    assert codes(needs(), what=vehicle(provider_id=OTHER_PROVIDER)) == ["PROVIDER_MISMATCH"]
+
+
+@pytest.mark.parametrize(
+    ("expires_on", "found"),
+    [
+        (None, []),
+        (TODAY + dt.timedelta(days=1), []),
+        (TODAY, []),
+        (TODAY - dt.timedelta(days=1), ["CREDENTIAL_INVALID"]),
+    ],
+)
+def test_paper_holds_until_the_end_of_its_last_day(expires_on: dt.date | None, found: list[str]) -> None:
+    others = tuple(one for one in PAPERS[Subject.DRIVER] if one.type != "driver_license")
+
+    licensed = driver(papers=(*others, paper("driver_license", expires_on=expires_on)))
+
+    assert codes(needs(), licensed) == found
+
+
+@pytest.mark.parametrize(
+    ("subject", "changed", "found"),
+    [
+        (Subject.DRIVER, {"type": "driver_license", "rejected": True}, 1),
+        (Subject.DRIVER, {"type": "driver_license", "rejected": True, "blocking": False}, 0),
+        (Subject.DRIVER, {"type": "tb_test", "rejected": True, "blocking": False}, 0),
+        (Subject.DRIVER, {"type": "tb_test", "rejected": True, "blocking": True}, 1),
+        (Subject.VEHICLE, {"type": "insurance", "expires_on": TODAY - dt.timedelta(days=1)}, 1),
+        (Subject.VEHICLE, {"type": "state_permit", "expires_on": TODAY, "blocking": True}, 0),
+    ],
+)
+def test_paper_blocks_as_it_says_itself(subject: Subject, changed: dict[str, Any], found: int) -> None:
+    changed_paper = paper(**changed)
+    papers = (*(one for one in PAPERS[subject] if one.type != changed_paper.type), changed_paper)
+    who = driver(papers=papers) if subject is Subject.DRIVER else driver()
+    what = vehicle(papers=papers) if subject is Subject.VEHICLE else vehicle()
+
+    assert codes(needs(), who, what) == ["CREDENTIAL_INVALID"] * found
+
+
+def test_lapsed_papers_are_listed_with_type_and_day() -> None:
+    kept = tuple(one for one in PAPERS[Subject.DRIVER] if one.type not in {"driver_license", "mvr"})
+    papers = (*kept, paper("driver_license", expires_on=dt.date(2026, 11, 19)))
+
+    found = violations(needs(), driver(papers=papers), vehicle())
+
+    assert [(one.message, one.subject_id) for one in found] == [
+        ("The driver's driver license expires on 2026-11-19, before the day of the ride.", DRIVER),
+        ("The driver's mvr is missing.", DRIVER),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "fits"),
+    [
+        (Spaces(ambulatory=4), True),
+        (Spaces(ambulatory=5), False),
+        (Spaces(ambulatory=2, wheelchair=1), True),
+        (Spaces(ambulatory=3, wheelchair=1), False),  # either arrangement holds one half, neither holds both
+        (Spaces(wheelchair=2), False),
+        (Spaces(stretcher=1), False),
+    ],
+)
+def test_arrangements_of_a_vehicle_are_alternatives(asked: Spaces, fits: bool) -> None:
+    assert codes(needs(spaces=asked)) == ([] if fits else ["VEHICLE_NOT_SUITABLE"])
+
+
+IN_CHAIR = {"in_chair": True, "spaces": Spaces(wheelchair=1)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "fits"),
+    [
+        ({"combined_weight_lb": 800}, {}, True),
+        ({"combined_weight_lb": 801}, {}, False),
+        ({"combined_weight_lb": None}, {}, True),
+        ({"chair_width_in": 34.0}, {}, True),
+        ({"chair_width_in": 34.5}, {}, False),
+        ({"chair_width_in": 30.0}, {"max_chair_width_in": None}, True),
+        ({"chair_width_in": 30.5}, {"max_chair_width_in": None}, False),
+        ({}, {"lift_type": "none", "lift_rating_lb": None}, False),
+        ({}, {"lift_type": "ramp"}, True),
+    ],
+)
+def test_chair_has_to_get_in(asked: dict[str, Any], given: dict[str, Any], fits: bool) -> None:
+    trained = driver(qualifications=frozenset({"wheelchair_securement"}))
+
+    assert codes(needs(**IN_CHAIR, **asked), trained, vehicle(**given)) == ([] if fits else ["VEHICLE_NOT_SUITABLE"])
+
+
+def test_walking_rider_needs_no_lift_whatever_the_weight() -> None:
+    assert codes(needs(combined_weight_lb=900), what=vehicle(lift_type="none", lift_rating_lb=None)) == []
+
+
+@pytest.mark.parametrize(("mount", "found"), [(True, []), (False, ["VEHICLE_NOT_SUITABLE"])])
+def test_oxygen_tank_needs_a_mount(mount: bool, found: list[str]) -> None:
+    trained = driver(qualifications=frozenset({"oxygen"}))
+
+    assert codes(needs(oxygen=True, oxygen_mount=True), trained, vehicle(oxygen_mount=mount)) == found
+
+
+@pytest.mark.parametrize(("type", "found"), [("bls_ambulance", []), ("stretcher_van", ["VEHICLE_NOT_SUITABLE"])])
+def test_ambulance_is_not_replaced_by_a_van(type: str, found: list[str]) -> None:
+    assert codes(needs(ambulance=True), what=vehicle(type=type)) == found
+
+
+def test_driver_without_a_vehicle_cannot_drive() -> None:
+    found = violations(needs(), driver(), None)
+
+    assert [(one.code, one.subject_id) for one in found] == [(ViolationCode.VEHICLE_NOT_SUITABLE, DRIVER)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "qualification"),
+    [
+        (IN_CHAIR, "wheelchair_securement"),
+        ({"on_stretcher": True}, "stretcher"),
+        ({"bariatric": True}, "bariatric"),
+        ({"oxygen": True}, "oxygen"),
+    ],
+)
+def test_each_need_asks_for_its_training(asked: dict[str, Any], qualification: str) -> None:
+    helper = driver(id=uuid.UUID(int=77))
+    ride = needs(**asked)
+
+    trained = codes(ride, driver(qualifications=frozenset({qualification})), vehicle(bariatric=True), helper)
+    untrained = codes(ride, driver(), vehicle(bariatric=True), helper)
+
+    assert (trained, untrained) == ([], ["DRIVER_NOT_QUALIFIED"])
+
+
+def test_exclusion_counts_either_way() -> None:
+    by_rider = codes(needs(excluded_driver_ids=frozenset({DRIVER})))
+    by_driver = codes(needs(), driver(excluded_rider_ids=frozenset({RIDER})))
+
+    assert by_rider == by_driver == ["PAIRING_EXCLUDED"]
+
+
+def test_excluded_attendant_counts_too() -> None:
+    helper = driver(id=uuid.UUID(int=77), excluded_rider_ids=frozenset({RIDER}))
+
+    assert codes(needs(), driver(), vehicle(), helper) == ["PAIRING_EXCLUDED"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"steps": 3}, []),
+        ({"steps": 4}, ["ATTENDANT_REQUIRED"]),
+        ({"second_person": True}, ["ATTENDANT_REQUIRED"]),
+        ({"on_stretcher": True}, ["ATTENDANT_REQUIRED"]),
+        ({"bariatric": True}, ["ATTENDANT_REQUIRED"]),
+    ],
+)
+def test_second_person_is_asked_for(asked: dict[str, Any], found: list[str]) -> None:
+    trained = driver(qualifications=frozenset({"stretcher", "bariatric"}))
+    helper = driver(id=uuid.UUID(int=77))
+
+    alone = codes(needs(**asked), trained)
+    together = codes(needs(**asked), trained, vehicle(), helper)
+
+    assert (alone, together) == (found, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"activation": "suspended"}, ["DRIVER_INACTIVE"]),
+        ({"provider_id": OTHER_PROVIDER}, ["PROVIDER_MISMATCH"]),
+        ({"papers": ()}, ["CREDENTIAL_INVALID", "CREDENTIAL_INVALID"]),  # exclusion and background check
+    ],
+)
+def test_attendant_has_to_be_fit_for_it(given: dict[str, Any], found: list[str]) -> None:
+    assert codes(needs(), driver(), vehicle(), driver(id=uuid.UUID(int=77), **given)) == found
+
+
+OTHER_RIDE = uuid.UUID(int=99)
+NEEDED = drive_minutes(OHARE, LOOP) or 0.0
+
+
+@pytest.mark.parametrize(
+    ("ends_before_window_by", "found"),
+    [(NEEDED + 0.1, []), (NEEDED - 0.1, ["SCHEDULE_CONFLICT"])],
+)
+def test_next_pickup_has_to_be_in_reach(ends_before_window_by: float, found: list[str]) -> None:
+    ends_at = AT + 15 * MINUTE - dt.timedelta(minutes=ends_before_window_by)
+    before = errand(ends_at - HOUR, 60, ride_id=OTHER_RIDE, dropoff=OHARE, driver_id=DRIVER)
+
+    assert codes(needs(), driver(errands=(before,))) == found
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (errand(AT - 30 * MINUTE, 30, ride_id=OTHER_RIDE), []),
+        (errand(AT - 30 * MINUTE, 31, ride_id=OTHER_RIDE), ["SCHEDULE_CONFLICT"]),
+        (errand(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE), []),
+        (errand(AT + 29 * MINUTE, 30, ride_id=OTHER_RIDE), ["SCHEDULE_CONFLICT"]),
+        (errand(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE, pickup=NAPERVILLE), ["SCHEDULE_CONFLICT"]),
+        (errand(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE, pickup=None), []),
+    ],
+)
+def test_two_rides_of_one_driver_must_not_meet(other: Errand, found: list[str]) -> None:
+    taken = driver(errands=(dataclasses.replace(other, driver_id=DRIVER),))
+
+    assert codes(needs(), taken) == found
+
+
+def test_conflict_of_driver_and_vehicle_with_one_ride_is_told_once() -> None:
+    other = errand(ride_id=OTHER_RIDE, driver_id=DRIVER, vehicle_id=VEHICLE)
+
+    found = violations(needs(), driver(errands=(other,)), vehicle(errands=(other,)))
+
+    assert [(one.message, one.subject_id) for one in found] == [
+        ("The driver has another ride at that time.", OTHER_RIDE)
+    ]
+
+
+def test_vehicle_in_another_drivers_shift_is_a_conflict() -> None:
+    shift = ShiftFact(uuid.UUID(int=55), VEHICLE, Span(AT - HOUR, AT + HOUR))
+
+    assert codes(needs(), what=vehicle(shifts=(shift,))) == ["SCHEDULE_CONFLICT"]
+
+
+@pytest.mark.parametrize(
+    ("spans", "found"),
+    [
+        ([], []),  # does not work by shifts
+        ([(0, 30)], []),
+        ([(1, 30)], ["OUTSIDE_SHIFT"]),
+        ([(0, 29)], ["OUTSIDE_SHIFT"]),
+        ([(-60, -30), (-10, 40)], []),
+    ],
+)
+def test_ride_lies_inside_a_shift(spans: list[tuple[int, int]], found: list[str]) -> None:
+    shifts = tuple(ShiftFact(DRIVER, VEHICLE, Span(AT + start * MINUTE, AT + end * MINUTE)) for start, end in spans)
+
+    assert codes(needs(), driver(shifts=shifts)) == found
+
+
+def test_leave_is_outside_shift_even_inside_one() -> None:
+    away = Span(AT + 29 * MINUTE, AT + HOUR)
+    shift = ShiftFact(DRIVER, VEHICLE, Span(AT - HOUR, AT + 2 * HOUR))
+
+    assert codes(needs(), driver(shifts=(shift,), leave=(away,))) == ["OUTSIDE_SHIFT"]
+
+
+@pytest.mark.parametrize(
+    ("first_at", "found"),
+    [
+        (AT + 30 * MINUTE - 15 * HOUR, []),
+        (AT + 29 * MINUTE - 15 * HOUR, ["OUTSIDE_SHIFT"]),
+    ],
+)
+def test_duty_ends_after_fifteen_hours(first_at: dt.datetime, found: list[str]) -> None:
+    day = [errand(first_at + number * 4 * HOUR, 30, ride_id=uuid.UUID(int=100 + number)) for number in range(4)]
+
+    assert codes(needs(), driver(errands=tuple(day))) == found
+
+
+def test_rest_of_eight_hours_ends_the_duty() -> None:
+    yesterday = errand(AT - 20 * HOUR, 12 * 60 - 1, ride_id=OTHER_RIDE)
+
+    assert codes(needs(), driver(errands=(yesterday,))) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "found"),
+    [
+        ({"preferred_driver_ids": frozenset({DRIVER})}, {}, []),
+        ({"preferred_driver_ids": frozenset({OTHER_RIDE})}, {}, ["PREFERENCE_UNMET"]),
+        ({"driver_gender": "female"}, {"gender": "female"}, []),
+        ({"driver_gender": "female"}, {"gender": ""}, ["PREFERENCE_UNMET"]),
+        ({"language": "pl"}, {"languages": frozenset({"pl", "en"})}, []),
+        ({"language": "pl"}, {"languages": frozenset({"en"})}, ["PREFERENCE_UNMET"]),
+        ({"language": "pl", "driver_gender": "female"}, {}, ["PREFERENCE_UNMET"] * 2),
+    ],
+)
+def test_preferences_are_told_one_by_one(asked: dict[str, Any], given: dict[str, Any], found: list[str]) -> None:
+    assert codes(needs(**asked), driver(**given)) == found
+
+
+@pytest.mark.parametrize(
+    ("pickup", "dropoff", "found"),
+    [
+        (LOOP, LOOP, ["SCHEDULE_CONFLICT"]),
+        # Both go out to Naperville by way of nowhere else: an hour's ride may last two.
+        (LOOP, NAPERVILLE, ["SCHEDULE_CONFLICT"]),
+        # The other rider boards in Naperville and goes to O'Hare, and mine goes around the corner.
+        (NAPERVILLE, OHARE, ["SCHEDULE_CONFLICT", "RIDE_TIME_EXCEEDED"]),
+    ],
+)
+def test_shared_riders_stay_within_their_time_on_board(pickup: Place, dropoff: Place, found: list[str]) -> None:
+    other = errand(
+        AT + MINUTE, ride_id=OTHER_RIDE, driver_id=DRIVER, vehicle_id=VEHICLE, pickup=pickup, dropoff=dropoff
+    )
+
+    assert codes(needs(), driver(errands=(other,)), vehicle(errands=(other,))) == found
+
+
+def test_everything_is_told_at_once_hard_ones_first() -> None:
+    ride = needs(
+        **IN_CHAIR,
+        steps=9,
+        driver_gender="female",
+        excluded_driver_ids=frozenset({DRIVER}),
+        combined_weight_lb=900,
+    )
+    busy = driver(activation="suspended", papers=(), errands=(errand(ride_id=OTHER_RIDE, driver_id=DRIVER),))
+
+    found = violations(ride, busy, vehicle(status="retired", lift_rating_lb=600))
+
+    assert [one.code.value for one in found] == [
+        "DRIVER_INACTIVE",
+        "VEHICLE_OUT_OF_SERVICE",
+        *["CREDENTIAL_INVALID"] * 4,
+        "VEHICLE_NOT_SUITABLE",
+        "DRIVER_NOT_QUALIFIED",
+        "PAIRING_EXCLUDED",
+        "ATTENDANT_REQUIRED",
+        "SCHEDULE_CONFLICT",
+        "PREFERENCE_UNMET",
+    ]
+    assert [one.kind for one in found] == [Kind.HARD] * 10 + [Kind.SOFT] * 2
+
+
+def test_road_is_longer_than_the_crows_way() -> None:
+    # Great circle between the two: 15.5 mi by any map.
+    assert road_miles(LOOP, OHARE) == pytest.approx(15.5 * 1.3, abs=0.2)
+    assert drive_minutes(LOOP, None) is None

@@ -1,0 +1,116 @@
+"""What an ending means for the legs after it, and how an ending is taken back."""
+
+import datetime as dt
+
+import pytest
+
+from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole
+from apps.events.models import Event
+from apps.rides.lifecycle import TERMINAL, RideStatus
+from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.services import report as service
+from apps.rides.services.guard_check import GuardFailed
+from lib.access import Principal
+from lib.errors import InvalidInput
+from tests import factories
+from tests.rides.rides_in import ride_in
+from tests.rides.status_calls import AT, report_to, traces
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("hold", 1), ("keep", 0)])
+def test_later_leg_is_held_for_decision_or_kept(policy: str, expected: int, dispatcher: Principal) -> None:
+    outbound, later = trip_of_two(policy)
+
+    service.change_status(
+        ride_id=outbound.pk,
+        report=report_to(RideStatus.CANCELLED, reason_code="rider_ill"),
+        by=dispatcher,
+        at=factories.NOW,
+    )
+
+    later.refresh_from_db()
+    held = RideException.objects.filter(ride=later, type="return_leg_at_risk", status="open")
+    assert (later.status, held.count(), later.open_exception_count) == ("scheduled", expected, expected)
+
+
+def test_later_leg_is_cancelled_where_the_facility_wants_it(dispatcher: Principal) -> None:
+    outbound, later = trip_of_two("cancel")
+
+    service.change_status(
+        ride_id=outbound.pk,
+        report=report_to(RideStatus.CANCELLED, reason_code="rider_ill"),
+        by=dispatcher,
+        at=factories.NOW,
+    )
+
+    later.refresh_from_db()
+    assert (later.status, later.reason_code, later.fault) == ("cancelled", "other", "none")
+
+
+@pytest.mark.parametrize("policy", ["hold", "cancel"])
+def test_driver_out_of_whose_reach_the_later_leg_lies_may_still_end_the_ride(policy: str, db: None) -> None:
+    outbound, later = trip_of_two(policy)
+    provider_id = factories.put_driver_on(outbound).provider_id
+    scopes = SCOPES_OF_TOKEN[TokenRole.DISPATCH_PARTNER]
+    partner = factories.principal(scopes=scopes, provider_ids=frozenset({provider_id}))
+
+    ended = service.change_status(
+        ride_id=outbound.pk,
+        report=report_to(RideStatus.UNFULFILLED, reason_code="vehicle_breakdown"),
+        by=partner,
+        at=factories.NOW,
+    )
+
+    later.refresh_from_db()
+    held = RideException.objects.filter(ride=later, type="return_leg_at_risk", status="open").count()
+    assert ended.status == "unfulfilled"
+    assert (later.status, held) == {"hold": ("scheduled", 1), "cancel": ("cancelled", 0)}[policy]
+
+
+def trip_of_two(policy: str) -> tuple[Ride, Ride]:
+    outbound = factories.RideFactory.create(facility__return_leg_policy=policy, leg_type="outbound")
+    later = factories.RideFactory.create(
+        facility=outbound.facility,
+        rider=outbound.rider,
+        leg_type="return",
+        leg_sequence=2,
+        pickup_at=factories.PICKUP + dt.timedelta(hours=4),
+    )
+    trip = factories.TripFactory.create(rider=outbound.rider)
+    Ride.objects.filter(pk__in=[outbound.pk, later.pk]).update(trip=trip)
+    outbound.refresh_from_db()
+    return outbound, later
+
+
+@pytest.mark.parametrize("ended", sorted(TERMINAL), ids=str)
+def test_supervisor_reopens_what_ended_by_mistake(ended: RideStatus, supervisor: Principal) -> None:
+    ride = ride_in(ended)
+    before = RideStatus(ride.status_before_end)
+
+    changed = service.change_status(
+        ride_id=ride.pk,
+        report=report_to(before, note="Tapped on the wrong ride."),
+        by=supervisor,
+        at=AT,
+    )
+
+    event = Event.objects.get(subject_id=ride.pk)
+    assert (changed.status, changed.reason_code, changed.status_before_end) == (before, "", "")
+    assert (event.type, event.data["endedAs"]) == ("ride.corrected", ended)
+    assert Assignment.objects.get(ride=ride).status == "accepted"
+    assert not Milestone.objects.filter(ride=ride, type="dropped_off", voided=False).exists()
+
+
+@pytest.mark.parametrize(
+    ("late", "note"), [(dt.timedelta(hours=73), "Tapped wrongly."), (dt.timedelta(0), "")], ids=["late", "silent"]
+)
+def test_correction_is_refused_late_or_without_a_word(late: dt.timedelta, note: str, supervisor: Principal) -> None:
+    ride = ride_in(RideStatus.NO_SHOW)
+    before = traces(ride)
+
+    with pytest.raises((GuardFailed, InvalidInput)):
+        service.change_status(
+            ride_id=ride.pk, report=report_to(RideStatus.ARRIVED, note=note), by=supervisor, at=AT + late
+        )
+
+    assert traces(ride) == before

@@ -1,0 +1,27 @@
+"""What a change of a ride leaves behind: to see that it is all there, or that a refusal left nothing."""
+
+from typing import Any
+
+from apps.accounts.models import AuditEntry
+from apps.events.models import Event
+from apps.rides.models import Assignment, Milestone, Ride, RideException
+
+
+def everything() -> dict[str, Any]:
+    """All that an assignment could change."""
+    return {
+        "rides": list(Ride.objects.order_by("pk").values()),
+        "assignments": list(Assignment.objects.order_by("pk").values()),
+        "milestones": list(Milestone.objects.order_by("pk").values()),
+        "exceptions": list(RideException.objects.order_by("pk").values()),
+        "events": Event.objects.count(),
+        "audit": AuditEntry.objects.count(),
+    }
+
+
+def events_of(ride: Ride) -> list[str]:
+    return list(Event.objects.filter(subject_id=ride.pk).order_by("sequence").values_list("type", flat=True))
+
+
+def exceptions_of(ride: Ride) -> list[tuple[str, str]]:
+    return sorted(RideException.objects.filter(ride=ride).values_list("type", "status"))

@@ -1,0 +1,80 @@
+"""The shipped deployment, as far as it can be tried without containers: roles, checks, settings of the guide."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from lib import embedded_postgres
+from lib.embedded_postgres import EmbeddedPostgres
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+    made = EmbeddedPostgres(tmp_path / "postgres", throwaway=True, say=lambda line: None)
+    made.start()
+    yield made
+    made.stop()
+
+
+def _environment(server: EmbeddedPostgres, role: str) -> dict[str, str]:
+    lines = (ROOT / "tests" / "production.env").read_text().splitlines()
+    found = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    url = server.url().replace("postgres@", f"{role}@")
+    return {"PATH": os.environ["PATH"], "DATABASE_URL": url, **found}
+
+
+def _manage(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_owner_migrates_and_the_other_role_serves_without_owning_anything(server: EmbeddedPostgres) -> None:
+    psql = embedded_postgres._programs() / "psql"
+    command = [str(psql), "-v", "ON_ERROR_STOP=1", "-q", "-h", str(server.socket_folder), "-U", "postgres"]
+    command += ["-d", "carelane", "-f", "deploy/roles.sql"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+
+    migrated = _manage(_environment(server, "carelane_owner"), "migrate", "--noinput", "--verbosity", "0")
+    as_owner = _manage(_environment(server, "carelane_owner"), "check", "--deploy", "--database", "default")
+    as_role = _manage(
+        _environment(server, "carelane"), "check", "--deploy", "--fail-level", "WARNING", "--database", "default"
+    )
+
+    assert (migrated.returncode, migrated.stderr) == (0, "")
+    assert (as_owner.returncode, "carelane.E003" in as_owner.stderr) == (1, True)
+    assert "The service connects" not in as_role.stderr
+    assert re.findall(r"\((?:carelane|security|models|fields)\.\w+\)", as_role.stderr) == []
+    with psycopg.connect(host=str(server.socket_folder), user="carelane", dbname="carelane") as session:
+        assert session.execute("SELECT count(*) FROM organizations_facility").fetchone() == (0,)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            session.execute("ALTER TABLE events_event DISABLE TRIGGER ALL")
+
+
+def test_guide_for_operators_lists_every_setting_and_no_other() -> None:
+    source = (ROOT / "config" / "settings.py").read_text()
+    known = set(re.findall(r"env(?:\.\w+)?\(\s*\"([A-Z_]+)\"", source))
+    guide = (ROOT / "docs" / "operations.md").read_text()
+    section = guide.split("\n## Settings\n")[1].split("\n## ")[0]
+
+    listed = re.findall(r"^\| `([A-Z_]+)` \|", section, flags=re.MULTILINE)
+
+    assert len(known) > 20
+    assert sorted(listed) == sorted(known)
+
+
+def test_compose_file_sets_nothing_that_settings_do_not_know() -> None:
+    source = (ROOT / "config" / "settings.py").read_text()
+    known = set(re.findall(r"env(?:\.\w+)?\(\s*\"([A-Z_]+)\"", source))
+    compose = (ROOT / "deploy" / "compose.yaml").read_text()
+
+    secrets = set(re.findall(r"^    ([A-Z_]+)_FILE: ", compose, flags=re.MULTILINE))
+
+    assert {"SECRET_KEY", "DATABASE_URL", "ENCRYPTION_KEYS"} <= secrets <= known

@@ -1,0 +1,230 @@
+"""`make run` as a person meets it, in a folder of its own; what it starts is stopped by the signals people send."""
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from psycopg import sql
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PATIENCE = 180  # seconds; the demo data of a first start on a loaded machine
+
+COMMAND = (sys.executable, "-m", "config.run")
+
+Start = Callable[..., "Service"]
+
+
+class Service:
+    """One run with its output; `until` waits for a line of it."""
+
+    def __init__(self, var: Path, port: int, command: tuple[str, ...] = COMMAND, **settings: str) -> None:
+        keep = ("PATH", "HOME", "LANG", "TMPDIR")
+        environment = {name: os.environ[name] for name in keep if name in os.environ}
+        environment |= {"VAR_DIR": str(var), "PORT": str(port), **settings}
+        self.var, self.port = var, port
+        self.output = var.parent / f"{var.name}-{time.monotonic_ns()}.txt"
+        with self.output.open("wb") as file:
+            self.process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def until(self, words: str) -> None:
+        give_up = time.monotonic() + PATIENCE
+        while words not in self.said:
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < give_up, self.said
+            time.sleep(0.05)
+
+    def stop(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def answers(self) -> int:
+        try:
+            with urllib.request.urlopen(f"http://localhost:{self.port}/api/nowhere", timeout=20) as answer:
+                status: int = answer.status
+                return status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts runs in `tmp_path/var`, each ended with the test."""
+    begun: list[Service] = []
+
+    def factory(port: int, command: tuple[str, ...] = COMMAND, **settings: str) -> Service:
+        begun.append(Service(tmp_path / "var", port, command, **settings))
+        return begun[-1]
+
+    yield factory
+    for service in begun:
+        if service.process.poll() is None:
+            service.stop(signal.SIGINT)
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+def _started_from(var: Path) -> list[str]:
+    """List the processes of a run: marked, or at work below its folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("CARELANE_STARTED_FROM") == str(var) or process.cwd().startswith(str(var)):
+                found.append(" ".join(process.cmdline()))
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def test_run_serves_and_leaves_nothing_behind_however_it_is_ended(start: Start, port: int, tmp_path: Path) -> None:
+    var = tmp_path / "var"
+
+    first = start(port)
+    first.until("Ctrl-C stops everything.")
+    assert first.answers() == 404
+    assert stat.S_IMODE((var / "secrets.env").stat().st_mode) == 0o600
+    secrets = (var / "secrets.env").read_text()
+    told = json.loads((var / "demo.json").read_text())
+    assert sorted(told) == ["signIns", "token", "url"]
+    assert told["url"] == f"http://localhost:{port}"
+    assert f"curl -H 'Authorization: Bearer {told['token']}' '{told['url']}/api/rides?" in first.said
+    assert [each["email"] in first.said and each["password"] in first.said for each in told["signIns"]].count(True) >= 3
+    assert first.stop(signal.SIGINT) == 0
+    assert first.said.endswith("Stopping the embedded PostgreSQL ...\nStopped.\n")
+    assert _started_from(var) == []
+
+    second = start(port)
+    second.until("Ctrl-C stops everything.")
+    assert float(re.findall(r"up after (\d+) s", second.said)[0]) < 30
+    assert "Generated" not in second.said
+    assert (var / "secrets.env").read_text() == secrets
+    assert json.loads((var / "demo.json").read_text()) == told
+    second.process.kill()
+    second.process.wait()
+    assert _started_from(var) != []
+
+    third = start(port)
+    third.until("Ctrl-C stops everything.")
+    assert third.answers() == 404
+    assert third.stop(signal.SIGTERM) == 0
+    assert _started_from(var) == []
+
+
+def test_run_stops_while_it_prepares(start: Start, port: int, tmp_path: Path) -> None:
+    service = start(port)
+    service.until("Bringing the tables up to date")
+
+    assert service.stop(signal.SIGTERM) == 0
+
+    assert service.said.splitlines()[-1] == "Stopped."
+    assert _started_from(tmp_path / "var") == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_run_stops_when_make_alone_is_told_to(start: Start, port: int, tmp_path: Path, number: int) -> None:
+    (tmp_path / "Makefile").write_text(f"run:\n\t@exec {' '.join(COMMAND)}\n")
+    service = start(port, ("make", "--no-print-directory", "-f", str(tmp_path / "Makefile"), "run"))
+    service.until("Bringing the tables up to date")
+
+    service.stop(number)
+
+    give_up = time.monotonic() + 30
+    while _started_from(tmp_path / "var"):
+        assert time.monotonic() < give_up, service.said
+        time.sleep(0.1)
+    assert "Stopped.\n" in service.said
+
+
+def test_run_uses_the_servers_it_is_given_and_loads_no_demo_data(start: Start, port: int, tmp_path: Path) -> None:
+    name = f"carelane_run_{os.getpid()}"
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as session:
+        session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            service = start(port, DATABASE_URL=os.environ["DATABASE_URL"].rsplit("/", 1)[0] + f"/{name}")
+            service.until("Ctrl-C stops everything.")
+            assert service.answers() == 404
+            assert service.stop(signal.SIGINT) == 0
+        finally:
+            session.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    assert "Using the database that DATABASE_URL names." in service.said
+    assert not (tmp_path / "var" / "postgres").exists()
+    assert not (tmp_path / "var" / "demo.json").exists()
+
+
+def test_run_refuses_demo_mode_on_another_database(start: Start, port: int) -> None:
+    service = start(port, DATABASE_URL="postgres://nobody@127.0.0.1:1/nothing", DEMO_MODE="true")
+
+    assert service.process.wait(PATIENCE) == 1
+
+    refusal = "DEMO_MODE is for the embedded database alone; unset it, or unset DATABASE_URL."
+    assert service.said.splitlines()[-1] == refusal
+
+
+def test_run_refuses_a_taken_port_in_one_line(start: Start, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        service = start(number)
+        assert service.process.wait(PATIENCE) == 1
+
+    assert service.said == f"Port {number} is taken; choose another one: make run PORT={number + 1}\n"
+    assert not (tmp_path / "var" / "postgres").exists()
+
+
+@pytest.mark.parametrize("value", ["http", "0", "65536", "-1"])
+def test_run_refuses_a_port_that_is_none(start: Start, value: str) -> None:
+    service = start(0, PORT=value)
+
+    assert service.process.wait(PATIENCE) == 1
+
+    assert service.said == f"PORT has to be a number from 1 to 65535, not {value!r}.\n"
+
+
+def test_run_refuses_a_folder_it_cannot_write_to_in_one_line(start: Start, port: int, tmp_path: Path) -> None:
+    (tmp_path / "var").touch()
+
+    service = start(port)
+
+    assert service.process.wait(PATIENCE) == 1
+    assert service.said == f"Cannot write to {tmp_path / 'var' / 'log'}: Not a directory.\n"
+
+
+def test_run_refuses_a_second_run_in_the_same_folder(start: Start, port: int) -> None:
+    first = start(port)
+    first.until("Starting the embedded PostgreSQL")
+
+    second = start(port)
+
+    assert second.process.wait(PATIENCE) == 1
+    assert second.said == f"Carelane is running from this folder already (process {first.process.pid}).\n"
+    assert first.stop(signal.SIGINT) == 0

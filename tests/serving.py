@@ -1,0 +1,64 @@
+"""The service itself, as its own process, on the rows that a test has committed."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS = 30
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _environment(port: int, **more: str) -> dict[str, str]:
+    database = connection.settings_dict
+    address = f"{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
+    return os.environ | {
+        "DATABASE_URL": f"postgres://{address}",
+        "BASE_URL": f"http://127.0.0.1:{port}",
+        "STATIC_MANIFEST": "false",
+        **more,
+    }
+
+
+@contextlib.contextmanager
+def serving(**more: str) -> Iterator[str]:
+    """Run the service on the test database; gives its address.  `more` are variables of its environment."""
+    port = _free_port()
+    environment = _environment(port, **more)
+    command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port), "--lifespan", "off"]
+    process = subprocess.Popen(  # our own interpreter, no input
+        [*command, "--log-level", "error"], cwd=ROOT, env=environment
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _await(url, process)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _await(url: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "the service did not start"
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{url}/accounts/login/", timeout=5).close()  # noqa: S310  # our own address
+            return
+        time.sleep(0.1)
+    pytest.fail(f"the service did not answer within {START_SECONDS} s")

@@ -1,0 +1,85 @@
+"""Copy the libraries that pages and browser tests use out of their npm packages, and write what they are.
+
+Run it by hand after changing a version below: `python tools/vendor_assets.py`.  Needs npm.  What it writes is
+committed; tests/test_vendored_assets.py holds the tree to the manifests.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LUCIDE = "lucide-static@1.62.0"
+AXE = "axe-core@4.14.1"
+
+ICONS = """\
+activity badge-check ban blocks book-open building-2 calendar-days car-front check chevron-right circle-alert
+circle-help clock code credit-card eye flag git-branch heart-pulse history hospital house id-card info key-round
+layers-2 list-checks lock log-in log-out mail map-pin menu monitor-smartphone moon pencil plug plus rotate-ccw
+route scroll-text search settings shield-check sun sun-moon triangle-alert truck user-round users warehouse x
+"""
+
+
+def main() -> None:
+    vendor = ROOT / "static" / "vendor"
+    with tempfile.TemporaryDirectory() as folder:
+        lucide = _unpacked(LUCIDE, Path(folder) / "lucide")
+        _write(vendor / "lucide" / "sprite.svg", _sprite(lucide).encode())
+        _write(vendor / "lucide" / "LICENSE", (lucide / "LICENSE").read_bytes())
+        axe = _unpacked(AXE, Path(folder) / "axe")
+        tests = ROOT / "tests" / "browser" / "vendor"
+        _write(tests / "axe.min.js", (axe / "axe.min.js").read_bytes())
+        _write(tests / "LICENSE", (axe / "LICENSE").read_bytes())
+    _manifest(vendor, {"lucide": _about(LUCIDE, "ISC")})
+    _manifest(tests, {".": _about(AXE, "MPL-2.0")})
+
+
+def _unpacked(package: str, folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True)  # noqa: S603, S607  # names of this file, npm of PATH
+    (archive,) = folder.glob("*.tgz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return folder / "package"
+
+
+def _sprite(lucide: Path) -> str:
+    """Join the icons into one file; a page shows one with `<use href="…/sprite.svg#house">`."""
+    symbols = []
+    for name in sorted(ICONS.split()):
+        drawing = (lucide / "icons" / f"{name}.svg").read_text()
+        inner = re.sub(r"^.*?<svg[^>]*>|</svg>\s*$", "", drawing, flags=re.DOTALL)
+        shapes = " ".join(inner.split())
+        symbols.append(
+            f'<symbol id="{name}" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2"'
+            f' stroke-linecap="round" stroke-linejoin="round">{shapes}</symbol>'
+        )
+    return '<svg xmlns="http://www.w3.org/2000/svg">\n' + "\n".join(symbols) + "\n</svg>\n"
+
+
+def _about(package: str, licence: str) -> dict[str, str]:
+    name, _, version = package.rpartition("@")
+    return {"package": name, "version": version, "licence": licence}
+
+
+def _manifest(folder: Path, libraries: dict[str, dict[str, str]]) -> None:
+    files = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "manifest.json"
+    }
+    manifest = {"libraries": libraries, "sha256": files}
+    _write(folder / "manifest.json", (json.dumps(manifest, indent=2) + "\n").encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()
