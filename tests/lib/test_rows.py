@@ -38,6 +38,19 @@ def test_insert_writes_every_column_as_save_does() -> None:
     assert stored(ride, besides=("id", "client_reference")) == columns
 
 
+def test_what_is_empty_is_written_as_it_is() -> None:
+    """Values that are mostly the same stand in the statement itself."""
+    pattern = factories.RideFactory.create(driver_notes="Half of the 100% fare.", open_questions=["lead_time"])
+    columns = stored(pattern, besides=("id", "client_reference"))
+    forms: list[dict[str, Any]] = [{}, {"driver_notes": ""}, {"open_questions": []}]
+    for changed in [*forms, {"driver_notes": "", "open_questions": []}]:
+        ride = Ride(**{**columns, **changed})
+
+        insert(ride)
+
+        assert stored(ride, besides=("id", "client_reference")) == {**columns, **changed}
+
+
 def test_arrays_keep_their_type() -> None:
     riders = sorted([uuid4(), uuid4()])
     entry = AuditEntry(actor="system", action="rides.book", rider_ids=riders)
