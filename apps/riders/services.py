@@ -132,6 +132,18 @@ def match_or_register(*, draft: Mapping[str, Any], facility_id: UUID | None, by:
     return rider
 
 
+def lock_named(rider_ids: Iterable[UUID], names: Iterable[Mapping[str, Any]], *, by: Principal) -> None:
+    """Lock riders in reach by id until the transaction ends, for a service that changes something for several.
+
+    `names` are external ids (`system` and `value`); ids and names that nobody in reach has are passed over.  Two
+    queries, one without names.
+    """
+    pairs = [(one["system"], one["value"]) for one in names]
+    known = organizations.subjects_of(SubjectType.RIDER, pairs) if pairs else set()
+    rows = Rider.objects.visible_to(by).filter(pk__in={*rider_ids, *known}).order_by("pk")
+    list(rows.select_for_update(of=("self",), no_key=True).values_list("pk"))
+
+
 @transaction.atomic
 def amend(
     *,

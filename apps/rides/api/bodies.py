@@ -12,7 +12,7 @@ from apps.riders.accommodation_shape import AccommodationIn
 from apps.riders.rider_input import RiderIn
 from apps.rides.draft import ExternalName, Notes, Payment, ReturnLeg, RideDraft
 from apps.rides.models.ride import Priority, SchedulingAnchor, ServiceType
-from apps.rides.services.booking import MAX_BULK
+from apps.rides.services.bulk_booking import MAX_BULK
 from lib.api import fields
 from lib.api.serializers import In, camel
 

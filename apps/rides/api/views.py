@@ -21,7 +21,7 @@ from apps.rides.api.serializers import RideOut, RideRow, context_of
 from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Ride
 from apps.rides.queries import rides
-from apps.rides.services import amending, booking, report, will_call
+from apps.rides.services import amending, booking, bulk_booking, report, will_call
 from apps.rides.standing import is_ticking
 from lib.api.views import ApiViewSet
 from lib.errors import Code, DomainError
@@ -126,7 +126,7 @@ class RideViewSet(ApiViewSet):
         `atomic` (the default) books all or none; `perItem` answers for each what became of it.
         """
         asked = self.body()
-        outcomes = booking.book_many(
+        outcomes = bulk_booking.book_many(
             drafts=[bodies.draft_of(one) for one in asked["rides"]],
             per_item=asked["mode"] == "perItem",
             by=self.principal,

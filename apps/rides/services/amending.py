@@ -107,7 +107,8 @@ def amend(
     `changes` has keys of `RideDraft`; stops, accommodation, companions, discharge, dialysis, payment, notes and
     requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  Records
     `ride.rescheduled` when the pickup time moves, else `ride.updated`; nothing when nothing is different.  A driver
-    and vehicle on the ride are checked again: what no longer fits opens `accommodation_mismatch`.
+    and vehicle on the ride are checked again: what no longer fits opens `accommodation_mismatch`.  Where the pickup
+    time is named, locks the rider before the ride.
 
     Raises:
         NotFound, StaleVersion: see `status.locked`.
@@ -116,14 +117,15 @@ def amend(
         InvalidInput, FieldRefused: a hard rule is broken; the field is named.
         booking.RiderNotBookable, booking.OverlappingRide: as for a booking, when the time moves.
     """
+    rider = _locked_rider(ride_id, by) if "pickup_at" in changes else None
     ride = locked(ride_id, by, expected_version=expected_version)
     _require_editable(ride, changes, by)
     leg = _leg_after(ride, changes, by)
     legs.require_sound(leg, at=at, time_is_new="pickup_at" in changes)
     columns = _columns_after(ride, leg, changes)
     different = [name for name, value in columns.items() if getattr(ride, name) != value]
-    if "pickup_at" in different:
-        _require_time(ride, columns, allow_duplicate, by)
+    if rider is not None and "pickup_at" in different:
+        _require_time(ride, rider, columns, allow_duplicate, by)
     was_due = ride.pickup_at
     for name in different:
         setattr(ride, name, columns[name])
@@ -141,6 +143,12 @@ def amend(
     if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & set(names):
         recheck(ride, by=by, at=at, detected_by="amend")
     return ride
+
+
+def _locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
+    """Lock the rider of a ride in reach, so that no other ride of theirs is booked or moved meanwhile."""
+    rides = Ride.objects.visible_to(by).filter(pk=ride_id)
+    return Rider.objects.select_for_update(no_key=True).filter(pk__in=rides.values("rider_id")).first()
 
 
 def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> None:
@@ -307,8 +315,7 @@ def _kept(ride: Ride, columns: Mapping[str, Any]) -> dict[str, Any]:
     return {name: getattr(ride, name) for name in names if name not in columns}
 
 
-def _require_time(ride: Ride, columns: Mapping[str, Any], allow_duplicate: bool, by: Principal) -> None:
-    rider = Rider.objects.select_for_update(no_key=True).get(pk=ride.rider_id)
+def _require_time(ride: Ride, rider: Rider, columns: Mapping[str, Any], allow_duplicate: bool, by: Principal) -> None:
     booking.require_bookable(rider, columns["service_date"])
     besides = [ride.pk]
     if ride.trip_id is not None:

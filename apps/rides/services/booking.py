@@ -26,8 +26,6 @@ from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.single_row import single
 
-MAX_BULK = 500
-
 
 class RiderNotBookable(DomainError):
     """The rider has died, is not to be booked, or is on hold on that day."""
@@ -65,12 +63,6 @@ class BoundToProviders(DomainError):
     """A caller whose reach is a transport provider could not see the ride it books."""
 
     code = Code.FORBIDDEN
-
-
-class TooMany(DomainError):
-    """A bulk request holds more rides than one transaction should."""
-
-    code = Code.VALIDATION_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,35 +345,3 @@ def _save_once(ride: Ride, *, path: str) -> None:
             raise
         same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
         raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path) from None
-
-
-@transaction.atomic
-def book_many(
-    *, drafts: Sequence[RideDraft], per_item: bool = False, by: Principal, at: datetime
-) -> list[Booked | DomainError]:
-    """Book up to `MAX_BULK` drafts: all or none, or with `per_item` each on its own, with its refusal in its place.
-
-    Raises:
-        TooMany: there are more drafts.
-        DomainError: not `per_item`, and one was refused as `book` refuses it; the details say which.
-    """
-    if len(drafts) > MAX_BULK:
-        raise TooMany(f"At most {MAX_BULK} rides at a time.")
-    outcomes: list[Booked | DomainError] = []
-    for position, draft in enumerate(drafts):
-        try:
-            with transaction.atomic():
-                outcomes.append(book(draft=draft, by=by, at=at))
-        except DomainError as refusal:
-            refusal.details = _placed(refusal, position)
-            if not per_item:
-                raise
-            outcomes.append(refusal)
-    return outcomes
-
-
-def _placed(refusal: DomainError, position: int) -> list[Detail]:
-    """Say in every detail which ride of the request it speaks of."""
-    if not refusal.details:
-        return [Detail(field=f"rides[{position}]", code="refused", message=refusal.message)]
-    return legs.prefixed(refusal.details, f"rides[{position}].")

@@ -1,7 +1,7 @@
 """Take driver, attendants and vehicle under lock, and judge whether they may drive a ride.
 
-Locks are taken in one order everywhere: the ride, then drivers by id, then the vehicle.  Whoever gives the same driver
-two rides at once therefore waits, and then sees the other ride among the driver's errands.
+Locks are taken in one order everywhere: riders by id, rides by id, drivers by id, then vehicles by id.  Whoever gives
+the same driver two rides at once therefore waits, and then sees the other ride among the driver's errands.
 """
 
 from collections.abc import Collection
