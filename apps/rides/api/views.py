@@ -72,6 +72,7 @@ class RideViewSet(ApiViewSet):
             Code.MILESTONE_OUT_OF_ORDER,
             Code.RIDER_NOT_BOOKABLE,
             Code.ASSIGNMENT_CONFLICT,
+            Code.ASSIGNMENT_REJECTED,
         ),
         "ready": (Code.INVALID_TRANSITION, Code.TRANSITION_GUARD_FAILED, Code.RULE_VIOLATION),
         "unready": (Code.INVALID_TRANSITION, Code.RULE_VIOLATION),

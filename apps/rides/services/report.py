@@ -40,6 +40,7 @@ def change_status(
         ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the step is refused.
         InvalidInput: a reason or note is missing or wrong, or the status is set by another operation.
         booking.RiderNotBookable: a request is to be confirmed that could not be booked by now.
+        AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
     """
     ride = locked(ride_id, by, expected_version=expected_version)
     was = RideStatus(ride.status)
@@ -115,8 +116,7 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
 def _take(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
     was = RideStatus(ride.status)
     if was in TERMINAL:
-        corrections.correct(ride, report, by=by, at=at)
-        return []
+        return corrections.correct(ride, report, by=by, at=at)
     row = BY_STATUSES.get((was, report.status))
     if row is None:
         raise InvalidTransition(was, report.status.value)
