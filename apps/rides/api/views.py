@@ -139,7 +139,9 @@ class RideViewSet(ApiViewSet):
         """Change a ride.
 
         JSON merge patch: what is absent stays, null empties what may be null, an empty string empties text.  What may
-        change depends on the status, and after assignment takes the scope assignments:write.
+        change depends on the status, and after assignment takes the scope assignments:write.  A new time or place that
+        breaks soft rules, of booking or for those who are to drive, answers all of them as details of `RULE_VIOLATION`
+        with `kind` soft; `override` with `overrideReason` (scope `rides:override`) makes the change.
         """
         return self._change(lambda: amending.amend(ride_id=id, **bodies.changes_of(self.body()), **self._by_whom()))
 

@@ -15,7 +15,7 @@ from apps.organizations.models import Facility, Payer, SubjectType
 from apps.riders import accommodation
 from apps.riders import services as riders
 from apps.riders.models import AccommodationProfile, Rider, RiderStatus
-from apps.rides import timing
+from apps.rides import booking_rules, timing
 from apps.rides.draft import ReturnLeg, RideDraft, Shape
 from apps.rides.models import Ride, Trip
 from apps.rides.queries import bookings
@@ -144,7 +144,7 @@ def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
             "returnLeg.pickupTime is required: the exact or, with willCall, the estimated time.",
             detail_code="required",
         )
-    if pickup_at <= (draft.appointment_at or draft.pickup_at):
+    if not booking_rules.follows(pickup_at, draft.pickup_at, draft.appointment_at):
         raise InvalidInput("returnLeg.pickupTime", "The return has to lie after the way there.")
     return replace(
         draft,

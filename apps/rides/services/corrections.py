@@ -11,6 +11,7 @@ from apps.rides.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.services import exceptions, milestones, pairing
 from apps.rides.services.guard_check import require
+from apps.rides.services.overriding import Override
 from apps.rides.services.recheck import recheck
 from apps.rides.services.status import InvalidTransition, Note, locked, move_back
 from apps.rides.status_report import StatusReport
@@ -84,7 +85,7 @@ def _require_free_crew(ride: Ride, report: StatusReport, *, by: Principal, at: d
     reopened.status = report.status
     found = pairing.judge(reopened, crew, by=by, at=at)
     taken = [one for one in found if one.code is ViolationCode.SCHEDULE_CONFLICT]
-    return pairing.require_fit(taken, pairing.Override(report.override, report.override_reason), by)
+    return pairing.require_fit(taken, Override(report.override, report.override_reason), by)
 
 
 def _named(overridden: list[str]) -> dict[str, list[str]]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from apps.accounts.roles import Scope
 from apps.fleet.credentials import Subject, lapses
 from apps.fleet.models import Activation, VehicleStatus
 from apps.fleet.queries import papers_in_force
@@ -12,9 +11,11 @@ from apps.organizations.models import Payer
 from apps.rides.guards import ContactAttempt, Facts, Failed, failed
 from apps.rides.lifecycle import Guard
 from apps.rides.models import Milestone, Ride
+from apps.rides.services import overriding
+from apps.rides.services.overriding import Override
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
-from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.errors import Code, Detail, DomainError
 
 
 class GuardFailed(DomainError):
@@ -43,8 +44,7 @@ def require(
 
     Raises:
         GuardFailed: a hard guard is not met, or a soft one and there is no override.
-        ScopeMissing: there is an override, but the caller may not override.
-        InvalidInput: the override came without a reason.
+        ScopeMissing, InvalidInput: see `overriding.require_right`.
     """
     if not guards:
         return []
@@ -53,10 +53,7 @@ def require(
         return []
     if not report.override or any(not failure.soft for failure in failures):
         raise GuardFailed(failures)
-    if not by.may(Scope.RIDES_OVERRIDE):
-        raise ScopeMissing(Scope.RIDES_OVERRIDE)
-    if not report.override_reason.strip():
-        raise InvalidInput("overrideReason", "overrideReason is required with an override.", detail_code="required")
+    overriding.require_right(Override(report.override, report.override_reason), by)
     return [failure.guard.value for failure in failures]
 
 
