@@ -54,6 +54,7 @@ PAYER_KEYS: Final[dict[Phi, tuple[str, ...]]] = {
     Phi.LIMITED: ("payerId", "programCode", "authorizationNumber", "authorizationExpires"),
     Phi.FULL: ("payerId", "programCode", "authorizationNumber", "authorizationExpires"),
 }
+MEMBER_ID: Final = "memberId"  # of the payer, on single rides alone: sealed, masked below FULL as a rider's own is
 DISPATCHER_NOTES: Final = "dispatcherNotes"  # of the accommodation; `dispatcher` of the notes is the same
 
 
@@ -87,7 +88,8 @@ def disclosed(ride: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:
         if name in seen:
             seen[name] = stop(seen[name], to)
     if "payer" in seen:
-        seen["payer"] = {key: seen["payer"][key] for key in PAYER_KEYS[to.phi]}
+        keys = (*PAYER_KEYS[to.phi], *((MEMBER_ID,) if to.phi >= Phi.LIMITED else ()))
+        seen["payer"] = {key: value for key, value in seen["payer"].items() if key in keys}
     if "accommodation" in seen:
         seen["accommodation"] = accommodation(seen["accommodation"], to)
     if "notes" in seen and not to.dispatcher_notes:

@@ -227,3 +227,16 @@ def test_search_goes_on_with_the_cursor_of_the_same_body(hospital_api: TokenClie
     assert rest["page"]["hasMore"] is False
     assert "Can" not in cursor
     assert refusal(other) == (400, "INVALID_CURSOR")
+
+
+@pytest.mark.django_db
+def test_policy_standing_is_shown_to_those_who_ask_for_it(hospital_api: TokenClient) -> None:
+    rider_id = hospital_api.post(URL, BODY).json()["id"]
+
+    asked = hospital_api.get(f"{URL}/{rider_id}?fields=id,policyStanding")
+    listed = hospital_api.get(f"{URL}?fields=policyStanding")
+
+    standing = {"riderFault90d": 0, "rides90d": 0}
+    assert (asked.json(), "ETag" in asked) == ({"id": rider_id, "policyStanding": standing}, False)
+    assert listed.json()["data"] == [{"policyStanding": standing}]
+    assert "policyStanding" not in hospital_api.get(f"{URL}/{rider_id}").json()

@@ -1,6 +1,6 @@
 """Operations on riders.  What they need is changed through rides, which have to be checked again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ from apps.riders.api.serializers import (
     RiderSearchIn,
 )
 from apps.riders.models import Rider
-from apps.riders.queries import RiderRecord
+from apps.riders.queries import PolicyStanding, RiderRecord
 from apps.riders.rider_input import RiderChangeIn, RiderIn
 from lib.access import Phi
 from lib.api.pagination import paginate
@@ -68,14 +68,16 @@ class RiderViewSet(ApiViewSet):
     }
 
     possible_duplicates: Sequence[UUID] = ()
+    policy_standings: Mapping[UUID, PolicyStanding] = {}
 
     def get_serializer_context(self) -> dict[str, Any]:
         by = getattr(self.request, "auth", None)
         return {
             **super().get_serializer_context(),
             "phi": by.phi if by else Phi.FULL,  # the document shows everything
-            "wanted": getattr(self, "query", {}).get("fields_"),
+            "wanted": getattr(self, "query", {}).get("fields_", disclosure.UNASKED if by else None),
             "possible_duplicates": self.possible_duplicates,
+            "policy_standings": self.policy_standings,
         }
 
     def list(self, request: Request) -> Response:
@@ -160,7 +162,10 @@ class RiderViewSet(ApiViewSet):
 
     def _records(self, riders: Sequence[Rider], *, action: str, **columns: Any) -> Sequence[RiderRecord]:
         """Complete riders for the answer, and leave in the trail that they were shown."""
-        self._audit(action, [rider.pk for rider in riders], **columns)
+        ids = [rider.pk for rider in riders]
+        self._audit(action, ids, **columns)
+        if disclosure.POLICY_STANDING in self.query.get("fields_", ()):
+            self.policy_standings = queries.policy_standings(ids, by=self.principal, at=self.at)
         return queries.records(riders, by=self.principal)
 
     def _audit(self, action: str, rider_ids: Sequence[UUID], **columns: Any) -> None:

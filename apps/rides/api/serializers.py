@@ -19,6 +19,7 @@ from apps.rides.api.ride_parts import (
     PaymentOut,
     RideExternalIdOut,
     RideNeedsOut,
+    RidePaymentOut,
     RideStopOut,
     SpacesOut,
     TextOrNull,
@@ -253,6 +254,7 @@ class CurrentAssignmentOut(Out):
 class RideOut(RideRow):
     """A ride.  Context adds `milestones`, `assignment` and `linked_ride_ids`, all of this ride."""
 
+    payer = RidePaymentOut(source="*")
     linked_ride_ids = serializers.SerializerMethodField("show_linked_ride_ids")
     milestones = serializers.SerializerMethodField("show_milestones")
     assignment = serializers.SerializerMethodField("show_assignment")

@@ -125,5 +125,5 @@ def _proof_wanted(payer: Payer | None) -> frozenset[str]:
 
 def _proof_given(report: StatusReport) -> frozenset[str]:
     signed = any(signature["stop"] == "pickup" for signature in report.signatures)
-    given = {"odometer": report.odometer is not None, "signature": signed}
+    given = {"odometer": report.odometer_at_pickup is not None, "signature": signed}
     return frozenset(name for name, there in given.items() if there)
