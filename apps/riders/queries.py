@@ -12,7 +12,7 @@ from django.db.models.functions import Lower
 
 from apps.organizations import queries as organizations
 from apps.organizations.models import ExternalId, Facility, SubjectType
-from apps.riders import accommodation
+from apps.riders import accommodation, standing
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility, RiderQuerySet
 from lib.access import Principal
 from lib.crypto import blind_index
@@ -103,7 +103,7 @@ def policy_standings(rider_ids: Collection[UUID], *, by: Principal, at: datetime
 
     Rides belong to an app above this one: their key to the rider is read backwards, and nothing of theirs imported.
     """
-    ended = {
+    ended: dict[str, Any] = {
         "rides__pickup_at__gt": at - POLICY_WINDOW,
         "rides__pickup_at__lte": at,
         "rides__status__in": ("completed", "cancelled", "no_show", "unfulfilled"),
@@ -121,6 +121,19 @@ def policy_standings(rider_ids: Collection[UUID], *, by: Principal, at: datetime
     )
     found = {rider_id: PolicyStanding(rides, faults) for rider_id, rides, faults in rows}
     return {rider_id: found.get(rider_id, PolicyStanding()) for rider_id in rider_ids}
+
+
+def rides_to_decide(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
+    """List the rides within reach that a rider has yet to board and by their standing may not have, soonest first.
+
+    Somebody has to decide about each of them.  One query.
+    """
+    ahead: dict[str, Any] = {"rides__status__in": ("requested", "scheduled", "assigned", "en_route", "arrived")}
+    if by.facility_ids is not None:
+        ahead["rides__facility_id__in"] = tuple(by.facility_ids)
+    rows = Rider.objects.filter(pk=rider.pk, **ahead).order_by("rides__pickup_at", "rides__pk")
+    days = rows.values_list("rides__pk", "rides__service_date")
+    return tuple(ride_id for ride_id, day in days if standing.barred(rider, day))
 
 
 def versions_of(rider_id: UUID, *, by: Principal) -> QuerySet[AccommodationProfile]:

@@ -130,6 +130,22 @@ class RiderOut(OutShape):
         return record.profile.number if record.profile else 0
 
 
+class RiderChangedOut(RiderOut):
+    """A rider as changed; where their standing was, with the rides ahead that somebody has to decide about."""
+
+    rides_to_decide = serializers.SerializerMethodField("get_rides_to_decide")
+
+    @extend_schema_field(fields.Listed(child=fields.Uuid()))
+    def get_rides_to_decide(self, record: RiderRecord) -> list[str]:
+        return [str(ride_id) for ride_id in self.context["rides_to_decide"] or ()]
+
+    def to_representation(self, instance: RiderRecord) -> dict[str, Any]:
+        shown = super().to_representation(instance)
+        if self.context["rides_to_decide"] is None:
+            shown.pop("ridesToDecide")
+        return shown
+
+
 class RegisteredOut(RiderOut):
     """A rider just registered, and the ids of riders within reach who may be the same person."""
 

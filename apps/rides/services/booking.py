@@ -12,9 +12,9 @@ from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
-from apps.riders import accommodation
+from apps.riders import accommodation, standing
 from apps.riders import services as riders
-from apps.riders.models import AccommodationProfile, Rider, RiderStatus
+from apps.riders.models import AccommodationProfile, Rider
 from apps.rides import booking_rules, timing
 from apps.rides.draft import ReturnLeg, RideDraft, Shape
 from apps.rides.models import Ride, Trip
@@ -274,15 +274,8 @@ def require_bookable(rider: Rider, day: date) -> None:
     Raises:
         RiderNotBookable: says why.
     """
-    held = (rider.status_from is None or rider.status_from <= day) and (
-        rider.status_until is None or day <= rider.status_until
-    )
-    if rider.status == RiderStatus.DECEASED:
-        raise RiderNotBookable("The rider's record says that they have died.")
-    if rider.status == RiderStatus.DO_NOT_BOOK and held:
-        raise RiderNotBookable("The rider is not to be booked.")
-    if rider.status == RiderStatus.ON_HOLD and held:
-        raise RiderNotBookable("The rider is on hold on that day.")
+    if why := standing.barred(rider, day):
+        raise RiderNotBookable(why)
 
 
 def require_free(
