@@ -119,6 +119,22 @@ def test_stale_copy_is_refused(api: TokenClient, ride: Ride) -> None:
     assert everything() == before
 
 
+@pytest.mark.parametrize("answer", ["accept", "decline"])
+def test_offer_of_a_ride_that_has_changed_is_not_answered(api: TokenClient, ride: Ride, answer: str) -> None:
+    driver, vehicle = fit_pair(employment="contractor")
+    asked = {"driverId": str(driver.pk), "vehicleId": str(vehicle.pk), "offer": True}
+    api.put(f"/api/rides/{ride.pk}/assignment", asked)
+    Ride.objects.update(version=4)
+    before = everything()
+
+    stale = api.post(f"/api/rides/{ride.pk}/assignment/{answer}", {}, HTTP_IF_MATCH='"3"')
+
+    assert (stale.status_code, stale.json()["error"]["code"]) == (412, "PRECONDITION_FAILED")
+    assert stale["ETag"] == '"4"'
+    assert everything() == before
+    assert api.post(f"/api/rides/{ride.pk}/assignment/{answer}", {}, HTTP_IF_MATCH='"4"').status_code == 200
+
+
 def test_partner_takes_an_offer_made_to_it(api: TokenClient, ride: Ride) -> None:
     driver, vehicle = fit_pair(employment="partner_company")
     offer = {"driverId": str(driver.pk), "vehicleId": str(vehicle.pk), "offer": True}

@@ -73,9 +73,15 @@ class RideViewSet(ApiViewSet):
             Code.RIDER_NOT_BOOKABLE,
             Code.ASSIGNMENT_CONFLICT,
             Code.ASSIGNMENT_REJECTED,
+            Code.PRECONDITION_FAILED,
         ),
-        "ready": (Code.INVALID_TRANSITION, Code.TRANSITION_GUARD_FAILED, Code.RULE_VIOLATION),
-        "unready": (Code.INVALID_TRANSITION, Code.RULE_VIOLATION),
+        "ready": (
+            Code.INVALID_TRANSITION,
+            Code.TRANSITION_GUARD_FAILED,
+            Code.RULE_VIOLATION,
+            Code.PRECONDITION_FAILED,
+        ),
+        "unready": (Code.INVALID_TRANSITION, Code.RULE_VIOLATION, Code.PRECONDITION_FAILED),
     }
     idempotency_key_required = frozenset({"bulk"})
     body_limits = {"bulk": settings.API_MAX_BULK_BODY_BYTES}
