@@ -24,10 +24,12 @@ from apps.riders.models import AccommodationProfile, Consent, Rider, RiderFacili
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
 from lib.ids import uuid7
+from lib.neighbours import require_known
 
 _BESIDE_COLUMNS: Final = ("facility_ids", "external_ids")
 _NEEDS: Final = "accommodation"
 _SEALED: Final = ("medicaid_id", "member_id")
+_DRIVERS: Final = ("preferred_driver_ids", "excluded_driver_ids")
 # Codes that are sealed have fields of their own; as an external id they would lie open.
 _SEALED_TYPES: Final = {"medicaid_id": "medicaidId", "member_id": "memberId"}
 
@@ -261,6 +263,9 @@ def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[s
             organizations.settled_stop(stop, by=by, path=f"savedPlaces[{position}]")
             for position, stop in enumerate(columns["saved_places"])
         ]
+    for name in _DRIVERS:
+        if columns.get(name):
+            require_known("driver", columns[name], field=_wire(name), held=getattr(rider, name), by=by)
     if "phones" in columns:
         columns["phones"] = normal_phones(columns["phones"])
     if "caregivers" in columns:

@@ -338,6 +338,10 @@ class Ride(models.Model):
             # GET /rides?sort=updatedAt and ?sort=-createdAt
             models.Index(fields=["updated_at", "id"], name="ride_by_update"),
             models.Index(fields=["created_at", "id"], name="ride_by_creation"),
+            # GET /rides?clientReference= of a caller without a client of its own.
+            models.Index(
+                fields=["client_reference"], name="ride_by_client_reference", condition=~Q(client_reference="")
+            ),
             # The day of a driver or vehicle: conflicts, suspension, run sheets.
             models.Index(fields=["driver", "pickup_at"], name="ride_of_driver", condition=Q(driver__isnull=False)),
             models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),
