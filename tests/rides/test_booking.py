@@ -437,3 +437,31 @@ def test_bulk_refuses_more_than_a_transaction_should_hold(
         bulk_booking.book_many(drafts=[draft(hospital, rider)] * 501, by=planner, at=now)
 
     assert_nothing_booked()
+
+
+@pytest.mark.parametrize(
+    ("closes", "pickup_in", "minutes"),
+    [
+        ("17:30", 24 * HOUR, 30),
+        ("09:10", 24 * HOUR, 20 * 60 + 20),  # ten minutes today, twenty from five o'clock tomorrow
+        ("09:10", 5 * HOUR, 5 * 60),  # the pickup comes first
+        ("09:10", HOUR / 6, 30),
+    ],
+    ids=["open", "closing", "pickup before it opens", "pickup at once"],
+)
+def test_request_is_to_be_answered_while_the_facility_is_open(
+    hospital: Facility,
+    rider: Rider,
+    planner: Principal,
+    now: dt.datetime,
+    closes: str,
+    pickup_in: dt.timedelta,
+    minutes: int,
+) -> None:
+    saturday = {"days": ["sat"], "opens": "05:00", "closes": "09:00"}
+    hours = [{"days": ["fri"], "opens": "05:00", "closes": closes}, saturday]
+    Facility.objects.update(booking_policy="review", hours=hours)
+
+    ride = booking.book(draft=draft(hospital, rider, pickup_at=now + pickup_in), by=planner, at=now).ride
+
+    assert ride.confirm_by == now + dt.timedelta(minutes=minutes)

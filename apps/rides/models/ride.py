@@ -167,7 +167,8 @@ class Ride(models.Model):
     # Of the person who asked: userId, name, phone, role.
     requested_by = models.JSONField(default=dict)
     requested_at = models.DateTimeField()
-    confirm_by = models.DateTimeField(null=True, blank=True)  # of a request: when it becomes an exception
+    # Of a request: when it becomes an exception; 30 minutes of its facility's opening hours (timing.confirm_by).
+    confirm_by = models.DateTimeField(null=True, blank=True)
     scheduled_at = models.DateTimeField(null=True, blank=True)
     # Soft rules that were broken at booking, by code; a request waits for a person because of them.
     open_questions = ArrayField(models.CharField(max_length=30), default=list, blank=True)

@@ -302,7 +302,7 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
         client_id=by.client_id,
         client_reference=leg.draft.client_reference,
         requested_at=at,
-        confirm_by=at + timing.CONFIRM_WITHIN if questions else None,
+        confirm_by=_confirm_by(leg, at) if questions else None,
         scheduled_at=None if questions else at,
         open_questions=questions,
         status=status,
@@ -323,6 +323,12 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
         )
     record_created(ride, by=by, at=at)
     return ride
+
+
+def _confirm_by(leg: Leg, at: datetime) -> datetime:
+    owner = leg.owner
+    hours, zone = (owner.hours, owner.timezone) if owner else ([], leg.zone)
+    return timing.confirm_by(at, leg.draft.pickup_at, hours=hours, zone=zone)
 
 
 def _save_once(ride: Ride, *, path: str) -> None:
