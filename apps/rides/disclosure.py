@@ -48,6 +48,8 @@ MILESTONE_FIELDS: Final[dict[str, Phi]] = {
     "accuracyMeters": Phi.LIMITED,
     "note": Phi.FULL,
 }
+# Of an assignment: what people wrote, for whatever they wrote.
+ASSIGNMENT_FIELDS: Final[dict[str, Phi]] = {"declineReason": Phi.FULL, "overrideReason": Phi.FULL}
 POSTAL_PREFIX: Final = 3  # characters of a postal code at NONE (45 CFR 164.514(b)(2)(i)(B))
 PAYER_KEYS: Final[dict[Phi, tuple[str, ...]]] = {
     Phi.NONE: ("payerId", "programCode"),
@@ -109,6 +111,11 @@ def stop(shape: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:
 def disclosed_milestone(shape: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:
     """Leave out of a milestone, or of a line of the timeline, what the caller may not see."""
     return {name: value for name, value in shape.items() if MILESTONE_FIELDS.get(name, Phi.NONE) <= to.phi}
+
+
+def disclosed_assignment(shape: Mapping[str, Any], phi: Phi) -> dict[str, Any]:
+    """Leave out of an assignment what the level does not reach."""
+    return {name: value for name, value in shape.items() if ASSIGNMENT_FIELDS.get(name, Phi.NONE) <= phi}
 
 
 def accommodation(shape: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:

@@ -244,3 +244,22 @@ def test_booking_system_neither_assigns_nor_ranks(ride: Ride) -> None:
 
     assert [(one.status_code, one.json()["error"]["code"]) for one in answers] == [(403, "INSUFFICIENT_SCOPE")] * 4
     assert everything() == before
+
+
+@pytest.mark.parametrize("level", ["none", "limited", "full"])
+def test_what_people_wrote_is_shown_at_the_full_level_alone(level: str) -> None:
+    reader = api_with(phi_level=level)
+    pickup_at = timezone.now() + dt.timedelta(days=2)
+    columns: dict[str, Any] = {"pickup_at": pickup_at, "service_date": pickup_at.date()}
+    ride = factories.RideFactory.create(rider__driver_gender_preference="female", **columns)
+    driver, vehicle = fit_pair(employment="contractor", gender="male")
+    asked = {"driverId": str(driver.pk), "vehicleId": str(vehicle.pk), "offer": True}
+    reasons = {"override": True, "overrideReason": "Mrs Canary agrees."}
+
+    offered = reader.put(f"/api/rides/{ride.pk}/assignment", asked | reasons).json()
+    declined = reader.post(f"/api/rides/{ride.pk}/assignment/decline", {"reason": "I know Mrs Canary."}).json()
+
+    shown = [offered.get("overrideReason"), declined.get("declineReason")]
+    assert shown == (["Mrs Canary agrees.", "I know Mrs Canary."] if level == "full" else [None, None])
+    assert offered["overridden"] == declined["overridden"] == ["PREFERENCE_UNMET"]
+    assert ("overrideReason" in declined, "declineReason" in offered) == (level == "full", level == "full")

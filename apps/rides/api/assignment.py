@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.rides.api.report_bodies import PlaceIn
+from apps.rides.disclosure import disclosed_assignment
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.candidates import Candidate, candidates
 from apps.rides.services import assignment, offers
@@ -79,7 +80,12 @@ class SnapshotOut(OutShape):
 
 
 class AssignmentOut(Out):
-    """An assignment or offer; `snapshot` says who drove with what even if their records change."""
+    """An assignment or offer; `snapshot` says who drove with what even if their records change.
+
+    What people wrote, as reasons, is left out below FULL.
+    """
+
+    may_lack_keys = True
 
     ride_id = fields.Uuid()
     ride_status = fields.Text(source="ride.status")
@@ -126,6 +132,9 @@ class AssignmentOut(Out):
             "licenseNumber": (row.license_number or None) if numbers else None,
             "vehiclePlate": row.vehicle_plate,
         }
+
+    def to_representation(self, instance: Assignment) -> dict[str, Any]:
+        return disclosed_assignment(super().to_representation(instance), self.context["view"].principal.phi)
 
 
 class CandidatesQuery(Query):
