@@ -183,6 +183,7 @@ class ReturnLegIn(In):
 class AskedIn(In):
     """What is asked for of a ride, booked or changed."""
 
+    kept = True
     pickup_time = fields.Instant(source="pickup_at", required=False)
     pickup = StopWithAccessIn(required=False)
     dropoff = StopWithAccessIn(required=False)

@@ -259,6 +259,8 @@ class CurrentAssignmentOut(Out):
 class RideOut(RideRow):
     """A ride.  Context adds `milestones`, `assignment` and `linked_ride_ids`, all of this ride."""
 
+    kept = True
+
     payer = RidePaymentOut(source="*")
     linked_ride_ids = serializers.SerializerMethodField("show_linked_ride_ids")
     milestones = serializers.SerializerMethodField("show_milestones")
