@@ -27,14 +27,16 @@ from tests.rides.drafts import draft
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MEET_WITHIN = 1.0  # seconds; in the right order the second never comes, for it waits at the first lock
+# Seconds to wait for the other one.  In the right order it never comes, for it waits at the first lock.
+IN_ORDER, OUT_OF_ORDER = 1.0, 10.0
 HOUR = dt.timedelta(hours=1)
 
 
 class Meeting:
     """Where two threads wait for each other, once each, or for a while."""
 
-    def __init__(self) -> None:
+    def __init__(self, within: float) -> None:
+        self.within = within
         self.barrier = threading.Barrier(2)
         self.was_here = threading.local()
 
@@ -42,7 +44,7 @@ class Meeting:
         if not getattr(self.was_here, "yes", False):
             self.was_here.yes = True
             with contextlib.suppress(threading.BrokenBarrierError):
-                self.barrier.wait(MEET_WITHIN)
+                self.barrier.wait(self.within)
 
     def after(self, work: Callable[..., Any]) -> Callable[..., Any]:
         def met(*args: Any, **kwargs: Any) -> Any:
@@ -79,9 +81,9 @@ def person(facility: Facility) -> Rider:
     return riders.register(draft=named, by=system(), at=factories.NOW).rider
 
 
-def race_of_two_bulks(monkeypatch: pytest.MonkeyPatch, facility: Facility) -> list[str]:
+def race_of_two_bulks(monkeypatch: pytest.MonkeyPatch, facility: Facility, *, within: float) -> list[str]:
     """Book two riders twice at once, the second time in the opposite order."""
-    monkeypatch.setattr(booking, "book", Meeting().after(booking.book))
+    monkeypatch.setattr(booking, "book", Meeting(within).after(booking.book))
     people = [person(facility), person(facility)]
 
     def bulk(order: list[Rider], hours: int) -> list[Any]:
@@ -92,7 +94,7 @@ def race_of_two_bulks(monkeypatch: pytest.MonkeyPatch, facility: Facility) -> li
 
 
 def test_bulk_bookings_of_the_same_riders_wait(monkeypatch: pytest.MonkeyPatch, facility: Facility) -> None:
-    assert race_of_two_bulks(monkeypatch, facility) == ["done", "done"]
+    assert race_of_two_bulks(monkeypatch, facility, within=IN_ORDER) == ["done", "done"]
     assert Ride.objects.count() == 4
 
 
@@ -101,14 +103,14 @@ def test_bulk_bookings_deadlock_without_the_lock_of_all_riders(
 ) -> None:
     monkeypatch.setattr(bulk_booking, "_lock_riders", lambda drafts, by: None)
 
-    assert race_of_two_bulks(monkeypatch, facility) == ["deadlock", "done"]
+    assert race_of_two_bulks(monkeypatch, facility, within=OUT_OF_ORDER) == ["deadlock", "done"]
 
 
-def race_of_change_and_move(monkeypatch: pytest.MonkeyPatch, facility: Facility) -> list[str]:
+def race_of_change_and_move(monkeypatch: pytest.MonkeyPatch, facility: Facility, *, within: float) -> list[str]:
     """Change what a rider needs while a ride of theirs is moved."""
     rider = person(facility)
     ride = booking.book(draft=draft(facility, rider), by=system(), at=factories.NOW).ride
-    meeting = Meeting()
+    meeting = Meeting(within)
     monkeypatch.setattr(riders, "set_accommodation", meeting.after(riders.set_accommodation))
     monkeypatch.setattr(amending, "locked", meeting.after(status.locked))
     needs = {"mobility": "wheelchair"}
@@ -123,7 +125,7 @@ def race_of_change_and_move(monkeypatch: pytest.MonkeyPatch, facility: Facility)
 
 
 def test_change_of_needs_beside_a_move_waits(monkeypatch: pytest.MonkeyPatch, facility: Facility) -> None:
-    assert race_of_change_and_move(monkeypatch, facility) == ["done", "done"]
+    assert race_of_change_and_move(monkeypatch, facility, within=IN_ORDER) == ["done", "done"]
     moved = Ride.objects.get()
     assert (moved.pickup_at, moved.accommodation["mobility"]) == (factories.PICKUP + HOUR, "wheelchair")
 
@@ -134,9 +136,9 @@ def test_change_of_needs_beside_a_move_deadlocks_when_the_ride_is_locked_first(
     lock_rider = amending._locked_rider
 
     def late(ride_id: UUID, by: Any) -> Rider | None:
-        status.locked(ride_id, by)
+        vars(amending)["locked"](ride_id, by)
         return lock_rider(ride_id, by)
 
     monkeypatch.setattr(amending, "_locked_rider", late)
 
-    assert race_of_change_and_move(monkeypatch, facility) == ["deadlock", "done"]
+    assert race_of_change_and_move(monkeypatch, facility, within=OUT_OF_ORDER) == ["deadlock", "done"]
