@@ -24,6 +24,25 @@ def closing_at(hours: Hours, *, zone: str, on: dt.date) -> dt.datetime | None:
     return max(closings, default=None)
 
 
+def after_open_time(hours: Hours, length: dt.timedelta, *, zone: str, since: dt.datetime) -> dt.datetime | None:
+    """Answer when the facility has been open for `length`, counted from `since`, as an instant in UTC.
+
+    None when its hours are not known, or leave less than that within a week.
+    """
+    counted_to, left = since.astimezone(dt.UTC), length
+    first = since.astimezone(ZoneInfo(zone)).date() - dt.timedelta(days=1)  # a night that began the day before
+    for day in (first + dt.timedelta(days=number) for number in range(9)):
+        periods = [period for period in hours if DAYS[day.weekday()] in period["days"]]
+        for period in sorted(periods, key=lambda one: str(one["opens"])):
+            opens = local_instant(day, dt.time.fromisoformat(period["opens"]), zone=zone)
+            begins, ends = max(opens, counted_to), _closing_of(period, on=day, zone=zone)
+            if begins + left <= ends:
+                return begins + left
+            if begins < ends:
+                counted_to, left = ends, left - (ends - begins)
+    return None
+
+
 def local_instant(day: dt.date, clock: dt.time, *, zone: str) -> dt.datetime:
     """Turn a local date and wall time into an instant in UTC.
 

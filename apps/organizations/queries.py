@@ -66,6 +66,17 @@ def subject_of(subject_type: SubjectType, *, system: str, value: str) -> UUID | 
     )
 
 
+def subjects_of(subject_type: SubjectType, names: Collection[tuple[str, str]]) -> set[UUID]:
+    """Answer which records other systems call by these pairs of system and value, in reach or not.  One query."""
+    rows = ExternalId.objects.filter(
+        subject_type=subject_type,
+        system__in={system for system, _ in names},
+        value__in={value for _, value in names},
+    )
+    wanted = set(names)
+    return {pk for pk, *name in rows.values_list("subject_id", "system", "value") if tuple(name) in wanted}
+
+
 def place_of(facility: Facility) -> stops.Stop:
     """Show a facility as the stop at its main door; `stops.at_facility` fills other stops from it."""
     return stops.normal(

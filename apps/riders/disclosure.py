@@ -44,9 +44,13 @@ FIELDS: Final[dict[str, Phi]] = {
     "statusReason": Phi.FULL,
     "statusFrom": Phi.FULL,
     "statusUntil": Phi.FULL,
+    "policyStanding": Phi.FULL,
     "accommodation": Phi.FULL,
     "accommodationVersion": Phi.FULL,
 }
+# Moves with the rider's rides and not with the version: shown to those alone who ask for it by name.
+POLICY_STANDING: Final = "policyStanding"
+UNASKED: Final = frozenset(FIELDS) - {POLICY_STANDING}
 # Shown in part to LIMITED, in whole to FULL; written, and searched by, at FULL alone.
 MASKED: Final = frozenset({"medicaidId", "memberId"})
 # What a search by each criterion would confirm to the searcher (security.md S-24).

@@ -3,21 +3,23 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Value
+from django.db.models import Count, Q, QuerySet, Value
 from django.db.models.functions import Lower
 
 from apps.organizations import queries as organizations
 from apps.organizations.models import ExternalId, Facility, SubjectType
-from apps.riders import accommodation
+from apps.riders import accommodation, standing
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility, RiderQuerySet
 from lib.access import Principal
 from lib.crypto import blind_index
 from lib.errors import NotFound
 
 DUPLICATES_SHOWN: Final = 10
+POLICY_WINDOW: Final = timedelta(days=90)  # domain.md 4.7, rolling
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,55 @@ def facility_ids_of(rider_ids: Sequence[UUID], *, by: Principal) -> dict[UUID, l
     for rider_id, facility_id in rows.order_by("facility_id").values_list("rider_id", "facility_id"):
         found[rider_id].append(facility_id)
     return {rider_id: found[rider_id] for rider_id in rider_ids}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStanding:
+    """A rider's ended rides of the last 90 days, and those of them that count against the rider."""
+
+    rides: int = 0
+    rider_fault: int = 0
+
+
+def policy_standings(rider_ids: Collection[UUID], *, by: Principal, at: datetime) -> dict[UUID, PolicyStanding]:
+    """Count how riders have kept to their rides, of those in the reader's reach (domain.md 4.7).  One query.
+
+    Against a rider count no-shows and cancellations late or at the door that are the rider's fault.  Rides that sustain
+    life are exempt and count on neither side, nor do duplicates and errors of booking.
+
+    Rides belong to an app above this one: their key to the rider is read backwards, and nothing of theirs imported.
+    """
+    ended: dict[str, Any] = {
+        "rides__pickup_at__gt": at - POLICY_WINDOW,
+        "rides__pickup_at__lte": at,
+        "rides__status__in": ("completed", "cancelled", "no_show", "unfulfilled"),
+        "rides__priority__in": ("routine", "time_critical"),
+    }
+    if by.facility_ids is not None:
+        ended["rides__facility_id__in"] = tuple(by.facility_ids)
+    counts = ~Q(rides__reason_code__in=("duplicate", "booking_error"))
+    in_time = Q(rides__cancellation_timing__in=("advance", "same_day"))
+    rows = (
+        Rider.objects.filter(pk__in=rider_ids, **ended)
+        .annotate(ended=Count("rides", filter=counts))
+        .annotate(against=Count("rides", filter=counts & Q(rides__fault="rider") & ~in_time))
+        .values_list("pk", "ended", "against")
+    )
+    found = {rider_id: PolicyStanding(rides, faults) for rider_id, rides, faults in rows}
+    return {rider_id: found.get(rider_id, PolicyStanding()) for rider_id in rider_ids}
+
+
+def rides_to_decide(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
+    """List the rides within reach that a rider has yet to board and by their standing may not have, soonest first.
+
+    Somebody has to decide about each of them.  One query.
+    """
+    ahead: dict[str, Any] = {"rides__status__in": ("requested", "scheduled", "assigned", "en_route", "arrived")}
+    if by.facility_ids is not None:
+        ahead["rides__facility_id__in"] = tuple(by.facility_ids)
+    rows = Rider.objects.filter(pk=rider.pk, **ahead).order_by("rides__pickup_at", "rides__pk")
+    days = rows.values_list("rides__pk", "rides__service_date")
+    return tuple(ride_id for ride_id, day in days if standing.barred(rider, day))
 
 
 def versions_of(rider_id: UUID, *, by: Principal) -> QuerySet[AccommodationProfile]:

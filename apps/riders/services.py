@@ -24,10 +24,12 @@ from apps.riders.models import AccommodationProfile, Consent, Rider, RiderFacili
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
 from lib.ids import uuid7
+from lib.neighbours import require_known
 
 _BESIDE_COLUMNS: Final = ("facility_ids", "external_ids")
 _NEEDS: Final = "accommodation"
 _SEALED: Final = ("medicaid_id", "member_id")
+_DRIVERS: Final = ("preferred_driver_ids", "excluded_driver_ids")
 # Codes that are sealed have fields of their own; as an external id they would lie open.
 _SEALED_TYPES: Final = {"medicaid_id": "medicaidId", "member_id": "memberId"}
 
@@ -130,6 +132,18 @@ def match_or_register(*, draft: Mapping[str, Any], facility_id: UUID | None, by:
     if facility_id is not None and RiderFacility.objects.get_or_create(rider=rider, facility_id=facility_id)[1]:
         _record_change(rider, ["facility_ids"], action="riders.amend", by=by)
     return rider
+
+
+def lock_named(rider_ids: Iterable[UUID], names: Iterable[Mapping[str, Any]], *, by: Principal) -> None:
+    """Lock riders in reach by id until the transaction ends, for a service that changes something for several.
+
+    `names` are external ids (`system` and `value`); ids and names that nobody in reach has are passed over.  Two
+    queries, one without names.
+    """
+    pairs = [(one["system"], one["value"]) for one in names]
+    known = organizations.subjects_of(SubjectType.RIDER, pairs) if pairs else set()
+    rows = Rider.objects.visible_to(by).filter(pk__in={*rider_ids, *known}).order_by("pk")
+    list(rows.select_for_update(of=("self",), no_key=True).values_list("pk"))
 
 
 @transaction.atomic
@@ -249,6 +263,9 @@ def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[s
             organizations.settled_stop(stop, by=by, path=f"savedPlaces[{position}]")
             for position, stop in enumerate(columns["saved_places"])
         ]
+    for name in _DRIVERS:
+        if columns.get(name):
+            require_known("driver", columns[name], field=_wire(name), held=getattr(rider, name), by=by)
     if "phones" in columns:
         columns["phones"] = normal_phones(columns["phones"])
     if "caregivers" in columns:

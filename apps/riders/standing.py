@@ -1,5 +1,6 @@
 """Whether a rider may be booked: the status, its reason and its period."""
 
+from datetime import date
 from typing import Any, Final
 
 from apps.riders.models import Rider, RiderStatus
@@ -8,6 +9,19 @@ from lib.errors import InvalidInput
 # A rider that somebody turned away, or set aside, has a right to know why.
 NEEDS_REASON: Final = frozenset({RiderStatus.INACTIVE, RiderStatus.ON_HOLD, RiderStatus.DO_NOT_BOOK})
 _OF_STATUS: Final[dict[str, Any]] = {"status_reason": "", "status_from": None, "status_until": None}
+
+
+def barred(rider: Rider, day: date) -> str | None:
+    """Say why a rider's record allows no ride on that service date; None where it does."""
+    begins, ends = rider.status_from, rider.status_until
+    holds = (begins is None or begins <= day) and (ends is None or day <= ends)
+    if rider.status == RiderStatus.DECEASED:
+        return "The rider's record says that they have died."
+    if rider.status == RiderStatus.DO_NOT_BOOK and holds:
+        return "The rider is not to be booked."
+    if rider.status == RiderStatus.ON_HOLD and holds:
+        return "The rider is on hold on that day."
+    return None
 
 
 def completed(columns: dict[str, Any], *, status_before: str) -> dict[str, Any]:

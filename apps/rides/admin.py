@@ -132,6 +132,7 @@ class AssignmentAdmin(OfRideAdmin):
     list_display = ("id", "ride", "sequence", "driver", "vehicle", "status", "method", "offered_at")
     list_filter = ("status", "method")
     list_select_related = ("ride", "driver", "vehicle")
+    needs_phi = {"decline_reason": Phi.FULL, "override_reason": Phi.FULL}
     ordering = ("-offered_at", "-id")
     fields = (
         "ride",
@@ -142,7 +143,8 @@ class AssignmentAdmin(OfRideAdmin):
         ("offered_at", "respond_by", "responded_at"),
         "decline_reason",
         "assigned_by",
-        ("overridden", "override_reason"),
+        "overridden",
+        "override_reason",
         ("started_at", "ended_at", "end_reason"),
     )
 

@@ -33,6 +33,17 @@ class Question(StrEnum):
     AUTHORIZATION_EXPIRED = "authorization_expired"
 
 
+IN_WORDS: Final[Mapping[Question, str]] = {
+    Question.FACILITY_REVIEW: "The facility looks at every booking.",
+    Question.LEAD_TIME: "The pickup is nearer than the facility's lead time.",
+    Question.SERVICE_AREA: "A stop lies outside the service area.",
+    Question.UNKNOWN_COORDINATES: "Whether a stop lies in the service area is not known: it has no coordinates.",
+    Question.NO_FITTING_VEHICLE: "No vehicle in service has the places that the ride takes.",
+    Question.AUTHORIZATION_MISSING: "The payer asks for an authorization.",
+    Question.AUTHORIZATION_EXPIRED: "The payer's authorization ends before the day of the ride.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the soft rules look at."""
@@ -65,6 +76,11 @@ def open_questions(facts: Facts) -> list[Question]:
         and expires_on < facts.service_date,
     }
     return [question for question, is_broken in broken.items() if is_broken]
+
+
+def follows(pickup_at: datetime, first_pickup_at: datetime, first_appointment_at: datetime | None) -> bool:
+    """Say whether a leg can come after another one of its trip: it begins after what the other one was for."""
+    return pickup_at > (first_appointment_at or first_pickup_at)
 
 
 def refusals(draft: RideDraft, *, at: datetime, mobility: str, leg_type: str) -> list[Detail]:

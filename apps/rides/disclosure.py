@@ -48,12 +48,15 @@ MILESTONE_FIELDS: Final[dict[str, Phi]] = {
     "accuracyMeters": Phi.LIMITED,
     "note": Phi.FULL,
 }
+# Of an assignment: what people wrote, for whatever they wrote.
+ASSIGNMENT_FIELDS: Final[dict[str, Phi]] = {"declineReason": Phi.FULL, "overrideReason": Phi.FULL}
 POSTAL_PREFIX: Final = 3  # characters of a postal code at NONE (45 CFR 164.514(b)(2)(i)(B))
 PAYER_KEYS: Final[dict[Phi, tuple[str, ...]]] = {
     Phi.NONE: ("payerId", "programCode"),
     Phi.LIMITED: ("payerId", "programCode", "authorizationNumber", "authorizationExpires"),
     Phi.FULL: ("payerId", "programCode", "authorizationNumber", "authorizationExpires"),
 }
+MEMBER_ID: Final = "memberId"  # of the payer, on single rides alone: sealed, masked below FULL as a rider's own is
 DISPATCHER_NOTES: Final = "dispatcherNotes"  # of the accommodation; `dispatcher` of the notes is the same
 
 
@@ -87,7 +90,8 @@ def disclosed(ride: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:
         if name in seen:
             seen[name] = stop(seen[name], to)
     if "payer" in seen:
-        seen["payer"] = {key: seen["payer"][key] for key in PAYER_KEYS[to.phi]}
+        keys = (*PAYER_KEYS[to.phi], *((MEMBER_ID,) if to.phi >= Phi.LIMITED else ()))
+        seen["payer"] = {key: value for key, value in seen["payer"].items() if key in keys}
     if "accommodation" in seen:
         seen["accommodation"] = accommodation(seen["accommodation"], to)
     if "notes" in seen and not to.dispatcher_notes:
@@ -107,6 +111,11 @@ def stop(shape: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:
 def disclosed_milestone(shape: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:
     """Leave out of a milestone, or of a line of the timeline, what the caller may not see."""
     return {name: value for name, value in shape.items() if MILESTONE_FIELDS.get(name, Phi.NONE) <= to.phi}
+
+
+def disclosed_assignment(shape: Mapping[str, Any], phi: Phi) -> dict[str, Any]:
+    """Leave out of an assignment what the level does not reach."""
+    return {name: value for name, value in shape.items() if ASSIGNMENT_FIELDS.get(name, Phi.NONE) <= phi}
 
 
 def accommodation(shape: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:

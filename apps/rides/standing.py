@@ -34,6 +34,11 @@ class Timed(Protocol):
     arrived_pickup_at: datetime | None
 
 
+def promised_at(ride: Timed) -> datetime:
+    """Say when the ride was promised at the latest: P of the figures (domain.md 4.14), plus the window."""
+    return ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
+
+
 def late_minutes(ride: Timed, at: datetime) -> int | None:
     """Count the whole minutes by which the vehicle came, or is by now, after what was promised; None: not late.
 

@@ -34,7 +34,8 @@ class StatusReport:
     """The status that the ride has now and what came with it.
 
     `milestones` happened before it and are applied first, in order: an offline device catches up in one call.
-    `occurred_at` None: now.  `rider_location` says in words where the rider is, for aborts.
+    `occurred_at` None: now.  `rider_location` says in words where the rider is, for aborts.  `odometer` is read at the
+    status reported; `odometer_start` where that is later than the pickup.
     """
 
     status: RideStatus
@@ -50,9 +51,17 @@ class StatusReport:
     securement_confirmed: bool = False
     arrived_dropoff_at: datetime | None = None
     odometer: Decimal | None = None
+    odometer_start: Decimal | None = None
     loaded_miles: Decimal | None = None
     loaded_miles_source: str = ""
     signatures: tuple[dict[str, Any], ...] = field(default=())
     attestation: dict[str, Any] | None = None
     handoff_name: str = ""
     rider_location: str = ""
+    eta_pickup: datetime | None = None
+
+    @property
+    def odometer_at_pickup(self) -> Decimal | None:
+        """What the odometer said when the rider boarded: of a report that goes on to the delivery, not `odometer`."""
+        boards = self.status is RideStatus.IN_PROGRESS
+        return self.odometer if boards and self.odometer_start is None else self.odometer_start

@@ -11,10 +11,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, Protocol
 from zoneinfo import ZoneInfo
 
+from apps.organizations import opening_hours
 from apps.rides.distance import METERS_PER_MILE, meters_between
 
 WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does (domain.md 4.5); not a placeholder for a pickup
-CONFIRM_WITHIN: Final = timedelta(minutes=30)  # policy default, domain.md T01
+CONFIRM_WITHIN: Final = timedelta(minutes=30)  # in working hours; policy default, domain.md T01
 TREATMENT_MINUTES: Final = 240  # of dialysis, domain.md 4.10
 POST_TREATMENT_MINUTES: Final = 30
 SHORTEST_RIDE: Final = timedelta(minutes=30)  # how long a ride of unknown length keeps its rider busy, at least
@@ -130,6 +131,16 @@ def schedule(
         promised_pickup_by=None if will_call else window.ends_at,
         will_call_expires_at=will_call_expires_at(pickup_at, zone) if will_call else None,
     )
+
+
+def confirm_by(at: datetime, pickup_at: datetime, *, hours: opening_hours.Hours, zone: str) -> datetime:
+    """Say by when a request is to be answered: half an hour in which its facility is open, and before the pickup.
+
+    A facility that gives no hours is open always.  Never less than half an hour.
+    """
+    plain = at + CONFIRM_WITHIN
+    open_time = opening_hours.after_open_time(hours, CONFIRM_WITHIN, zone=zone, since=at)
+    return min(open_time or plain, max(plain, pickup_at))
 
 
 def default_priority(service_type: str) -> str:

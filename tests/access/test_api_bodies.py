@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 import pytest
-from django.db import transaction
 
 from tests.access.operations import NAMED, OPERATIONS, Operation, body_for, caller_of, likened, state
 from tests.access.world import World, absent, reached
@@ -32,8 +31,8 @@ def _kind(path: tuple[str, ...]) -> str:
     return path[0] if _name(path) == "id" else NAMED[_name(path)]
 
 
-# Rows of sibling apps, kept as they come and judged where they are used; nothing tells one that is there from another.
-KEPT_AS_GIVEN: Final = {"excludedRiderIds", "excludedDriverIds", "preferredDriverIds", "documentId"}
+# Kept as it comes, and shown to the one who wrote it alone: nothing tells one that is there from another.
+KEPT_AS_GIVEN: Final = {"documentId"}
 # The operator's, the same for everybody.
 SHARED: Final = {"payerId", "escalationPolicyId"}
 
@@ -82,30 +81,8 @@ def test_id_of_the_other_side_in_a_body_is_refused_as_one_that_nobody_has(world:
 
 
 def _row(world: World, operation: Operation, binding: str) -> str:
+    """Choose a row that the caller reaches; of riders a provider reaches none, and is told so."""
     if not operation.takes_id:
         return ""
-    return next(str(row.pk) for row in world.own.rows[operation.kind] if reached(binding, row))
-
-
-@pytest.mark.parametrize("binding", ["facility", "provider"])
-def test_id_that_is_kept_as_given_tells_nothing_of_the_row(world: World, binding: str) -> None:
-    caller, asked = caller_of(world, binding), 0
-
-    for operation, path in CASES:
-        if _name(path) in KEPT_AS_GIVEN - {"documentId"}:
-            statuses = set()
-            for value in (world.other.id_of(_kind(path)), absent()):
-                with transaction.atomic():
-                    body = _body(operation, path, value, world)
-                    response = caller.call(operation.method, operation.path(_any_row(world, operation)), body)
-                    transaction.set_rollback(True)
-                statuses.add(response.status_code)
-                assert response.leaks == []
-            asked += 1
-            assert len(statuses) == 1, (operation.name, path)
-
-    assert asked >= 6
-
-
-def _any_row(world: World, operation: Operation) -> str:
-    return world.own.id_of(operation.kind) if operation.takes_id else ""
+    reachable = (str(row.pk) for row in world.own.rows[operation.kind] if reached(binding, row))
+    return next(reachable, world.own.id_of(operation.kind))

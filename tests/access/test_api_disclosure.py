@@ -48,8 +48,6 @@ SEEN: Final = {Phi.NONE: AT_NONE, Phi.LIMITED: AT_LIMITED}
 # At FULL, and yet for those alone who dispatch, or drive.
 DISPATCHERS: Final = {"ride.dispatcher_notes", "ride.accommodation.dispatcherNotes"}
 DOORS: Final = {"ride.accessCode", "ride.keyInfo"}
-# Kept for records and checks; no answer has a place for it.
-UNSHOWN: Final = {"ride.payer_member_id"}
 
 
 def _answers(caller: Caller, world: World) -> Iterator[tuple[str, bytes]]:
@@ -85,7 +83,7 @@ def test_full_level_shows_all_that_has_a_place_in_an_answer(world: World) -> Non
 
     shown = _labels(people, _answers(_caller(world, Phi.FULL), world))
 
-    assert {one.label for one in people} - shown == UNSHOWN
+    assert {one.label for one in people} - shown == set()
 
 
 @pytest.mark.parametrize(

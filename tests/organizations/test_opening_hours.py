@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.organizations.opening_hours import closing_at, local_instant, repeated_days
+from apps.organizations.opening_hours import after_open_time, closing_at, local_instant, repeated_days
 
 CHICAGO = "America/Chicago"
 WEEKDAYS: list[dict[str, Any]] = [
@@ -37,6 +37,28 @@ def test_closing_time_is_an_instant_of_the_local_day(
     hours: list[dict[str, Any]], on: dt.date, expected: dt.datetime | None
 ) -> None:
     assert closing_at(hours, zone=CHICAGO, on=on) == expected
+
+
+@pytest.mark.parametrize(
+    ("hours", "since", "expected"),
+    [
+        (WEEKDAYS, "2026-11-20T15:00", "2026-11-20T15:30"),  # Friday 09:00
+        (WEEKDAYS, "2026-11-20T23:10", "2026-11-21T12:10"),  # twenty minutes on Friday, ten on Saturday
+        (WEEKDAYS, "2026-11-21T16:50", "2026-11-21T19:20"),  # over the break of Saturday
+        (WEEKDAYS, "2026-11-22T02:00", "2026-11-23T11:30"),  # Saturday night: Monday 05:30
+        (NIGHTS, "2026-11-22T08:10", "2026-11-29T02:10"),  # the tail of a night that began the day before
+        (NIGHTS, "2026-03-08T07:50", "2026-03-08T08:20"),  # 01:50 CST: over the change of the clocks
+        ([], "2026-11-20T15:00", None),
+        ([{"days": ["fri"], "opens": "09:00", "closes": "09:01"}], "2026-11-20T15:00", None),
+        ([{"days": ["fri", "sat"], "opens": "00:00", "closes": "00:00"}], "2026-11-21T05:50", "2026-11-21T06:20"),
+    ],
+)
+def test_time_is_counted_while_the_facility_is_open(
+    hours: list[dict[str, Any]], since: str, expected: str | None
+) -> None:
+    answer = after_open_time(hours, dt.timedelta(minutes=30), zone=CHICAGO, since=utc(since))
+
+    assert answer == (utc(expected) if expected else None)
 
 
 def test_same_wall_time_is_another_instant_after_the_clocks_change() -> None:

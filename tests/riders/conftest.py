@@ -5,9 +5,12 @@ import pytest
 from apps.accounts.roles import TokenRole
 from apps.organizations.models import Facility
 from tests.callers import TokenClient, api_with
+from tests.factories import DriverFactory
+from tests.riders.requests import PREFERRED_DRIVER
 
 
 @pytest.fixture
 def hospital_api(hospital: Facility) -> TokenClient:
-    """An EHR of `hospital`, with full PHI."""
+    """An EHR of `hospital`, with full PHI; the driver whom FULL_BODY prefers is there."""
+    DriverFactory.create(id=PREFERRED_DRIVER)
     return api_with(TokenRole.EHR_INTEGRATOR, facility_ids=[hospital.pk])

@@ -11,6 +11,7 @@ MRN = {"system": "epic", "value": "MRN-771", "type": "mrn"}
 HOME = {"addressLine1": "1418 N Canary Ave", "city": "Chicago", "state": "IL", "postalCode": "60622"}
 ANN = {"name": "Ann Canary", "phone": "+13125550112", "relation": "daughter"}
 BODY: dict[str, Any] = {"firstName": "Orla", "lastName": "Canary", "dateOfBirth": "1951-04-02"}
+PREFERRED_DRIVER = uuid.UUID(int=7)
 FULL_BODY: dict[str, Any] = {
     **BODY,
     "medicaidId": "IL44719925",
@@ -27,7 +28,7 @@ FULL_BODY: dict[str, Any] = {
     "savedPlaces": [{**HOME, "name": "Sister"}],
     "caregivers": [{**ANN, "notify": ["ride.driver_arrived"]}],
     "emergencyContact": ANN,
-    "preferredDriverIds": [str(uuid.UUID(int=7))],
+    "preferredDriverIds": [str(PREFERRED_DRIVER)],
     "driverGenderPreference": "female",
     "status": "on_hold",
     "statusReason": "In hospital",

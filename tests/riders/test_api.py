@@ -1,14 +1,17 @@
 """Riders over the API: registered, found, shown and changed."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
 
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
+from apps.rides.lifecycle import RideStatus
 from tests.callers import TokenClient
-from tests.factories import AccommodationProfileFactory, FacilityFactory, RiderFactory
+from tests.factories import PICKUP, AccommodationProfileFactory, FacilityFactory, RideFactory, RiderFactory
 from tests.riders.requests import ANN, BODY, EMPTY_STOP, FULL_BODY, HOME, MRN, NO_CONTACT, URL, refusal, state
+from tests.rides.rides_in import ride_in
 
 
 @pytest.mark.django_db
@@ -151,6 +154,7 @@ def test_patch_tells_null_from_absent_merges_objects_and_replaces_lists(hospital
         "savedPlaces": [],
         "phones": [{"number": "+13125550115", "ext": "", "kind": "other"}],
         "statusUntil": None,
+        "ridesToDecide": [],
         "version": 2,
         "updatedAt": response.json()["updatedAt"],
     }
@@ -227,3 +231,46 @@ def test_search_goes_on_with_the_cursor_of_the_same_body(hospital_api: TokenClie
     assert rest["page"]["hasMore"] is False
     assert "Can" not in cursor
     assert refusal(other) == (400, "INVALID_CURSOR")
+
+
+@pytest.mark.django_db
+def test_policy_standing_is_shown_to_those_who_ask_for_it(hospital_api: TokenClient) -> None:
+    rider_id = hospital_api.post(URL, BODY).json()["id"]
+
+    asked = hospital_api.get(f"{URL}/{rider_id}?fields=id,policyStanding")
+    listed = hospital_api.get(f"{URL}?fields=policyStanding")
+
+    standing = {"riderFault90d": 0, "rides90d": 0}
+    assert (asked.json(), "ETag" in asked) == ({"id": rider_id, "policyStanding": standing}, False)
+    assert listed.json()["data"] == [{"policyStanding": standing}]
+    assert "policyStanding" not in hospital_api.get(f"{URL}/{rider_id}").json()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("change", "listed"),
+    [
+        ({"status": "deceased"}, ["today", "tomorrow"]),
+        ({"status": "do_not_book", "statusReason": "Threatened a driver."}, ["today", "tomorrow"]),
+        ({"status": "on_hold", "statusReason": "In hospital.", "statusFrom": "2026-11-21"}, ["tomorrow"]),
+        ({"status": "active"}, []),
+        ({"verified": True}, None),
+    ],
+    ids=["deceased", "not to be booked", "on hold", "active", "something else"],
+)
+def test_change_of_standing_lists_the_rides_to_decide_about(
+    hospital_api: TokenClient, hospital: Facility, change: dict[str, Any], listed: list[str] | None
+) -> None:
+    rider = RiderFactory.create(facility=hospital)
+    of_rider: dict[str, Any] = {"rider": rider, "facility": hospital}
+    tomorrow = RideFactory.create(
+        **of_rider, service_date=dt.date(2026, 11, 21), pickup_at=PICKUP + dt.timedelta(days=1)
+    )
+    names = {str(RideFactory.create(**of_rider).pk): "today", str(tomorrow.pk): "tomorrow"}
+    ride_in(RideStatus.IN_PROGRESS, **of_rider)
+    RideFactory.create(rider=rider)  # of another facility
+
+    shown = hospital_api.patch(f"{URL}/{rider.pk}", change).json()
+
+    ids = shown.get("ridesToDecide")
+    assert (None if ids is None else [names[ride_id] for ride_id in ids]) == listed

@@ -1,15 +1,16 @@
 """Riders are found by those who may."""
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from apps.organizations.models import ExternalId, SubjectType
+from apps.organizations.models import ExternalId, Facility, SubjectType
 from apps.riders import queries, services
 from lib.access import Principal
-from tests.factories import AccommodationProfileFactory, FacilityFactory, RiderFactory
+from tests.factories import AccommodationProfileFactory, FacilityFactory, RideFactory, RiderFactory
 from tests.riders.rows import DRAFT, MRN
 
 
@@ -93,3 +94,34 @@ def test_name_and_phone_search_can_use_their_indexes(supervisor: Principal) -> N
     for index in ("rider_last_name_prefix", "rider_first_name_prefix", "rider_preferred_name_prefix"):
         assert index in by_name
     assert "rider_by_phone" in by_phone
+
+
+def test_policy_standing_counts_what_the_rider_did_in_reach(
+    hospital: Facility, supervisor: Principal, now: dt.datetime, django_assert_num_queries: Any
+) -> None:
+    rider = RiderFactory.create(facility=hospital)
+    ended: dict[str, Any] = {"status_before_end": "arrived", "ended_by": "system", "facility": hospital, "rider": rider}
+    no_show = {**ended, "status": "no_show", "reason_code": "rider_unreachable", "fault": "rider"}
+    cancelled = {**ended, "status": "cancelled", "reason_code": "rider_request", "fault": "rider"}
+    moments = {"pickup_at": now - dt.timedelta(days=10)}
+    for columns in (
+        no_show,
+        {**cancelled, "cancellation_timing": "at_door"},
+        {**cancelled, "cancellation_timing": "advance"},
+        {**no_show, "fault": "facility"},
+        {**no_show, "priority": "life_sustaining"},
+        {**cancelled, "cancellation_timing": "at_door", "reason_code": "duplicate", "fault": "none"},
+        {**no_show, "pickup_at": now - dt.timedelta(days=91)},
+        {**no_show, "facility": FacilityFactory.create()},
+        {"facility": hospital, "rider": rider},
+    ):
+        RideFactory.create(**(moments | columns))
+    other = RiderFactory.create(facility=hospital)
+    here = replace(supervisor, facility_ids=frozenset({hospital.pk}))
+
+    with django_assert_num_queries(1):
+        standings = queries.policy_standings([rider.pk, other.pk], by=here, at=now)
+
+    assert standings[rider.pk] == queries.PolicyStanding(rides=4, rider_fault=2)
+    assert standings[other.pk] == queries.PolicyStanding()
+    assert queries.policy_standings([rider.pk], by=supervisor, at=now)[rider.pk].rider_fault == 3

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from apps.riders import services
-from apps.riders.models import Rider
+from apps.riders.models import AccommodationProfile, Rider
 from apps.rides.models import Ride
 from apps.rides.services import accommodation_change, booking
 from lib.access import system
@@ -63,14 +63,16 @@ def test_ride_booked_meanwhile_takes_the_new_needs_over() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_the_second_look_it_keeps_the_old_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: rides looked for once, before the rider's row is locked."""
-    look, looks = accommodation_change._locked, []
+def test_without_the_riders_lock_first_it_keeps_the_old_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: rides looked for before the rider's row is locked."""
+    look, lock = accommodation_change._locked, services.set_accommodation
+    seen: list[Ride] = []
 
-    def once(rider_id: UUID, **besides: Any) -> list[Ride]:
-        looks.append(rider_id)
-        return look(rider_id, **besides) if len(looks) == 1 else []
+    def too_early(*, rider_id: UUID, **said: Any) -> AccommodationProfile:
+        seen.extend(look(rider_id))
+        return lock(rider_id=rider_id, **said)
 
-    monkeypatch.setattr(accommodation_change, "_locked", once)
+    monkeypatch.setattr(services, "set_accommodation", too_early)
+    monkeypatch.setattr(accommodation_change, "_locked", lambda rider_id: seen)
 
     assert book_while_needs_change() == "ambulatory"

@@ -17,6 +17,7 @@ from apps.rides.services import activation
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound
 from tests import factories
+from tests.callers import TokenClient
 from tests.fleet.crew import fit_pair, papers
 from tests.rides.rides_in import ride_in
 
@@ -261,3 +262,24 @@ def test_suspension_gives_up_when_rides_keep_coming(fleet_admin: Principal, monk
 
     driver.refresh_from_db()
     assert (driver.activation, Event.objects.count()) == ("active", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "model"),
+    [
+        ("/api/drivers/{}/activation", {"activation": "suspended", "reason": "Licence revoked."}, Driver),
+        ("/api/vehicles/{}/status", {"status": "maintenance"}, Vehicle),
+    ],
+    ids=["driver", "vehicle"],
+)
+def test_stale_copy_takes_nobody_off_the_road(api: TokenClient, path: str, body: Any, model: Any) -> None:
+    fit_pair()
+    model.objects.update(version=4)
+    url = path.format(model.objects.get().pk)
+    before = everything()
+
+    stale = api.post(url, body, headers={"If-Match": '"3"'})
+
+    assert (stale.status_code, stale.json()["error"]["code"], stale["ETag"]) == (412, "PRECONDITION_FAILED", '"4"')
+    assert everything() == before
+    assert api.post(url, body, headers={"If-Match": '"4"'})["ETag"] == '"5"'

@@ -13,7 +13,7 @@ from apps.riders.models import Rider
 from apps.rides.draft import ExternalName, Payment
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
-from apps.rides.services import amending, booking, legs
+from apps.rides.services import amended_leg, amending, booking, legs
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from tests import factories
@@ -283,7 +283,7 @@ def test_caller_who_cannot_book_cannot_change(ride: Ride) -> None:
 def test_null_removes_and_objects_merge() -> None:
     before = {"a": 1, "b": {"c": 2, "d": 3}, "e": None}
 
-    assert amending.merge(before, {"a": None, "b": {"c": None, "x": 4}, "f": [1]}) == {
+    assert amended_leg.merge(before, {"a": None, "b": {"c": None, "x": 4}, "f": [1]}) == {
         "b": {"d": 3, "x": 4},
         "e": None,
         "f": [1],

@@ -119,6 +119,22 @@ def test_stale_copy_is_refused(api: TokenClient, ride: Ride) -> None:
     assert everything() == before
 
 
+@pytest.mark.parametrize("answer", ["accept", "decline"])
+def test_offer_of_a_ride_that_has_changed_is_not_answered(api: TokenClient, ride: Ride, answer: str) -> None:
+    driver, vehicle = fit_pair(employment="contractor")
+    asked = {"driverId": str(driver.pk), "vehicleId": str(vehicle.pk), "offer": True}
+    api.put(f"/api/rides/{ride.pk}/assignment", asked)
+    Ride.objects.update(version=4)
+    before = everything()
+
+    stale = api.post(f"/api/rides/{ride.pk}/assignment/{answer}", {}, HTTP_IF_MATCH='"3"')
+
+    assert (stale.status_code, stale.json()["error"]["code"]) == (412, "PRECONDITION_FAILED")
+    assert stale["ETag"] == '"4"'
+    assert everything() == before
+    assert api.post(f"/api/rides/{ride.pk}/assignment/{answer}", {}, HTTP_IF_MATCH='"4"').status_code == 200
+
+
 def test_partner_takes_an_offer_made_to_it(api: TokenClient, ride: Ride) -> None:
     driver, vehicle = fit_pair(employment="partner_company")
     offer = {"driverId": str(driver.pk), "vehicleId": str(vehicle.pk), "offer": True}
@@ -228,3 +244,22 @@ def test_booking_system_neither_assigns_nor_ranks(ride: Ride) -> None:
 
     assert [(one.status_code, one.json()["error"]["code"]) for one in answers] == [(403, "INSUFFICIENT_SCOPE")] * 4
     assert everything() == before
+
+
+@pytest.mark.parametrize("level", ["none", "limited", "full"])
+def test_what_people_wrote_is_shown_at_the_full_level_alone(level: str) -> None:
+    reader = api_with(phi_level=level)
+    pickup_at = timezone.now() + dt.timedelta(days=2)
+    columns: dict[str, Any] = {"pickup_at": pickup_at, "service_date": pickup_at.date()}
+    ride = factories.RideFactory.create(rider__driver_gender_preference="female", **columns)
+    driver, vehicle = fit_pair(employment="contractor", gender="male")
+    asked = {"driverId": str(driver.pk), "vehicleId": str(vehicle.pk), "offer": True}
+    reasons = {"override": True, "overrideReason": "Mrs Canary agrees."}
+
+    offered = reader.put(f"/api/rides/{ride.pk}/assignment", asked | reasons).json()
+    declined = reader.post(f"/api/rides/{ride.pk}/assignment/decline", {"reason": "I know Mrs Canary."}).json()
+
+    shown = [offered.get("overrideReason"), declined.get("declineReason")]
+    assert shown == (["Mrs Canary agrees.", "I know Mrs Canary."] if level == "full" else [None, None])
+    assert offered["overridden"] == declined["overridden"] == ["PREFERENCE_UNMET"]
+    assert ("overrideReason" in declined, "declineReason" in offered) == (level == "full", level == "full")

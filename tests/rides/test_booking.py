@@ -13,7 +13,7 @@ from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider
 from apps.rides.draft import ExternalName, Notes, Payment, ReturnLeg
 from apps.rides.models import Ride, Trip
-from apps.rides.services import booking, legs
+from apps.rides.services import booking, bulk_booking, legs
 from lib.access import Principal
 from lib.errors import DomainError, FieldRefused, InvalidInput, ScopeMissing
 from tests import factories
@@ -412,7 +412,7 @@ def test_bulk_books_all_or_none(hospital: Facility, rider: Rider, planner: Princ
     bad = draft(hospital, rider, pickup_at=factories.PICKUP + HOUR, appointment_at=factories.PICKUP)
 
     with pytest.raises(FieldRefused) as refused:
-        booking.book_many(drafts=[good, bad], by=planner, at=now)
+        bulk_booking.book_many(drafts=[good, bad], by=planner, at=now)
 
     assert fields_of(refused.value) == ["rides[1].appointmentTime"]
     assert_nothing_booked()
@@ -424,7 +424,7 @@ def test_bulk_per_item_books_what_can_be_booked(
     good = draft(hospital, rider)
     later = draft(hospital, rider, pickup_at=factories.PICKUP + HOUR)
 
-    outcomes = booking.book_many(drafts=[good, good, later], per_item=True, by=planner, at=now)
+    outcomes = bulk_booking.book_many(drafts=[good, good, later], per_item=True, by=planner, at=now)
 
     assert [type(one).__name__ for one in outcomes] == ["Booked", "OverlappingRide", "Booked"]
     assert Ride.objects.count() == 2
@@ -433,7 +433,35 @@ def test_bulk_per_item_books_what_can_be_booked(
 def test_bulk_refuses_more_than_a_transaction_should_hold(
     hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
 ) -> None:
-    with pytest.raises(booking.TooMany):
-        booking.book_many(drafts=[draft(hospital, rider)] * 501, by=planner, at=now)
+    with pytest.raises(bulk_booking.TooMany):
+        bulk_booking.book_many(drafts=[draft(hospital, rider)] * 501, by=planner, at=now)
 
     assert_nothing_booked()
+
+
+@pytest.mark.parametrize(
+    ("closes", "pickup_in", "minutes"),
+    [
+        ("17:30", 24 * HOUR, 30),
+        ("09:10", 24 * HOUR, 20 * 60 + 20),  # ten minutes today, twenty from five o'clock tomorrow
+        ("09:10", 5 * HOUR, 5 * 60),  # the pickup comes first
+        ("09:10", HOUR / 6, 30),
+    ],
+    ids=["open", "closing", "pickup before it opens", "pickup at once"],
+)
+def test_request_is_to_be_answered_while_the_facility_is_open(
+    hospital: Facility,
+    rider: Rider,
+    planner: Principal,
+    now: dt.datetime,
+    closes: str,
+    pickup_in: dt.timedelta,
+    minutes: int,
+) -> None:
+    saturday = {"days": ["sat"], "opens": "05:00", "closes": "09:00"}
+    hours = [{"days": ["fri"], "opens": "05:00", "closes": closes}, saturday]
+    Facility.objects.update(booking_policy="review", hours=hours)
+
+    ride = booking.book(draft=draft(hospital, rider, pickup_at=now + pickup_in), by=planner, at=now).ride
+
+    assert ride.confirm_by == now + dt.timedelta(minutes=minutes)

@@ -4,12 +4,15 @@ import datetime as dt
 
 import pytest
 
+from apps.accounts.models import AuditEntry
 from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole
 from apps.events.models import Event
+from apps.fleet.models import Driver
 from apps.rides.lifecycle import TERMINAL, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.services import report as service
 from apps.rides.services.guard_check import GuardFailed
+from apps.rides.services.pairing import AssignmentRejected
 from lib.access import Principal
 from lib.errors import InvalidInput
 from tests import factories
@@ -114,3 +117,45 @@ def test_correction_is_refused_late_or_without_a_word(late: dt.timedelta, note: 
         )
 
     assert traces(ride) == before
+
+
+@pytest.mark.parametrize("ended", [RideStatus.CANCELLED, RideStatus.COMPLETED], ids=str)
+def test_correction_asks_about_the_ride_the_driver_has_by_now(ended: RideStatus, supervisor: Principal) -> None:
+    ride = ride_in(ended)
+    other = factories.RideFactory.create(pickup_at=ride.pickup_at + dt.timedelta(minutes=5))
+    assert ride.driver is not None
+    factories.put_driver_on(other, driver=ride.driver)
+    before, target = traces(ride), RideStatus(ride.status_before_end)
+    said = {"note": "Tapped on the wrong ride."}
+
+    with pytest.raises(AssignmentRejected) as refused:
+        service.change_status(ride_id=ride.pk, report=report_to(target, **said), by=supervisor, at=AT)
+
+    (detail,) = refused.value.details
+    assert (detail.code, detail.also) == ("SCHEDULE_CONFLICT", {"kind": "soft", "subjectId": str(other.pk)})
+    assert traces(ride) == before
+
+    reason = {"override": True, "override_reason": "They share the vehicle."}
+    service.change_status(ride_id=ride.pk, report=report_to(target, **said, **reason), by=supervisor, at=AT)
+
+    row = Assignment.objects.get(ride=ride)
+    assert (row.status, row.overridden, row.override_reason) == (
+        "accepted",
+        ["SCHEDULE_CONFLICT"],
+        "They share the vehicle.",
+    )
+    assert Event.objects.get(subject_id=ride.pk).data["overridden"] == ["SCHEDULE_CONFLICT"]
+    entry = AuditEntry.objects.get(action="rides.status")
+    assert (entry.reason, entry.details["overridden"]) == ("They share the vehicle.", ["SCHEDULE_CONFLICT"])
+
+
+def test_driver_suspended_meanwhile_comes_back_under_an_exception(supervisor: Principal) -> None:
+    ride = ride_in(RideStatus.CANCELLED)
+    Driver.objects.filter(rides=ride).update(activation="suspended", activation_reason="Licence revoked.")
+
+    service.change_status(
+        ride_id=ride.pk, report=report_to(RideStatus.ASSIGNED, note="Not cancelled."), by=supervisor, at=AT
+    )
+
+    exception = RideException.objects.get(ride=ride)
+    assert (exception.type, exception.details) == ("credential_lapse", {"violations": ["DRIVER_INACTIVE"]})

@@ -12,7 +12,7 @@ from apps.fleet.credentials import Lapse, Paper, Standing, Subject, lapses
 from apps.fleet.models import Activation, Credential, Driver
 from apps.fleet.services.drivers import locked_driver
 from lib.access import Principal
-from lib.errors import Code, Detail, DomainError, InvalidInput
+from lib.errors import Code, Detail, DomainError, InvalidInput, StaleVersion
 
 
 class CredentialsMissing(DomainError):
@@ -39,17 +39,22 @@ class CredentialsMissing(DomainError):
 
 
 @transaction.atomic
-def change(*, driver_id: UUID, to: str, reason: str, by: Principal, at: datetime) -> Driver:
+def change(
+    *, driver_id: UUID, to: str, reason: str, expected_version: int | None = None, by: Principal, at: datetime
+) -> Driver:
     """Activate, suspend or retire a driver; the same state again changes nothing and is recorded nowhere.
 
     Locks the driver's row; whoever also needs rides has to lock those first.
 
     Raises:
         NotFound: the driver is not in the caller's reach.
+        StaleVersion: `expected_version` is given and not the present one.
         InvalidInput: `pending`, which is only where a driver begins, or a suspension without a reason.
         CredentialsMissing: a paper that activation requires is absent, expired or rejected on the provider's day.
     """
     driver = locked_driver(driver_id, by)
+    if expected_version is not None and driver.version != expected_version:
+        raise StaleVersion(driver.version)
     if driver.activation == to:
         return driver
     if to == Activation.PENDING:

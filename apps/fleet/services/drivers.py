@@ -14,6 +14,7 @@ from apps.fleet.services.external_ids import EXTERNAL_IDS, replace_external_ids
 from apps.fleet.services.providers import check_home_base, provider_in_reach
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound, StaleVersion
+from lib.neighbours import require_known
 
 # What can be said about a driver from outside; everything else follows from events or has a service of its own.
 PLAIN: Final = frozenset(
@@ -35,6 +36,7 @@ PLAIN: Final = frozenset(
         "default_vehicle_id",
     }
 )
+_EXCLUDED: Final = "excludedRiderIds"
 LICENSE: Final = "license_number"  # sealed
 LEAVE: Final = "leave"  # replaced as a whole: [{"starts_at", "ends_at", "reason"}]
 
@@ -47,11 +49,13 @@ def hire(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: date
 
     Raises:
         InvalidInput: the provider, home base or vehicle does not exist, or is not the provider's.
+        FieldRefused: an excluded rider is not there.
         ExternalIdTaken: another driver goes by one of the external ids.
     """
     provider = provider_in_reach(provider_id, by)
     driver = Driver(provider=provider, **{key: value for key, value in given.items() if key in PLAIN})
     _check_belongings(driver)
+    require_known("rider", driver.excluded_rider_ids, field=_EXCLUDED, by=by)
     if LICENSE in given:
         driver.license_number = given[LICENSE]
     driver.save(force_insert=True)
@@ -71,10 +75,13 @@ def amend(
         NotFound: the driver is not in the caller's reach.
         StaleVersion: `expected_version` is given and not the present one.
         InvalidInput: the home base or vehicle does not exist, or is not the provider's.
+        FieldRefused: a rider who is to be excluded is not there.
     """
     driver = locked_driver(driver_id, by)
     if expected_version is not None and driver.version != expected_version:
         raise StaleVersion(driver.version)
+    excluded = changes.get("excluded_rider_ids", ())
+    require_known("rider", excluded, field=_EXCLUDED, held=driver.excluded_rider_ids, by=by)
     columns = [key for key in changes if key in PLAIN and getattr(driver, key) != changes[key]]
     for key in columns:
         setattr(driver, key, changes[key])

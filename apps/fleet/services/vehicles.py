@@ -111,13 +111,18 @@ def amend(
 
 
 @transaction.atomic
-def change_status(*, vehicle_id: UUID, to: str, reason: str, by: Principal, at: datetime) -> Vehicle:
+def change_status(
+    *, vehicle_id: UUID, to: str, reason: str, expected_version: int | None = None, by: Principal, at: datetime
+) -> Vehicle:
     """Put a vehicle in or out of service; the same status again changes nothing.
 
     Raises:
         NotFound: the vehicle is not in the caller's reach.
+        StaleVersion: `expected_version` is given and not the present one.
     """
     vehicle = locked_vehicle(vehicle_id, by)
+    if expected_version is not None and vehicle.version != expected_version:
+        raise StaleVersion(vehicle.version)
     if vehicle.status == to:
         return vehicle
     vehicle.status = to

@@ -39,6 +39,11 @@ class CaregiverOut(PersonOut):
     notify = fields.Listed(child=fields.Text())
 
 
+class PolicyStandingOut(OutShape):
+    rider_fault_90d = fields.Integer(source="rider_fault")
+    rides_90d = fields.Integer(source="rides")
+
+
 class RiderOut(OutShape):
     """A rider, over a `RiderRecord`.
 
@@ -76,6 +81,11 @@ class RiderOut(OutShape):
     status_reason = fields.Text(source="rider.status_reason")
     status_from = fields.LocalDate(source="rider.status_from", allow_null=True)
     status_until = fields.LocalDate(source="rider.status_until", allow_null=True)
+    policy_standing = serializers.SerializerMethodField(
+        "get_policy_standing",
+        help_text="Shown where `fields` names it, for it moves with rides: those of the last 90 days within reach that "
+        "ended, and those of them that were the rider's fault.",
+    )
     accommodation = serializers.SerializerMethodField("get_accommodation")
     accommodation_version = serializers.SerializerMethodField("get_accommodation_version")
     version = fields.Integer(source="rider.version")
@@ -107,6 +117,10 @@ class RiderOut(OutShape):
     def get_driver_gender_preference(self, record: RiderRecord) -> str | None:
         return record.rider.driver_gender_preference or None
 
+    @extend_schema_field(PolicyStandingOut)
+    def get_policy_standing(self, record: RiderRecord) -> dict[str, Any]:
+        return dict(PolicyStandingOut(self.context["policy_standings"][record.rider.pk]).data)
+
     @extend_schema_field(AccommodationOut)
     def get_accommodation(self, record: RiderRecord) -> dict[str, Any]:
         return record.needs
@@ -114,6 +128,22 @@ class RiderOut(OutShape):
     @extend_schema_field(fields.Integer(help_text="0 where nobody has said what the rider needs."))
     def get_accommodation_version(self, record: RiderRecord) -> int:
         return record.profile.number if record.profile else 0
+
+
+class RiderChangedOut(RiderOut):
+    """A rider as changed; where their standing was, with the rides ahead that somebody has to decide about."""
+
+    rides_to_decide = serializers.SerializerMethodField("get_rides_to_decide")
+
+    @extend_schema_field(fields.Listed(child=fields.Uuid()))
+    def get_rides_to_decide(self, record: RiderRecord) -> list[str]:
+        return [str(ride_id) for ride_id in self.context["rides_to_decide"] or ()]
+
+    def to_representation(self, instance: RiderRecord) -> dict[str, Any]:
+        shown = super().to_representation(instance)
+        if self.context["rides_to_decide"] is None:
+            shown.pop("ridesToDecide")
+        return shown
 
 
 class RegisteredOut(RiderOut):

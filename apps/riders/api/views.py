@@ -1,8 +1,8 @@
 """Operations on riders.  What they need is changed through rides, which have to be checked again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -14,19 +14,22 @@ from apps.riders import disclosure, queries, services
 from apps.riders.accommodation_shape import AccommodationVersionOut
 from apps.riders.api.serializers import (
     RegisteredOut,
+    RiderChangedOut,
     RiderFieldsQuery,
     RiderOut,
     RiderQuery,
     RiderSearchIn,
 )
 from apps.riders.models import Rider
-from apps.riders.queries import RiderRecord
+from apps.riders.queries import PolicyStanding, RiderRecord
 from apps.riders.rider_input import RiderChangeIn, RiderIn
 from lib.access import Phi
 from lib.api.pagination import paginate
 from lib.api.query import PageQuery
 from lib.api.views import ApiViewSet
 from lib.errors import Code, InvalidInput, NotFound
+
+_STANDING: Final = frozenset({"status", "status_from", "status_until"})
 
 
 class RiderViewSet(ApiViewSet):
@@ -55,7 +58,7 @@ class RiderViewSet(ApiViewSet):
         "search": RiderOut,
         "retrieve": RiderOut,
         "create": RegisteredOut,
-        "partial_update": RiderOut,
+        "partial_update": RiderChangedOut,
         "accommodation_versions": AccommodationVersionOut,
     }
     refusals = {
@@ -68,14 +71,18 @@ class RiderViewSet(ApiViewSet):
     }
 
     possible_duplicates: Sequence[UUID] = ()
+    rides_to_decide: Sequence[UUID] | None = None
+    policy_standings: Mapping[UUID, PolicyStanding] = {}
 
     def get_serializer_context(self) -> dict[str, Any]:
         by = getattr(self.request, "auth", None)
         return {
             **super().get_serializer_context(),
             "phi": by.phi if by else Phi.FULL,  # the document shows everything
-            "wanted": getattr(self, "query", {}).get("fields_"),
+            "wanted": getattr(self, "query", {}).get("fields_", disclosure.UNASKED if by else None),
             "possible_duplicates": self.possible_duplicates,
+            "rides_to_decide": self.rides_to_decide,
+            "policy_standings": self.policy_standings,
         }
 
     def list(self, request: Request) -> Response:
@@ -135,15 +142,19 @@ class RiderViewSet(ApiViewSet):
         """Change a rider by JSON merge patch.
 
         What is left out stays.  Objects merge key by key; a list replaces the whole list.  A status other than active
-        or deceased takes a `statusReason`.
+        or deceased takes a `statusReason`.  Where the standing is named, `ridesToDecide` lists the rides within reach
+        that the rider has yet to board and by it may not have: they stay as they are until somebody decides.
         """
+        changes = self.body()
         rider = services.amend(
             rider_id=id,
-            changes=self.body(),
+            changes=changes,
             expected_version=self.expected_version(),
             by=self.principal,
             at=self.at,
         )
+        if _STANDING & set(changes):
+            self.rides_to_decide = queries.rides_to_decide(rider, by=self.principal)
         # A change that changes nothing shows the rider all the same.
         (record,) = self._records([rider], action="riders.read", subject_id=rider.pk)
         return self.answer(record, version=rider.version)
@@ -160,7 +171,10 @@ class RiderViewSet(ApiViewSet):
 
     def _records(self, riders: Sequence[Rider], *, action: str, **columns: Any) -> Sequence[RiderRecord]:
         """Complete riders for the answer, and leave in the trail that they were shown."""
-        self._audit(action, [rider.pk for rider in riders], **columns)
+        ids = [rider.pk for rider in riders]
+        self._audit(action, ids, **columns)
+        if disclosure.POLICY_STANDING in self.query.get("fields_", ()):
+            self.policy_standings = queries.policy_standings(ids, by=self.principal, at=self.at)
         return queries.records(riders, by=self.principal)
 
     def _audit(self, action: str, rider_ids: Sequence[UUID], **columns: Any) -> None:

@@ -41,7 +41,7 @@ class ActivationViewSet(ApiViewSet):
     scopes = {"activation": Scope.DRIVERS_WRITE}
     bodies = {"activation": ActivationIn}
     answers = {"activation": ActivationOut}
-    refusals = {"activation": (Code.CREDENTIALS_MISSING, Code.RESOURCE_BUSY)}
+    refusals = {"activation": (Code.CREDENTIALS_MISSING, Code.RESOURCE_BUSY, Code.PRECONDITION_FAILED)}
 
     def activation(self, request: Request, id: UUID) -> Response:
         """Activate, suspend or retire a driver; the answer lists the rides this touches."""
@@ -51,6 +51,7 @@ class ActivationViewSet(ApiViewSet):
             to=given["activation"],
             reason=given["reason"],
             release_future_rides=given["release_future_rides"],
+            expected_version=self.expected_version(),
             by=self.principal,
             at=self.at,
         )
@@ -77,11 +78,17 @@ class VehicleStatusViewSet(ApiViewSet):
     scopes = {"status_change": Scope.DRIVERS_WRITE}
     bodies = {"status_change": VehicleStatusIn}
     answers = {"status_change": VehicleStatusOut}
+    refusals = {"status_change": (Code.PRECONDITION_FAILED,)}
 
     def status_change(self, request: Request, id: UUID) -> Response:
         """Put a vehicle in or out of service; the answer lists the rides this touches."""
         given = self.body()
         changed = activation.change_vehicle_status(
-            vehicle_id=id, to=given["status"], reason=given["reason"], by=self.principal, at=self.at
+            vehicle_id=id,
+            to=given["status"],
+            reason=given["reason"],
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
         )
         return self.answer(changed, version=changed.vehicle.version)

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.rides.api.report_bodies import PlaceIn
+from apps.rides.disclosure import disclosed_assignment
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.candidates import Candidate, candidates
 from apps.rides.services import assignment, offers
@@ -79,7 +80,12 @@ class SnapshotOut(OutShape):
 
 
 class AssignmentOut(Out):
-    """An assignment or offer; `snapshot` says who drove with what even if their records change."""
+    """An assignment or offer; `snapshot` says who drove with what even if their records change.
+
+    What people wrote, as reasons, is left out below FULL.
+    """
+
+    may_lack_keys = True
 
     ride_id = fields.Uuid()
     ride_status = fields.Text(source="ride.status")
@@ -126,6 +132,9 @@ class AssignmentOut(Out):
             "licenseNumber": (row.license_number or None) if numbers else None,
             "vehiclePlate": row.vehicle_plate,
         }
+
+    def to_representation(self, instance: Assignment) -> dict[str, Any]:
+        return disclosed_assignment(super().to_representation(instance), self.context["view"].principal.phi)
 
 
 class CandidatesQuery(Query):
@@ -194,7 +203,13 @@ class AssignmentViewSet(ApiViewSet):
             Code.PRECONDITION_FAILED,
         ),
         "destroy": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
-        "accept": (Code.ASSIGNMENT_REJECTED, Code.ASSIGNMENT_CONFLICT, Code.INVALID_TRANSITION),
+        "accept": (
+            Code.ASSIGNMENT_REJECTED,
+            Code.ASSIGNMENT_CONFLICT,
+            Code.INVALID_TRANSITION,
+            Code.PRECONDITION_FAILED,
+        ),
+        "decline": (Code.PRECONDITION_FAILED,),
     }
 
     def update(self, request: Request, id: UUID) -> Response:
@@ -216,9 +231,7 @@ class AssignmentViewSet(ApiViewSet):
             ride_id=id,
             **given,
             handover=handover,
-            expected_version=self.expected_version(),
-            by=self.principal,
-            at=self.at,
+            **self._by_whom(),
         )
         return self._answer(row)
 
@@ -229,19 +242,17 @@ class AssignmentViewSet(ApiViewSet):
             ride_id=id,
             reason_code=given.get("reason_code") or self.query.get("reason_code") or "",
             note=given["note"],
-            expected_version=self.expected_version(),
-            by=self.principal,
-            at=self.at,
+            **self._by_whom(),
         )
         return self.answer(None, version=ride.version)
 
     def accept(self, request: Request, id: UUID) -> Response:
-        """Take an offered ride."""
-        return self._answer(offers.accept(ride_id=id, **self.body(), by=self.principal, at=self.at))
+        """Take an offered ride.  ETag and If-Match speak of the ride."""
+        return self._answer(offers.accept(ride_id=id, **self.body(), **self._by_whom()))
 
     def decline(self, request: Request, id: UUID) -> Response:
-        """Turn an offer down."""
-        return self._answer(offers.decline(ride_id=id, **self.body(), by=self.principal, at=self.at))
+        """Turn an offer down.  ETag and If-Match speak of the ride."""
+        return self._answer(offers.decline(ride_id=id, **self.body(), **self._by_whom()))
 
     def candidates(self, request: Request, id: UUID) -> Response:
         """Rank the drivers who may take a ride, best first with the reason, then those who may not and why."""
@@ -255,6 +266,10 @@ class AssignmentViewSet(ApiViewSet):
             rider_ids=rider_ids,
         )
         return self.answer(whole(ranked))
+
+    def _by_whom(self) -> dict[str, Any]:
+        """Say who changes a ride, when, and which version of it they have read."""
+        return {"expected_version": self.expected_version(), "by": self.principal, "at": self.at}
 
     def _answer(self, row: Assignment) -> Response:
         return self.answer(row, version=row.ride.version)

@@ -12,7 +12,8 @@ from apps.riders.accommodation_shape import AccommodationIn
 from apps.riders.rider_input import RiderIn
 from apps.rides.draft import ExternalName, Notes, Payment, ReturnLeg, RideDraft
 from apps.rides.models.ride import Priority, SchedulingAnchor, ServiceType
-from apps.rides.services.booking import MAX_BULK
+from apps.rides.services.bulk_booking import MAX_BULK
+from apps.rides.services.overriding import Override
 from lib.api import fields
 from lib.api.serializers import In, camel
 
@@ -179,15 +180,10 @@ class ReturnLegIn(In):
     external_ids = fields.Listed(child=RideExternalIdIn(), required=False, max_length=20)
 
 
-class RideChangesIn(In):
-    """What may change on a ride that exists.
-
-    Objects merge key by key (RFC 7396): null empties what may be null, an empty string empties text.
-    """
+class AskedIn(In):
+    """What is asked for of a ride, booked or changed."""
 
     kept = True
-    example: ClassVar[dict[str, Any]] = {"pickupTime": "2026-11-20T15:30:00Z", "notes": {"driver": "Ring twice."}}
-
     pickup_time = fields.Instant(source="pickup_at", required=False)
     pickup = StopWithAccessIn(required=False)
     dropoff = StopWithAccessIn(required=False)
@@ -208,6 +204,18 @@ class RideChangesIn(In):
     allow_duplicate = fields.Boolean(required=False)
 
 
+class RideChangesIn(AskedIn):
+    """What may change on a ride that exists.
+
+    Objects merge key by key (RFC 7396): null empties what may be null, an empty string empties text.
+    """
+
+    example: ClassVar[dict[str, Any]] = {"pickupTime": "2026-11-20T15:30:00Z", "notes": {"driver": "Ring twice."}}
+
+    override = fields.Boolean(required=False, help_text="Makes the change though it breaks soft rules.")
+    override_reason = fields.Text(max_length=500, required=False)
+
+
 BOOKING: Final[dict[str, Any]] = {  # the example of the document
     "riderId": "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f",
     "pickupTime": "2026-11-20T14:00:00Z",
@@ -223,7 +231,7 @@ BOOKING: Final[dict[str, Any]] = {  # the example of the document
 }
 
 
-class RideIn(RideChangesIn):
+class RideIn(AskedIn):
     """A booking."""
 
     example: ClassVar[dict[str, Any]] = BOOKING
@@ -261,9 +269,10 @@ def changes_of(body: dict[str, Any]) -> dict[str, Any]:
     """Turn a parsed PATCH into what `amending.amend` takes."""
     changes = dict(body)
     allow_duplicate = changes.pop("allow_duplicate", False)
+    override = Override(changes.pop("override", False), changes.pop("override_reason", ""))
     if "external_ids" in changes:
         changes["external_ids"] = tuple(ExternalName(**one) for one in changes["external_ids"])
-    return {"changes": changes, "allow_duplicate": allow_duplicate}
+    return {"changes": changes, "allow_duplicate": allow_duplicate, "override": override}
 
 
 class BulkIn(In):

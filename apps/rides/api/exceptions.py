@@ -98,8 +98,8 @@ class RideExceptionViewSet(ApiViewSet):
     answers = dict.fromkeys(scopes, RideExceptionOut)
     refusals = {
         "list": (Code.INVALID_CURSOR,),
-        "acknowledge": (Code.INVALID_TRANSITION,),
-        "resolve": (Code.INVALID_TRANSITION,),
+        "acknowledge": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
+        "resolve": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
     }
 
     def list(self, request: Request) -> Response:

@@ -74,7 +74,17 @@ class StatusIn(In):
     milestones = fields.Listed(child=MilestoneIn(), required=False, max_length=20)
     securement_confirmed = fields.Boolean(required=False)
     arrived_dropoff_at = fields.Instant(required=False)
-    odometer = fields.Number(max_digits=9, decimal_places=1, min_value=0, required=False)
+    eta_pickup = fields.Instant(required=False, help_text="When the awaited vehicle will be at the pickup.")
+    odometer = fields.Number(
+        max_digits=9, decimal_places=1, min_value=0, required=False, help_text="Read at the status reported."
+    )
+    odometer_start = fields.Number(
+        max_digits=9,
+        decimal_places=1,
+        min_value=0,
+        required=False,
+        help_text="Read at the pickup, where the status reported is a later one.",
+    )
     loaded_miles = fields.Number(max_digits=7, decimal_places=2, min_value=0, required=False)
     loaded_miles_source = fields.Choice(choices=MilesSource.choices, required=False)
     signatures = fields.Listed(child=SignatureIn(), required=False, max_length=6)

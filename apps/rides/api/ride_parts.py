@@ -2,9 +2,14 @@
 
 from typing import Any
 
+from rest_framework import serializers
+
 from apps.organizations.stop_output import StopOut
 from apps.riders.accommodation_shape import AccommodationOut
+from apps.riders.disclosure import masked
+from apps.rides.models import Ride
 from apps.rides.reasons import CancellationTiming, Fault
+from lib.access import Phi
 from lib.api import fields
 from lib.api.serializers import OutShape
 
@@ -47,6 +52,18 @@ class PaymentOut(OutShape):
     program_code = fields.Text()
     authorization_number = fields.Text()
     authorization_expires = fields.LocalDate(source="authorization_expires_on", allow_null=True)
+
+
+class RidePaymentOut(PaymentOut):
+    """Who pays, of a single ride; the member id below FULL by its last characters."""
+
+    may_lack_keys = True
+
+    member_id = serializers.SerializerMethodField("show_member_id")
+
+    def show_member_id(self, ride: Ride) -> str:
+        phi = self.context["disclosure"].phi
+        return masked(ride.payer_member_id, phi) if phi >= Phi.LIMITED else ""
 
 
 class NotesOut(OutShape):

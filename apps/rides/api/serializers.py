@@ -19,6 +19,7 @@ from apps.rides.api.ride_parts import (
     PaymentOut,
     RideExternalIdOut,
     RideNeedsOut,
+    RidePaymentOut,
     RideStopOut,
     SpacesOut,
     TextOrNull,
@@ -69,6 +70,11 @@ class RideRow(Out):
     late_minutes = serializers.SerializerMethodField("show_late_minutes")
     eta_pickup = fields.Instant(source="eta_pickup_at", allow_null=True)
     release_state = serializers.SerializerMethodField("show_release_state")
+    confirm_by = fields.Instant(
+        allow_null=True,
+        help_text="Of a request: by when it is to be answered. 30 minutes in which its facility is open, and at the "
+        "latest the pickup time, but no less than 30 minutes.",
+    )
     provider_id = fields.Uuid(allow_null=True)
     driver_id = fields.Uuid(allow_null=True)
     vehicle_id = fields.Uuid(allow_null=True)
@@ -255,6 +261,7 @@ class RideOut(RideRow):
 
     kept = True
 
+    payer = RidePaymentOut(source="*")
     linked_ride_ids = serializers.SerializerMethodField("show_linked_ride_ids")
     milestones = serializers.SerializerMethodField("show_milestones")
     assignment = serializers.SerializerMethodField("show_assignment")

@@ -21,7 +21,7 @@ from apps.rides.api.serializers import RideOut, RideRow, context_of
 from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Ride
 from apps.rides.queries import rides
-from apps.rides.services import amending, booking, report, will_call
+from apps.rides.services import amending, booking, bulk_booking, report, will_call
 from apps.rides.standing import is_ticking
 from lib.api.views import ApiViewSet
 from lib.errors import Code, DomainError
@@ -72,9 +72,16 @@ class RideViewSet(ApiViewSet):
             Code.MILESTONE_OUT_OF_ORDER,
             Code.RIDER_NOT_BOOKABLE,
             Code.ASSIGNMENT_CONFLICT,
+            Code.ASSIGNMENT_REJECTED,
+            Code.PRECONDITION_FAILED,
         ),
-        "ready": (Code.INVALID_TRANSITION, Code.TRANSITION_GUARD_FAILED, Code.RULE_VIOLATION),
-        "unready": (Code.INVALID_TRANSITION, Code.RULE_VIOLATION),
+        "ready": (
+            Code.INVALID_TRANSITION,
+            Code.TRANSITION_GUARD_FAILED,
+            Code.RULE_VIOLATION,
+            Code.PRECONDITION_FAILED,
+        ),
+        "unready": (Code.INVALID_TRANSITION, Code.RULE_VIOLATION, Code.PRECONDITION_FAILED),
     }
     idempotency_key_required = frozenset({"bulk"})
     body_limits = {"bulk": settings.API_MAX_BULK_BODY_BYTES}
@@ -126,7 +133,7 @@ class RideViewSet(ApiViewSet):
         `atomic` (the default) books all or none; `perItem` answers for each what became of it.
         """
         asked = self.body()
-        outcomes = booking.book_many(
+        outcomes = bulk_booking.book_many(
             drafts=[bodies.draft_of(one) for one in asked["rides"]],
             per_item=asked["mode"] == "perItem",
             by=self.principal,
@@ -138,7 +145,9 @@ class RideViewSet(ApiViewSet):
         """Change a ride.
 
         JSON merge patch: what is absent stays, null empties what may be null, an empty string empties text.  What may
-        change depends on the status, and after assignment takes the scope assignments:write.
+        change depends on the status, and after assignment takes the scope assignments:write.  A new time or place that
+        breaks soft rules, of booking or for those who are to drive, answers all of them as details of `RULE_VIOLATION`
+        with `kind` soft; `override` with `overrideReason` (scope `rides:override`) makes the change.
         """
         return self._change(lambda: amending.amend(ride_id=id, **bodies.changes_of(self.body()), **self._by_whom()))
 

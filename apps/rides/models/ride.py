@@ -167,7 +167,8 @@ class Ride(models.Model):
     # Of the person who asked: userId, name, phone, role.
     requested_by = models.JSONField(default=dict)
     requested_at = models.DateTimeField()
-    confirm_by = models.DateTimeField(null=True, blank=True)  # of a request: when it becomes an exception
+    # Of a request: when it becomes an exception; 30 minutes of its facility's opening hours (timing.confirm_by).
+    confirm_by = models.DateTimeField(null=True, blank=True)
     scheduled_at = models.DateTimeField(null=True, blank=True)
     # Soft rules that were broken at booking, by code; a request waits for a person because of them.
     open_questions = ArrayField(models.CharField(max_length=30), default=list, blank=True)
@@ -338,6 +339,10 @@ class Ride(models.Model):
             # GET /rides?sort=updatedAt and ?sort=-createdAt
             models.Index(fields=["updated_at", "id"], name="ride_by_update"),
             models.Index(fields=["created_at", "id"], name="ride_by_creation"),
+            # GET /rides?clientReference= of a caller without a client of its own.
+            models.Index(
+                fields=["client_reference"], name="ride_by_client_reference", condition=~Q(client_reference="")
+            ),
             # The day of a driver or vehicle: conflicts, suspension, run sheets.
             models.Index(fields=["driver", "pickup_at"], name="ride_of_driver", condition=Q(driver__isnull=False)),
             models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),

@@ -238,7 +238,8 @@ def conditions(filters: Mapping[str, Any], by: Principal) -> tuple[str, dict[str
         found.append("r.status = %(status)s" if len(statuses) == 1 else "r.status = ANY(%(status)s)")
         parameters["status"] = statuses[0] if len(statuses) == 1 else list(statuses)
     if "client_reference" in filters:
-        found.append("r.client_reference = %(client_reference)s")
+        # The second half lets the planner use the index of those that have one, whatever the value.
+        found.append("r.client_reference = %(client_reference)s AND r.client_reference <> ''")
         parameters["client_reference"] = filters["client_reference"]
         if by.client_id is not None:
             found.append("r.client_id = %(client_id)s")

@@ -14,7 +14,7 @@ from apps.riders import services as riders
 from apps.riders.models import AccommodationProfile
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
-from apps.rides.services import legs
+from apps.rides.services import amended_leg, legs
 from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, touch
 from lib.access import Principal
@@ -33,6 +33,7 @@ _COLUMNS: Final = [
     "spaces_ambulatory",
     "spaces_wheelchair",
     "spaces_stretcher",
+    "open_questions",
 ]
 
 
@@ -54,18 +55,16 @@ def change_accommodation(
 ) -> AccommodationChange:
     """Change what a rider needs, hand it on to every ride they have not boarded, and check drivers and vehicles again.
 
-    What was said for one ride alone stays.  Each ride records `ride.updated`; a crew that no longer fits stays on it
-    under the exception `accommodation_mismatch`.  All or nothing.  Locks rides by id, the rider, then drivers and
-    vehicles by id.
+    What was said for one ride alone stays, and requests have their open questions worked out again.  Each ride records
+    `ride.updated`; a crew that no longer fits stays on it under the exception `accommodation_mismatch`.  All or
+    nothing.  Locks the rider, rides by id, then drivers and vehicles by id.
 
     Raises:
         NotFound, StaleVersion, PhiNotPermitted, NeedsContradictory: see `riders.services.set_accommodation`.
     """
-    rides = _locked(rider_id)
+    # The rider first: no ride of theirs is booked from here on, so that none keeps the needs of before.
     profile = riders.set_accommodation(rider_id=rider_id, needs=needs, expected_version=expected_version, by=by, at=at)
-    # Booked while the rider's row was waited for, with the needs of before.
-    rides += _locked(rider_id, besides=[ride.pk for ride in rides])
-    behind = [ride for ride in rides if ride.accommodation_version != profile.number]
+    behind = [ride for ride in _locked(rider_id) if ride.accommodation_version != profile.number]
     behind.sort(key=lambda ride: (ride.pickup_at, ride.pk))
     _lock_crews(behind)
     profiles = AccommodationProfile.objects.filter(rider_id=rider_id).exclude(pk=profile.pk)
@@ -95,10 +94,10 @@ def own_needs(ride: Ride, before: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in own.items() if key not in ("loadMinutes", "unloadMinutes") or value != usual}
 
 
-def _locked(rider_id: UUID, *, besides: Collection[UUID] = ()) -> list[Ride]:
+def _locked(rider_id: UUID) -> list[Ride]:
     """Lock the rides that the rider has not boarded, in anybody's reach."""
-    rows = Ride.objects.filter(rider_id=rider_id, status__in=BEFORE_BOARDING).exclude(pk__in=besides)
-    related = rows.select_related("facility", "pickup_facility", "payer", "rider")
+    rows = Ride.objects.filter(rider_id=rider_id, status__in=BEFORE_BOARDING)
+    related = rows.select_related("facility", "pickup_facility", "dropoff_facility", "payer", "rider")
     return list(related.select_for_update(of=("self",)).order_by("pk"))
 
 
@@ -118,4 +117,6 @@ def _hand_on(
     ride.accommodation, ride.accommodation_version = needs, profile.number
     ride.spaces_ambulatory, ride.spaces_wheelchair = places.ambulatory, places.wheelchair
     ride.spaces_stretcher = places.stretcher
+    if ride.status == RideStatus.REQUESTED:
+        ride.open_questions = amended_leg.open_questions(ride, amended_leg.leg_of(ride), at=at, time_is_new=False)
     touch(ride, "ride.updated", by=by, at=at, also=_COLUMNS, note=Note({"changed": ["accommodation"]}))

@@ -46,7 +46,14 @@ class VehicleChange:
 
 
 def change_activation(
-    *, driver_id: UUID, to: str, reason: str, release_future_rides: bool = False, by: Principal, at: datetime
+    *,
+    driver_id: UUID,
+    to: str,
+    reason: str,
+    release_future_rides: bool = False,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
 ) -> DriverChange:
     """Activate, suspend or retire a driver; list the rides given to them and, if wanted, take them off those.
 
@@ -56,7 +63,7 @@ def change_activation(
     let go and begin again.
 
     Raises:
-        NotFound, InvalidInput, CredentialsMissing: see `apps.fleet.services.activation.change`.
+        NotFound, StaleVersion, InvalidInput, CredentialsMissing: see `apps.fleet.services.activation.change`.
         RidesKeepComing: new rides were assigned at every try.
     """
     release = release_future_rides and to != Activation.ACTIVE
@@ -65,27 +72,41 @@ def change_activation(
         if release:
             known |= set(_open_rides(Q(driver_id=driver_id), [RideStatus.ASSIGNED]).values_list("pk", flat=True))
         try:
-            return _change(driver_id, to, reason, known, release=release, by=by, at=at)
+            return _change(
+                driver_id, to, reason, known, release=release, expected_version=expected_version, by=by, at=at
+            )
         except _MissedOne:
             continue
     raise RidesKeepComing("The driver is being given rides right now; try again.")
 
 
 @transaction.atomic
-def change_vehicle_status(*, vehicle_id: UUID, to: str, reason: str, by: Principal, at: datetime) -> VehicleChange:
+def change_vehicle_status(
+    *, vehicle_id: UUID, to: str, reason: str, expected_version: int | None = None, by: Principal, at: datetime
+) -> VehicleChange:
     """Put a vehicle in or out of service; list the rides that it was to drive, soonest first.
 
     Raises:
-        NotFound: the vehicle is not in the caller's reach.
+        NotFound, StaleVersion: see `apps.fleet.services.vehicles.change_status`.
     """
-    vehicle = vehicles.change_status(vehicle_id=vehicle_id, to=to, reason=reason, by=by, at=at)
+    vehicle = vehicles.change_status(
+        vehicle_id=vehicle_id, to=to, reason=reason, expected_version=expected_version, by=by, at=at
+    )
     touched = vehicle.status != VehicleStatus.IN_SERVICE
     return VehicleChange(vehicle, _listed(Q(vehicle_id=vehicle_id), by) if touched else [])
 
 
 @transaction.atomic
 def _change(
-    driver_id: UUID, to: str, reason: str, ride_ids: Collection[UUID], *, release: bool, by: Principal, at: datetime
+    driver_id: UUID,
+    to: str,
+    reason: str,
+    ride_ids: Collection[UUID],
+    *,
+    release: bool,
+    expected_version: int | None,
+    by: Principal,
+    at: datetime,
 ) -> DriverChange:
     rides = list(
         Ride.objects.filter(pk__in=ride_ids)
@@ -93,7 +114,9 @@ def _change(
         .select_related("facility", "pickup_facility", "payer")
         .order_by("pk")
     )
-    driver = activation.change(driver_id=driver_id, to=to, reason=reason, by=by, at=at)
+    driver = activation.change(
+        driver_id=driver_id, to=to, reason=reason, expected_version=expected_version, by=by, at=at
+    )
     drives = Q(driver_id=driver_id)
     if release and _open_rides(drives, [RideStatus.ASSIGNED]).exclude(pk__in=ride_ids).exists():
         raise _MissedOne

@@ -21,7 +21,8 @@ from apps.rides.reasons import AT_DOOR_UNASSIGN_REASONS
 from apps.rides.services import exceptions, milestones
 from apps.rides.services.endings import check_reason
 from apps.rides.services.guard_check import require
-from apps.rides.services.pairing import Crew, Override, judge, locked_crew, require_fit
+from apps.rides.services.overriding import Override
+from apps.rides.services.pairing import Crew, judge, locked_crew, require_fit
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, transition_of
 from apps.rides.status_report import Place as ReportedPlace
 from apps.rides.status_report import StatusReport

@@ -12,10 +12,10 @@ from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
-from apps.riders import accommodation
+from apps.riders import accommodation, standing
 from apps.riders import services as riders
-from apps.riders.models import AccommodationProfile, Rider, RiderStatus
-from apps.rides import timing
+from apps.riders.models import AccommodationProfile, Rider
+from apps.rides import booking_rules, timing
 from apps.rides.draft import ReturnLeg, RideDraft, Shape
 from apps.rides.models import Ride, Trip
 from apps.rides.queries import bookings
@@ -27,7 +27,6 @@ from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.rows import insert
 
-MAX_BULK = 500
 # Not FOR UPDATE: other tables' references to the rider may go on.
 _RIDER: Compiled[Rider] = Compiled(
     lambda by, pk: Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=pk), pk=UUID
@@ -71,12 +70,6 @@ class BoundToProviders(DomainError):
     """A caller whose reach is a transport provider could not see the ride it books."""
 
     code = Code.FORBIDDEN
-
-
-class TooMany(DomainError):
-    """A bulk request holds more rides than one transaction should."""
-
-    code = Code.VALIDATION_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +151,7 @@ def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
             "returnLeg.pickupTime is required: the exact or, with willCall, the estimated time.",
             detail_code="required",
         )
-    if pickup_at <= (draft.appointment_at or draft.pickup_at):
+    if not booking_rules.follows(pickup_at, draft.pickup_at, draft.appointment_at):
         raise InvalidInput("returnLeg.pickupTime", "The return has to lie after the way there.")
     return replace(
         draft,
@@ -286,15 +279,8 @@ def require_bookable(rider: Rider, day: date) -> None:
     Raises:
         RiderNotBookable: says why.
     """
-    held = (rider.status_from is None or rider.status_from <= day) and (
-        rider.status_until is None or day <= rider.status_until
-    )
-    if rider.status == RiderStatus.DECEASED:
-        raise RiderNotBookable("The rider's record says that they have died.")
-    if rider.status == RiderStatus.DO_NOT_BOOK and held:
-        raise RiderNotBookable("The rider is not to be booked.")
-    if rider.status == RiderStatus.ON_HOLD and held:
-        raise RiderNotBookable("The rider is on hold on that day.")
+    if why := standing.barred(rider, day):
+        raise RiderNotBookable(why)
 
 
 def require_free(
@@ -321,7 +307,7 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
         client_id=by.client_id,
         client_reference=leg.draft.client_reference,
         requested_at=at,
-        confirm_by=at + timing.CONFIRM_WITHIN if questions else None,
+        confirm_by=_confirm_by(leg, at) if questions else None,
         scheduled_at=None if questions else at,
         open_questions=questions,
         status=status,
@@ -344,41 +330,15 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
     return ride
 
 
+def _confirm_by(leg: Leg, at: datetime) -> datetime:
+    owner = leg.owner
+    hours, zone = (owner.hours, owner.timezone) if owner else ([], leg.zone)
+    return timing.confirm_by(at, leg.draft.pickup_at, hours=hours, zone=zone)
+
+
 def _save_once(ride: Ride, *, path: str) -> None:
     """Insert the row; the unique constraint decides between two calls with one clientReference."""
     # Its key is new, so that the reference is the one thing that can be taken.
     if not insert(ride, unless_taken=bool(ride.client_reference)):
         same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
         raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path)
-
-
-@transaction.atomic
-def book_many(
-    *, drafts: Sequence[RideDraft], per_item: bool = False, by: Principal, at: datetime
-) -> list[Booked | DomainError]:
-    """Book up to `MAX_BULK` drafts: all or none, or with `per_item` each on its own, with its refusal in its place.
-
-    Raises:
-        TooMany: there are more drafts.
-        DomainError: not `per_item`, and one was refused as `book` refuses it; the details say which.
-    """
-    if len(drafts) > MAX_BULK:
-        raise TooMany(f"At most {MAX_BULK} rides at a time.")
-    outcomes: list[Booked | DomainError] = []
-    for position, draft in enumerate(drafts):
-        try:
-            with transaction.atomic():
-                outcomes.append(book(draft=draft, by=by, at=at))
-        except DomainError as refusal:
-            refusal.details = _placed(refusal, position)
-            if not per_item:
-                raise
-            outcomes.append(refusal)
-    return outcomes
-
-
-def _placed(refusal: DomainError, position: int) -> list[Detail]:
-    """Say in every detail which ride of the request it speaks of."""
-    if not refusal.details:
-        return [Detail(field=f"rides[{position}]", code="refused", message=refusal.message)]
-    return legs.prefixed(refusal.details, f"rides[{position}].")

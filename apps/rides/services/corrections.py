@@ -1,14 +1,18 @@
 """Re-open what has ended by mistake (T29): a supervisor, within 72 hours, with a reason; history keeps both."""
 
+import copy
 from datetime import datetime
 from typing import Final
 
 from apps.accounts.roles import Scope
+from apps.rides.eligibility import ViolationCode
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
-from apps.rides.services import exceptions, milestones
+from apps.rides.services import exceptions, milestones, pairing
 from apps.rides.services.guard_check import require
+from apps.rides.services.overriding import Override
+from apps.rides.services.recheck import recheck
 from apps.rides.services.status import InvalidTransition, Note, locked, move_back
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
@@ -24,17 +28,19 @@ class AssignmentGone(DomainError):
     code = Code.ASSIGNMENT_CONFLICT
 
 
-def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
-    """Return a locked, ended ride to the status it ended from.
+def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
+    """Return a locked, ended ride to the status it ended from; answer what was overridden.
 
     Voids the milestones of the delivery, takes the assignment up again, settles the exception of the ending as a false
-    alarm, and looks at later legs again.
+    alarm, and looks at later legs again.  A crew that may not drive the ride by now stays on it under an exception
+    (`recheck`); one that has been given another ride meanwhile is asked about.
 
     Raises:
-        ScopeMissing: the caller may not correct.
+        ScopeMissing: the caller may not correct, or not override.
         InvalidTransition: the ride has not ended, or the status asked for is not the one before.
-        InvalidInput: there is no note that says why.
+        InvalidInput: there is no note that says why, or no reason for the override.
         GuardFailed: more than 72 hours have passed.
+        AssignmentRejected: driver, attendants or vehicle have another ride at that time, and there is no override.
     """
     if not by.may(Scope.RIDES_CORRECT):
         raise ScopeMissing(Scope.RIDES_CORRECT)
@@ -44,10 +50,12 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if not report.note.strip():
         raise InvalidInput("note", "note is required: say why the ending is corrected.", detail_code="required")
     require([Guard.CORRECTION_WINDOW_OPEN], ride, report, occurred_at=at, by=by)
+    held_legs = _held_legs(ride, by)
+    overridden = _require_free_crew(ride, report, by=by, at=at)
     columns = [*_ENDING_COLUMNS, *_undo_delivery(ride)]
-    note = Note(data={"endedAs": was.value, "reasonCode": ride.reason_code})
+    note = Note(data={"endedAs": was.value, "reasonCode": ride.reason_code, **_named(overridden)})
     ride.reason_code = ride.fault = ride.cancellation_timing = ride.ended_by = ride.end_note = ""
-    _take_up_assignment(ride, report.status)
+    _take_up_assignment(ride, report, overridden)
     move_back(ride, by=by, at=at, also=columns, note=note)
     exceptions.settle(
         ride,
@@ -56,7 +64,32 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         at=at,
         code=ResolutionCode.FALSE_ALARM,
     )
-    _look_again_at_later_legs(ride, by=by, at=at)
+    for leg in held_legs:
+        exceptions.settle(leg, [ExceptionType.RETURN_LEG_AT_RISK], by=by, at=at, code=ResolutionCode.FALSE_ALARM)
+    if ride.status in WITH_DRIVER:
+        recheck(ride, by=by, at=at, detected_by="correct")
+    return overridden
+
+
+def _require_free_crew(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
+    """Ask about the rides that those on the ride were given after it had ended; answer what was overridden."""
+    if report.status not in WITH_DRIVER or ride.driver_id is None or ride.vehicle_id is None:
+        return []
+    crew = pairing.locked_crew(
+        driver_id=ride.driver_id,
+        vehicle_id=ride.vehicle_id,
+        attendant_ids=ride.attendant_ids,
+        by=by.for_what_follows(),
+    )
+    reopened = copy.copy(ride)
+    reopened.status = report.status
+    found = pairing.judge(reopened, crew, by=by, at=at)
+    taken = [one for one in found if one.code is ViolationCode.SCHEDULE_CONFLICT]
+    return pairing.require_fit(taken, Override(report.override, report.override_reason), by)
+
+
+def _named(overridden: list[str]) -> dict[str, list[str]]:
+    return {"overridden": overridden} if overridden else {}
 
 
 def _undo_delivery(ride: Ride) -> list[str]:
@@ -70,27 +103,25 @@ def _undo_delivery(ride: Ride) -> list[str]:
     return ["arrived_dropoff_at", "dropped_off_at", "onboard_minutes", "missing_documents"]
 
 
-def _take_up_assignment(ride: Ride, status: RideStatus) -> None:
-    if status not in WITH_DRIVER:
+def _take_up_assignment(ride: Ride, report: StatusReport, overridden: list[str]) -> None:
+    if report.status not in WITH_DRIVER:
         return
-    taken_up = Assignment.objects.filter(pk__in=[ride.assignment_id]).update(
-        status=Assignment.Status.ACCEPTED, ended_at=None, end_reason="", miles_attributed=None
-    )
-    if not taken_up:
+    row = Assignment.objects.filter(pk=ride.assignment_id).first() if ride.assignment_id else None
+    if row is None:
         raise AssignmentGone("The ride has no assignment to take up again.")
+    row.status, row.ended_at, row.end_reason, row.miles_attributed = Assignment.Status.ACCEPTED, None, "", None
+    if overridden:
+        row.overridden = list(dict.fromkeys([*row.overridden, *overridden]))
+        row.override_reason = report.override_reason
+    row.save(update_fields=["status", "ended_at", "end_reason", "miles_attributed", "overridden", "override_reason"])
 
 
-def _look_again_at_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None:
+def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
+    """Lock the later legs that wait for a decision because this ride ended: before its crew, as everywhere."""
     if ride.trip_id is None:
-        return
+        return []
     held = RideException.objects.unsettled().filter(
         trip_id=ride.trip_id, type=ExceptionType.RETURN_LEG_AT_RISK, details__endedRideId=str(ride.pk)
     )
-    for leg_id in held.order_by("ride__leg_sequence").values_list("ride_id", flat=True):
-        exceptions.settle(
-            locked(leg_id, by.for_what_follows()),
-            [ExceptionType.RETURN_LEG_AT_RISK],
-            by=by,
-            at=at,
-            code=ResolutionCode.FALSE_ALARM,
-        )
+    ids = list(held.order_by("ride__leg_sequence").values_list("ride_id", flat=True))
+    return [locked(leg_id, by.for_what_follows()) for leg_id in ids]

@@ -5,7 +5,6 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from apps.accounts.roles import Scope
 from apps.fleet.credentials import Subject, lapses
 from apps.fleet.models import Activation, VehicleStatus
 from apps.fleet.queries import papers_in_force
@@ -13,10 +12,12 @@ from apps.organizations.models import Payer
 from apps.rides.guards import ContactAttempt, Facts, Failed, failed
 from apps.rides.lifecycle import Guard
 from apps.rides.models import Milestone, Ride
+from apps.rides.services import overriding
+from apps.rides.services.overriding import Override
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.compiled import Compiled
-from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.errors import Code, Detail, DomainError
 
 _STANDING: Compiled[tuple[str | None, str | None]] = Compiled(
     lambda pk: Ride.objects.filter(pk=pk).values_list("driver__activation", "vehicle__status"), pk=UUID
@@ -49,8 +50,7 @@ def require(
 
     Raises:
         GuardFailed: a hard guard is not met, or a soft one and there is no override.
-        ScopeMissing: there is an override, but the caller may not override.
-        InvalidInput: the override came without a reason.
+        ScopeMissing, InvalidInput: see `overriding.require_right`.
     """
     if not guards:
         return []
@@ -59,10 +59,7 @@ def require(
         return []
     if not report.override or any(not failure.soft for failure in failures):
         raise GuardFailed(failures)
-    if not by.may(Scope.RIDES_OVERRIDE):
-        raise ScopeMissing(Scope.RIDES_OVERRIDE)
-    if not report.override_reason.strip():
-        raise InvalidInput("overrideReason", "overrideReason is required with an override.", detail_code="required")
+    overriding.require_right(Override(report.override, report.override_reason), by)
     return [failure.guard.value for failure in failures]
 
 
@@ -134,5 +131,5 @@ def _proof_wanted(payer: Payer | None) -> frozenset[str]:
 
 def _proof_given(report: StatusReport) -> frozenset[str]:
     signed = any(signature["stop"] == "pickup" for signature in report.signatures)
-    given = {"odometer": report.odometer is not None, "signature": signed}
+    given = {"odometer": report.odometer_at_pickup is not None, "signature": signed}
     return frozenset(name for name, there in given.items() if there)

@@ -19,7 +19,7 @@ from apps.rides.services.assignment import Handover, take_on
 from apps.rides.services.pairing import AssignmentRejected, judge, locked_crew
 from apps.rides.services.status import require_permission, transition_of
 from lib.access import Principal
-from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing
+from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
 
 EXPIRED_AT_ONCE = 100  # offers looked at in one run of the task; the next run is a second away
 
@@ -31,20 +31,28 @@ class OfferOver(DomainError):
 
 
 @transaction.atomic
-def accept(*, ride_id: UUID, assignment_id: UUID | None = None, by: Principal, at: datetime) -> Assignment:
+def accept(
+    *,
+    ride_id: UUID,
+    assignment_id: UUID | None = None,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Assignment:
     """Take an offered ride: the checks are made again, and other offers are withdrawn.
 
     `assignment_id` may be left out where one offer alone is open.  What was overridden with the offer stays so.
 
     Raises:
         NotFound: there is no such offer in the caller's reach.
+        StaleVersion: the ride has changed since the caller read it.
         InvalidInput: several offers are open and none is named.
         ScopeMissing: the caller may not assign.
         InvalidTransition: the ride no longer waits for a driver.
         OfferOver: the time to respond has passed.
         AssignmentRejected: something stands against it by now that was not overridden.
     """
-    offer = _locked_offer(ride_id, assignment_id, by)
+    offer = _locked_offer(ride_id, assignment_id, by, expected_version)
     ride = offer.ride
     require_permission(transition_of(ride, Action.ASSIGN), by)
     if offer.respond_by is not None and at >= offer.respond_by:
@@ -60,14 +68,20 @@ def accept(*, ride_id: UUID, assignment_id: UUID | None = None, by: Principal, a
 
 @transaction.atomic
 def decline(
-    *, ride_id: UUID, assignment_id: UUID | None = None, reason: str = "", by: Principal, at: datetime
+    *,
+    ride_id: UUID,
+    assignment_id: UUID | None = None,
+    reason: str = "",
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
 ) -> Assignment:
     """Turn an offer down; the ride stays as it is and the dispatcher hears of it (`assignment_declined`).
 
     Raises:
-        NotFound, InvalidInput, ScopeMissing: as `accept`.
+        NotFound, StaleVersion, InvalidInput, ScopeMissing: as `accept`.
     """
-    offer = _locked_offer(ride_id, assignment_id, by)
+    offer = _locked_offer(ride_id, assignment_id, by, expected_version)
     if not by.may(Scope.ASSIGNMENTS_WRITE):
         raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)
     offer.decline_reason = reason
@@ -97,7 +111,7 @@ def _expire(offer_id: UUID, *, by: Principal, at: datetime) -> bool:
     return True
 
 
-def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal) -> Assignment:
+def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expected_version: int | None) -> Assignment:
     """Lock the ride of an offer made to a provider in reach, and read the offer."""
     rides = Ride.objects.filter(pk=ride_id)
     if by.facility_ids is not None:
@@ -114,6 +128,8 @@ def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal) -> A
     if not found:
         # To those who cannot see the ride it is the ride that is not there, whoever has an offer of it.
         raise NotFound("offer" if Ride.objects.visible_to(by).filter(pk=ride_id).exists() else "ride")
+    if expected_version is not None and expected_version != ride.version:
+        raise StaleVersion(ride.version)
     if len(found) > 1:
         raise InvalidInput("assignmentId", "Several offers are open: name one.", detail_code="required")
     found[0].ride = ride

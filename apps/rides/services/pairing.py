@@ -1,7 +1,7 @@
 """Take driver, attendants and vehicle under lock, and judge whether they may drive a ride.
 
-Locks are taken in one order everywhere: the ride, then drivers by id, then the vehicle.  Whoever gives the same driver
-two rides at once therefore waits, and then sees the other ride among the driver's errands.
+Locks are taken in one order everywhere: riders by id, rides by id, drivers by id, then vehicles by id.  Whoever gives
+the same driver two rides at once therefore waits, and then sees the other ride among the driver's errands.
 """
 
 from collections.abc import Collection
@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from apps.accounts.roles import Scope
 from apps.fleet.models import Driver, Vehicle
 from apps.rides.eligibility import Kind, Violation, violations
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.assignment_facts import gather
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.queries.ride_needs import needs_of
+from apps.rides.services import overriding
+from apps.rides.services.overriding import Override
 from apps.rides.travel import Place
 from lib.access import Principal
-from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.errors import Code, Detail, DomainError, InvalidInput
 
 
 class AssignmentRejected(DomainError):
@@ -39,14 +40,6 @@ class AssignmentRejected(DomainError):
             ],
         )
         self.violations = found
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """That soft violations are accepted, and why."""
-
-    wanted: bool = False
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +106,11 @@ def require_fit(found: list[Violation], override: Override, by: Principal) -> li
 
     Raises:
         AssignmentRejected: a hard violation, or a soft one and no override.
-        ScopeMissing: the caller may not override.
-        InvalidInput: the override came without a reason.
+        ScopeMissing, InvalidInput: see `overriding.require_right`.
     """
     if not found:
         return []
     if not override.wanted or any(violation.kind is Kind.HARD for violation in found):
         raise AssignmentRejected(found)
-    if not by.may(Scope.RIDES_OVERRIDE):
-        raise ScopeMissing(Scope.RIDES_OVERRIDE)
-    if not override.reason.strip():
-        raise InvalidInput("overrideReason", "overrideReason is required with an override.", detail_code="required")
+    overriding.require_right(override, by)
     return list(dict.fromkeys(violation.code.value for violation in found))

@@ -9,13 +9,13 @@ from django.db.models import DecimalField, Subquery, Sum, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest
 
-from apps.rides.documentation import Papers, missing_documents
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import Action, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
-from apps.rides.services import endings, exceptions, milestones
+from apps.rides.services import documents, endings, eta, exceptions, milestones
 from apps.rides.services.guard_check import require
 from apps.rides.services.status import Note, move, transition_of
+from apps.rides.standing import promised_at
 from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
 
@@ -48,6 +48,8 @@ def advance(
     columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
     if action is Action.START:
         columns += _boarded(ride, moment.occurred_at, report)
+    elif action is Action.ARRIVE:
+        columns += eta.clear(ride)
     elif action is Action.COMPLETE:
         columns += _delivered(ride, moment, report, by=by, at=at)
     note = Note(data={"overridden": overridden} if overridden else {})
@@ -64,17 +66,12 @@ def advance(
     return overridden
 
 
-def promised_at(ride: Ride) -> datetime:
-    """Say when the ride was promised at the latest: P of the figures (domain.md 4.14), plus the window."""
-    return ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
-
-
 def _boarded(ride: Ride, boarded_at: datetime, report: StatusReport) -> list[str]:
     arrived_at = ride.arrived_pickup_at or boarded_at
     # The driver waits from the promised time on: coming early is the driver's own choice.
     since = arrived_at if ride.will_call else max(arrived_at, ride.pickup_at)
     ride.wait_minutes = _whole_minutes(since, boarded_at)
-    ride.odometer_start = report.odometer if report.odometer is not None else ride.odometer_start
+    documents.set_odometer_start(ride, report)
     ride.signatures = [*ride.signatures, *report.signatures]
     return ["wait_minutes", "odometer_start", "signatures"]
 
@@ -90,28 +87,20 @@ def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by:
         )
         columns = milestones.record(ride, arrival, source=report.source, by=by, at=at)
     ride.onboard_minutes = _whole_minutes(ride.boarded_at or moment.occurred_at, moment.occurred_at)
-    ride.odometer_end = report.odometer if report.odometer is not None else ride.odometer_end
+    documents.set_odometer_end(ride, report)
     if report.loaded_miles is not None:
         ride.loaded_miles, ride.loaded_miles_source = report.loaded_miles, report.loaded_miles_source
     ride.signatures = [*ride.signatures, *report.signatures]
     ride.attestation = report.attestation or ride.attestation
     ride.handoff_name = report.handoff_name or ride.handoff_name
-    ride.missing_documents = missing_documents(
-        Papers(
-            signature_rule=ride.payer.signature_rule if ride.payer else "none",
-            odometer_required=ride.payer.odometer_required if ride.payer else False,
-            signatures=ride.signatures,
-            has_odometer_start=ride.odometer_start is not None,
-            has_odometer_end=ride.odometer_end is not None,
-            arrived_pickup_recorded=ride.arrived_pickup_at is not None,
-        )
-    )
+    ride.missing_documents = documents.missing_of(ride)
     endings.end_assignment(
         ride, Assignment.Status.COMPLETED, reason="completed", at=moment.occurred_at, miles=_miles_of_the_last(ride)
     )
     return [
         *columns,
         "onboard_minutes",
+        "odometer_start",
         "odometer_end",
         "loaded_miles",
         "loaded_miles_source",

@@ -11,7 +11,17 @@ from apps.fleet.services import drivers
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.models import Milestone, Ride
-from apps.rides.services import assignment, booking, corrections, endings, exceptions, milestones, progress
+from apps.rides.services import (
+    assignment,
+    booking,
+    corrections,
+    documents,
+    endings,
+    eta,
+    exceptions,
+    milestones,
+    progress,
+)
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
 from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
@@ -33,6 +43,7 @@ def change_status(
     """Bring a ride to the status reported, through every milestone reported with it.
 
     Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
+    With it may come a new estimate of the arrival (eta.py), or papers of a completed ride (documents.py).
     All or nothing: one refused milestone leaves the ride as it was.
 
     Raises:
@@ -40,6 +51,7 @@ def change_status(
         ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the step is refused.
         InvalidInput: a reason or note is missing or wrong, or the status is set by another operation.
         booking.RiderNotBookable: a request is to be confirmed that could not be booked by now.
+        AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
     """
     ride = locked(ride_id, by, expected_version=expected_version)
     was = RideStatus(ride.status)
@@ -49,6 +61,10 @@ def change_status(
         overridden += _apply_milestone(ride, moment, report, by=by, at=at)
     if ride.status != report.status:
         overridden += _take(ride, report, by=by, at=at)
+    elif ride.status == RideStatus.COMPLETED:
+        documents.complete(ride, report, by=by, at=at)
+    if report.eta_pickup is not None:
+        eta.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
     if ride.version != version:
         audit.record(
             by=by,
@@ -115,8 +131,7 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
 def _take(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
     was = RideStatus(ride.status)
     if was in TERMINAL:
-        corrections.correct(ride, report, by=by, at=at)
-        return []
+        return corrections.correct(ride, report, by=by, at=at)
     row = BY_STATUSES.get((was, report.status))
     if row is None:
         raise InvalidTransition(was, report.status.value)

@@ -20,7 +20,7 @@ from apps.rides.models import Ride
 from apps.rides.queries import ride_list
 from apps.rides.services import listing
 from apps.rides.services.listing import Asked
-from lib.access import Phi, Principal
+from lib.access import Phi, Principal, system
 from tests import factories
 from tests.callers import TokenClient
 
@@ -381,3 +381,14 @@ def test_list_that_cannot_be_recorded_shows_nothing(api: TokenClient) -> None:
 
     assert response.status_code == 500
     assert str(ride.pk).encode() not in response.content
+
+
+def test_reference_is_found_by_its_index_without_a_client() -> None:
+    where, parameters = ride_list.conditions({"client_reference": "ORDER-1001"}, system())
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN SELECT r.id FROM rides_ride r WHERE {where}", parameters)  # noqa: S608  # constants
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert "ride_by_client_reference" in plan

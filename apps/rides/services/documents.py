@@ -1,0 +1,100 @@
+"""The papers of a ride: what is read and signed on the road, and what comes in after it."""
+
+from datetime import datetime
+
+from apps.rides.documentation import Papers, missing_documents
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
+from apps.rides.models import Assignment, Ride
+from apps.rides.services import exceptions
+from apps.rides.services.status import Note, require_permission, touch
+from apps.rides.status_report import StatusReport
+from lib.access import Principal
+from lib.errors import InvalidInput
+
+_WIRE = {
+    "odometer_start": "odometerStart",
+    "odometer_end": "odometerEnd",
+    "attestation": "attestation",
+    "handoff_name": "handoffName",
+}
+
+
+def set_odometer_start(ride: Ride, report: StatusReport) -> None:
+    if report.odometer_at_pickup is not None:
+        ride.odometer_start = report.odometer_at_pickup
+
+
+def set_odometer_end(ride: Ride, report: StatusReport) -> None:
+    """Take over what was read at the drop-off, and with it what was read at the pickup and only comes now.
+
+    Raises:
+        InvalidInput: the vehicle that the rider began and ended in would have driven backwards.
+    """
+    set_odometer_start(ride, report)
+    if report.odometer is not None:
+        ride.odometer_end = report.odometer
+    if ride.odometer_start is None or ride.odometer_end is None or ride.odometer_end >= ride.odometer_start:
+        return
+    # A rescue vehicle has an odometer of its own.
+    if not Assignment.objects.filter(ride=ride, sequence__gt=1).exists():
+        raise InvalidInput("odometer", "odometer must not lie below the one read at the pickup.")
+
+
+def missing_of(ride: Ride) -> list[str]:
+    """List what a ride lacks on paper, by its payer's rule."""
+    return missing_documents(
+        Papers(
+            signature_rule=ride.payer.signature_rule if ride.payer else "none",
+            odometer_required=ride.payer.odometer_required if ride.payer else False,
+            signatures=ride.signatures,
+            has_odometer_start=ride.odometer_start is not None,
+            has_odometer_end=ride.odometer_end is not None,
+            arrived_pickup_recorded=ride.arrived_pickup_at is not None,
+        )
+    )
+
+
+def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
+    """Add to the papers of a locked, completed ride what a repeated report brings: what was missing, and signatures.
+
+    Saying again what is known changes nothing.  Records `ride.updated`, and settles `missing_documentation` once
+    nothing is missing.
+
+    Raises:
+        ScopeMissing: the caller may not report a delivery.
+        InvalidInput: something is recorded otherwise (the ending has to be corrected first), or the odometer runs back.
+    """
+    signatures = [one for one in report.signatures if one not in ride.signatures]
+    said = {
+        "odometer_start": report.odometer_start,
+        "odometer_end": report.odometer,
+        "attestation": report.attestation,
+        "handoff_name": report.handoff_name or None,
+    }
+    added = []
+    for name, value in said.items():
+        held = getattr(ride, name)
+        if value is None or value == held:
+            continue
+        if held not in (None, ""):
+            field = "odometer" if name == "odometer_end" else _WIRE[name]
+            raise InvalidInput(field, f"{field} is recorded otherwise: correct the ending first.", detail_code="taken")
+        added.append(name)
+    if not added and not signatures:
+        return
+    require_permission(BY_ACTION[RideStatus.IN_PROGRESS, Action.COMPLETE], by)
+    set_odometer_end(ride, report)
+    ride.attestation = report.attestation or ride.attestation
+    ride.handoff_name = report.handoff_name or ride.handoff_name
+    changed = [_WIRE[name] for name in added]
+    if signatures:
+        ride.signatures = [*ride.signatures, *signatures]
+        added.append("signatures")
+        changed.append("signatures")
+    ride.missing_documents = missing_of(ride)
+    note = Note(data={"changed": changed})
+    touch(ride, "ride.updated", by=by, at=at, also=[*added, "missing_documents"], note=note)
+    if not ride.missing_documents:
+        code = ResolutionCode.RECOVERED_LATE
+        exceptions.settle(ride, [ExceptionType.MISSING_DOCUMENTATION], by=by, at=at, code=code)

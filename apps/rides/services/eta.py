@@ -1,0 +1,51 @@
+"""When the vehicle will be at the pickup, as whoever drives it says (domain.md 4.9 and 4.13)."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
+from apps.rides.models import Ride
+from apps.rides.services import exceptions
+from apps.rides.services.status import Note, require_permission, touch
+from apps.rides.standing import promised_at
+from lib.access import Principal
+from lib.errors import InvalidInput
+
+AWAITED: Final = frozenset({RideStatus.ASSIGNED, RideStatus.EN_ROUTE})
+WORTH_SAYING: Final = timedelta(minutes=5)  # domain.md 4.13: `ride.eta_changed` only then
+FARTHEST: Final = timedelta(days=1)  # beyond lie typing errors
+
+
+def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: datetime) -> None:
+    """Keep a new estimate on a locked ride and record `ride.eta_changed`; within five minutes of it nothing is new.
+
+    Opens `late_pickup_predicted` when the vehicle will come after what was promised, and settles it when it will not.
+
+    Raises:
+        InvalidInput: no vehicle is on its way, or the estimate lies before the report or more than a day after it.
+        ScopeMissing: the caller does not report from the road.
+    """
+    if ride.status not in AWAITED:
+        raise InvalidInput("etaPickup", "etaPickup is taken while the vehicle is awaited at the pickup.")
+    require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
+    if not said_at <= eta <= said_at + FARTHEST:
+        raise InvalidInput("etaPickup", "etaPickup has to lie within a day after the report.")
+    if ride.eta_pickup_at is not None and abs(eta - ride.eta_pickup_at) < WORTH_SAYING:
+        return
+    ride.eta_pickup_at = eta
+    note = Note(data={"etaPickup": eta.isoformat().replace("+00:00", "Z")})
+    touch(ride, "ride.eta_changed", by=by, at=at, also=["eta_pickup_at"], note=note)
+    if eta > promised_at(ride):
+        exceptions.open_exception(ride, ExceptionType.LATE_PICKUP_PREDICTED, by=by, at=at, detected_by="eta")
+    elif ride.open_exception_count:
+        code = ResolutionCode.RECOVERED_ON_TIME
+        exceptions.settle(ride, [ExceptionType.LATE_PICKUP_PREDICTED], by=by, at=at, code=code)
+
+
+def clear(ride: Ride) -> list[str]:
+    """Drop the estimate of a ride that the vehicle has reached; answer the columns to save."""
+    if ride.eta_pickup_at is None:
+        return []
+    ride.eta_pickup_at = None
+    return ["eta_pickup_at"]

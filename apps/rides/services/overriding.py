@@ -1,0 +1,28 @@
+"""Overrides: soft rules give way to somebody who may override and says why."""
+
+from dataclasses import dataclass
+
+from apps.accounts.roles import Scope
+from lib.access import Principal
+from lib.errors import InvalidInput, ScopeMissing
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """That soft rules are to give way, and why."""
+
+    wanted: bool = False
+    reason: str = ""
+
+
+def require_right(override: Override, by: Principal) -> None:
+    """Check an override that is needed.
+
+    Raises:
+        ScopeMissing: the caller may not override.
+        InvalidInput: it came without a reason.
+    """
+    if not by.may(Scope.RIDES_OVERRIDE):
+        raise ScopeMissing(Scope.RIDES_OVERRIDE)
+    if not override.reason.strip():
+        raise InvalidInput("overrideReason", "overrideReason is required with an override.", detail_code="required")
