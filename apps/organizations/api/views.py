@@ -6,12 +6,12 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.organizations import queries, services
 from apps.organizations.api.serializers import FacilityIn, FacilityOut, FacilityQuery
 from apps.organizations.models import SubjectType
 from lib.api.views import ApiViewSet
 from lib.errors import Code, InvalidInput, NotFound
+from lib.scopes import Scope
 
 
 class FacilityViewSet(ApiViewSet):

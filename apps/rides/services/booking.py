@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
@@ -24,6 +23,7 @@ from apps.rides.services.legs import Leg
 from apps.rides.services.status import record_created
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.scopes import Scope
 from lib.single_row import single
 
 MAX_BULK = 500

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from apps.accounts.roles import Scope
 from apps.fleet.credentials import Subject, lapses
 from apps.fleet.models import Activation, VehicleStatus
 from apps.fleet.queries import papers_in_force
@@ -15,6 +14,7 @@ from apps.rides.models import Milestone, Ride
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.scopes import Scope
 
 
 class GuardFailed(DomainError):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from apps.accounts.roles import Scope
 from apps.fleet.models import Driver, Vehicle
 from apps.rides.eligibility import Kind, Violation, violations
 from apps.rides.models import Assignment, Ride
@@ -19,6 +18,7 @@ from apps.rides.queries.ride_needs import needs_of
 from apps.rides.travel import Place
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.scopes import Scope
 
 
 class AssignmentRejected(DomainError):
