@@ -322,6 +322,8 @@ API_RATES = {  # requests per minute and burst, api.md B.7
     "read": (env.int("API_RATE_READ", default=600), 100),
     "write": (env.int("API_RATE_WRITE", default=120), 40),
 }
+# Requests of one token at the same time; 0 for as many as come.
+API_RATE_CONCURRENT = env.int("API_RATE_CONCURRENT", default=20)
 # Requests per minute and address to issue, list, rotate and revoke tokens, whatever token makes them.
 API_RATE_TOKENS = env.int("API_RATE_TOKENS", default=10)
 API_MAX_BODY_BYTES = 1_048_576
