@@ -64,7 +64,7 @@ class FacilityViewSet(ApiViewSet):
 
         The letter for claims (`modifierCode`) follows from its kind.  A token bound to facilities cannot add one.
         """
-        facility = services.create_facility(draft=self.body(), by=self.principal)
+        facility = services.create_facility(draft=self.body(), by=self.principal, at=self.at)
         return self._show(facility.pk, headers={"Location": f"/api/facilities/{facility.pk}"})
 
     def partial_update(self, request: Request, id: UUID) -> Response:
@@ -74,7 +74,11 @@ class FacilityViewSet(ApiViewSet):
         contacts that carry their `id` stay the same ones.
         """
         facility = services.amend_facility(
-            facility_id=id, changes=self.body(), expected_version=self.expected_version(), by=self.principal
+            facility_id=id,
+            changes=self.body(),
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
         )
         return self._show(facility.pk)
 
