@@ -74,6 +74,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "lib.request_context.RequestContextMiddleware",
+    "lib.permissions_policy.PermissionsPolicyMiddleware",
     "lib.api.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "lib.api.shortcut.ApiShortcutMiddleware",
