@@ -45,6 +45,9 @@ CSRF_TRUSTED_ORIGINS = [BASE_URL]
 # Proxies in front of us, counted; the client address is read this many hops from the right of X-Forwarded-For.
 TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
 
+# Processes of the web server, 0 for one per core; read by deploy/gunicorn.conf.py too.
+WEB_PROCESSES = env.int("WEB_PROCESSES", default=0)
+
 # --- Applications --------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
@@ -141,7 +144,12 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CACHE_URL = safe_values.cache(env.str("CACHE_URL", default=""))
 if CACHE_URL:
-    _SHARED = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CACHE_URL}
+    _SHARED = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": CACHE_URL,
+        # A server that does not answer must not hold up requests.
+        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+    }
     CACHES: dict[str, dict[str, Any]] = {"default": _SHARED, "throttles": _SHARED}
 else:
     CACHES = {
