@@ -3,7 +3,6 @@
 allauth calls these methods at the moments that its signals announce as well; methods keep the order of things readable.
 """
 
-import base64
 import time
 from typing import Any
 
@@ -18,12 +17,11 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from apps.accounts.models import User
+from apps.accounts.seeds import open_seed, seal_seed
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of, principal_of_user, stranger
-from lib.crypto import seal, unseal
 
 SIGNED_IN_AT = "carelane_signed_in_at"  # seconds since the epoch, kept in the session
-MFA_AAD = "mfa_authenticator.data"  # allauth seals before the row has an id, so the row cannot be authenticated with it
 SECOND_FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 # allauth's notices of changed credentials, and what the audit trail calls them.
@@ -96,10 +94,10 @@ class MfaAdapter(DefaultMFAAdapter):
     """Second factors: seeds are sealed, and the last one cannot be removed where one is required."""
 
     def encrypt(self, text: str) -> str:
-        return base64.b64encode(seal(text, aad=MFA_AAD)).decode("ascii")
+        return seal_seed(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return unseal(base64.b64decode(encrypted_text), aad=MFA_AAD)
+        return open_seed(encrypted_text)
 
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
         if not settings.MFA_REQUIRED or authenticator.type not in SECOND_FACTORS:
