@@ -6,11 +6,14 @@ An entry appears to whoever may open it.  To add a page: one `Entry` in the grou
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.sessions import seconds_left
 
 Text = str | Promise
 
@@ -128,4 +131,5 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         }
         for group in groups
     ]
-    return {"shell": {"navigation": navigation, "now": timezone.localtime()}}
+    idle = {"left": int(seconds_left(request)), "warning": settings.SESSION_WARNING_SECONDS}
+    return {"shell": {"navigation": navigation, "now": timezone.localtime(), "idle": idle}}

@@ -114,6 +114,7 @@ def test_no_answer_lets_a_page_use_camera_microphone_or_place(client: Client, se
     for path, answer in answers.items():
         policy = answer["Permissions-Policy"].split(", ")
         assert {"camera=()", "microphone=()", "geolocation=()", "publickey-credentials-get=(self)"} <= set(policy), path
+        answer.close()  # of a static file, a file
 
 
 @pytest.mark.django_db

@@ -19,9 +19,8 @@ from django.http import HttpRequest
 from apps.accounts.models import User
 from apps.accounts.seeds import open_seed, seal_seed
 from apps.accounts.services import audit
-from apps.accounts.sessions import principal_of, principal_of_user, stranger
+from apps.accounts.sessions import SIGNED_IN_AT, principal_of, principal_of_user, stranger
 
-SIGNED_IN_AT = "carelane_signed_in_at"  # seconds since the epoch, kept in the session
 SECOND_FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 # allauth's notices of changed credentials, and what the audit trail calls them.

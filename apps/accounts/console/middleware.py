@@ -15,11 +15,10 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.accounts.console.adapters import SECOND_FACTORS, SIGNED_IN_AT
+from apps.accounts.console.adapters import SECOND_FACTORS
 from apps.accounts.services import audit
-from apps.accounts.sessions import forget, principal_of, zone_of
+from apps.accounts.sessions import LAST_ACTIVE_AT, forget, principal_of, seconds_left, zone_of
 
-LAST_ACTIVE_AT: Final = "carelane_last_active_at"  # seconds since the epoch, kept in the session
 TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle logoff is that much inexact
 
 # Requests that a page makes by itself carry this header, with any value: they do not keep a session alive (S-09).
@@ -34,6 +33,7 @@ ENROLMENT_ROUTES: Final = frozenset(
         "mfa_add_webauthn",
         "account_reauthenticate",
         "account_logout",
+        "session_left",
     }
 )
 
@@ -50,7 +50,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
             return self.answer(request)
-        if _has_ended(request):
+        if seconds_left(request) < 0:
             _end(request)
             return _forgetful(self.answer(request))
         with timezone.override(zone_of(request)):
@@ -70,16 +70,6 @@ class SignInMiddleware(LoginRequiredMiddleware):
         if BACKGROUND_HEADER not in request.headers:
             _touch(request)
         return refusal
-
-
-def _has_ended(request: HttpRequest) -> bool:
-    """Whether the session is too old or was idle for too long; one that does not say is ended."""
-    now = time.time()
-    signed_in_at = request.session.get(SIGNED_IN_AT, 0)
-    last_active_at = request.session.get(LAST_ACTIVE_AT, signed_in_at)
-    return bool(
-        now - signed_in_at > settings.SESSION_COOKIE_AGE or now - last_active_at > settings.SESSION_IDLE_SECONDS
-    )
 
 
 def _end(request: HttpRequest) -> None:

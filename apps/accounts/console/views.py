@@ -1,11 +1,13 @@
-"""Pages that say no."""
+"""Pages that say no, and how long the session of a page lasts."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
 
 from apps.accounts.admin_rights import roles_with
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
+from apps.accounts.sessions import seconds_left
 
 # What an admin address asks for, by the end of its name.
 RIGHT_OF_PAGE = {"changelist": "view", "change": "view", "history": "view", "add": "add"}
@@ -29,6 +31,12 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form whose token is missing or old; `reason` is for developers and stays here."""
     return render(request, "403_csrf.html", status=403)
+
+
+@require_http_methods(["GET", "POST"])
+def session_left(request: HttpRequest) -> HttpResponse:
+    """Tell a page how many seconds its session lasts; asked in the foreground, that prolongs it like any request."""
+    return JsonResponse({"secondsLeft": int(seconds_left(request))})
 
 
 def _roles_for(request: HttpRequest) -> list[UserRole]:
