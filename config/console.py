@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from apps.accounts.console.adapters import needs_passkey
 from apps.accounts.sessions import seconds_left
 
 Text = str | Promise
@@ -132,4 +133,5 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         for group in groups
     ]
     idle = {"left": int(seconds_left(request)), "warning": settings.SESSION_WARNING_SECONDS}
-    return {"shell": {"navigation": navigation, "now": timezone.localtime(), "idle": idle}}
+    shown = {"navigation": navigation, "now": timezone.localtime(), "idle": idle}
+    return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}

@@ -252,6 +252,8 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True  # an admin made the account; there is no addr
 MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a passkey alone signs in, so it has to be two factors in one
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEMO_MODE  # http://localhost
 MFA_REQUIRED = not DEMO_MODE
+# Whether admins need a passkey, where others may use the codes of an app; S-05.
+ADMIN_PASSKEY_REQUIRED = env.bool("ADMIN_PASSKEY_REQUIRED", default=False)
 
 SESSION_COOKIE_AGE = 12 * 3600  # absolute limit, S-09
 SESSION_IDLE_SECONDS = 60 * safe_values.between(

@@ -13,10 +13,12 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from apps.accounts.models import User
+from apps.accounts.roles import UserRole
 from apps.accounts.seeds import open_seed, seal_seed
 from apps.accounts.services import audit
 from apps.accounts.sessions import SIGNED_IN_AT, principal_of, principal_of_user, stranger
@@ -99,10 +101,18 @@ class MfaAdapter(DefaultMFAAdapter):
         return open_seed(encrypted_text)
 
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
-        if not settings.MFA_REQUIRED or authenticator.type not in SECOND_FACTORS:
+        if not settings.MFA_REQUIRED:
             return True
-        others = Authenticator.objects.filter(user=authenticator.user_id, type__in=SECOND_FACTORS)
+        needed = (Authenticator.Type.WEBAUTHN,) if needs_passkey(authenticator.user) else SECOND_FACTORS
+        if authenticator.type not in needed:
+            return True
+        others = Authenticator.objects.filter(user=authenticator.user_id, type__in=needed)
         return bool(others.exclude(pk=authenticator.pk).exists())
+
+
+def needs_passkey(user: User | AnonymousUser) -> bool:
+    """Whether no other second factor will do for this person (S-05)."""
+    return bool(settings.ADMIN_PASSKEY_REQUIRED) and isinstance(user, User) and user.role == UserRole.ADMIN
 
 
 def _record_refusal(request: HttpRequest, action: str, credentials: dict[str, Any]) -> None:

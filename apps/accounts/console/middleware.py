@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allauth.account.internal.flows.login import get_authentication_records
+from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import AnonymousUser
@@ -14,8 +16,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from apps.accounts.console.adapters import SECOND_FACTORS
+from apps.accounts.console.adapters import SECOND_FACTORS, needs_passkey
 from apps.accounts.services import audit
 from apps.accounts.sessions import LAST_ACTIVE_AT, forget, principal_of, seconds_left, zone_of
 
@@ -86,13 +89,19 @@ def _touch(request: HttpRequest) -> None:
 
 
 def _without_second_factor(request: HttpRequest) -> HttpResponse | None:
-    """Send a session without a second factor to enrolment or, where the account has one, back to sign-in (S-02).
+    """Send a session without the second factor it needs to enrolment or, where the account has one, to sign-in (S-02).
 
-    No query for sessions that have shown theirs, one for the others.
+    A passkey where an admin has to show one (S-05), else any.  No query for sessions that have shown theirs, one for
+    the others.
     """
-    if any(record.get("method") == "mfa" for record in get_authentication_records(request, request.user)):
+    records = get_authentication_records(request, request.user)
+    shown = {record.get("type") for record in records if record.get("method") == "mfa"}
+    has_to_be_passkey = needs_passkey(request.user)
+    if shown and (not has_to_be_passkey or Authenticator.Type.WEBAUTHN in shown):
         return None
-    if is_mfa_enabled(request.user, SECOND_FACTORS):
+    if is_mfa_enabled(request.user, (Authenticator.Type.WEBAUTHN,) if shown else SECOND_FACTORS):
+        if has_to_be_passkey:
+            messages.warning(request, _("Admins sign in with a passkey."))
         _end(request)
         return HttpResponseRedirect(reverse(settings.LOGIN_URL))
     route = request.resolver_match.url_name if request.resolver_match else None

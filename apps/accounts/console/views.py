@@ -1,7 +1,12 @@
-"""Pages that say no, and how long the session of a page lasts."""
+"""Pages that say no, how long the session of a page lasts, and what a library's own page leaves out."""
 
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.views import remove_webauthn
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.admin_rights import roles_with
@@ -37,6 +42,16 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 def session_left(request: HttpRequest) -> HttpResponse:
     """Tell a page how many seconds its session lasts; asked in the foreground, that prolongs it like any request."""
     return JsonResponse({"secondsLeft": int(seconds_left(request))})
+
+
+def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove a passkey unless it is the last second factor that will do; allauth asks about codes of an app alone."""
+    passkey = get_object_or_404(Authenticator, pk=pk, user=request.user.pk, type=Authenticator.Type.WEBAUTHN)
+    if request.method == "POST" and not get_adapter().can_delete_authenticator(passkey):
+        messages.error(request, _("This is your last second factor: add another before you remove it."))
+        return redirect("mfa_list_webauthn")
+    answer: HttpResponse = remove_webauthn(request, pk=pk)
+    return answer
 
 
 def _roles_for(request: HttpRequest) -> list[UserRole]:
