@@ -77,6 +77,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "lib.request_context.RequestContextMiddleware",
+    "lib.access_log.AccessLogMiddleware",
     "lib.permissions_policy.PermissionsPolicyMiddleware",
     "lib.api.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -376,4 +377,5 @@ WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 
+ACCESS_LOG = env.bool("ACCESS_LOG", default=True)  # one line for each request, at level INFO
 LOGGING = logging_config(level=env.str("LOG_LEVEL", default="INFO"))
