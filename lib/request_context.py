@@ -47,7 +47,8 @@ class RequestContextMiddleware:
         finally:
             _finish(request)
         for name, value in headers.items():
-            response[name] = value
+            beside = response.get(name) if name == "Link" else None  # a list of links: that of the next page stays
+            response[name] = f"{beside}, {value}" if beside else value
         return response
 
 
