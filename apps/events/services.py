@@ -6,6 +6,7 @@ from uuid import UUID
 
 from apps.events.models import Event
 from lib.access import Principal
+from lib.rows import insert
 
 
 def record(
@@ -28,7 +29,7 @@ def record(
     Raises:
         django.db.IntegrityError: the subject already has an event of this sequence: its row was not locked.
     """
-    return Event.objects.create(
+    event = Event(
         type=type,
         subject_type=subject_type,
         subject_id=subject_id,
@@ -40,3 +41,5 @@ def record(
         request_id=by.request_id,
         data=data or {},
     )
+    insert(event)
+    return event

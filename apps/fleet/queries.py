@@ -13,6 +13,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from apps.fleet.credentials import TYPES_OF, Paper, Standing, Subject, blocks_by_default, standing
 from apps.fleet.models import Credential, Driver, Leave, Shift, Vehicle
 from lib.access import Principal
+from lib.compiled import Compiled
 
 # A ride under way whose pickup was promised longer ago than this is stuck, and says nothing of where its driver is.
 UNDER_WAY_WITHIN: Final = timedelta(hours=24)
@@ -131,7 +132,12 @@ def _duty(driver: Driver, assignment_id: UUID | None, on_shift: bool) -> Duty:
 def papers_in_force(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) -> dict[UUID, list[Paper]]:
     """Read the papers in force, by the id of the driver or vehicle.  One query."""
     papers: dict[UUID, list[Paper]] = defaultdict(list)
-    for row in _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids)):
+    rows: Iterable[Credential]
+    if len(driver_ids) == len(vehicle_ids) == 1:
+        rows = _PAPERS_OF_PAIR.all(driver_id=next(iter(driver_ids)), vehicle_id=next(iter(vehicle_ids)))
+    else:
+        rows = _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids))
+    for row in rows:
         owner = row.driver_id or row.vehicle_id
         if owner is not None:
             papers[owner].append(_paper(row))
@@ -144,3 +150,10 @@ def _paper(row: Credential) -> Paper:
 
 def _in_force() -> QuerySet[Credential]:
     return Credential.objects.filter(replaced=False)
+
+
+_PAPERS_OF_PAIR: Compiled[Credential] = Compiled(
+    lambda driver_id, vehicle_id: _in_force().filter(Q(driver_id=driver_id) | Q(vehicle_id=vehicle_id)),
+    driver_id=UUID,
+    vehicle_id=UUID,
+)

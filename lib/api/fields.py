@@ -55,6 +55,8 @@ class Text(serializers.CharField):
 
     def to_internal_value(self, data: Any) -> str:
         text = unicodedata.normalize("NFC", super().to_internal_value(data))
+        if text.isprintable():  # most texts are, and need no second look
+            return text
         allowed = "\n\r\t" if self.multiline else ""
         if any(unicodedata.category(char) == "Cc" and char not in allowed for char in text):
             self.fail("control")

@@ -4,7 +4,11 @@ Fields are declared in snake_case; keys on the wire are camelCase, and `validate
 """
 
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Final, cast
 
 from django.db import models
@@ -44,6 +48,9 @@ class _BuiltOnce:
     a request with a large body or answer takes.
     """
 
+    # Whether an instance may serve many requests: only where its fields are the same for every caller.
+    kept: ClassVar[bool] = False
+
     def get_fields(self) -> dict[str, Any]:
         built = _BUILT.get(type(self))
         if built is None:
@@ -65,6 +72,45 @@ def _copied(field: Any) -> Any:
     return fresh
 
 
+class _Kept(threading.local):
+    """Instances of the serializers that say `kept`, for every thread: binding takes longer than reading and showing."""
+
+    def __init__(self) -> None:
+        self._instances: dict[type, Any] = {}
+
+    @contextmanager
+    def lend(self, shape: Any, context: Mapping[str, Any]) -> Iterator[Any]:
+        # Taken out while it works: a shape that needs another of its kind gets a fresh one.
+        instance = self._instances.pop(shape, None) or shape()
+        instance._context = context
+        try:
+            yield instance
+        finally:
+            if getattr(shape, "kept", False):
+                instance._context = {}
+                self._instances[shape] = instance
+
+
+_kept = _Kept()
+
+
+def read(shape: type["In"], data: Any, *, partial: bool = False, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a body or its part by its shape.
+
+    Raises:
+        rest_framework.exceptions.ValidationError: a field is missing, unknown or of the wrong form.
+    """
+    with _kept.lend(shape, context) as reader:
+        reader.partial = partial
+        return dict(reader.run_validation(data))
+
+
+def show(shape: type[serializers.BaseSerializer[Any]], shown: Any, *, context: Mapping[str, Any]) -> Any:
+    """Show one record by its shape, as JSON can hold it."""
+    with _kept.lend(shape, context) as writer:
+        return writer.to_representation(shown)
+
+
 class In(_BuiltOnce, serializers.Serializer[Any]):
     """A request body or a part of one.  Keys that are not declared are refused, not dropped."""
 
@@ -77,14 +123,13 @@ class In(_BuiltOnce, serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         errors: dict[str, Any] = {}
         if isinstance(data, Mapping):
-            known = {key for key, field in self.fields.items() if not field.read_only}
             errors = {
                 # A key is the caller's text and may be anything; only a plain word is repeated.
                 str(key) if _PLAIN_KEY.fullmatch(str(key)) else "(unnamed)": [
                     ErrorDetail("is not a known field.", code="unknown")
                 ]
                 for key in data
-                if key not in known
+                if key not in self.fields
             } | self._missing_in_element(data)
         try:
             value = super().to_internal_value(data)
@@ -123,6 +168,20 @@ class OutShape(_BuiltOnce, serializers.Serializer[Any]):
 class Out(_BuiltOnce, serializers.ModelSerializer[Any]):
     """An answer made of a row: `Meta.fields` named one by one, all read-only."""
 
+    @cached_property
+    def _columns(self) -> list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]]:
+        return [(name, _reader(field), field.to_representation) for name, field in self.fields.items()]
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        for name, read_value, show_value in self._columns:
+            try:
+                value = read_value(instance)
+            except serializers.SkipField:
+                continue
+            shown[name] = None if value is None else show_value(value)
+        return shown
+
     serializer_field_mapping: ClassVar[dict[Any, Any]] = serializers.ModelSerializer.serializer_field_mapping | {
         models.DateTimeField: fields.Instant,
         models.DateField: fields.LocalDate,
@@ -140,6 +199,23 @@ class Out(_BuiltOnce, serializers.ModelSerializer[Any]):
             if column.is_relation and column.attname == field_name:
                 return fields.Uuid, {"read_only": True, "allow_null": column.null}
         return super().build_property_field(field_name, model_class)
+
+
+def _reader(field: Any) -> Callable[[Any], Any]:
+    """Read what a field shows: a plain attribute at once, anything else in REST Framework's careful way."""
+    careful: Callable[[Any], Any] = field.get_attribute
+    if type(field).get_attribute is not serializers.Field.get_attribute or field.source == "*":
+        return careful
+    plain = attrgetter(field.source)
+
+    def value_of(instance: Any) -> Any:
+        try:
+            value = plain(instance)
+        except AttributeError:
+            return careful(instance)
+        return careful(instance) if callable(value) else value
+
+    return value_of
 
 
 def _read_only(declared: dict[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.module_loading import import_string
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import GenericViewSet
 
 from lib.access import Principal
-from lib.api import query, retirement
+from lib.api import query, retirement, serializers
 from lib.api.pagination import Page, paginate
 from lib.api.retirement import Retirement
 from lib.api.serializers import In
@@ -59,7 +59,7 @@ class ApiViewSet(GenericViewSet[Any]):
     scopes: ClassVar[dict[str, str]] = {}
     queries: ClassVar[dict[str, type[query.Query]]] = {}
     bodies: ClassVar[dict[str, type[In]]] = {}
-    answers: ClassVar[dict[str, type[serializers.BaseSerializer[Any]]]] = {}
+    answers: ClassVar[dict[str, type[BaseSerializer[Any]]]] = {}
     refusals: ClassVar[dict[str, tuple[Code, ...]]] = {}
     # Actions that answer another status than 200: {"create": 201}.
     statuses: ClassVar[dict[str, int]] = {}
@@ -144,11 +144,12 @@ class ApiViewSet(GenericViewSet[Any]):
         Raises:
             rest_framework.exceptions.ValidationError: a field is missing, unknown or of the wrong form.
         """
-        shape = self.bodies[self.action](
-            data=self.request.data, partial=self.request.method == "PATCH", context=self.get_serializer_context()
+        return serializers.read(
+            self.bodies[self.action],
+            self.request.data,
+            partial=self.request.method == "PATCH",
+            context=self.get_serializer_context(),
         )
-        shape.is_valid(raise_exception=True)
-        return dict(shape.validated_data)
 
     def expected_version(self) -> int | None:
         """Read the version that the caller's copy has, from If-Match; None if they do not say (`*` or no header).
@@ -186,7 +187,7 @@ class ApiViewSet(GenericViewSet[Any]):
         if etag and settled and self.request.method in ("GET", "HEAD") and self._holds(etag["ETag"]):
             return Response(status=304, headers=etag)
         shape = self.answers.get(self.action)
-        body = None if shape is None else shape(shown, context=self.get_serializer_context()).data
+        body = None if shape is None else serializers.show(shape, shown, context=self.get_serializer_context())
         return Response(body, status=self.status, headers={**etag, **(headers or {})})
 
     @property

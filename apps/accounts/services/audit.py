@@ -9,6 +9,7 @@ from uuid import UUID
 from apps.accounts.models import AuditEntry
 from lib.access import Principal
 from lib.ids import uuid7
+from lib.rows import insert
 
 _named: ContextVar[set[UUID] | None] = ContextVar("riders_named", default=None)
 
@@ -35,7 +36,7 @@ def record(
     riders = set(rider_ids)
     if (named := _named.get()) is not None:
         named |= riders
-    AuditEntry.objects.create(
+    entry = AuditEntry(
         actor=by.actor,
         role=by.role,
         action=action,
@@ -50,6 +51,7 @@ def record(
         request_id=by.request_id,
         ip=by.ip,
     )
+    insert(entry)
 
 
 @contextmanager

@@ -185,6 +185,7 @@ class RideChangesIn(In):
     Objects merge key by key (RFC 7396): null empties what may be null, an empty string empties text.
     """
 
+    kept = True
     example: ClassVar[dict[str, Any]] = {"pickupTime": "2026-11-20T15:30:00Z", "notes": {"driver": "Ring twice."}}
 
     pickup_time = fields.Instant(source="pickup_at", required=False)

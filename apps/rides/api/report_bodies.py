@@ -52,6 +52,7 @@ class AttestationIn(Shaped):
 class StatusIn(In):
     """The status a ride has now, and what came with it."""
 
+    kept = True
     example: ClassVar[dict[str, Any]] = {
         "status": "arrived",
         "occurredAt": "2026-11-20T13:52:00Z",

@@ -253,6 +253,8 @@ class CurrentAssignmentOut(Out):
 class RideOut(RideRow):
     """A ride.  Context adds `milestones`, `assignment` and `linked_ride_ids`, all of this ride."""
 
+    kept = True
+
     linked_ride_ids = serializers.SerializerMethodField("show_linked_ride_ids")
     milestones = serializers.SerializerMethodField("show_milestones")
     assignment = serializers.SerializerMethodField("show_assignment")

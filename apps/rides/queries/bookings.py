@@ -14,17 +14,49 @@ from apps.rides import timing
 from apps.rides.distance import METERS_PER_MILE, meters_between
 from apps.rides.models import Ride
 from lib.access import Principal
-from lib.single_row import single
+from lib.compiled import Compiled
 
 LONGEST_RIDE: Final = timedelta(hours=6)  # no ride that started earlier can still be on its way
+_FACILITY: Compiled[Facility] = Compiled(
+    lambda by, pk: Facility.objects.visible_to(by).filter(pk=pk, active=True), pk=UUID
+)
+_CURRENT_PROFILE: Compiled[AccommodationProfile] = Compiled(
+    lambda rider_id: AccommodationProfile.objects.filter(rider_id=rider_id, current=True), rider_id=UUID
+)
+_OPEN_RIDES: Compiled[tuple[UUID, datetime, int | None]] = Compiled(
+    lambda by, rider_id, since, until: (
+        Ride.objects.visible_to(by)
+        .open()
+        .filter(rider_id=rider_id, pickup_at__gt=since, pickup_at__lt=until)
+        .order_by("pickup_at")
+        .values_list("pk", "pickup_at", "estimated_minutes")
+    ),
+    rider_id=UUID,
+    since=datetime,
+    until=datetime,
+)
+# Of every vehicle in service with the places: its type, and whether it carries bariatric riders.
+_FITTING: Compiled[tuple[str, bool]] = Compiled(
+    lambda ambulatory, wheelchair, stretcher: (
+        CapacityConfig.objects.filter(
+            vehicle__status=VehicleStatus.IN_SERVICE,
+            ambulatory__gte=ambulatory,
+            wheelchair__gte=wheelchair,
+            stretcher__gte=stretcher,
+        )
+        .values_list("vehicle__type", "vehicle__bariatric")
+        .distinct()
+    ),
+    ambulatory=int,
+    wheelchair=int,
+    stretcher=int,
+)
 
 
 def facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:
-    """Read the active facilities of these ids inside the caller's data scope.  One query, none for no ids."""
-    wanted = set(ids)
-    if not wanted:
-        return {}
-    return {one.pk: one for one in Facility.objects.visible_to(by).filter(pk__in=wanted, active=True)}
+    """Read the active facilities of these ids inside the caller's data scope.  One query each: there are one or two."""
+    found = (_FACILITY.one(by, pk=one) for one in set(ids))
+    return {one.pk: one for one in found if one is not None}
 
 
 def entrances_of(ids: Iterable[UUID]) -> dict[UUID, UUID]:
@@ -36,7 +68,7 @@ def entrances_of(ids: Iterable[UUID]) -> dict[UUID, UUID]:
 
 
 def current_profile(rider_id: UUID) -> AccommodationProfile | None:
-    return single(AccommodationProfile.objects.filter(rider_id=rider_id, current=True))
+    return _CURRENT_PROFILE.one(rider_id=rider_id)
 
 
 def overlapping(
@@ -51,15 +83,15 @@ def overlapping(
 
     Only rides the caller may see: a refusal would otherwise tell of the others.
     """
-    near = (
-        Ride.objects.visible_to(by)
-        .open()
-        .filter(rider_id=rider_id, pickup_at__lt=ends_at, pickup_at__gt=starts_at - LONGEST_RIDE)
-        .exclude(pk__in=besides)
-        .order_by("pickup_at")
-        .values_list("pk", "pickup_at", "estimated_minutes")
+    near = _OPEN_RIDES.all(by, rider_id=rider_id, since=starts_at - LONGEST_RIDE, until=ends_at)
+    return next(
+        (
+            pk
+            for pk, pickup_at, minutes in near
+            if timing.busy_until(pickup_at, minutes) > starts_at and pk not in besides
+        ),
+        None,
     )
-    return next((pk for pk, pickup_at, minutes in near if timing.busy_until(pickup_at, minutes) > starts_at), None)
 
 
 def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool:
@@ -67,17 +99,11 @@ def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: boo
 
     An operator who keeps no vehicles here is not asked for them.
     """
-    fits = CapacityConfig.objects.filter(
-        vehicle__status=VehicleStatus.IN_SERVICE,
-        ambulatory__gte=spaces["ambulatory"],
-        wheelchair__gte=spaces["wheelchair"],
-        stretcher__gte=spaces["stretcher"],
-    )
-    if vehicle_type:
-        fits = fits.filter(vehicle__type=vehicle_type)
-    if bariatric:
-        fits = fits.filter(vehicle__bariatric=True)
-    return fits.exists() or not Vehicle.objects.exclude(status=VehicleStatus.RETIRED).exists()
+    places: dict[str, Any] = dict(spaces)
+    fitting = _FITTING.all(**places)
+    if any(vehicle_type in ("", kind) and carries >= bariatric for kind, carries in fitting):
+        return True
+    return not Vehicle.objects.exclude(status=VehicleStatus.RETIRED).exists()
 
 
 def within_service_area(stops: Iterable[Mapping[str, Any]]) -> bool | None:

@@ -10,8 +10,17 @@ from apps.organizations.models import ExternalId, SubjectType
 from apps.organizations.queries import external_ids_of
 from apps.rides.models import Assignment, Milestone, Ride
 from lib.access import Principal
+from lib.compiled import Compiled
 from lib.errors import NotFound
-from lib.single_row import single
+
+_RIDE: Compiled[Ride] = Compiled(lambda by, pk: Ride.objects.visible_to(by).filter(pk=pk), pk=UUID)
+_MILESTONES: Compiled[Milestone] = Compiled(
+    lambda ride_id: Milestone.objects.filter(ride_id=ride_id).order_by("occurred_at", "recorded_at", "pk"),
+    ride_id=UUID,
+)
+_ASSIGNMENT: Compiled[Assignment] = Compiled(
+    lambda pk: Assignment.objects.select_related("driver").filter(pk=pk), pk=UUID
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +39,7 @@ def ride(ride_id: UUID, by: Principal) -> Ride:
     Raises:
         NotFound: there is none.
     """
-    found = single(Ride.objects.visible_to(by).filter(pk=ride_id))
+    found = _RIDE.one(by, pk=ride_id)
     if found is None:
         raise NotFound("ride")
     return found
@@ -40,10 +49,8 @@ def belongings(of: Ride) -> Belongings:
     """Read what belongs to a ride.  Two queries, one more each with an assignment and in a trip."""
     return Belongings(
         external_ids=external_ids_of(SubjectType.RIDE, [of.pk])[of.pk],
-        milestones=list(Milestone.objects.filter(ride=of).order_by("occurred_at", "recorded_at", "pk")),
-        assignment=single(Assignment.objects.select_related("driver").filter(pk=of.assignment_id))
-        if of.assignment_id
-        else None,
+        milestones=_MILESTONES.all(ride_id=of.pk),
+        assignment=_ASSIGNMENT.one(pk=of.assignment_id) if of.assignment_id else None,
         linked_ride_ids=linked(of.pk, trip_id=of.trip_id) if of.trip_id else [],
     )
 

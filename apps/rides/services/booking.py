@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
@@ -22,11 +22,17 @@ from apps.rides.services import legs
 from apps.rides.services.legs import Leg
 from apps.rides.services.status import record_created
 from lib.access import Principal
+from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.rows import insert
 from lib.scopes import Scope
-from lib.single_row import single
 
 MAX_BULK = 500
+# Not FOR UPDATE: other tables' references to the rider may go on.
+_RIDER: Compiled[Rider] = Compiled(
+    lambda by, pk: Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=pk), pk=UUID
+)
+_PAYER: Compiled[Payer] = Compiled(lambda pk: Payer.objects.filter(pk=pk, active=True), pk=UUID)
 
 
 class RiderNotBookable(DomainError):
@@ -220,9 +226,7 @@ def _rider(draft: RideDraft, owner: Facility | None, by: Principal, at: datetime
     if draft.rider is not None:
         # Locks the row, too.
         return riders.match_or_register(draft=draft.rider, facility_id=owner.pk if owner else None, by=by, at=at)
-    # Not FOR UPDATE: other tables' references to the rider may go on.
-    rows = Rider.objects.visible_to(by).select_for_update(no_key=True)
-    rider = single(rows.filter(pk=draft.rider_id)) if draft.rider_id else None
+    rider = _RIDER.one(by, pk=draft.rider_id)
     if rider is None:
         raise InvalidInput("riderId", "There is no such rider.")
     return rider
@@ -236,7 +240,7 @@ def payer_of(payer_id: UUID | None) -> Payer | None:
     """
     if payer_id is None:
         return None
-    payer = single(Payer.objects.filter(pk=payer_id, active=True))
+    payer = _PAYER.one(pk=payer_id)
     if payer is None:
         raise InvalidInput("payer.payerId", "There is no such payer.")
     return payer
@@ -342,17 +346,10 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
 
 def _save_once(ride: Ride, *, path: str) -> None:
     """Insert the row; the unique constraint decides between two calls with one clientReference."""
-    if not ride.client_reference:
-        ride.save(force_insert=True)
-        return
-    try:
-        with transaction.atomic():
-            ride.save(force_insert=True)
-    except IntegrityError as failure:
-        if "ride_client_reference_once" not in str(failure):
-            raise
+    # Its key is new, so that the reference is the one thing that can be taken.
+    if not insert(ride, unless_taken=bool(ride.client_reference)):
         same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
-        raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path) from None
+        raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path)
 
 
 @transaction.atomic

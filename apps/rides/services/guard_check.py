@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from apps.fleet.credentials import Subject, lapses
@@ -13,8 +14,13 @@ from apps.rides.lifecycle import Guard
 from apps.rides.models import Milestone, Ride
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
+from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.scopes import Scope
+
+_STANDING: Compiled[tuple[str | None, str | None]] = Compiled(
+    lambda pk: Ride.objects.filter(pk=pk).values_list("driver__activation", "vehicle__status"), pk=UUID
+)
 
 
 class GuardFailed(DomainError):
@@ -100,8 +106,8 @@ def _contact_attempts(ride: Ride) -> tuple[ContactAttempt, ...]:
 
 def _standing(ride: Ride) -> tuple[str, str]:
     """Read whether driver and vehicle are on the road at all: activation and status, "" where there is none."""
-    now = Ride.objects.filter(pk=ride.pk).values_list("driver__activation", "vehicle__status").get()
-    return now[0] or "", now[1] or ""
+    ((activation, vehicle_status),) = _STANDING.all(pk=ride.pk)
+    return activation or "", vehicle_status or ""
 
 
 def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[str, ...]:

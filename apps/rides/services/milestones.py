@@ -8,6 +8,7 @@ from apps.rides.models import Milestone, Ride
 from apps.rides.status_report import MilestoneReport
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
+from lib.rows import insert
 
 CLOCK_TOLERANCE = timedelta(minutes=2)  # how far a device's clock may run ahead of ours (domain.md 4.4, rule 3)
 
@@ -79,7 +80,7 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
     first = column is not None and getattr(ride, column) is None
     voided = 0 if adds_up or first else void(ride, [milestone])
     place = report.place
-    Milestone.objects.create(
+    reported = Milestone(
         ride=ride,
         type=milestone,
         occurred_at=report.occurred_at,
@@ -93,6 +94,7 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
         note=report.note,
         contacted=report.contacted,
     )
+    insert(reported)
     if column is None:
         return []
     setattr(ride, column, report.occurred_at)

@@ -14,14 +14,21 @@ from apps.events import services as events
 from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
 from apps.rides.models import Ride
 from lib.access import Principal
+from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, NotFound, ScopeMissing, StaleVersion
-from lib.single_row import single
+from lib.rows import update
 
 CORRECTED_EVENT = "ride.corrected"
 CREATED_EVENT: Mapping[RideStatus, str] = {
     RideStatus.REQUESTED: "ride.requested",
     RideStatus.SCHEDULED: "ride.scheduled",
 }
+
+
+_LOCKED: Compiled[Ride] = Compiled(
+    lambda by, pk: Ride.objects.visible_to(by).select_for_update(of=("self",)).select_related("facility").filter(pk=pk),
+    pk=UUID,
+)
 
 
 class InvalidTransition(DomainError):
@@ -59,8 +66,7 @@ def locked(ride_id: UUID, by: Principal, *, expected_version: int | None = None)
         NotFound: there is no such ride within the scope.
         StaleVersion: the caller read an older version.
     """
-    rows = Ride.objects.visible_to(by).select_for_update(of=("self",)).select_related("facility")
-    ride = single(rows.filter(pk=ride_id))
+    ride = _LOCKED.one(by, pk=ride_id)
     if ride is None:
         raise NotFound("ride")
     if expected_version is not None and expected_version != ride.version:
@@ -166,7 +172,7 @@ def _set_status(
     ride.updated_at = at
     first = ride.version + 1
     ride.version += len(event_types)
-    ride.save(update_fields=["status", "status_changed_at", "updated_at", "version", *also])
+    update(ride, ["status", "status_changed_at", "updated_at", "version", *also])
     for number, event_type in enumerate(event_types):
         _record(
             ride,
@@ -193,7 +199,7 @@ def touch(
     """Save the columns in `also` of a locked ride and record one event; the status stays."""
     ride.updated_at = at
     ride.version += 1
-    ride.save(update_fields=["updated_at", "version", *also])
+    update(ride, ["updated_at", "version", *also])
     _record(
         ride,
         event_type,

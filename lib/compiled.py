@@ -1,0 +1,122 @@
+"""Queries whose SQL is written once per process, for the few that stand on the way of every booking and report.
+
+Django writes the SQL of a queryset anew for each run of it: for a look-up by key that takes several times as long as
+the database takes to answer (docs/adr/0011).  A `Compiled` lets Django write it once, with a marker in place of each
+value, and fills the values in.  Rows are made by Django as ever: converters, `select_related`, annotations and all.
+"""
+
+import copy
+import datetime as dt
+import itertools
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final, Generic, TypeVar
+from uuid import UUID, uuid4
+
+from django.core.exceptions import EmptyResultSet
+from django.db import connections
+from django.db.models import QuerySet
+from django.db.models.query import ModelIterable
+
+from lib.access import Principal
+
+Found = TypeVar("Found")
+
+_SMALL: Final = itertools.count(20_011)  # fits every integer column; no query of ours names such a number
+_MOST_REACHES: Final = 256  # of callers with bounds; past that the SQL of all is written anew
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The SQL of one query for one reach."""
+
+    compiler: Any
+    sql: str
+    parameters: tuple[Any, ...]
+    places: tuple[tuple[int, str], ...]  # which of them stand for which value
+    converters: Any
+    alias: str
+    makes_models: bool
+
+    def run(self, values: dict[str, Any]) -> list[Any]:
+        parameters = list(self.parameters)
+        for place, name in self.places:
+            parameters[place] = values[name]
+        compiler = copy.copy(self.compiler)
+        compiler.connection = connections[self.alias]
+        compiler.as_sql = lambda: (self.sql, parameters)
+        compiler.get_converters = lambda expressions: self.converters
+        if not self.makes_models:
+            return list(compiler.results_iter(tuple_expected=True))
+        # What a ModelIterable asks of the queryset that it belongs to.
+        query = SimpleNamespace(get_compiler=lambda using: compiler)
+        source: Any = SimpleNamespace(db=self.alias, query=query, _known_related_objects={})
+        return list(ModelIterable(source))
+
+
+class Compiled(Generic[Found]):
+    """A queryset of rows, or of tuples (`values_list`), compiled at its first run.
+
+    `rows` makes it of the caller, where there is one, and of `values`, named here with their types: UUID, str, int or
+    datetime.  Each value has to go to the database as it is, once or more often; everything else that `rows` does has
+    to depend on the caller's reach alone.  Raises ValueError at the first run where a value got lost on the way.
+    """
+
+    def __init__(self, rows: Callable[..., QuerySet[Any, Found]], **values: type) -> None:
+        self._rows = rows
+        self._markers = {name: _marker(kind) for name, kind in values.items()}
+        self._written: dict[Hashable, _Written | None] = {}
+
+    def all(self, by: Principal | None = None, **values: Any) -> list[Found]:
+        """Run the query with these values.  One query; none where the reach is known to hold nothing."""
+        reach = None if by is None else (by.facility_ids, by.provider_ids)
+        if reach in self._written:
+            written = self._written[reach]
+        else:
+            if len(self._written) >= _MOST_REACHES:
+                self._written.clear()
+            written = self._written[reach] = self._write(by)
+        if written is None:
+            return []
+        return written.run(values)
+
+    def one(self, by: Principal | None = None, **values: Any) -> Found | None:
+        """Run a query that cannot find two rows."""
+        return next(iter(self.all(by, **values)), None)
+
+    def _write(self, by: Principal | None) -> _Written | None:
+        rows = self._rows(**self._markers) if by is None else self._rows(by, **self._markers)
+        compiler = rows.query.get_compiler(using=rows.db)
+        try:
+            sql, parameters = compiler.as_sql()
+        except EmptyResultSet:
+            return None
+        names = {marker: name for name, marker in self._markers.items()}
+        places = [(at, names[one]) for at, one in enumerate(parameters) if isinstance(one, Hashable) and one in names]
+        lost = set(self._markers) - {name for _, name in places}
+        if lost:
+            raise ValueError(f"these values do not reach the database as they are: {', '.join(sorted(lost))}")
+        return _Written(
+            compiler=compiler,
+            sql=sql,
+            parameters=tuple(parameters),
+            places=tuple(places),
+            converters=compiler.get_converters([column[0] for column in compiler.select[: compiler.col_count]]),
+            alias=rows.db,
+            makes_models=issubclass(rows._iterable_class, ModelIterable),
+        )
+
+
+def _marker(kind: type) -> Any:
+    """Make a value of this type that no query holds by itself."""
+    unlike_any = uuid4()
+    if kind is UUID:
+        return unlike_any
+    if kind is str:
+        return f"marker {unlike_any}"
+    if kind is dt.datetime:
+        return dt.datetime(1900, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=unlike_any.int % 10**15)
+    if kind is int:
+        return next(_SMALL)
+    raise TypeError(f"no marker for {kind.__name__}")

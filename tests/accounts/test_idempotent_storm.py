@@ -1,0 +1,97 @@
+"""R-03: thousands of keys, each sent by every writer at about the same time, one handler in twenty crashing.
+
+20,000 requests and more, the size that every commit has to stand; STORM_KEYS says how many keys there are.
+"""
+
+import os
+import random
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from apps.accounts.models import IdempotencyRecord
+from apps.organizations.models import Payer
+from lib.ids import uuid7
+from tests.api.sample import PayerViewSet
+from tests.callers import TokenClient, api_with
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.api.sample")]
+
+WRITERS = 6  # with the test itself fewer than the connections of the pool
+KEYS = int(os.environ.get("STORM_KEYS", "3400"))
+IN_CONTROL = 20  # keys
+CRASHES = 0.05
+MOST_TRIES = 20
+Answers = dict[str, set[tuple[int, bytes]]]
+
+
+@pytest.fixture(autouse=True)
+def unlimited(settings: Any) -> None:
+    settings.API_RATES = {"read": (10**6, 10**6), "write": (10**6, 10**6)}
+
+
+@pytest.fixture(autouse=True)
+def crashes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let one handler in twenty crash when its record is written; lists the names of those."""
+    happened: list[str] = []
+    chance = random.Random(3)
+
+    def create(self: PayerViewSet, request: Any) -> Any:
+        name = self.body()["name"]
+        payer = Payer.objects.create(name=f"{name} {uuid7()}")  # nothing but the key keeps a second one out
+        if chance.random() < CRASHES:
+            happened.append(name)
+            raise RuntimeError("the process dies here")
+        return self.answer(payer, version=1)
+
+    monkeypatch.setattr(PayerViewSet, "create", create)
+    return happened
+
+
+def send_until_answered(client: TokenClient, key: str) -> tuple[int, bytes]:
+    """Do as api.md B.5 tells integrators: after a failure or a conflict send the same again."""
+    for _ in range(MOST_TRIES):
+        response = client.post("/api/payers", {"name": f"Payer of {key}"}, headers={"Idempotency-Key": key})
+        if response.status_code < 500 and response.status_code != 409:
+            return int(response.status_code), bytes(response.content)
+    raise AssertionError(f"{key} is not answered")
+
+
+def storm(keys: int) -> Answers:
+    """Send every key from every writer; list the different answers to each."""
+    token, answers = api_with().text, defaultdict[str, set[tuple[int, bytes]]](set)
+
+    def write(_: int) -> None:
+        client = TokenClient(raise_request_exception=False)
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+        try:
+            for number in range(keys):
+                answers[f"key-{number}"].add(send_until_answered(client, f"key-{number}"))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(WRITERS) as writers:
+        list(writers.map(write, range(WRITERS)))
+    return answers
+
+
+def test_every_key_makes_one_record_and_has_one_answer(crashes: list[str]) -> None:
+    answers = storm(KEYS)
+
+    assert len(crashes) > KEYS * CRASHES / 2
+    assert len(answers) == KEYS
+    assert {len(different) for different in answers.values()} == {1}
+    assert {status for different in answers.values() for status, _ in different} == {201}
+    assert Payer.objects.count() == KEYS
+    assert IdempotencyRecord.objects.count() == KEYS
+
+
+def test_without_the_claim_keys_make_duplicates(settings: Any) -> None:
+    settings.API_POST_GUARD = "tests.api.unguarded.once"
+
+    storm(IN_CONTROL)
+
+    assert Payer.objects.count() > IN_CONTROL

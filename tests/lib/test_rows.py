@@ -1,0 +1,115 @@
+"""Rows written by `insert` and `update` are the rows that `save` writes."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import DatabaseError, IntegrityError, connection, models, transaction
+
+from apps.accounts.models import AuditEntry
+from apps.events.models import Event
+from apps.rides.models import Ride
+from lib.rows import insert, update
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def stored(row: models.Model, *, besides: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Read all columns of a row."""
+    found = type(row)._base_manager.get(pk=row.pk)
+    return {f.attname: getattr(found, f.attname) for f in row._meta.concrete_fields if f.attname not in besides}
+
+
+def an_event(**given: Any) -> Event:
+    said = {"type": "ride.updated", "subject_type": "ride", "subject_id": uuid4(), "sequence": 1, "actor": "system"}
+    return Event(**{**said, "occurred_at": factories.NOW, "data": {"changed": ["notes"]}, **given})
+
+
+def test_insert_writes_every_column_as_save_does() -> None:
+    pattern = factories.RideFactory.create()
+    columns = stored(pattern, besides=("id", "client_reference"))
+    ride = Ride(**columns)
+
+    assert insert(ride)
+
+    assert not ride._state.adding
+    assert ride._state.db == "default"
+    assert stored(ride, besides=("id", "client_reference")) == columns
+
+
+def test_what_is_empty_is_written_as_it_is() -> None:
+    """Values that are mostly the same stand in the statement itself."""
+    pattern = factories.RideFactory.create(driver_notes="Half of the 100% fare.", open_questions=["lead_time"])
+    columns = stored(pattern, besides=("id", "client_reference"))
+    forms: list[dict[str, Any]] = [{}, {"driver_notes": ""}, {"open_questions": []}]
+    for changed in [*forms, {"driver_notes": "", "open_questions": []}]:
+        ride = Ride(**{**columns, **changed})
+
+        insert(ride)
+
+        assert stored(ride, besides=("id", "client_reference")) == {**columns, **changed}
+
+
+def test_arrays_keep_their_type() -> None:
+    riders = sorted([uuid4(), uuid4()])
+    entry = AuditEntry(actor="system", action="rides.book", rider_ids=riders)
+
+    insert(entry)
+
+    assert AuditEntry.objects.get(pk=entry.pk).rider_ids == riders
+
+
+def test_what_the_database_fills_is_read_when_asked_for() -> None:
+    event = an_event()
+
+    insert(event)
+
+    assert event.recorded_at == Event.objects.get(pk=event.pk).recorded_at
+    assert event.transaction == Event.objects.get(pk=event.pk).transaction
+
+
+def test_what_the_database_would_fill_may_be_given() -> None:
+    event = an_event(recorded_at=factories.NOW)
+
+    insert(event)
+
+    assert Event.objects.get(pk=event.pk).recorded_at == factories.NOW
+
+
+def test_a_taken_key_is_an_error_unless_asked_otherwise() -> None:
+    event = an_event()
+    insert(event)
+    again = an_event(subject_id=event.subject_id)
+
+    assert not insert(again, unless_taken=True)
+    assert again._state.adding
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert(again)
+    assert Event.objects.count() == 1
+
+
+def test_an_error_spoils_the_transaction_around_it() -> None:
+    event = an_event(type="no type")
+
+    with transaction.atomic():
+        with pytest.raises(IntegrityError):
+            insert(event)
+        assert connection.needs_rollback
+
+
+def test_update_writes_the_named_columns_alone() -> None:
+    ride = factories.RideFactory.create()
+    before = stored(ride)
+    ride.driver_notes, ride.facility_notes = "Ring twice.", "Not written."
+
+    update(ride, ["driver_notes"])
+
+    assert stored(ride) == {**before, "driver_notes": "Ring twice."}
+
+
+def test_update_of_an_absent_row_is_an_error() -> None:
+    ride = factories.RideFactory.build(rider=factories.RiderFactory.create())
+
+    with pytest.raises(DatabaseError, match=r"rides\.Ride"):
+        update(ride, ["driver_notes", "driver_notes"])
