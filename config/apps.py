@@ -11,7 +11,12 @@ class Carelane(AppConfig):
     label = "carelane"
 
     def ready(self) -> None:
-        for check in (deployment_checks.shared_cache, deployment_checks.broker, deployment_checks.database_transport):
+        for check in (
+            deployment_checks.shared_cache,
+            deployment_checks.shared_limits,
+            deployment_checks.broker,
+            deployment_checks.database_transport,
+        ):
             register(check, Tags.security, deploy=True)
         for check in (deployment_checks.demo_mode, deployment_checks.database_role):
             register(check, Tags.database, deploy=True)

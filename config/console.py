@@ -6,11 +6,15 @@ An entry appears to whoever may open it.  To add a page: one `Entry` in the grou
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.console.adapters import needs_passkey
+from apps.accounts.sessions import seconds_left
 
 Text = str | Promise
 
@@ -128,4 +132,6 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         }
         for group in groups
     ]
-    return {"shell": {"navigation": navigation, "now": timezone.localtime()}}
+    idle = {"left": int(seconds_left(request)), "warning": settings.SESSION_WARNING_SECONDS}
+    shown = {"navigation": navigation, "now": timezone.localtime(), "idle": idle}
+    return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}

@@ -28,6 +28,17 @@ def shared_cache(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
     return [Error("The default cache is private to each process; set CACHE_URL.", id="carelane.E001")]
 
 
+def shared_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn of several processes that each count the limits of the API by themselves: a token gets them several times.
+
+    Of those that are asked for; where one per core is the default, the guide says what follows.
+    """
+    private = settings.CACHES["throttles"]["BACKEND"] in PRIVATE_CACHES
+    if settings.WEB_PROCESSES <= 1 or not private:
+        return []
+    return [Caution("Each of the WEB_PROCESSES counts API limits by itself; set CACHE_URL.", id="carelane.W004")]
+
+
 def broker(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Warn of a broker made of files, and of one that answers to RabbitMQ's well-known guest."""
     if settings.BROKER_URL.startswith("filesystem"):

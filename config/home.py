@@ -9,12 +9,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from apps.accounts.roles import Scope
 from apps.accounts.sessions import principal_of
 from apps.rides.lifecycle import RideStatus
 from apps.rides.queries import today
 from config.console import contents_for
 from lib.access import Principal
+from lib.scopes import Scope
 
 # The edge of a tile says how a status bears on the day; its words say which one it is.
 EDGES = {

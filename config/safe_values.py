@@ -22,6 +22,13 @@ def secret(name: str, value: str, *, at_least: int) -> str:
     return value
 
 
+def between(name: str, value: int, least: int, most: int) -> int:
+    """Check that a number lies within its bounds."""
+    if not least <= value <= most:
+        raise ImproperlyConfigured(f"{name} has to be {least} to {most}.")
+    return value
+
+
 def base_url(value: str) -> str:
     """Check the public address: https, or http on this machine alone, where browsers trust it too."""
     url = urlsplit(value)

@@ -45,6 +45,9 @@ CSRF_TRUSTED_ORIGINS = [BASE_URL]
 # Proxies in front of us, counted; the client address is read this many hops from the right of X-Forwarded-For.
 TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
 
+# Processes of the web server, 0 for one per core; read by deploy/gunicorn.conf.py too.
+WEB_PROCESSES = env.int("WEB_PROCESSES", default=0)
+
 # --- Applications --------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
@@ -74,6 +77,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "lib.request_context.RequestContextMiddleware",
+    "lib.access_log.AccessLogMiddleware",
+    "lib.permissions_policy.PermissionsPolicyMiddleware",
     "lib.api.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "lib.api.shortcut.ApiShortcutMiddleware",
@@ -140,7 +145,12 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CACHE_URL = safe_values.cache(env.str("CACHE_URL", default=""))
 if CACHE_URL:
-    _SHARED = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CACHE_URL}
+    _SHARED = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": CACHE_URL,
+        # A server that does not answer must not hold up requests.
+        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+    }
     CACHES: dict[str, dict[str, Any]] = {"default": _SHARED, "throttles": _SHARED}
 else:
     CACHES = {
@@ -243,9 +253,14 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True  # an admin made the account; there is no addr
 MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a passkey alone signs in, so it has to be two factors in one
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEMO_MODE  # http://localhost
 MFA_REQUIRED = not DEMO_MODE
+# Whether admins need a passkey, where others may use the codes of an app; S-05.
+ADMIN_PASSKEY_REQUIRED = env.bool("ADMIN_PASSKEY_REQUIRED", default=False)
 
 SESSION_COOKIE_AGE = 12 * 3600  # absolute limit, S-09
-SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_MINUTES", default=15) * 60
+SESSION_IDLE_SECONDS = 60 * safe_values.between(
+    "SESSION_IDLE_MINUTES", env.int("SESSION_IDLE_MINUTES", default=15), 2, 60
+)
+SESSION_WARNING_SECONDS = min(120, SESSION_IDLE_SECONDS // 2)  # pages warn when this much is left
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not PLAIN_HTTP
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -300,6 +315,8 @@ REST_FRAMEWORK = {
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 API_VERSIONS = ["2026-11-20"]  # dates of the breaking changes, oldest first
+# Versions that have an end in sight: {date: lib.api.retirement.Retirement}.
+API_RETIREMENTS: dict[str, Any] = {}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Carelane API",
     "VERSION": API_VERSIONS[-1],
@@ -318,10 +335,14 @@ SPECTACULAR_SETTINGS = {
 API_POST_GUARD = "apps.accounts.api.idempotency.once"  # runs every POST at most once per Idempotency-Key
 API_REQUIRE_IF_MATCH = env.bool("API_REQUIRE_IF_MATCH", default=False)
 API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=15)  # 0 looks every request up
+# Whether a list of rides is answered only when the record of the reading is on the disk; docs/adr/0007.
+AUDIT_READS_WAIT = env.bool("AUDIT_READS_WAIT", default=True)
 API_RATES = {  # requests per minute and burst, api.md B.7
     "read": (env.int("API_RATE_READ", default=600), 100),
     "write": (env.int("API_RATE_WRITE", default=120), 40),
 }
+# Requests of one token at the same time; 0 for as many as come.
+API_RATE_CONCURRENT = env.int("API_RATE_CONCURRENT", default=20)
 # Requests per minute and address to issue, list, rotate and revoke tokens, whatever token makes them.
 API_RATE_TOKENS = env.int("API_RATE_TOKENS", default=10)
 API_MAX_BODY_BYTES = 1_048_576
@@ -358,4 +379,5 @@ WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 
+ACCESS_LOG = env.bool("ACCESS_LOG", default=True)  # one line for each request, at level INFO
 LOGGING = logging_config(level=env.str("LOG_LEVEL", default="INFO"))

@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from apps.accounts.console.views import forbidden, not_offered
+from apps.accounts.console.views import forbidden, not_offered, remove_passkey, session_left
 from config.error_pages import server_error
 from config.home import home
 from lib.api.document import errors, reference
@@ -19,6 +19,8 @@ urlpatterns = [
     path("accounts/confirm-email/", not_offered),
     path("accounts/confirm-email/<str:key>/", not_offered),
     path("accounts/password/set/", not_offered),
+    path("accounts/2fa/webauthn/keys/<int:pk>/remove/", remove_passkey, name="mfa_remove_webauthn"),
+    path("accounts/session/", session_left, name="session_left"),
     path("accounts/", include("allauth.urls")),
 ]
 

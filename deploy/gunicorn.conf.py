@@ -8,7 +8,7 @@ import os
 from lib.process_logging import logging_config
 
 bind = os.environ.get("BIND", "127.0.0.1:8000")
-workers = int(os.environ.get("WEB_PROCESSES", os.cpu_count() or 1))
+workers = int(os.environ.get("WEB_PROCESSES") or 0) or os.cpu_count() or 1
 worker_class = "gthread"
 threads = int(os.environ.get("WEB_THREADS", "8"))  # not above DATABASE_POOL_SIZE: threads share that pool
 timeout = 30  # seconds; three times the longest statement that PostgreSQL lets through

@@ -24,6 +24,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from lib.access import Phi, Principal
+from lib.admin_paging import CappedPaginator
 
 RowT = TypeVar("RowT", bound=models.Model)
 _FILTERING = {"exact", "in", "gte", "lt", "isnull"}  # steps of a lookup that our filters and links are made of
@@ -145,6 +146,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
     linked_filters: ClassVar[tuple[str, ...]] = ()
 
     actions = None
+    paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 50
@@ -291,6 +293,13 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
                 subject_id=form.instance.pk,
                 details={"fields": [formset.prefix]},
             )
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        self.record_event(request, form.instance)
+
+    def record_event(self, request: HttpRequest, row: RowT) -> None:
+        """Record that a row was added or changed, in the transaction of the form; of tables that integrators follow."""
 
     @property
     def _topic(self) -> str:

@@ -35,6 +35,16 @@ def seal(text: str, *, aad: str) -> bytes:
     return key_id.encode() + b":" + nonce + cipher.encrypt(nonce, text.encode(), aad.encode())
 
 
+def newest_key() -> str:
+    """Name the key that seals."""
+    return next(iter(_ring(tuple(settings.ENCRYPTION_KEYS))))
+
+
+def key_of(sealed: bytes) -> str:
+    """Name the key that a value is sealed under, by what stands in front of it."""
+    return sealed.partition(b":")[0].decode("ascii", "replace")
+
+
 def unseal(sealed: bytes, *, aad: str) -> str:
     """Decrypt what `seal` made.
 

@@ -129,6 +129,10 @@ class OperationSchema(AutoSchema):
     def _action(self) -> str:
         return str(self._viewset.action)
 
+    def is_deprecated(self) -> bool:
+        """Whether the operation has an end in sight."""
+        return self._action in self._viewset.retiring
+
     @property
     def _is_public(self) -> bool:
         return bool(self._viewset.scopes.get(self._action) == PUBLIC)

@@ -1,12 +1,19 @@
 """Rate limits: a bucket that holds a burst and is refilled evenly."""
 
+import logging
 import math
 import threading
 import time
 from dataclasses import dataclass
+from typing import Final
 
 from django.core.cache import caches
+from redis.exceptions import RedisError
 
+# What a cache on another machine may do to us.  Limits give way to it: rides are dispatched without them (S-07).
+CACHE_FAILURES: Final = (RedisError, OSError)
+
+_log = logging.getLogger(__name__)
 _lock = threading.Lock()
 
 
@@ -43,8 +50,17 @@ def take(policy: Policy, owner: str, amount: float = 1) -> Balance:
     """Take from the bucket of `owner`; a negative amount gives back.
 
     Buckets live in the cache `throttles`.  Within a process takes are serial; between processes that share a cache two
-    may now and then read the same balance, which lets one request too many through and never one too few.
+    may now and then read the same balance, which lets one request too many through and never one too few.  While the
+    cache does not answer every bucket is full.
     """
+    try:
+        return _take(policy, owner, amount)
+    except CACHE_FAILURES:
+        _log.warning("the cache of the limits does not answer: nothing is limited")
+        return Balance(policy, True, policy.burst, 0.0)
+
+
+def _take(policy: Policy, owner: str, amount: float) -> Balance:
     cache, key, now = caches["throttles"], f"bucket:{policy.name}:{owner}", time.time()
     rate = policy.per_minute / 60
     with _lock:

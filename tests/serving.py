@@ -36,8 +36,11 @@ def _environment(port: int, **more: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(**more: str) -> Iterator[str]:
-    """Run the service on the test database; gives its address.  `more` are variables of its environment."""
+def serving(*, host: str = "", **more: str) -> Iterator[str]:
+    """Run the service on the test database; gives its address.
+
+    `more` are variables of its environment; `host` is the name it answers to, where that is another, as behind a proxy.
+    """
     port = _free_port()
     environment = _environment(port, **more)
     command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port), "--lifespan", "off"]
@@ -46,19 +49,23 @@ def serving(**more: str) -> Iterator[str]:
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        _await(url, process)
+        _await(url, process, host)
         yield url
     finally:
         process.terminate()
         process.wait(timeout=10)
 
 
-def _await(url: str, process: subprocess.Popen[bytes]) -> None:
+def _await(url: str, process: subprocess.Popen[bytes], host: str) -> None:
+    asked = urllib.request.Request(f"{url}/accounts/login/")  # noqa: S310  # our own address
+    if host:
+        asked.add_header("Host", host)
+        asked.add_header("X-Forwarded-Proto", "https")
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         assert process.poll() is None, "the service did not start"
         with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"{url}/accounts/login/", timeout=5).close()  # noqa: S310  # our own address
+            urllib.request.urlopen(asked, timeout=5).close()  # noqa: S310  # our own address
             return
         time.sleep(0.1)
     pytest.fail(f"the service did not answer within {START_SECONDS} s")

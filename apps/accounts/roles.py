@@ -1,35 +1,11 @@
-"""Roles are what people pick, scopes are what code checks.  Both tables in one place (security.md 0.10, api.md B.8)."""
+"""Roles are what people pick; here stands which scopes each of them is (security.md 0.10, api.md B.8)."""
 
 from typing import Final
 
 from django.db.models import TextChoices
 
 from lib.access import Phi
-
-
-class Scope(TextChoices):
-    RIDES_READ = "rides:read"
-    RIDES_WRITE = "rides:write"
-    RIDES_STATUS = "rides:status"
-    RIDES_OVERRIDE = "rides:override"  # soft guards, with a reason
-    RIDES_CORRECT = "rides:correct"  # re-open what has ended
-    ASSIGNMENTS_WRITE = "assignments:write"
-    EXCEPTIONS_READ = "exceptions:read"
-    EXCEPTIONS_WRITE = "exceptions:write"
-    RIDERS_READ = "riders:read"
-    RIDERS_WRITE = "riders:write"
-    SCHEDULES_WRITE = "schedules:write"
-    DRIVERS_READ = "drivers:read"
-    DRIVERS_WRITE = "drivers:write"
-    FACILITIES_READ = "facilities:read"
-    FACILITIES_WRITE = "facilities:write"
-    REPORTS_READ = "reports:read"
-    EXPORTS_CREATE = "exports:create"
-    EVENTS_READ = "events:read"
-    WEBHOOKS_MANAGE = "webhooks:manage"
-    TOKENS_MANAGE = "tokens:manage"
-    AUDIT_READ = "audit:read"
-    USERS_MANAGE = "users:manage"
+from lib.scopes import Scope
 
 
 class UserRole(TextChoices):

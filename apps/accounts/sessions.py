@@ -1,7 +1,8 @@
-"""Who is behind a signed-in request: the principal of pages and admin, and the zone their clocks show."""
+"""Who is behind a signed-in request: the principal of pages and admin, the zone their clocks show, and for how long."""
 
+import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -14,6 +15,10 @@ from apps.accounts.models import User
 from lib.access import Phi, Principal
 from lib.client_address import address_of
 from lib.request_context import id_of
+
+# Kept in the session, in seconds since the epoch.
+SIGNED_IN_AT: Final = "carelane_signed_in_at"
+LAST_ACTIVE_AT: Final = "carelane_last_active_at"
 
 _KEPT_ON_REQUEST = "_carelane_reach"
 
@@ -38,6 +43,17 @@ def principal_of(request: HttpRequest) -> Principal:
 def zone_of(request: HttpRequest) -> ZoneInfo:
     """Name the zone that pages of this request show: of the person's facility or provider, else the operator's."""
     return _reach_of(request).zone
+
+
+def seconds_left(request: HttpRequest) -> float:
+    """Tell how long the session lasts if nothing happens: until it was idle, or is old enough, to end (S-09).
+
+    Negative for one that has ended, and for one that does not say when it began.
+    """
+    now, session = time.time(), request.session
+    signed_in_at = session.get(SIGNED_IN_AT, 0)
+    idle_since = session.get(LAST_ACTIVE_AT, signed_in_at)
+    return float(min(signed_in_at + settings.SESSION_COOKIE_AGE, idle_since + settings.SESSION_IDLE_SECONDS) - now)
 
 
 def stranger(request: HttpRequest) -> Principal:

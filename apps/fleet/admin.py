@@ -1,8 +1,11 @@
 """Tables of the fleet.  Activation and status are read-only here: services move them, with what follows from it."""
 
 from django.contrib import admin
+from django.http import HttpRequest
+from django.utils import timezone
 
 from apps.fleet.models import CapacityConfig, Credential, Driver, Shift, Vehicle
+from apps.fleet.services import changes
 from lib.admin import ReadOnlyInline, ScopedAdmin, ScopedInline, SeenVersionForm
 from lib.local_time import local_time
 
@@ -55,6 +58,9 @@ class DriverAdmin(ScopedAdmin[Driver]):
         ("Licence", {"fields": (("license_state", "license_class"),)}),
     )
 
+    def record_event(self, request: HttpRequest, row: Driver) -> None:
+        changes.record_event(row, by=self.site.principal_of(request), at=timezone.now())
+
 
 class CapacityConfigInline(ScopedInline[CapacityConfig, Vehicle]):
     model = CapacityConfig
@@ -87,6 +93,9 @@ class VehicleAdmin(ScopedAdmin[Vehicle]):
             },
         ),
     )
+
+    def record_event(self, request: HttpRequest, row: Vehicle) -> None:
+        changes.record_event(row, by=self.site.principal_of(request), at=timezone.now())
 
 
 @admin.register(Credential)

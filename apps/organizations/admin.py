@@ -5,7 +5,9 @@ from typing import Any
 from django.contrib import admin
 from django.forms import Select
 from django.http import HttpRequest
+from django.utils import timezone
 
+from apps.organizations import services
 from apps.organizations.models import (
     CalendarShift,
     Contact,
@@ -89,6 +91,9 @@ class FacilityAdmin(ZonedAdmin):
             },
         ),
     )
+
+    def record_event(self, request: HttpRequest, row: Facility) -> None:
+        services.record_event(row, by=self.site.principal_of(request), at=timezone.now())
 
 
 class UnscopedAdmin(ScopedAdmin[Any]):

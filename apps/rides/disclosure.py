@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apps.accounts.roles import Scope
 from apps.riders.disclosure import ACCOMMODATION_BELOW_FULL
 from lib.access import Phi, Principal
+from lib.scopes import Scope
 
 # Whole fields of a ride, as the API spells them, that take more than NONE.
 FIELDS: Final[dict[str, Phi]] = {

@@ -11,7 +11,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
-from apps.accounts.roles import Scope
+from lib.scopes import Scope
 
 
 class RideStatus(TextChoices):

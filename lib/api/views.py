@@ -18,8 +18,9 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import GenericViewSet
 
 from lib.access import Principal
-from lib.api import query, serializers
+from lib.api import query, retirement, serializers
 from lib.api.pagination import Page, paginate
+from lib.api.retirement import Retirement
 from lib.api.serializers import In
 from lib.errors import Code, DomainError, InvalidInput
 from lib.request_context import answer_headers
@@ -63,6 +64,8 @@ class ApiViewSet(GenericViewSet[Any]):
     # Actions that answer another status than 200: {"create": 201}.
     statuses: ClassVar[dict[str, int]] = {}
     idempotency_key_required: ClassVar[frozenset[str]] = frozenset()
+    # Actions that will be taken away, and when.
+    retiring: ClassVar[dict[str, Retirement]] = {}
     # Bytes of the body, of actions that take more than API_MAX_BODY_BYTES.
     body_limits: ClassVar[dict[str, int]] = {}
 
@@ -118,12 +121,22 @@ class ApiViewSet(GenericViewSet[Any]):
         return super().finalize_response(request, response, *args, **kwargs)
 
     def _settle_version(self, request: Request) -> None:
-        """Say in `API-Version` which version answers: the one asked for, or the one the token is pinned to."""
+        """Say in `API-Version` which version answers: the one asked for, or the one the token is pinned to.
+
+        Raises:
+            UnknownVersion: there is none of that date.
+            lib.api.retirement.Gone: the version, or the operation, has ended.
+        """
         version = request.headers.get("API-Version")
         if version is not None and version not in settings.API_VERSIONS:
             raise UnknownVersion(f"API-Version must be one of: {', '.join(settings.API_VERSIONS)}.")
         pinned = self.principal.api_version if request.auth is not None else ""
-        answer_headers(request._request)["API-Version"] = version or pinned or settings.API_VERSIONS[-1]
+        version = version or pinned or settings.API_VERSIONS[-1]
+        headers = answer_headers(request._request)
+        headers["API-Version"] = version
+        if settings.API_RETIREMENTS or self.retiring:
+            retiring = settings.API_RETIREMENTS.get(version), self.retiring.get(self.action)
+            headers.update(retirement.headers_of(retiring, at=self.at))
 
     def body(self) -> dict[str, Any]:
         """Read the body by `bodies[action]`; on PATCH every field is optional.

@@ -11,13 +11,14 @@ from django.urls import URLPattern, URLResolver
 from rest_framework import serializers
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import Scope, TokenRole
+from apps.accounts.roles import TokenRole
 from apps.riders.models import Rider
 from config import api
 from lib.access import ANY_TOKEN, PUBLIC
 from lib.api import fields
 from lib.api.document import document
 from lib.ids import uuid7
+from lib.scopes import Scope
 from tests.access.canaries import Canary, found
 from tests.access.world import Side, World
 from tests.callers import TokenClient

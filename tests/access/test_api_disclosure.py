@@ -5,9 +5,10 @@ from typing import Any, Final
 
 import pytest
 
-from apps.accounts.roles import Scope, TokenRole
+from apps.accounts.roles import TokenRole
 from apps.riders.disclosure import MASK, SHOWN_OF_MASKED
 from lib.access import Phi
+from lib.scopes import Scope
 from tests.access.canaries import Canary, found
 from tests.access.operations import OPERATIONS, Caller, raw
 from tests.access.world import World

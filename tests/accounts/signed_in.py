@@ -9,9 +9,8 @@ from allauth.account.internal.flows.login import (
 )
 from django.test import Client
 
-from apps.accounts.console.adapters import SIGNED_IN_AT
-from apps.accounts.console.middleware import LAST_ACTIVE_AT
 from apps.accounts.models import User
+from apps.accounts.sessions import LAST_ACTIVE_AT, SIGNED_IN_AT
 
 METHODS = AUTHENTICATION_METHODS_SESSION_KEY
 METHODS_OF = _AUTHENTICATION_METHODS_USER_SESSION_KEY

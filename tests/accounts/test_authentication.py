@@ -12,11 +12,12 @@ from rest_framework.test import APIClient
 from apps.accounts import token_format
 from apps.accounts.api import throttles
 from apps.accounts.models import ApiClient, ApiToken, AuditEntry
-from apps.accounts.roles import SCOPES_OF_TOKEN, Scope, TokenRole
+from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services import authentication, tokens
 from lib.access import Phi, system
 from lib.client_address import address_of, is_within
 from lib.ids import uuid7
+from lib.scopes import Scope
 from tests.callers import TokenClient, api_with, error_of
 
 pytestmark = pytest.mark.django_db

@@ -259,6 +259,41 @@ def test_background_requests_do_not_keep_a_session_alive(client: Client, person:
     assert statuses == [200, 200, 200, 302]
 
 
+def test_page_learns_how_long_its_session_lasts(client: Client, person: User) -> None:
+    with time_machine.travel(factories.NOW, tick=False) as clock:
+        sign_in(client, person)
+        clock.shift(10 * 60)
+        background = client.get("/accounts/session/", headers={BACKGROUND_HEADER: "1"}).json()
+        prolonged = client.post("/accounts/session/").json()
+        clock.shift(11 * 3600 + 45 * 60)
+        ended = client.get("/accounts/session/", headers={BACKGROUND_HEADER: "1"})
+
+    assert background == {"secondsLeft": 5 * 60}
+    assert prolonged == {"secondsLeft": 15 * 60}
+    assert ended.status_code == 302
+
+
+def test_page_learns_that_its_session_is_near_twelve_hours_old(client: Client, person: User) -> None:
+    with time_machine.travel(factories.NOW, tick=False) as clock:
+        sign_in(client, person)
+        for _ in range(71):
+            clock.shift(10 * 60)
+            client.get("/")
+        clock.shift(9 * 60)
+
+        assert client.post("/accounts/session/").json() == {"secondsLeft": 60}
+
+
+@pytest.mark.parametrize(("minutes", "warning"), [(15, 120), (2, 60)])
+def test_pages_know_when_to_warn(client: Client, person: User, settings: Any, minutes: int, warning: int) -> None:
+    settings.SESSION_IDLE_SECONDS, settings.SESSION_WARNING_SECONDS = minutes * 60, warning
+    with time_machine.travel(factories.NOW, tick=False):
+        sign_in(client, person)
+        page = client.get("/").content.decode()
+
+    assert f'data-left="{minutes * 60}" data-warning="{warning}"' in page
+
+
 def test_busy_session_ends_after_twelve_hours(client: Client, person: User) -> None:
     with time_machine.travel(factories.NOW, tick=False) as clock:
         sign_in(client, person)

@@ -9,12 +9,13 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from apps.accounts.models import ApiClient, ApiToken, AuditEntry
-from apps.accounts.roles import SCOPES_OF_TOKEN, Scope, TokenRole, UserRole
+from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
 from apps.accounts.services import authentication, tokens
 from apps.organizations.models import Facility
 from lib.access import Phi, Principal, system
 from lib.errors import InvalidInput, NotFound
 from lib.ids import uuid7
+from lib.scopes import Scope
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,6 @@ from django.urls import include, path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.organizations.models import Payer
 from lib.access import ANY_TOKEN
 from lib.api import fields
@@ -21,6 +20,7 @@ from lib.api.serializers import In, Out
 from lib.api.views import ApiViewSet
 from lib.errors import NotFound
 from lib.ids import uuid7
+from lib.scopes import Scope
 
 
 class PayerOut(Out):

@@ -14,7 +14,6 @@ from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 from rest_framework.test import APIClient
 
-from apps.accounts.roles import Scope
 from config.api import urlpatterns
 from lib.access import ANY_TOKEN, PUBLIC
 from lib.api.document import document
@@ -22,6 +21,7 @@ from lib.api.serializers import In
 from lib.api.views import ApiViewSet
 from lib.error_pages import errors_page
 from lib.errors import Code
+from lib.scopes import Scope
 from tests.callers import TokenClient
 
 ROOT = Path(__file__).resolve().parent.parent.parent

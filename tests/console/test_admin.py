@@ -6,9 +6,7 @@ from uuid import uuid4
 import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.db.models import Model
 from django.test import Client
-from django.urls import reverse
 
 from apps.accounts.models import ApiToken, AuditEntry, User
 from apps.accounts.roles import UserRole
@@ -17,48 +15,13 @@ from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from lib.admin import ScopedAdmin, SeenVersionForm
 from tests import factories
-from tests.accounts.signed_in import sign_in
+from tests.console.admin_pages import address_of, context_of, form_of, signed_in_as
 
 pytestmark = pytest.mark.django_db
 
 FACILITIES = "/admin/organizations/facility/"
 RIDES = "/admin/rides/ride/"
 RIDERS = "/admin/riders/rider/"
-
-
-def _as(role: UserRole, **memberships: Any) -> Client:
-    person = factories.UserFactory.create(role=role)
-    for name, places in memberships.items():
-        getattr(person, name).set(places)
-    client = Client()
-    sign_in(client, person)
-    return client
-
-
-def _page(model: type[Model], page: str, *args: Any) -> str:
-    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=args)
-
-
-def _context(response: Any) -> dict[str, Any]:
-    context: dict[str, Any] = response.context_data
-    return context
-
-
-def _form(client: Client, url: str, **changes: Any) -> dict[str, Any]:
-    """Read a change form as a browser would send it back, with changes."""
-    context = _context(client.get(url))
-    forms = [context["adminform"].form]
-    for inline in context["inline_admin_formsets"]:
-        forms += [inline.formset.management_form, *inline.formset.initial_forms]
-    sent: dict[str, Any] = {}
-    for form in forms:
-        for field in form:
-            value = field.value()
-            if value is not None and value is not False:
-                sent[field.html_name] = "on" if value is True else value
-                if field.field.show_hidden_initial:
-                    sent[field.html_initial_name] = value
-    return sent | changes
 
 
 def test_every_table_is_scoped_and_declares_its_joins() -> None:
@@ -87,42 +50,42 @@ def test_tables_with_a_version_keep_it_in_their_form() -> None:
 
 def test_rides_of_other_facilities_are_absent_for_a_planner() -> None:
     own, other = factories.RideFactory.create(), factories.RideFactory.create()
-    client = _as(UserRole.PLANNER, facilities=[own.facility])
+    client = signed_in_as(UserRole.PLANNER, facilities=[own.facility])
 
     listed = client.get(RIDES)
-    found, outside, absent = (client.get(_page(Ride, "change", pk)) for pk in (own.pk, other.pk, uuid4()))
+    found, outside, absent = (client.get(address_of(Ride, "change", pk)) for pk in (own.pk, other.pk, uuid4()))
 
-    assert [ride.pk for ride in _context(listed)["cl"].result_list] == [own.pk]
+    assert [ride.pk for ride in context_of(listed)["cl"].result_list] == [own.pk]
     assert str(other.facility) not in listed.content.decode()
     assert (found.status_code, outside.status_code, absent.status_code) == (200, 404, 404)
 
 
 def test_planner_neither_sees_nor_searches_riders_of_other_facilities() -> None:
     own, other = factories.RideFactory.create(), factories.RideFactory.create()
-    client = _as(UserRole.PLANNER, facilities=[own.facility])
+    client = signed_in_as(UserRole.PLANNER, facilities=[own.facility])
 
     searched = client.post(RIDERS, {"q": other.rider.last_name})
 
-    assert _context(searched)["cl"].result_count == 0
+    assert context_of(searched)["cl"].result_count == 0
     assert client.get(f"{RIDERS}{other.rider_id}/change/").status_code == 404
 
 
 def test_fleet_admin_sees_rides_of_own_provider_without_the_rider() -> None:
     assignment = factories.put_driver_on(factories.RideFactory.create())
     elsewhere = factories.put_driver_on(factories.RideFactory.create())
-    client = _as(UserRole.FLEET_ADMIN, providers=[assignment.provider])
+    client = signed_in_as(UserRole.FLEET_ADMIN, providers=[assignment.provider])
 
-    page = client.get(_page(Ride, "change", assignment.ride_id))
+    page = client.get(address_of(Ride, "change", assignment.ride_id))
 
     assert page.status_code == 200
     assert str(assignment.ride.rider_id) not in page.content.decode()
     assert "1418 N Canary Ave" not in page.content.decode()
-    assert client.get(_page(Ride, "change", elsewhere.ride_id)).status_code == 404
+    assert client.get(address_of(Ride, "change", elsewhere.ride_id)).status_code == 404
 
 
 def test_list_of_rides_leaves_an_audit_row_with_every_rider_on_it() -> None:
     rides = factories.RideFactory.create_batch(2)
-    client = _as(UserRole.DISPATCHER)
+    client = signed_in_as(UserRole.DISPATCHER)
 
     client.get(RIDES)
 
@@ -133,7 +96,7 @@ def test_list_of_rides_leaves_an_audit_row_with_every_rider_on_it() -> None:
 
 def test_page_of_a_rider_leaves_an_audit_row_and_names_nobody_in_title_or_address() -> None:
     rider = factories.RiderFactory.create()
-    client = _as(UserRole.DISPATCHER)
+    client = signed_in_as(UserRole.DISPATCHER)
 
     page = client.get(f"{RIDERS}{rider.pk}/change/").content.decode()
 
@@ -148,18 +111,18 @@ def test_page_of_a_rider_leaves_an_audit_row_and_names_nobody_in_title_or_addres
 def test_search_comes_in_the_body_and_is_recorded() -> None:
     rider = factories.RiderFactory.create()
     factories.RiderFactory.create()
-    client = _as(UserRole.DISPATCHER)
+    client = signed_in_as(UserRole.DISPATCHER)
 
     response = client.post(RIDERS, {"q": rider.last_name})
 
     entry = AuditEntry.objects.get()
-    assert [row.pk for row in _context(response)["cl"].result_list] == [rider.pk]
+    assert [row.pk for row in context_of(response)["cl"].result_list] == [rider.pk]
     assert f"q={rider.last_name}" not in response.content.decode()
     assert (entry.action, entry.rider_ids) == ("riders.search", [rider.pk])
 
 
 def test_search_in_the_address_is_dropped() -> None:
-    client = _as(UserRole.DISPATCHER)
+    client = signed_in_as(UserRole.DISPATCHER)
 
     response = client.get(f"{RIDERS}?q=Canarywell")
 
@@ -169,14 +132,14 @@ def test_search_in_the_address_is_dropped() -> None:
 
 @pytest.mark.parametrize("word", ["x", "01a1fa1d-29c5-7525-aa8a-6e9f346294ae", "\0", "'", "%", "ä" * 300])
 def test_any_word_may_be_searched(word: str) -> None:
-    client = _as(UserRole.DISPATCHER)
+    client = signed_in_as(UserRole.DISPATCHER)
 
     assert client.post(RIDES, {"q": word}).status_code == 200
     assert client.post("/admin/events/event/", {"q": word}).status_code == 200
 
 
 def test_reading_the_audit_trail_is_recorded() -> None:
-    client = _as(UserRole.AUDITOR)
+    client = signed_in_as(UserRole.AUDITOR)
 
     client.get("/admin/accounts/auditentry/")
 
@@ -187,14 +150,14 @@ def test_reading_the_audit_trail_is_recorded() -> None:
 @pytest.mark.parametrize("role", list(UserRole))
 def test_operational_tables_cannot_be_written_by_anybody(role: UserRole) -> None:
     assignment = factories.put_driver_on(factories.RideFactory.create())
-    client = _as(role, facilities=[assignment.ride.facility], providers=[assignment.provider])
+    client = signed_in_as(role, facilities=[assignment.ride.facility], providers=[assignment.provider])
     before = Ride.objects.values().get()
 
     answers = {
-        client.post(_page(Ride, "change", assignment.ride_id), {"status": "cancelled"}).status_code,
-        client.post(_page(Ride, "add"), {}).status_code,
-        client.post(_page(Ride, "delete", assignment.ride_id), {"post": "yes"}).status_code,
-        client.post(_page(type(assignment), "change", assignment.pk), {"status": "released"}).status_code,
+        client.post(address_of(Ride, "change", assignment.ride_id), {"status": "cancelled"}).status_code,
+        client.post(address_of(Ride, "add"), {}).status_code,
+        client.post(address_of(Ride, "delete", assignment.ride_id), {"post": "yes"}).status_code,
+        client.post(address_of(type(assignment), "change", assignment.pk), {"status": "released"}).status_code,
         client.post("/admin/accounts/auditentry/add/", {}).status_code,
         client.post("/admin/events/event/add/", {}).status_code,
     }
@@ -205,9 +168,9 @@ def test_operational_tables_cannot_be_written_by_anybody(role: UserRole) -> None
 
 def test_nothing_can_be_deleted() -> None:
     facility = factories.FacilityFactory.create()
-    client = _as(UserRole.ADMIN)
+    client = signed_in_as(UserRole.ADMIN)
 
-    response = client.post(_page(Facility, "delete", facility.pk), {"post": "yes"})
+    response = client.post(address_of(Facility, "delete", facility.pk), {"post": "yes"})
 
     assert response.status_code == 403
     assert Facility.objects.filter(pk=facility.pk).exists()
@@ -215,10 +178,10 @@ def test_nothing_can_be_deleted() -> None:
 
 def test_edit_raises_the_version_and_leaves_an_audit_row_with_names_of_fields() -> None:
     facility = factories.FacilityFactory.create()
-    client = _as(UserRole.ADMIN)
-    url = _page(Facility, "change", facility.pk)
+    client = signed_in_as(UserRole.ADMIN)
+    url = address_of(Facility, "change", facility.pk)
 
-    response = client.post(url, _form(client, url, name="St. Brigid North", lead_time_minutes=30))
+    response = client.post(url, form_of(client, url, name="St. Brigid North", lead_time_minutes=30))
 
     facility.refresh_from_db()
     entry = AuditEntry.objects.get()
@@ -231,9 +194,9 @@ def test_edit_raises_the_version_and_leaves_an_audit_row_with_names_of_fields() 
 
 def test_edit_of_an_older_copy_is_refused() -> None:
     facility = factories.FacilityFactory.create()
-    client = _as(UserRole.ADMIN)
-    url = _page(Facility, "change", facility.pk)
-    form = _form(client, url, name="Written over")
+    client = signed_in_as(UserRole.ADMIN)
+    url = address_of(Facility, "change", facility.pk)
+    form = form_of(client, url, name="Written over")
     Facility.objects.filter(pk=facility.pk).update(name="Newer", version=2)
 
     response = client.post(url, form)
@@ -247,10 +210,10 @@ def test_edit_of_an_older_copy_is_refused() -> None:
 
 def test_activation_of_a_driver_is_read_only() -> None:
     driver = factories.DriverFactory.create(activation="pending")
-    client = _as(UserRole.ADMIN)
-    url = _page(Driver, "change", driver.pk)
+    client = signed_in_as(UserRole.ADMIN)
+    url = address_of(Driver, "change", driver.pk)
 
-    response = client.post(url, _form(client, url, activation="active", first_name="Ana"))
+    response = client.post(url, form_of(client, url, activation="active", first_name="Ana"))
 
     driver.refresh_from_db()
     assert response.status_code == 302
@@ -261,10 +224,10 @@ def test_activation_of_a_driver_is_read_only() -> None:
 def test_fleet_admin_chooses_among_own_vehicles_and_providers() -> None:
     driver = factories.DriverFactory.create()
     other = factories.VehicleFactory.create()
-    client = _as(UserRole.FLEET_ADMIN, providers=[driver.provider])
-    url = _page(Driver, "change", driver.pk)
+    client = signed_in_as(UserRole.FLEET_ADMIN, providers=[driver.provider])
+    url = address_of(Driver, "change", driver.pk)
 
-    response = client.post(url, _form(client, url, default_vehicle=str(other.pk)))
+    response = client.post(url, form_of(client, url, default_vehicle=str(other.pk)))
 
     driver.refresh_from_db()
     assert response.status_code == 200
@@ -273,7 +236,7 @@ def test_fleet_admin_chooses_among_own_vehicles_and_providers() -> None:
 
 
 def test_new_person_has_no_password_and_gets_in_by_a_link_shown_once() -> None:
-    client = _as(UserRole.ADMIN)
+    client = signed_in_as(UserRole.ADMIN)
     added = client.post(
         "/admin/accounts/user/add/", {"name": "Bo", "email": "Bo@Example.org", "role": "dispatcher", "is_active": "on"}
     )
@@ -289,26 +252,26 @@ def test_new_person_has_no_password_and_gets_in_by_a_link_shown_once() -> None:
 
 
 def test_nobody_changes_their_own_role() -> None:
-    client = _as(UserRole.ADMIN)
+    client = signed_in_as(UserRole.ADMIN)
     own = User.objects.get()
-    url = _page(User, "change", own.pk)
+    url = address_of(User, "change", own.pk)
 
-    client.post(url, _form(client, url, name="Ada", role="dispatcher", is_active=""))
+    client.post(url, form_of(client, url, name="Ada", role="dispatcher", is_active=""))
 
     own.refresh_from_db()
     assert (own.name, own.role, own.is_active) == ("Ada", "admin", True)
 
 
 def test_change_of_role_ends_the_sessions_of_that_person() -> None:
-    client = _as(UserRole.ADMIN)
+    client = signed_in_as(UserRole.ADMIN)
     theirs = Client()
     person = factories.UserFactory.create(role=UserRole.DISPATCHER)
     person.set_password("a heron stands in the canal")
     person.save()
     theirs.post("/accounts/login/", {"login": person.email, "password": "a heron stands in the canal"})
-    url = _page(User, "change", person.pk)
+    url = address_of(User, "change", person.pk)
 
-    client.post(url, _form(client, url, role="auditor"))
+    client.post(url, form_of(client, url, role="auditor"))
 
     assert User.objects.get(pk=person.pk).role == "auditor"
     assert theirs.get("/").status_code == 302
@@ -318,7 +281,7 @@ def test_change_of_role_ends_the_sessions_of_that_person() -> None:
 @pytest.mark.parametrize("role", [role for role in UserRole if role is not UserRole.ADMIN])
 def test_buttons_of_people_are_refused_to_other_roles(role: UserRole, action: str) -> None:
     person = factories.UserFactory.create()
-    client = _as(role)
+    client = signed_in_as(role)
 
     response = client.post(f"/admin/accounts/user/{person.pk}/{action}/")
 
@@ -328,7 +291,7 @@ def test_buttons_of_people_are_refused_to_other_roles(role: UserRole, action: st
 
 def test_buttons_do_nothing_on_get() -> None:
     person = factories.UserFactory.create()
-    client = _as(UserRole.ADMIN)
+    client = signed_in_as(UserRole.ADMIN)
 
     response = client.get(f"/admin/accounts/user/{person.pk}/end-sessions/")
 
@@ -352,7 +315,7 @@ def _token() -> ApiToken:
 
 def test_token_is_revoked_with_a_reason() -> None:
     token = _token()
-    client = _as(UserRole.ADMIN)
+    client = signed_in_as(UserRole.ADMIN)
 
     response = client.post(f"/admin/accounts/apitoken/{token.pk}/revoke/", {"reason": "laptop lost"})
 
@@ -366,7 +329,7 @@ def test_token_is_revoked_with_a_reason() -> None:
 @pytest.mark.parametrize("role", [role for role in UserRole if role is not UserRole.ADMIN])
 def test_token_is_not_revoked_by_other_roles(role: UserRole) -> None:
     token = _token()
-    client = _as(role)
+    client = signed_in_as(role)
 
     response = client.post(f"/admin/accounts/apitoken/{token.pk}/revoke/", {"reason": "because"})
 
@@ -377,7 +340,7 @@ def test_token_is_not_revoked_by_other_roles(role: UserRole) -> None:
 
 def test_page_that_says_no_names_the_roles_and_the_admins() -> None:
     factories.UserFactory.create(role=UserRole.ADMIN, name="Ada Admin")
-    client = _as(UserRole.ANALYST)
+    client = signed_in_as(UserRole.ANALYST)
 
     response = client.get(RIDERS)
 
@@ -391,7 +354,7 @@ def test_page_that_says_no_names_the_roles_and_the_admins() -> None:
 def test_list_of_rides_asks_the_same_however_many(django_assert_num_queries: Any, count: int) -> None:
     for ride in factories.RideFactory.create_batch(count):
         factories.put_driver_on(ride)
-    client = _as(UserRole.DISPATCHER)
+    client = signed_in_as(UserRole.DISPATCHER)
 
     with django_assert_num_queries(5):  # session, user, count, rows, audit
         client.get(RIDES)
@@ -400,7 +363,7 @@ def test_list_of_rides_asks_the_same_however_many(django_assert_num_queries: Any
 @pytest.mark.parametrize("count", [1, 3])
 def test_list_of_drivers_asks_the_same_however_many(django_assert_num_queries: Any, count: int) -> None:
     factories.DriverFactory.create_batch(count)
-    client = _as(UserRole.DISPATCHER)
+    client = signed_in_as(UserRole.DISPATCHER)
 
     with django_assert_num_queries(5):  # session, user, providers to filter by, count, rows
         client.get("/admin/fleet/driver/")
@@ -409,7 +372,7 @@ def test_list_of_drivers_asks_the_same_however_many(django_assert_num_queries: A
 @pytest.mark.parametrize("count", [1, 3])
 def test_list_of_credentials_asks_the_same_however_many(django_assert_num_queries: Any, count: int) -> None:
     factories.CredentialFactory.create_batch(count)
-    client = _as(UserRole.DISPATCHER)
+    client = signed_in_as(UserRole.DISPATCHER)
 
     with django_assert_num_queries(4):  # session, user, count, rows
         client.get("/admin/fleet/credential/")

@@ -99,3 +99,35 @@ def test_pages_carry_the_strict_policy_even_where_there_is_nothing(client: Clien
         assert "script-src 'self'" in policy
         assert "style-src 'self'" in policy
         assert "unsafe" not in policy
+
+
+@pytest.mark.django_db
+def test_no_answer_lets_a_page_use_camera_microphone_or_place(client: Client, settings: Any) -> None:
+    client.raise_request_exception = False
+    static = "/static/console/shell.js"
+    pages = [f"/{_sample(route)}" for route, _ in _routes(get_resolver())]
+    answers = {path: client.get(path) for path in [*pages, "/nowhere/", "/api/nowhere", static]}
+    answers["a bad host"] = client.get("/", headers={"host": "elsewhere.example.org"})
+
+    assert len(answers) > 150
+    assert {answer.status_code for answer in answers.values()} >= {200, 302, 400, 401, 404}
+    for path, answer in answers.items():
+        policy = answer["Permissions-Policy"].split(", ")
+        assert {"camera=()", "microphone=()", "geolocation=()", "publickey-credentials-get=(self)"} <= set(policy), path
+        answer.close()  # of a static file, a file
+
+
+@pytest.mark.django_db
+def test_page_that_fails_keeps_the_policies(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(request: Any) -> None:
+        raise RuntimeError("a bug")
+
+    sign_in(client, factories.UserFactory.create())
+    client.raise_request_exception = False
+    monkeypatch.setattr("config.home.contents_for", fail)
+
+    failed = client.get("/")
+
+    assert failed.status_code == 500
+    assert "camera=()" in failed["Permissions-Policy"]
+    assert "script-src 'self'" in failed["Content-Security-Policy"]

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
+from apps.events.models import Event
 from apps.organizations import queries, services
 from apps.organizations.models import Contact, Entrance, EscalationPolicy, ExternalId, Facility, SubjectType
 from lib.access import Principal, system
 from lib.errors import InvalidInput, NotFound, StaleVersion
-from tests.factories import FacilityFactory
+from tests.factories import NOW, FacilityFactory
 
 DRAFT: dict[str, Any] = {
     "name": "Lakeview Dialysis",
@@ -31,7 +32,8 @@ EPIC = {"system": "epic", "value": "DEP-19", "type": "department"}
 def everything() -> list[Any]:
     """All that facility services write."""
     return [
-        list(model.objects.order_by("pk").values()) for model in (Facility, Entrance, Contact, ExternalId, AuditEntry)
+        list(model.objects.order_by("pk").values())
+        for model in (Facility, Entrance, Contact, ExternalId, AuditEntry, Event)
     ]
 
 
@@ -39,7 +41,7 @@ def everything() -> list[Any]:
 def test_create_writes_the_facility_its_parts_and_one_audit_row(supervisor: Principal) -> None:
     draft = {**DRAFT, "entrances": [NORTH, SOUTH], "contacts": [NURSE], "external_ids": [EPIC]}
 
-    made = services.create_facility(draft=draft, by=supervisor)
+    made = services.create_facility(draft=draft, by=supervisor, at=NOW)
 
     facility = Facility.objects.get()
     assert (facility.pk, facility.name, facility.modifier_code, facility.version) == (made.pk, DRAFT["name"], "J", 1)
@@ -57,6 +59,15 @@ def test_create_writes_the_facility_its_parts_and_one_audit_row(supervisor: Prin
         facility.pk,
         {"fields": sorted(draft)},
     )
+    event = Event.objects.get()
+    assert (event.type, event.subject_type, event.subject_id, event.sequence, event.facility_id) == (
+        "facility.created",
+        "facility",
+        facility.pk,
+        1,
+        facility.pk,
+    )
+    assert (event.occurred_at, event.actor, event.data) == (NOW, supervisor.actor, {"facilityId": str(facility.pk)})
 
 
 @pytest.mark.django_db
@@ -74,18 +85,18 @@ def test_create_writes_the_facility_its_parts_and_one_audit_row(supervisor: Prin
     ],
 )
 def test_claim_letter_follows_the_kind(kind: str, letter: str) -> None:
-    made = services.create_facility(draft={**DRAFT, "kind": kind}, by=system())
+    made = services.create_facility(draft={**DRAFT, "kind": kind}, by=system(), at=NOW)
 
     assert Facility.objects.get(pk=made.pk).modifier_code == letter
 
 
 @pytest.mark.django_db
 def test_claim_letter_that_a_person_set_stays_until_the_kind_changes() -> None:
-    made = services.create_facility(draft={**DRAFT, "modifier_code": "G"}, by=system())
+    made = services.create_facility(draft={**DRAFT, "modifier_code": "G"}, by=system(), at=NOW)
 
-    services.amend_facility(facility_id=made.pk, changes={"name": "Lakeview", "kind": "dialysis"}, by=system())
+    services.amend_facility(facility_id=made.pk, changes={"name": "Lakeview", "kind": "dialysis"}, by=system(), at=NOW)
     kept = Facility.objects.get(pk=made.pk).modifier_code
-    services.amend_facility(facility_id=made.pk, changes={"kind": "clinic"}, by=system())
+    services.amend_facility(facility_id=made.pk, changes={"kind": "clinic"}, by=system(), at=NOW)
 
     assert (kept, Facility.objects.get(pk=made.pk).modifier_code) == ("G", "P")
 
@@ -95,7 +106,7 @@ def test_create_is_refused_to_a_caller_bound_to_facilities(planner: Principal) -
     before = everything()
 
     with pytest.raises(services.BoundToFacilities):
-        services.create_facility(draft=DRAFT, by=planner)
+        services.create_facility(draft=DRAFT, by=planner, at=NOW)
 
     assert everything() == before
 
@@ -121,13 +132,13 @@ def test_create_is_refused_to_a_caller_bound_to_facilities(planner: Principal) -
 def test_impossible_values_are_refused_by_name_and_leave_no_trace(
     supervisor: Principal, changes: dict[str, Any], field: str
 ) -> None:
-    facility = services.create_facility(draft={**DRAFT, "entrances": [NORTH]}, by=supervisor)
+    facility = services.create_facility(draft={**DRAFT, "entrances": [NORTH]}, by=supervisor, at=NOW)
     before = everything()
 
     with pytest.raises(InvalidInput) as made:
-        services.create_facility(draft={**DRAFT, **changes}, by=supervisor)
+        services.create_facility(draft={**DRAFT, **changes}, by=supervisor, at=NOW)
     with pytest.raises(InvalidInput) as amended:
-        services.amend_facility(facility_id=facility.pk, changes=changes, by=supervisor)
+        services.amend_facility(facility_id=facility.pk, changes=changes, by=supervisor, at=NOW)
 
     assert [failure.value.details[0].field for failure in (made, amended)] == [field, field]
     assert made.value.message.startswith(field)
@@ -137,25 +148,31 @@ def test_impossible_values_are_refused_by_name_and_leave_no_trace(
 @pytest.mark.django_db
 def test_amend_changes_what_is_given_and_raises_the_version_once(supervisor: Principal) -> None:
     policy = EscalationPolicy.objects.create(name="Fast")
-    facility = services.create_facility(draft={**DRAFT, "entrances": [NORTH], "contacts": [NURSE]}, by=supervisor)
+    facility = services.create_facility(
+        draft={**DRAFT, "entrances": [NORTH], "contacts": [NURSE]}, by=supervisor, at=NOW
+    )
     changes = {"name": "Lakeview West", "city": "Chicago", "escalation_policy_id": policy.pk, "contacts": []}
 
-    services.amend_facility(facility_id=facility.pk, changes=changes, by=supervisor, expected_version=1)
+    services.amend_facility(facility_id=facility.pk, changes=changes, by=supervisor, at=NOW, expected_version=1)
 
     now = Facility.objects.get()
     assert (now.name, now.city, now.escalation_policy, now.version) == ("Lakeview West", "Chicago", policy, 2)
     assert (now.entrances.count(), now.contacts.count()) == (1, 0)
     entry = AuditEntry.objects.get(action="facilities.amend")
     assert entry.details == {"fields": ["contacts", "escalation_policy_id", "name"]}
+    assert list(Event.objects.order_by("id").values_list("type", "sequence")) == [
+        ("facility.created", 1),
+        ("facility.updated", 2),
+    ]
 
 
 @pytest.mark.django_db
 def test_amend_that_changes_nothing_writes_nothing(supervisor: Principal) -> None:
     draft = {**DRAFT, "entrances": [NORTH, SOUTH], "external_ids": [EPIC]}
-    facility = services.create_facility(draft=draft, by=supervisor)
+    facility = services.create_facility(draft=draft, by=supervisor, at=NOW)
     before = everything()
 
-    services.amend_facility(facility_id=facility.pk, changes=draft, by=supervisor)
+    services.amend_facility(facility_id=facility.pk, changes=draft, by=supervisor, at=NOW)
 
     assert everything() == before
 
@@ -166,7 +183,9 @@ def test_stale_amend_is_refused_and_leaves_no_trace(supervisor: Principal) -> No
     before = everything()
 
     with pytest.raises(StaleVersion) as refusal:
-        services.amend_facility(facility_id=facility.pk, changes={"name": "New"}, by=supervisor, expected_version=3)
+        services.amend_facility(
+            facility_id=facility.pk, changes={"name": "New"}, by=supervisor, at=NOW, expected_version=3
+        )
 
     assert refusal.value.current_version == 4
     assert everything() == before
@@ -179,20 +198,22 @@ def test_facility_out_of_reach_cannot_be_amended(planner: Principal) -> None:
 
     for facility_id in (other.pk, uuid.UUID(int=7)):
         with pytest.raises(NotFound, match="no such facility"):
-            services.amend_facility(facility_id=facility_id, changes={"name": "Mine"}, by=planner)
+            services.amend_facility(facility_id=facility_id, changes={"name": "Mine"}, by=planner, at=NOW)
 
     assert everything() == before
 
 
 @pytest.mark.django_db
 def test_entrances_keep_their_ids_by_id_and_by_name_and_may_swap_names(supervisor: Principal) -> None:
-    facility = services.create_facility(draft={**DRAFT, "entrances": [NORTH, SOUTH]}, by=supervisor)
+    facility = services.create_facility(draft={**DRAFT, "entrances": [NORTH, SOUTH]}, by=supervisor, at=NOW)
     north, south = (Entrance.objects.get(name=name).pk for name in ("North door", "South door"))
 
     swapped = [{"id": north, "name": "South door"}, {"id": south, "name": "North door"}, {"name": "Dock"}]
-    services.amend_facility(facility_id=facility.pk, changes={"entrances": swapped}, by=supervisor)
+    services.amend_facility(facility_id=facility.pk, changes={"entrances": swapped}, by=supervisor, at=NOW)
     after_swap = dict(Entrance.objects.values_list("name", "pk"))
-    services.amend_facility(facility_id=facility.pk, changes={"entrances": [{"name": "South door"}]}, by=supervisor)
+    services.amend_facility(
+        facility_id=facility.pk, changes={"entrances": [{"name": "South door"}]}, by=supervisor, at=NOW
+    )
 
     assert (after_swap["South door"], after_swap["North door"], len(after_swap)) == (north, south, 3)
     assert dict(Entrance.objects.values_list("name", "pk")) == {"South door": north}
@@ -200,7 +221,7 @@ def test_entrances_keep_their_ids_by_id_and_by_name_and_may_swap_names(superviso
 
 @pytest.mark.django_db
 def test_external_id_of_another_facility_is_refused_with_its_holder(supervisor: Principal) -> None:
-    holder = services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=supervisor)
+    holder = services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=supervisor, at=NOW)
     other = FacilityFactory.create()
     before = everything()
 
@@ -209,6 +230,7 @@ def test_external_id_of_another_facility_is_refused_with_its_holder(supervisor: 
             facility_id=other.pk,
             changes={"external_ids": [{"system": "epic", "value": "DEP-20"}, EPIC]},
             by=supervisor,
+            at=NOW,
         )
 
     detail = refusal.value.details[0]
@@ -220,10 +242,10 @@ def test_external_id_of_another_facility_is_refused_with_its_holder(supervisor: 
 def test_external_id_of_a_facility_out_of_reach_is_refused_without_its_holder(
     planner: Principal, hospital: Facility
 ) -> None:
-    services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=system())
+    services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=system(), at=NOW)
 
     with pytest.raises(services.ExternalIdTaken) as refusal:
-        services.amend_facility(facility_id=hospital.pk, changes={"external_ids": [EPIC]}, by=planner)
+        services.amend_facility(facility_id=hospital.pk, changes={"external_ids": [EPIC]}, by=planner, at=NOW)
 
     assert refusal.value.details[0].also == {}
 
@@ -231,7 +253,7 @@ def test_external_id_of_a_facility_out_of_reach_is_refused_without_its_holder(
 @pytest.mark.django_db
 def test_same_external_id_may_name_records_of_two_kinds() -> None:
     subject = uuid.UUID(int=7)
-    services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=system())
+    services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=system(), at=NOW)
 
     changed = services.replace_external_ids(
         subject_type=SubjectType.VEHICLE, subject_id=subject, wanted=[EPIC], in_reach=lambda pk: True

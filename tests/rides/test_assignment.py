@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import Scope
 from apps.events.models import Event
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
@@ -20,6 +19,7 @@ from apps.rides.services.status import InvalidTransition
 from apps.rides.status_report import Place, StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound, ScopeMissing, StaleVersion
+from lib.scopes import Scope
 from tests import factories
 from tests.fleet.crew import fit_driver, fit_pair, fit_vehicle, papers
 from tests.rides.rides_in import ride_in

@@ -4,10 +4,14 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 
 import pytest
+from django.core.cache.backends.redis import RedisCache
+
+from lib import slots
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COUNT = """
@@ -17,6 +21,15 @@ django.setup()
 from django.core.cache import cache
 cache.add(sys.argv[1], 0, timeout=60)
 print(cache.incr(sys.argv[1]))
+"""
+TAKE = """
+import sys, time
+import django
+django.setup()
+from lib import slots
+slots.LEASE_SECONDS = int(sys.argv[2])
+print(slots.take(sys.argv[1], of=1) is not None, flush=True)
+time.sleep(60)
 """
 
 
@@ -38,3 +51,27 @@ def test_redis_cache_is_shared_between_processes() -> None:
     ]
 
     assert counts == ["1\n", "2\n", "3\n"]
+
+
+@pytest.mark.broker
+@pytest.mark.skipif(not _answers(6379), reason="Redis does not answer on 127.0.0.1:6379")
+def test_place_in_redis_is_seen_by_all_processes_and_outlives_its_holder_by_the_lease_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owner, url = f"carelane-test-{uuid.uuid4().hex}", "redis://127.0.0.1:6379/15"
+    settings = {"CACHE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    monkeypatch.setattr(slots, "caches", {"throttles": RedisCache(url, {})})
+    command = [sys.executable, "-c", TAKE, owner, "4"]
+
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | settings, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        told = holder.stdout.readline()
+        holder.kill()
+    at_once = slots.take(owner, of=1)
+    time.sleep(4)
+    after_the_lease = slots.take(owner, of=1)
+
+    assert told == "True\n"
+    assert at_once is None
+    assert after_the_lease is not None
+    after_the_lease.release()

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
 from lib import embedded_postgres
 from lib.embedded_postgres import EmbeddedPostgres
+from tests.serving import serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -68,6 +70,29 @@ def test_guide_for_operators_lists_every_setting_and_no_other() -> None:
 
     assert len(known) > 20
     assert sorted(listed) == sorted(known)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_health_check_of_the_container_asks_as_the_proxy_does() -> None:
+    name = "rides.example.org"
+    lines = (ROOT / "tests" / "production.env").read_text().splitlines()
+    production = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    production["CACHE_URL"] = ""
+
+    with serving(host=name, **production) as url:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "BASE_URL": f"https://{name}",
+            "BIND": f"0.0.0.0:{urlsplit(url).port}",
+        }
+        command = [sys.executable, "deploy/healthcheck.py"]
+        well = subprocess.run(command, cwd=ROOT, env=environment, check=False)
+        other_name = subprocess.run(
+            command, cwd=ROOT, env=environment | {"BASE_URL": "https://elsewhere.example.org"}, check=False
+        )
+    gone = subprocess.run(command, cwd=ROOT, env=environment, check=False)
+
+    assert (well.returncode, other_name.returncode, gone.returncode) == (0, 1, 1)
 
 
 def test_compose_file_sets_nothing_that_settings_do_not_know() -> None:

@@ -33,6 +33,24 @@ def test_shared_default_cache_is_accepted(settings: LazySettings, backend: str) 
 
 
 @pytest.mark.parametrize(
+    ("processes", "backend", "expected"),
+    [
+        (0, "locmem.LocMemCache", []),
+        (1, "locmem.LocMemCache", []),
+        (2, "locmem.LocMemCache", ["carelane.W004"]),
+        (2, "redis.RedisCache", []),
+    ],
+)
+def test_several_processes_share_the_cache_of_the_limits(
+    settings: LazySettings, processes: int, backend: str, expected: list[str]
+) -> None:
+    settings.WEB_PROCESSES = processes
+    settings.CACHES = {"throttles": {"BACKEND": f"django.core.cache.backends.{backend}"}}
+
+    assert _ids(deployment_checks.shared_limits) == expected
+
+
+@pytest.mark.parametrize(
     ("url", "expected"),
     [
         ("filesystem://", ["carelane.W001"]),
@@ -114,7 +132,7 @@ def test_checks_are_registered_for_deployments_alone() -> None:
     ours = {name for name in vars(deployment_checks) if getattr(getattr(deployment_checks, name), "tags", None)}
     registered = {getattr(check, "__name__", "") for check in checks.registry.registry.deployment_checks}
 
-    assert ours == {"shared_cache", "broker", "database_transport", "demo_mode", "database_role"}
+    assert ours == {"shared_cache", "shared_limits", "broker", "database_transport", "demo_mode", "database_role"}
     assert ours <= registered
     assert apps.get_app_config("carelane").name == "config"
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver
 
-from apps.accounts.roles import Scope
 from config import api
 from lib.access import ANY_TOKEN, PUBLIC
+from lib.scopes import Scope
 
 
 def _patterns(entries: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:

@@ -4,11 +4,12 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from apps.accounts.models import ApiToken
-from apps.accounts.roles import Scope, TokenRole
+from apps.accounts.roles import TokenRole
 from apps.accounts.services.tokens import DEFAULT_OVERLAP, MAX_OVERLAP, Issued
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import In, Out
+from lib.scopes import Scope
 
 
 class TokenQuery(PageQuery):

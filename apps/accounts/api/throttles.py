@@ -1,4 +1,4 @@
-"""Rate limits at the door: per token, reads and writes apart; per address for those who fail to authenticate."""
+"""Limits at the door: requests of a token per minute, reads and writes apart, and at once; failures of an address."""
 
 from typing import Any, Final
 
@@ -7,16 +7,25 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from lib import slots
 from lib.access import Principal
-from lib.request_context import answer_headers
+from lib.errors import Code, DomainError
+from lib.request_context import afterwards, answer_headers
 from lib.token_bucket import Balance, Policy, take
 
 # Guessing tokens; S-64.
 FAILURES: Final = Policy("failures", per_minute=60, burst=30)
 
 
+class TooManyAtOnce(DomainError):
+    """As many requests of the token as may be are under way."""
+
+    code = Code.RATE_LIMITED
+    wait: Final = 1  # seconds: most are answered long before
+
+
 class TokenThrottle(BaseThrottle):
-    """Take from the token's bucket, and tell it what is left on every answer."""
+    """Take from the token's bucket, tell it what is left on every answer, and let in so many of it at once."""
 
     balance: Balance | None = None
     owner = ""
@@ -31,6 +40,8 @@ class TokenThrottle(BaseThrottle):
         headers = answer_headers(request._request)
         headers["RateLimit-Policy"] = self.balance.policy.header
         headers["RateLimit"] = self.balance.header
+        if self.balance.allowed:
+            _take_slot(request, self.owner)
         return self.balance.allowed
 
     def wait(self) -> float | None:
@@ -54,6 +65,20 @@ class TokenEndpointThrottle(TokenThrottle):
         rate = settings.API_RATE_TOKENS
         self.balance = take(Policy("tokens", per_minute=rate, burst=rate), principal.ip or "unknown")
         return self.balance.allowed
+
+
+def _take_slot(request: Request, owner: str) -> None:
+    """Hold a place among the requests of the token until this one is answered.
+
+    Raises:
+        TooManyAtOnce: there is none.
+    """
+    if not settings.API_RATE_CONCURRENT:
+        return
+    slot = slots.take(owner, of=settings.API_RATE_CONCURRENT)
+    if slot is None:
+        raise TooManyAtOnce(f"The token has {settings.API_RATE_CONCURRENT} requests under way, which is all it may.")
+    afterwards(request._request).append(slot.release)
 
 
 def count_failure(ip: str | None) -> None:

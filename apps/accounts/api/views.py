@@ -9,11 +9,12 @@ from rest_framework.response import Response
 from apps.accounts.api.serializers import IssuedOut, RevokeIn, RotateIn, TokenIn, TokenOut, TokenQuery
 from apps.accounts.api.throttles import TokenEndpointThrottle
 from apps.accounts.models import ApiToken
-from apps.accounts.roles import Scope, TokenRole
+from apps.accounts.roles import TokenRole
 from apps.accounts.services import tokens
 from lib.access import ANY_TOKEN
 from lib.api.views import ApiViewSet
 from lib.errors import Code
+from lib.scopes import Scope
 
 
 class TokenViewSet(ApiViewSet):

@@ -3,7 +3,6 @@
 allauth calls these methods at the moments that its signals announce as well; methods keep the order of things readable.
 """
 
-import base64
 import time
 from typing import Any
 
@@ -14,16 +13,16 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.accounts.seeds import open_seed, seal_seed
 from apps.accounts.services import audit
-from apps.accounts.sessions import principal_of, principal_of_user, stranger
-from lib.crypto import seal, unseal
+from apps.accounts.sessions import SIGNED_IN_AT, principal_of, principal_of_user, stranger
 
-SIGNED_IN_AT = "carelane_signed_in_at"  # seconds since the epoch, kept in the session
-MFA_AAD = "mfa_authenticator.data"  # allauth seals before the row has an id, so the row cannot be authenticated with it
 SECOND_FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 # allauth's notices of changed credentials, and what the audit trail calls them.
@@ -96,16 +95,24 @@ class MfaAdapter(DefaultMFAAdapter):
     """Second factors: seeds are sealed, and the last one cannot be removed where one is required."""
 
     def encrypt(self, text: str) -> str:
-        return base64.b64encode(seal(text, aad=MFA_AAD)).decode("ascii")
+        return seal_seed(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return unseal(base64.b64decode(encrypted_text), aad=MFA_AAD)
+        return open_seed(encrypted_text)
 
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
-        if not settings.MFA_REQUIRED or authenticator.type not in SECOND_FACTORS:
+        if not settings.MFA_REQUIRED:
             return True
-        others = Authenticator.objects.filter(user=authenticator.user_id, type__in=SECOND_FACTORS)
+        needed = (Authenticator.Type.WEBAUTHN,) if needs_passkey(authenticator.user) else SECOND_FACTORS
+        if authenticator.type not in needed:
+            return True
+        others = Authenticator.objects.filter(user=authenticator.user_id, type__in=needed)
         return bool(others.exclude(pk=authenticator.pk).exists())
+
+
+def needs_passkey(user: User | AnonymousUser) -> bool:
+    """Whether no other second factor will do for this person (S-05)."""
+    return bool(settings.ADMIN_PASSKEY_REQUIRED) and isinstance(user, User) and user.role == UserRole.ADMIN
 
 
 def _record_refusal(request: HttpRequest, action: str, credentials: dict[str, Any]) -> None:

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allauth.account.internal.flows.login import get_authentication_records
+from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import AnonymousUser
@@ -14,12 +16,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from apps.accounts.console.adapters import SECOND_FACTORS, SIGNED_IN_AT
+from apps.accounts.console.adapters import SECOND_FACTORS, needs_passkey
 from apps.accounts.services import audit
-from apps.accounts.sessions import forget, principal_of, zone_of
+from apps.accounts.sessions import LAST_ACTIVE_AT, forget, principal_of, seconds_left, zone_of
 
-LAST_ACTIVE_AT: Final = "carelane_last_active_at"  # seconds since the epoch, kept in the session
 TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle logoff is that much inexact
 
 # Requests that a page makes by itself carry this header, with any value: they do not keep a session alive (S-09).
@@ -34,6 +36,7 @@ ENROLMENT_ROUTES: Final = frozenset(
         "mfa_add_webauthn",
         "account_reauthenticate",
         "account_logout",
+        "session_left",
     }
 )
 
@@ -50,7 +53,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
             return self.answer(request)
-        if _has_ended(request):
+        if seconds_left(request) < 0:
             _end(request)
             return _forgetful(self.answer(request))
         with timezone.override(zone_of(request)):
@@ -72,16 +75,6 @@ class SignInMiddleware(LoginRequiredMiddleware):
         return refusal
 
 
-def _has_ended(request: HttpRequest) -> bool:
-    """Whether the session is too old or was idle for too long; one that does not say is ended."""
-    now = time.time()
-    signed_in_at = request.session.get(SIGNED_IN_AT, 0)
-    last_active_at = request.session.get(LAST_ACTIVE_AT, signed_in_at)
-    return bool(
-        now - signed_in_at > settings.SESSION_COOKIE_AGE or now - last_active_at > settings.SESSION_IDLE_SECONDS
-    )
-
-
 def _end(request: HttpRequest) -> None:
     by = principal_of(request)
     audit.record(by=by, action="session.ended", subject_type="user", subject_id=by.id)
@@ -96,13 +89,19 @@ def _touch(request: HttpRequest) -> None:
 
 
 def _without_second_factor(request: HttpRequest) -> HttpResponse | None:
-    """Send a session without a second factor to enrolment or, where the account has one, back to sign-in (S-02).
+    """Send a session without the second factor it needs to enrolment or, where the account has one, to sign-in (S-02).
 
-    No query for sessions that have shown theirs, one for the others.
+    A passkey where an admin has to show one (S-05), else any.  No query for sessions that have shown theirs, one for
+    the others.
     """
-    if any(record.get("method") == "mfa" for record in get_authentication_records(request, request.user)):
+    records = get_authentication_records(request, request.user)
+    shown = {record.get("type") for record in records if record.get("method") == "mfa"}
+    has_to_be_passkey = needs_passkey(request.user)
+    if shown and (not has_to_be_passkey or Authenticator.Type.WEBAUTHN in shown):
         return None
-    if is_mfa_enabled(request.user, SECOND_FACTORS):
+    if is_mfa_enabled(request.user, (Authenticator.Type.WEBAUTHN,) if shown else SECOND_FACTORS):
+        if has_to_be_passkey:
+            messages.warning(request, _("Admins sign in with a passkey."))
         _end(request)
         return HttpResponseRedirect(reverse(settings.LOGIN_URL))
     route = request.resolver_match.url_name if request.resolver_match else None

@@ -1,11 +1,18 @@
-"""Pages that say no."""
+"""Pages that say no, how long the session of a page lasts, and what a library's own page leaves out."""
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.views import remove_webauthn
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
 
 from apps.accounts.admin_rights import roles_with
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
+from apps.accounts.sessions import seconds_left
 
 # What an admin address asks for, by the end of its name.
 RIGHT_OF_PAGE = {"changelist": "view", "change": "view", "history": "view", "add": "add"}
@@ -29,6 +36,22 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form whose token is missing or old; `reason` is for developers and stays here."""
     return render(request, "403_csrf.html", status=403)
+
+
+@require_http_methods(["GET", "POST"])
+def session_left(request: HttpRequest) -> HttpResponse:
+    """Tell a page how many seconds its session lasts; asked in the foreground, that prolongs it like any request."""
+    return JsonResponse({"secondsLeft": int(seconds_left(request))})
+
+
+def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove a passkey unless it is the last second factor that will do; allauth asks about codes of an app alone."""
+    passkey = get_object_or_404(Authenticator, pk=pk, user=request.user.pk, type=Authenticator.Type.WEBAUTHN)
+    if request.method == "POST" and not get_adapter().can_delete_authenticator(passkey):
+        messages.error(request, _("This is your last second factor: add another before you remove it."))
+        return redirect("mfa_list_webauthn")
+    answer: HttpResponse = remove_webauthn(request, pk=pk)
+    return answer
 
 
 def _roles_for(request: HttpRequest) -> list[UserRole]:

@@ -73,20 +73,21 @@ def record_denial(*, by: Principal, reason: str) -> None:
     record(by=by, action="tokens.denied", subject_type=by.kind, subject_id=by.id, reason=reason, outcome="denied")
 
 
-def read_in_one(*, rider_ids: str) -> str:
+def read_in_one(*, rider_ids: str, waits: bool) -> str:
     """Write the INSERT that records a read, to stand as a common table expression in the very statement that reads.
 
     `rider_ids` is SQL for the uuid[] shown; `read_parameters` gives the rest.  The row commits with the answer's
-    statement, in one round trip, and that commit does not wait for the disk (docs/adr/0007): a crash of the database
-    server can lose the last fraction of a second of reads, never of writes.
+    statement, in one round trip.  Where it does not wait for the disk (AUDIT_READS_WAIT, docs/adr/0007), a crash of
+    the database server can lose the last fraction of a second of reads, never of writes.
     """
+    unhurried = "" if waits else "FROM (SELECT set_config('synchronous_commit', 'off', true)) AS unhurried"
     return f"""
         INSERT INTO accounts_auditentry (id, actor, role, action, subject_type, rider_ids, phi, reason, outcome,
             details, request_id, ip)
         SELECT %(audit_id)s, %(audit_actor)s, %(audit_role)s, %(audit_action)s, %(audit_subject_type)s, {rider_ids},
             %(audit_phi)s, '', 'done', '{{}}'::jsonb, %(audit_request_id)s, %(audit_ip)s::inet
-        FROM (SELECT set_config('synchronous_commit', 'off', true)) AS unhurried
-    """  # noqa: S608  # `rider_ids` is ours, everything else a parameter
+        {unhurried}
+    """  # `rider_ids` is ours, everything else a parameter
 
 
 def read_parameters(*, by: Principal, action: str, subject_type: str) -> dict[str, Any]:

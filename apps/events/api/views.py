@@ -5,13 +5,13 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.events import queries
 from apps.events.api.serializers import EventOut, EventQuery
 from apps.events.models import Event
 from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.api.views import ApiViewSet
 from lib.errors import Code, InvalidInput, NotFound
+from lib.scopes import Scope
 
 
 class EventViewSet(ApiViewSet):

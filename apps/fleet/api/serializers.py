@@ -6,7 +6,6 @@ from django.core.validators import EmailValidator, URLValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.accounts.roles import Scope
 from apps.fleet.credentials import Subject
 from apps.fleet.models import (
     CredentialType,
@@ -25,6 +24,7 @@ from lib.access import Phi, Principal
 from lib.api import fields
 from lib.api.serializers import In, Out, OutShape
 from lib.api.whole_list import WholePageOut
+from lib.scopes import Scope
 
 PROVIDER_EXAMPLE = "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f"
 GENDERS = ["female", "male"]

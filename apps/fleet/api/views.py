@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.fleet import queries
 from apps.fleet.api import serializers
@@ -22,6 +21,7 @@ from lib.api.query import PageQuery
 from lib.api.views import ApiViewSet
 from lib.api.whole_list import whole
 from lib.errors import Code, NotFound
+from lib.scopes import Scope
 
 
 class DriverQuery(PageQuery):

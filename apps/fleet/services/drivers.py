@@ -10,6 +10,7 @@ from django.db import transaction
 
 from apps.accounts.services import audit
 from apps.fleet.models import Driver, Leave, Vehicle
+from apps.fleet.services.changes import record_event
 from apps.fleet.services.external_ids import EXTERNAL_IDS, replace_external_ids
 from apps.fleet.services.providers import check_home_base, provider_in_reach
 from lib.access import Principal
@@ -62,6 +63,7 @@ def hire(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: date
     _replace_leave(driver, given.get(LEAVE, []))
     replace_external_ids(driver, given, by)
     audit.record(by=by, action="drivers.hire", subject_type="driver", subject_id=driver.pk)
+    record_event(driver, by=by, at=at)
     return driver
 
 
@@ -106,6 +108,7 @@ def amend(
             subject_id=driver.pk,
             details={"changed": sorted(changed)},
         )
+        record_event(driver, by=by, at=at)
     return driver
 
 

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.services import audit
 from apps.fleet.models import CapacityConfig, LiftType, Vehicle
+from apps.fleet.services.changes import record_event
 from apps.fleet.services.external_ids import EXTERNAL_IDS, replace_external_ids
 from apps.fleet.services.providers import check_home_base, provider_in_reach
 from lib.access import Principal
@@ -69,6 +70,7 @@ def register(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: 
     _replace_configs(vehicle, given[CONFIGS])
     replace_external_ids(vehicle, given, by)
     audit.record(by=by, action="vehicles.register", subject_type="vehicle", subject_id=vehicle.pk)
+    record_event(vehicle, by=by, at=at)
     return vehicle
 
 
@@ -107,6 +109,7 @@ def amend(
             subject_id=vehicle.pk,
             details={"changed": sorted([*changed, *beside])},
         )
+        record_event(vehicle, by=by, at=at)
     return vehicle
 
 
@@ -136,6 +139,7 @@ def change_status(
         reason=reason,
         details={"to": to},
     )
+    record_event(vehicle, by=by, at=at)
     return vehicle
 
 

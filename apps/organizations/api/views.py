@@ -6,12 +6,12 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.organizations import queries, services
 from apps.organizations.api.serializers import FacilityIn, FacilityOut, FacilityQuery
 from apps.organizations.models import SubjectType
 from lib.api.views import ApiViewSet
 from lib.errors import Code, InvalidInput, NotFound
+from lib.scopes import Scope
 
 
 class FacilityViewSet(ApiViewSet):
@@ -64,7 +64,7 @@ class FacilityViewSet(ApiViewSet):
 
         The letter for claims (`modifierCode`) follows from its kind.  A token bound to facilities cannot add one.
         """
-        facility = services.create_facility(draft=self.body(), by=self.principal)
+        facility = services.create_facility(draft=self.body(), by=self.principal, at=self.at)
         return self._show(facility.pk, headers={"Location": f"/api/facilities/{facility.pk}"})
 
     def partial_update(self, request: Request, id: UUID) -> Response:
@@ -74,7 +74,11 @@ class FacilityViewSet(ApiViewSet):
         contacts that carry their `id` stay the same ones.
         """
         facility = services.amend_facility(
-            facility_id=id, changes=self.body(), expected_version=self.expected_version(), by=self.principal
+            facility_id=id,
+            changes=self.body(),
+            expected_version=self.expected_version(),
+            by=self.principal,
+            at=self.at,
         )
         return self._show(facility.pk)
 

@@ -8,7 +8,6 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.riders import disclosure, queries, services
 from apps.riders.accommodation_shape import AccommodationVersionOut
@@ -28,6 +27,7 @@ from lib.api.pagination import paginate
 from lib.api.query import PageQuery
 from lib.api.views import ApiViewSet
 from lib.errors import Code, InvalidInput, NotFound
+from lib.scopes import Scope
 
 _STANDING: Final = frozenset({"status", "status_from", "status_until"})
 

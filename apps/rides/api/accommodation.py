@@ -5,13 +5,13 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.riders.accommodation_shape import AccommodationIn, AccommodationVersionOut
 from apps.rides.services import accommodation_change
 from lib.api import fields
 from lib.api.views import ApiViewSet
 from lib.errors import Code
+from lib.scopes import Scope
 
 
 class AccommodationChangeOut(AccommodationVersionOut):

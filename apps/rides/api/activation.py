@@ -5,13 +5,13 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.fleet.models import Activation, VehicleStatus
 from apps.rides.services import activation
 from lib.api import fields
 from lib.api.serializers import In, OutShape
 from lib.api.views import ApiViewSet
 from lib.errors import Code
+from lib.scopes import Scope
 
 
 class ActivationIn(In):

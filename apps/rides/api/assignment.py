@@ -8,7 +8,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.rides.api.report_bodies import PlaceIn
 from apps.rides.disclosure import disclosed_assignment
@@ -23,6 +22,7 @@ from lib.api.serializers import In, Out, OutShape
 from lib.api.views import ApiViewSet
 from lib.api.whole_list import WholePageOut, whole
 from lib.errors import Code
+from lib.scopes import Scope
 
 
 class AssignmentIn(In):

@@ -7,7 +7,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.rides.api.filters import ExceptionQuery
 from apps.rides.api.report_bodies import ResolveIn
@@ -20,6 +19,7 @@ from lib.api import fields
 from lib.api.serializers import Out
 from lib.api.views import ApiViewSet
 from lib.errors import Code, NotFound
+from lib.scopes import Scope
 
 _FILTERS = {
     "status": "status__in",

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from apps.accounts.roles import Scope
 from apps.riders import disclosure as rider_disclosure
 from apps.rides.api.filters import ALIASES
 from apps.rides.disclosure import FIELDS
@@ -16,6 +15,7 @@ from lib.access import Principal
 from lib.api.json import dumps
 from lib.api.pagination import MAX_LIMIT, TOTAL_CAP, CursorInvalid, digest_of, open_cursor, reach, seal_cursor
 from lib.errors import ScopeMissing
+from lib.scopes import Scope
 
 _NOT_FILTERS = frozenset({"limit", "cursor", "include_total", "sort", "only", "expand"})
 # A filter on what the caller may not see would tell it by trying (security.md S-24).

@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.rides.api import bodies, report_bodies, ride_page
 from apps.rides.api.bodies import BulkIn, RideChangesIn, RideIn
@@ -25,6 +24,7 @@ from apps.rides.services import amending, booking, bulk_booking, report, will_ca
 from apps.rides.standing import is_ticking
 from lib.api.views import ApiViewSet
 from lib.errors import Code, DomainError
+from lib.scopes import Scope
 
 
 class RideViewSet(ApiViewSet):

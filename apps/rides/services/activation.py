@@ -8,7 +8,6 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from apps.accounts.roles import Scope
 from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
 from apps.fleet.services import activation, vehicles
 from apps.rides.lifecycle import WITH_DRIVER, RideStatus
@@ -16,6 +15,7 @@ from apps.rides.models import Ride, RideQuerySet
 from apps.rides.services.assignment import audit_release, take_off
 from lib.access import Principal
 from lib.errors import Code, DomainError
+from lib.scopes import Scope
 
 TRIES = 5
 

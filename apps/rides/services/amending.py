@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import SubjectType
@@ -23,6 +22,7 @@ from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, ScopeMissing
+from lib.scopes import Scope
 
 _WINDOW: Final = ("window_starts_at", "window_ends_at", "promised_pickup_by")
 _TIMES: Final = (*_WINDOW, "timezone", "service_date", "will_call_expires_at", "estimated_miles", "estimated_minutes")

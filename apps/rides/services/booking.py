@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
@@ -26,6 +25,7 @@ from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.rows import insert
+from lib.scopes import Scope
 
 # Not FOR UPDATE: other tables' references to the rider may go on.
 _RIDER: Compiled[Rider] = Compiled(

@@ -4,7 +4,6 @@ import copy
 from datetime import datetime
 from typing import Final
 
-from apps.accounts.roles import Scope
 from apps.rides.eligibility import ViolationCode
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
@@ -17,6 +16,7 @@ from apps.rides.services.status import InvalidTransition, Note, locked, move_bac
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.errors import Code, DomainError, InvalidInput, ScopeMissing
+from lib.scopes import Scope
 
 _ENDING_COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "end_note"]
 _DELIVERY: Final = [Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.DROPPED_OFF, Milestone.Type.HANDOFF]

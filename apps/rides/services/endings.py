@@ -5,7 +5,6 @@ from typing import Final
 
 from django.db.models.expressions import Combinable
 
-from apps.accounts.roles import Scope
 from apps.organizations.models import ReturnLegPolicy
 from apps.organizations.service_levels import service_levels
 from apps.rides.exception_types import PERSON_ONLY, ExceptionType, ResolutionCode
@@ -26,6 +25,7 @@ from apps.rides.services.status import Note, locked, move, require_permission, t
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing
+from lib.scopes import Scope
 
 DECIDE_WITHIN = timedelta(minutes=30)  # for the later legs of a trip, domain.md 4.6
 # Endings that open an exception which a person has to close.

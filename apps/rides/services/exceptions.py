@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.rides.exception_types import (
     DEFAULT_SEVERITY,
@@ -21,6 +20,7 @@ from apps.rides.models import Ride, RideException
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
+from lib.scopes import Scope
 
 OPENED_EVENT = "ride.exception"
 _COUNTERS = ["open_exception_count", "max_exception_severity"]

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 import psycopg
+from django.conf import settings
 from django.db import connection
 from psycopg.abc import Loader
 from psycopg.pq import Format
@@ -47,7 +48,7 @@ class Listed:
 
 
 @lru_cache(maxsize=256)
-def _statement(shape: Shape, where: str, column: str, descending: bool, after: bool) -> str:
+def _statement(shape: Shape, where: str, column: str, descending: bool, after: bool, waits: bool) -> str:
     way = "DESC" if descending else "ASC"
     beyond = f"AND (r.{column}, r.id) {'<' if descending else '>'} (%(key)s, %(last)s)" if after else ""
     comma = ", " if shape.select else ""
@@ -60,7 +61,7 @@ def _statement(shape: Shape, where: str, column: str, descending: bool, after: b
             SELECT {shape.select}{comma}r.{column} AS sort_key, r.id AS row_id, r.rider_id AS rider,
                 r.rider_id::text, r.facility_id::text, r.driver_id::text
             FROM rides_ride r WHERE {where} {beyond} ORDER BY r.{column} {way}, r.id {way} LIMIT %(rows)s
-        ), trail AS ({audit.read_in_one(rider_ids=rider_ids)})
+        ), trail AS ({audit.read_in_one(rider_ids=rider_ids, waits=waits)})
         SELECT * FROM page {order}
     """  # noqa: S608  # constants, see above
 
@@ -70,7 +71,8 @@ def list_rides(*, asked: Asked, by: Principal, at: datetime) -> Listed:
     column, descending = ride_list.SORTS[asked.sort]
     shape = ride_list.shape_for(disclosure_of(by), asked.only)
     where, parameters = ride_list.conditions(asked.filters, by)
-    statement = _statement(shape, where, column, descending, asked.after is not None)
+    after, waits = asked.after is not None, settings.AUDIT_READS_WAIT
+    statement = _statement(shape, where, column, descending, after, waits)
     parameters |= audit.read_parameters(by=by, action="rides.list", subject_type="ride")
     parameters |= {"at": at, "limit": asked.limit, "rows": asked.limit + 1}
     if asked.after is not None:

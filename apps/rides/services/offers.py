@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.rides.eligibility import Kind
 from apps.rides.exception_types import ExceptionType
@@ -20,6 +19,7 @@ from apps.rides.services.pairing import AssignmentRejected, judge, locked_crew
 from apps.rides.services.status import require_permission, transition_of
 from lib.access import Principal
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
+from lib.scopes import Scope
 
 EXPIRED_AT_ONCE = 100  # offers looked at in one run of the task; the next run is a second away
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from apps.accounts.roles import Scope
 from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing
+from lib.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)

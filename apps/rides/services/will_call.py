@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.roles import Scope
 from apps.accounts.services import audit
 from apps.organizations.service_levels import service_levels
 from apps.rides import timing
@@ -19,6 +18,7 @@ from apps.rides.services.status import Note, locked, touch
 from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
 from lib.errors import Code, DomainError, ScopeMissing
+from lib.scopes import Scope
 
 RELEASABLE: Final = frozenset({RideStatus.SCHEDULED, RideStatus.ASSIGNED})
 _COLUMNS: Final = ["ready_at", "ready_source", "promised_pickup_by", "window_starts_at", "window_ends_at"]

@@ -355,15 +355,29 @@ def test_every_scope_of_expand_is_one_of_the_catalogue() -> None:
     assert SCOPES_OF_TOKEN[TokenRole.FULL_ACCESS] >= {"riders:read", "drivers:read", "facilities:read"}
 
 
+def _commit_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit")
+        return bool(cursor.fetchone() == ("on",))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_transaction_of_the_list_waits_for_the_disk_as_the_setting_says(settings: Any, waits: bool) -> None:
+    settings.AUDIT_READS_WAIT = waits
+
+    rows_by_list(factories.principal())
+
+    assert _commit_waits() is waits, "in the transaction of this test, which is that of the list"
+
+
 @pytest.mark.django_db(transaction=True)
-def test_only_the_statement_of_the_list_commits_without_waiting() -> None:
+def test_only_the_statement_of_the_list_commits_without_waiting(settings: Any) -> None:
+    settings.AUDIT_READS_WAIT = False
     factories.RideFactory.create()
 
     rows_by_list(factories.principal())
 
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW synchronous_commit")
-        assert cursor.fetchone() == ("on",)
+    assert _commit_waits()
     assert AuditEntry.objects.get().action == "rides.list"
 
 

@@ -7,10 +7,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken
-from apps.accounts.roles import Scope, TokenRole
+from apps.accounts.roles import TokenRole
 from apps.accounts.services import tokens
 from lib.access import system
 from lib.errors import DomainError
+from lib.scopes import Scope
 
 
 class Command(BaseCommand):

@@ -1,0 +1,122 @@
+"""Sealing what is sealed under earlier keys anew, under the newest: of every table, while the service is up.
+
+A sealed column is a BinaryField `<name>_sealed` whose bytes open with `<table>.<name>.<row id>`, as lib/crypto.py has
+it; beside those there are the seeds that allauth keeps in JSON.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from allauth.mfa.models import Authenticator
+from cryptography.exceptions import InvalidTag
+from django.apps import apps
+from django.db import models, transaction
+
+from apps.accounts.seeds import key_of_seed, open_seed, seal_seed
+from apps.accounts.services import audit
+from lib.access import Principal
+from lib.crypto import key_of, newest_key, seal, unseal
+
+SUFFIX: Final = "_sealed"
+_SEEDS: Final = ("secret", "seed")  # keys of Authenticator.data: of an app's codes, of recovery codes
+_UNREADABLE: Final = (KeyError, InvalidTag)
+
+Row = tuple[Any, Any]  # its key, and what it holds
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far one column is."""
+
+    column: str
+    seen: int = 0
+    resealed: int = 0
+    # Keys of rows that no key of the ring opens.
+    unreadable: list[Any] = field(default_factory=list)
+
+
+def sealed_columns() -> list[tuple[type[models.Model], str]]:
+    """List every sealed column: its model, and its name with the suffix."""
+    return sorted(
+        (
+            (model, column.name)
+            for model in apps.get_models()
+            for column in model._meta.local_concrete_fields
+            if isinstance(column, models.BinaryField) and column.name.endswith(SUFFIX)
+        ),
+        key=lambda found: (found[0]._meta.db_table, found[1]),
+    )
+
+
+def reseal(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], None]) -> list[Progress]:
+    """Go through all sealed values once, in batches that commit by themselves; `tell` hears of each.
+
+    Only values under an earlier key are written, and only where they are still what was read: a change that came
+    between stays.  Neither versions nor times of change move.  Stopped at any point it can be run again, and goes on
+    where something is left.  Costs two queries a batch, and an update for each value that is sealed anew.
+    """
+    columns = [_reseal_column(model, name, rows_at_once, tell) for model, name in sealed_columns()]
+    columns.append(_go_through(Progress("mfa_authenticator.data"), Authenticator, "data", rows_at_once, tell, _seeds))
+    audit.record(
+        by=by,
+        action="keys.reseal",
+        subject_type="key",
+        outcome="failed" if any(one.unreadable for one in columns) else "done",
+        details={one.column: one.resealed for one in columns if one.resealed},
+    )
+    return columns
+
+
+def _reseal_column(
+    model: type[models.Model], name: str, rows_at_once: int, tell: Callable[[Progress], None]
+) -> Progress:
+    column = f"{model._meta.db_table}.{name.removesuffix(SUFFIX)}"
+
+    def anew(key: UUID, held: Any) -> bytes | None:
+        sealed = bytes(held)
+        if key_of(sealed) == newest_key():
+            return None
+        aad = f"{column}.{key}"
+        return seal(unseal(sealed, aad=aad), aad=aad)
+
+    return _go_through(Progress(column), model, name, rows_at_once, tell, anew)
+
+
+def _seeds(key: Any, held: dict[str, Any]) -> dict[str, Any] | None:
+    old = {name: held[name] for name in _SEEDS if name in held and key_of_seed(held[name]) != newest_key()}
+    return {**held, **{name: seal_seed(open_seed(text)) for name, text in old.items()}} if old else None
+
+
+def _go_through(
+    progress: Progress,
+    model: type[models.Model],
+    name: str,
+    rows_at_once: int,
+    tell: Callable[[Progress], None],
+    anew: Callable[[Any, Any], Any],
+) -> Progress:
+    for batch in _batches(model, name, rows_at_once):
+        with transaction.atomic():
+            for key, held in batch:
+                progress.seen += 1
+                try:
+                    value = anew(key, held) if held else None
+                except _UNREADABLE:
+                    progress.unreadable.append(key)
+                    continue
+                if value is not None:
+                    unchanged = model._default_manager.filter(pk=key, **{name: held})
+                    progress.resealed += unchanged.update(**{name: value})
+        tell(progress)
+    return progress
+
+
+def _batches(model: type[models.Model], name: str, rows_at_once: int) -> Iterator[list[Row]]:
+    """Read a table by its key, so many rows at once; no statement takes longer as the table grows."""
+    rows = model._default_manager.order_by("pk").values_list("pk", name)
+    batch = list(rows[:rows_at_once])
+    while batch:
+        yield batch
+        batch = list(rows.filter(pk__gt=batch[-1][0])[:rows_at_once])

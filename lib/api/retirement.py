@@ -1,0 +1,57 @@
+"""What of the API has an end in sight, told on every answer that comes from it (RFC 9745, RFC 8594).
+
+A version retires through API_RETIREMENTS, an operation through `retiring` of its view; a field that goes makes a new
+version.
+"""
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.http import http_date
+
+from lib.errors import Code, DomainError
+
+DOCS: Final = '</docs/api>; rel="deprecation"; type="text/html"'
+
+
+class Gone(DomainError):
+    """Its time is over."""
+
+    code = Code.GONE
+
+
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """Deprecated from one day on, and gone from another, which is 24 months later or more; both begin at 00:00 UTC."""
+
+    deprecated: dt.date
+    gone: dt.date
+
+    def headers(self) -> dict[str, str]:
+        """Write `Deprecation`, `Sunset` and where to read on."""
+        return {
+            "Deprecation": f"@{_start_of(self.deprecated)}",
+            "Sunset": http_date(_start_of(self.gone)),
+            "Link": DOCS,
+        }
+
+
+def headers_of(retirements: Iterable[Retirement | None], *, at: dt.datetime) -> dict[str, str]:
+    """Write the headers of what retires first; none where nothing does.
+
+    Raises:
+        Gone: one of them has ended.
+    """
+    due = [one for one in retirements if one is not None and at.timestamp() >= _start_of(one.deprecated)]
+    if not due:
+        return {}
+    first = min(due, key=lambda one: one.gone)
+    if at.timestamp() >= _start_of(first.gone):
+        raise Gone("This has been retired; docs/api.md says what there is instead.")
+    return first.headers()
+
+
+def _start_of(day: dt.date) -> int:
+    return int(dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp())

@@ -1,0 +1,235 @@
+"""Sealed values of every table move to the newest key, while others write."""
+
+import base64
+import io
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP
+from django.conf import settings as configured
+from django.core.management import CommandError, call_command
+from django.db.models import QuerySet
+
+from apps.accounts.models import AuditEntry, IdempotencyRecord
+from apps.accounts.seeds import open_seed
+from apps.accounts.services import idempotency, resealing
+from apps.fleet.models import Driver
+from apps.riders.models import Rider
+from apps.rides.models import Assignment, Ride
+from lib.crypto import key_of, seal
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+OLD = configured.ENCRYPTION_KEYS
+NEW = [f"t2:{base64.b64encode(b'n' * 32).decode()}"]
+SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+
+
+def _reseal(**options: Any) -> str:
+    out = io.StringIO()
+    call_command("reseal", stdout=out, stderr=io.StringIO(), **options)
+    return out.getvalue()
+
+
+def _sealed() -> dict[str, list[str]]:
+    """Which keys the values of each column are sealed under."""
+    keys = {}
+    for model, name in resealing.sealed_columns():
+        values = model._default_manager.exclude(**{name: None}).values_list(name, flat=True)
+        keys[f"{model._meta.db_table}.{name}"] = [key_of(bytes(value)) for value in values]
+    seeds = [data.get("secret") or data["seed"] for data in Authenticator.objects.values_list("data", flat=True)]
+    keys["mfa_authenticator.data"] = [key_of(base64.b64decode(seed)) for seed in seeds]
+    return keys
+
+
+def _keys_of_riders() -> list[str]:
+    return sorted(_sealed()["riders_rider.medicaid_id_sealed"])
+
+
+def _seal_one_of_each() -> None:
+    assignment = factories.put_driver_on(factories.RideFactory.create())
+    assignment.license_number = "D400"
+    assignment.save()
+    driver, ride, rider = assignment.driver, assignment.ride, assignment.ride.rider
+    driver.license_number = "D400"
+    driver.save()
+    ride.pickup_access, ride.dropoff_access, ride.payer_member_id = "4711#", "0815#", "M-1"
+    ride.save()
+    rider.medicaid_id, rider.member_id = "IL44719925", "M-2"
+    rider.save()
+    claim = idempotency.claim(client_id=factories.ApiClientFactory.create().pk, key="k", fingerprint=b"f" * 32)
+    idempotency.keep(claim, status=201, headers={}, body='{"a": 1}', rider_ids=[])
+    person = factories.UserFactory.create()
+    TOTP.activate(person, SEED)
+    RecoveryCodes.activate(person)
+
+
+def _read_one_of_each() -> list[Any]:
+    assignment, driver, ride, rider = (
+        Assignment.objects.get(),
+        Driver.objects.get(),
+        Ride.objects.get(),
+        Rider.objects.get(),
+    )
+    record = IdempotencyRecord.objects.get()
+    answer = idempotency.claim(client_id=record.client_id, key="k", fingerprint=b"f" * 32).answer
+    totp = Authenticator.objects.get(type="totp").wrap()
+    codes = Authenticator.objects.get(type="recovery_codes").wrap()
+    return [
+        *(assignment.license_number, driver.license_number, ride.pickup_access, ride.dropoff_access),
+        *(ride.payer_member_id, rider.medicaid_id, rider.member_id, answer and answer.body),
+        *(open_seed(totp.instance.data["secret"]), codes.get_unused_codes()),
+    ]
+
+
+def test_every_sealed_column_is_known() -> None:
+    assert [f"{model._meta.db_table}.{name}" for model, name in resealing.sealed_columns()] == [
+        "accounts_idempotencyrecord.body_sealed",
+        "fleet_driver.license_number_sealed",
+        "riders_rider.medicaid_id_sealed",
+        "riders_rider.member_id_sealed",
+        "rides_assignment.license_number_sealed",
+        "rides_ride.dropoff_access_sealed",
+        "rides_ride.payer_member_id_sealed",
+        "rides_ride.pickup_access_sealed",
+    ]
+
+
+def test_everything_opens_with_the_new_key_alone_afterwards(settings: Any) -> None:
+    _seal_one_of_each()
+    before, versions = _read_one_of_each(), list(Ride.objects.values_list("version", "updated_at"))
+    assert set(map(tuple, _sealed().values())) == {("t1",), ("t1", "t1")}
+    settings.ENCRYPTION_KEYS = NEW + OLD
+
+    told = _reseal()
+
+    settings.ENCRYPTION_KEYS = NEW
+    assert set(map(tuple, _sealed().values())) == {("t2",), ("t2", "t2")}
+    assert _read_one_of_each() == before
+    assert list(Ride.objects.values_list("version", "updated_at")) == versions
+    assert "riders_rider.medicaid_id: 1 rows, 1 sealed anew" in told
+    entry = AuditEntry.objects.get(action="keys.reseal")
+    assert (entry.actor, entry.outcome, entry.details["mfa_authenticator.data"]) == ("system", "done", 2)
+
+
+def test_second_run_writes_nothing(settings: Any) -> None:
+    _seal_one_of_each()
+    settings.ENCRYPTION_KEYS = NEW + OLD
+    _reseal()
+    before = list(Rider.objects.values_list("medicaid_id_sealed", flat=True))
+
+    told = _reseal()
+
+    assert [line for line in told.splitlines() if not line.endswith(" 0 sealed anew")] == []
+    assert list(Rider.objects.values_list("medicaid_id_sealed", flat=True)) == before
+
+
+@pytest.mark.parametrize("batch", [1, 2, 7, 100])
+def test_batches_reach_every_row_once(settings: Any, batch: int) -> None:
+    for number in range(7):
+        rider = factories.RiderFactory.create()
+        rider.medicaid_id = f"IL{number}"
+        rider.save()
+    settings.ENCRYPTION_KEYS = NEW + OLD
+
+    told = _reseal(batch=batch)
+
+    assert "riders_rider.medicaid_id: 7 rows, 7 sealed anew" in told
+    assert _keys_of_riders() == ["t2"] * 7
+
+
+@pytest.mark.django_db(transaction=True)
+def test_stopped_run_keeps_what_it_did_and_the_next_one_goes_on(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        rider = factories.RiderFactory.create()
+        rider.medicaid_id = f"IL{number}"
+        rider.save()
+    settings.ENCRYPTION_KEYS = NEW + OLD
+
+    def stop(progress: resealing.Progress) -> None:
+        if progress.column == "riders_rider.medicaid_id" and progress.seen == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        resealing.reseal(by=factories.principal(), rows_at_once=1, tell=stop)
+    half = _keys_of_riders()
+    told = _reseal()
+
+    assert half == ["t1", "t1", "t2", "t2"]
+    assert "riders_rider.medicaid_id: 4 rows, 2 sealed anew" in told
+
+
+def test_values_that_no_key_opens_are_named_and_left(settings: Any) -> None:
+    lost, kept, moved = factories.RiderFactory.create_batch(3)
+    for rider in (lost, kept, moved):
+        rider.medicaid_id = "IL1"
+        rider.save()
+    Rider.objects.filter(pk=lost.pk).update(medicaid_id_sealed=b"t0:" + os.urandom(40))
+    Rider.objects.filter(pk=moved.pk).update(medicaid_id_sealed=kept.medicaid_id_sealed)
+    settings.ENCRYPTION_KEYS = NEW + OLD
+    error = io.StringIO()
+
+    with pytest.raises(CommandError):
+        call_command("reseal", stdout=io.StringIO(), stderr=error)
+
+    named = [line for line in error.getvalue().splitlines() if "no key opens" in line]
+    assert {line.rpartition(" of ")[2] for line in named} == {str(lost.pk), str(moved.pk)}
+    assert key_of(bytes(Rider.objects.get(pk=kept.pk).medicaid_id_sealed or b"")) == "t2"
+    assert AuditEntry.objects.get(action="keys.reseal").outcome == "failed"
+
+
+def _with_a_change_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the rider's code changed by somebody else between the reading and the writing."""
+
+    def change_then_seal(text: str, *, aad: str) -> bytes:
+        rider = Rider.objects.get()
+        if rider.medicaid_id == "IL-BEFORE":
+            rider.medicaid_id = "IL-AFTER"
+            rider.save()
+        return seal(text, aad=aad)
+
+    monkeypatch.setattr(resealing, "seal", change_then_seal)
+
+
+@pytest.fixture
+def rider_before(settings: Any) -> None:
+    rider = factories.RiderFactory.create()
+    rider.medicaid_id = "IL-BEFORE"
+    rider.save()
+    settings.ENCRYPTION_KEYS = NEW + OLD
+
+
+@pytest.mark.usefixtures("rider_before")
+def test_change_that_comes_between_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_a_change_in_between(monkeypatch)
+
+    told = _reseal()
+
+    assert Rider.objects.get().medicaid_id == "IL-AFTER"
+    assert "riders_rider.medicaid_id: 1 rows, 0 sealed anew" in told
+
+
+@pytest.mark.usefixtures("rider_before")
+def test_change_that_comes_between_would_be_lost_without_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_a_change_in_between(monkeypatch)
+    narrowed: Callable[..., Any] = QuerySet.filter
+
+    def forget_what_was_read(rows: Any, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("medicaid_id_sealed", None)
+        return narrowed(rows, *args, **kwargs)
+
+    monkeypatch.setattr(QuerySet, "filter", forget_what_was_read)
+
+    _reseal()
+
+    assert Rider.objects.get().medicaid_id == "IL-BEFORE"
+
+
+@pytest.mark.parametrize("batch", [0, -1])
+def test_batch_of_nothing_is_refused(batch: int) -> None:
+    with pytest.raises(CommandError):
+        call_command("reseal", batch=batch)

@@ -1,0 +1,116 @@
+"""One line for each request, with nothing in it that a person typed."""
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from lib.process_logging import JsonFormatter
+from tests import factories
+from tests.accounts.signed_in import sign_in
+from tests.callers import api_with
+
+pytestmark = pytest.mark.django_db
+CANARY = "Quillon-Canary-4711"
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[dict[str, Any]]]:
+    """The lines as they are written."""
+    caplog.set_level(logging.INFO, logger="carelane.access")
+
+    def read() -> list[dict[str, Any]]:
+        written = [record for record in caplog.records if record.name == "carelane.access"]
+        return [json.loads(JsonFormatter().format(record)) for record in written]
+
+    return read
+
+
+def test_request_of_a_token_leaves_one_line(lines: Any) -> None:
+    ride, api = factories.RideFactory.create(), api_with()
+
+    response = api.get(f"/api/rides/{ride.pk}", {"expand": "rider"})
+
+    (line,) = lines()
+    milliseconds = line.pop("milliseconds")
+    line.pop("at")
+    assert 0 < milliseconds < 60_000
+    assert line == {
+        "level": "INFO",
+        "logger": "carelane.access",
+        "event": "request",
+        "request_id": response.headers["X-Request-Id"],
+        "principal": "token",
+        "principal_id": str(api.token.pk),
+        "method": "GET",
+        "route": "api/rides/<uuid:id>",
+        "status_code": response.status_code,
+        "bytes": len(response.content),
+    }
+
+
+def test_request_of_a_person_names_them_by_id(lines: Any, client: Client) -> None:
+    person = factories.UserFactory.create()
+    sign_in(client, person)
+
+    client.get("/")
+
+    (line,) = lines()
+    assert (line["principal"], line["principal_id"], line["route"]) == ("user", str(person.pk), "")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", f"/api/rides?clientReference={CANARY}", 401),
+        ("GET", f"/api/{CANARY}", 404),
+        ("GET", f"/{CANARY}", 404),
+        ("GET", f"/static/{CANARY}.js", 404),
+        ("GET", f"/api/riders/{uuid4()}?token=clt_{CANARY}", 400),
+        (CANARY, "/api/rides", 405),
+        ("POST", f"/accounts/login/?next=/{CANARY}", 200),
+    ],
+)
+def test_nothing_that_was_typed_is_in_the_line(lines: Any, client: Client, method: str, path: str, status: int) -> None:
+    client.raise_request_exception = False
+    response = client.generic(method, path, f"login={CANARY}", content_type="application/x-www-form-urlencoded")
+
+    (line,) = lines()
+    assert response.status_code == line["status_code"] == status
+    assert CANARY not in json.dumps(line)
+    assert line["principal"] == "nobody"
+    assert "principal_id" not in line
+
+
+def test_crash_leaves_its_line_too(lines: Any, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("config.home.contents_for", fail)
+    client.raise_request_exception = False
+    sign_in(client, factories.UserFactory.create())
+
+    client.get("/")
+
+    assert [line["status_code"] for line in lines()] == [500]
+
+
+def test_log_asks_the_database_nothing(lines: Any, client: Client, django_assert_num_queries: Any) -> None:
+    client.cookies["carelane_session"] = "unknown"
+
+    with django_assert_num_queries(0):
+        client.get("/api/health/live")
+
+    assert len(lines()) == 1
+
+
+def test_log_can_be_switched_off(lines: Any, client: Client, settings: Any) -> None:
+    settings.ACCESS_LOG = False
+
+    client.get("/api/health/live")
+
+    assert lines() == []
