@@ -39,13 +39,17 @@ class _Written:
     alias: str
     makes_models: bool
 
-    def run(self, values: dict[str, Any]) -> list[Any]:
+    def parameters_for(self, values: dict[str, Any]) -> list[Any]:
         parameters = list(self.parameters)
         for place, name in self.places:
             parameters[place] = values[name]
+        return parameters
+
+    def made_of(self, rows: list[Any]) -> list[Any]:
+        """Make what the queryset makes of the rows that the database answered."""
         compiler = copy.copy(self.compiler)
         compiler.connection = connections[self.alias]
-        compiler.as_sql = lambda: (self.sql, parameters)
+        compiler.execute_sql = lambda *_, **__: [rows]
         compiler.get_converters = lambda expressions: self.converters
         if not self.makes_models:
             return list(compiler.results_iter(tuple_expected=True))
@@ -53,6 +57,36 @@ class _Written:
         query = SimpleNamespace(get_compiler=lambda using: compiler)
         source: Any = SimpleNamespace(db=self.alias, query=query, _known_related_objects={})
         return list(ModelIterable(source))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[Found]):
+    """A query with its values, not yet run; `written` None: it is known to find nothing."""
+
+    written: _Written | None
+    values: dict[str, Any]
+
+
+def together(*asked: Asked[Any]) -> list[list[Any]]:
+    """Run queries in one round trip; answer the rows of each, in their order.
+
+    Each sees what the ones before it have locked, and its own moment, as if it came alone: on READ COMMITTED every
+    statement takes a snapshot of its own.
+    """
+    alias = next((one.written.alias for one in asked if one.written), None)
+    if alias is None:
+        return [[] for _ in asked]
+    found: list[list[Any]] = []
+    with connections[alias].cursor() as cursor:
+        texts = [
+            cursor.mogrify(one.written.sql, one.written.parameters_for(one.values)) for one in asked if one.written
+        ]
+        cursor.execute("; ".join(texts))
+        for number, one in enumerate(one.written for one in asked):
+            found.append(one.made_of(cursor.fetchall()) if one else [])
+            if one and number + 1 < len(asked):
+                cursor.nextset()
+    return found
 
 
 class Compiled(Generic[Found]):
@@ -68,18 +102,26 @@ class Compiled(Generic[Found]):
         self._markers = {name: _marker(kind) for name, kind in values.items()}
         self._written: dict[Hashable, _Written | None] = {}
 
-    def all(self, by: Principal | None = None, **values: Any) -> list[Found]:
-        """Run the query with these values.  One query; none where the reach is known to hold nothing."""
+    def asked(self, by: Principal | None = None, **values: Any) -> Asked[Found]:
+        """Prepare the query with these values for `together`."""
         reach = None if by is None else (by.facility_ids, by.provider_ids)
-        if reach in self._written:
-            written = self._written[reach]
-        else:
+        if reach not in self._written:
             if len(self._written) >= _MOST_REACHES:
                 self._written.clear()
             written = self._written[reach] = self._write(by)
+        else:
+            written = self._written[reach]
+        return Asked(written, values)
+
+    def all(self, by: Principal | None = None, **values: Any) -> list[Found]:
+        """Run the query with these values.  One round trip; none where the reach is known to hold nothing."""
+        written = self.asked(by, **values).written
         if written is None:
             return []
-        return written.run(values)
+        with connections[written.alias].cursor() as cursor:
+            cursor.execute(written.sql, written.parameters_for(values))
+            rows = cursor.fetchall()
+        return written.made_of(rows)
 
     def one(self, by: Principal | None = None, **values: Any) -> Found | None:
         """Run a query that cannot find two rows."""

@@ -21,7 +21,7 @@ from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError
 
-_NAMES_OF_ONE: Compiled[ExternalId] = Compiled(
+NAMES_OF_ONE: Compiled[ExternalId] = Compiled(
     lambda subject_type, subject_id: ExternalId.objects.filter(
         subject_type=subject_type, subject_id=subject_id
     ).order_by("system", "value"),
@@ -49,7 +49,7 @@ def external_ids_of(subject_type: SubjectType, subject_ids: Collection[UUID]) ->
     """
     if len(subject_ids) == 1:
         (only,) = subject_ids
-        return {only: _NAMES_OF_ONE.all(subject_type=subject_type, subject_id=only)}
+        return {only: NAMES_OF_ONE.all(subject_type=subject_type, subject_id=only)}
     found: dict[UUID, list[ExternalId]] = defaultdict(list)
     rows = ExternalId.objects.filter(subject_type=subject_type, subject_id__in=subject_ids)
     for row in rows.order_by("system", "value"):

@@ -11,7 +11,7 @@ from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from lib import compiled
 from lib.access import Principal
-from lib.compiled import Compiled
+from lib.compiled import Compiled, together
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -130,3 +130,28 @@ def test_a_value_may_be_a_number() -> None:
 
     assert prompt.all(minutes=44) == []
     assert prompt.all(minutes=45) == [facility]
+
+
+def test_several_queries_take_one_round_trip(django_assert_num_queries: Any) -> None:
+    ours, theirs = factories.FacilityFactory.create(name="100% ours"), factories.FacilityFactory.create()
+    visible: Compiled[Facility] = Compiled(lambda by, pk: Facility.objects.visible_to(by).filter(pk=pk), pk=UUID)
+    names: Compiled[tuple[str]] = Compiled(
+        lambda name: Facility.objects.filter(name=name).values_list("name"), name=str
+    )
+
+    with django_assert_num_queries(1):
+        found = together(
+            visible.asked(bound_to(ours), pk=ours.pk),
+            visible.asked(bound_to(), pk=ours.pk),
+            visible.asked(bound_to(ours), pk=theirs.pk),
+            names.asked(name="100% ours"),
+        )
+
+    assert found == [[ours], [], [], [("100% ours",)]]
+
+
+def test_queries_that_can_find_nothing_ask_nothing(django_assert_num_queries: Any) -> None:
+    visible: Compiled[Facility] = Compiled(lambda by, pk: Facility.objects.visible_to(by).filter(pk=pk), pk=UUID)
+
+    with django_assert_num_queries(0):
+        assert together(visible.asked(bound_to(), pk=uuid4()), visible.asked(bound_to(), pk=uuid4())) == [[], []]

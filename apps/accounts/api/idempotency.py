@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 from uuid import UUID
 
-from django.db import transaction
 from django.http import HttpResponse
 from rest_framework.response import Response
 
@@ -14,6 +13,7 @@ from lib.access import Principal
 from lib.api.json import JsonRenderer, canonical
 from lib.api.pagination import reach
 from lib.errors import InvalidInput
+from lib.transactions import all_or_nothing
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
 _KEPT_HEADERS: Final = ("ETag", "Location")
@@ -32,7 +32,7 @@ def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
         apps.accounts.services.idempotency.KeyInProgress: such a request is under way.
     """
     key = _key_of(view)  # whoever passes the door for a POST holds a token, and so belongs to a client
-    with transaction.atomic():
+    with all_or_nothing():
         if key is None:
             return handle()
         principal: Principal = view.principal

@@ -1,6 +1,7 @@
 """What booking and amending have to know before they decide."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -9,16 +10,20 @@ from django.conf import settings
 
 from apps.fleet.models import CapacityConfig, Vehicle, VehicleStatus
 from apps.organizations.models import Entrance, Facility
-from apps.riders.models import AccommodationProfile
+from apps.riders.models import AccommodationProfile, Rider
 from apps.rides import timing
 from apps.rides.distance import METERS_PER_MILE, meters_between
 from apps.rides.models import Ride
 from lib.access import Principal
-from lib.compiled import Compiled
+from lib.compiled import Asked, Compiled, together
 
 LONGEST_RIDE: Final = timedelta(hours=6)  # no ride that started earlier can still be on its way
 _FACILITY: Compiled[Facility] = Compiled(
     lambda by, pk: Facility.objects.visible_to(by).filter(pk=pk, active=True), pk=UUID
+)
+# Not FOR UPDATE: other tables' references to the rider may go on.
+_RIDER_LOCKED: Compiled[Rider] = Compiled(
+    lambda by, pk: Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=pk), pk=UUID
 )
 _CURRENT_PROFILE: Compiled[AccommodationProfile] = Compiled(
     lambda rider_id: AccommodationProfile.objects.filter(rider_id=rider_id, current=True), rider_id=UUID
@@ -51,6 +56,27 @@ _FITTING: Compiled[tuple[str, bool]] = Compiled(
     wheelchair=int,
     stretcher=int,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """What a booking begins with: the facilities it names, and its rider, locked, with the profile that counts."""
+
+    facilities: Mapping[UUID, Facility]
+    rider: Rider | None
+    profile: AccommodationProfile | None
+
+
+def first_look(facility_ids: Iterable[UUID], rider_id: UUID | None, by: Principal) -> FirstLook:
+    """Read what a booking names inside the caller's data scope, and lock its rider.  One round trip."""
+    asked: list[Asked[Any]] = [_FACILITY.asked(by, pk=one) for one in set(facility_ids)]
+    if rider_id is None:
+        return FirstLook({one.pk: one for (one,) in filter(None, together(*asked))}, None, None)
+    # The profile comes after the lock, so that nobody changes it in between.
+    asked += [_RIDER_LOCKED.asked(by, pk=rider_id), _CURRENT_PROFILE.asked(rider_id=rider_id)]
+    *places, rider, profile = together(*asked)
+    known = {one.pk: one for (one,) in filter(None, places)}
+    return FirstLook(known, next(iter(rider), None), next(iter(profile), None))
 
 
 def facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:

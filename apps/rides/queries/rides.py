@@ -7,10 +7,10 @@ from uuid import UUID
 
 from apps.events.models import Event
 from apps.organizations.models import ExternalId, SubjectType
-from apps.organizations.queries import external_ids_of
+from apps.organizations.queries import NAMES_OF_ONE, external_ids_of
 from apps.rides.models import Assignment, Milestone, Ride
 from lib.access import Principal
-from lib.compiled import Compiled
+from lib.compiled import Compiled, together
 from lib.errors import NotFound
 
 _RIDE: Compiled[Ride] = Compiled(lambda by, pk: Ride.objects.visible_to(by).filter(pk=pk), pk=UUID)
@@ -46,11 +46,16 @@ def ride(ride_id: UUID, by: Principal) -> Ride:
 
 
 def belongings(of: Ride) -> Belongings:
-    """Read what belongs to a ride.  Two queries, one more each with an assignment and in a trip."""
+    """Read what belongs to a ride.  One round trip, one more in a trip."""
+    external_ids, milestones, *assignment = together(
+        NAMES_OF_ONE.asked(subject_type=SubjectType.RIDE, subject_id=of.pk),
+        _MILESTONES.asked(ride_id=of.pk),
+        *([_ASSIGNMENT.asked(pk=of.assignment_id)] if of.assignment_id else []),
+    )
     return Belongings(
-        external_ids=external_ids_of(SubjectType.RIDE, [of.pk])[of.pk],
-        milestones=_MILESTONES.all(ride_id=of.pk),
-        assignment=_ASSIGNMENT.one(pk=of.assignment_id) if of.assignment_id else None,
+        external_ids=external_ids,
+        milestones=milestones,
+        assignment=assignment[0][0] if assignment else None,
         linked_ride_ids=linked(of.pk, trip_id=of.trip_id) if of.trip_id else [],
     )
 

@@ -6,8 +6,6 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
@@ -26,11 +24,8 @@ from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.rows import insert
 from lib.scopes import Scope
+from lib.transactions import one_transaction
 
-# Not FOR UPDATE: other tables' references to the rider may go on.
-_RIDER: Compiled[Rider] = Compiled(
-    lambda by, pk: Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=pk), pk=UUID
-)
 _PAYER: Compiled[Payer] = Compiled(lambda pk: Payer.objects.filter(pk=pk, active=True), pk=UUID)
 
 
@@ -80,7 +75,7 @@ class Booked:
     return_ride: Ride | None = None
 
 
-@transaction.atomic
+@one_transaction
 def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
     """Make one ride, or two linked ones when a return leg is asked for.
 
@@ -99,12 +94,14 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
     if by.provider_ids is not None:
         raise BoundToProviders("A caller bound to transport providers cannot book rides.")
     drafts = [draft] if draft.return_leg is None else [draft, way_back(draft, draft.return_leg)]
-    known = bookings.facilities(_facility_ids(drafts), by)
-    owner = _owner(draft, known, by)
-    rider = _rider(draft, owner, by, at)
-    profile = bookings.current_profile(rider.pk)
+    look = bookings.first_look(_facility_ids(drafts), draft.rider_id, by)
+    owner = _owner(draft, look.facilities, by)
+    rider = _rider(draft, look.rider, owner, by, at)
+    profile = look.profile if rider is look.rider else bookings.current_profile(rider.pk)
     payer = payer_of(draft.payment.payer_id)
-    planned = [_leg(one, number, len(drafts), known, owner, profile, payer) for number, one in enumerate(drafts, 1)]
+    planned = [
+        _leg(one, number, len(drafts), look.facilities, owner, profile, payer) for number, one in enumerate(drafts, 1)
+    ]
     for leg in planned:
         legs.require_sound(leg, at=at)
     made = [legs.columns(leg) for leg in planned]
@@ -208,8 +205,8 @@ def _owner(draft: RideDraft, known: Mapping[UUID, Facility], by: Principal) -> F
     raise InvalidInput("facilityId", "facilityId is required.", detail_code="required")
 
 
-def _rider(draft: RideDraft, owner: Facility | None, by: Principal, at: datetime) -> Rider:
-    """Find and lock the rider; one given inline is matched by external id, or registered.
+def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Principal, at: datetime) -> Rider:
+    """Answer the rider named, who was `found` and locked; one given inline is matched by external id, or registered.
 
     Raises:
         InvalidInput: there is no such rider within the caller's reach.
@@ -219,10 +216,9 @@ def _rider(draft: RideDraft, owner: Facility | None, by: Principal, at: datetime
     if draft.rider is not None:
         # Locks the row, too.
         return riders.match_or_register(draft=draft.rider, facility_id=owner.pk if owner else None, by=by, at=at)
-    rider = _RIDER.one(by, pk=draft.rider_id)
-    if rider is None:
+    if found is None:
         raise InvalidInput("riderId", "There is no such rider.")
-    return rider
+    return found
 
 
 def payer_of(payer_id: UUID | None) -> Payer | None:

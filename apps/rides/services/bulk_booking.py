@@ -11,6 +11,7 @@ from apps.rides.services import booking, legs
 from apps.rides.services.booking import Booked
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
+from lib.transactions import all_or_nothing
 
 MAX_BULK = 500
 
@@ -40,7 +41,7 @@ def book_many(
     outcomes: list[Booked | DomainError] = []
     for position, draft in enumerate(drafts):
         try:
-            with transaction.atomic():
+            with all_or_nothing():
                 outcomes.append(booking.book(draft=draft, by=by, at=at))
         except DomainError as refusal:
             refusal.details = _placed(refusal, position)

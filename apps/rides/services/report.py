@@ -4,8 +4,6 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db import transaction
-
 from apps.accounts.services import audit
 from apps.fleet.services import drivers
 from apps.rides.exception_types import ExceptionType, ResolutionCode
@@ -26,6 +24,7 @@ from apps.rides.services.status import InvalidTransition, Note, locked, move, re
 from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput
+from lib.transactions import one_transaction
 
 # What a milestone in a batch means for the status; the others are recorded only.
 ACTION_OF: Final = {milestone: action for action, milestone in progress.MILESTONE_OF.items()}
@@ -36,7 +35,7 @@ _DEVICES: Final = frozenset({Milestone.Source.DRIVER_APP, Milestone.Source.INTEG
 _SCHEDULED_AGAIN: Final = ["scheduled_at", "open_questions", "confirm_by"]
 
 
-@transaction.atomic
+@one_transaction
 def change_status(
     *, ride_id: UUID, report: StatusReport, expected_version: int | None = None, by: Principal, at: datetime
 ) -> Ride:

@@ -203,7 +203,7 @@ def test_reading_a_ride_costs_a_fixed_number_of_queries(
     trip = None
     rides = factories.RideFactory.create_batch(legs, trip=trip)
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         api.get(f"/api/rides/{rides[0].pk}")
 
 
