@@ -27,6 +27,7 @@ def test_tour_has_ten_lines() -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
 def test_tour_leads_from_the_token_to_a_completed_ride(tmp_path: Path) -> None:
     fit_pair()
