@@ -132,9 +132,7 @@ def papers_in_force(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID])
     """Read the papers in force, by the id of the driver or vehicle.  One query."""
     papers: dict[UUID, list[Paper]] = defaultdict(list)
     for row in _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids)):
-        owner = row.driver_id or row.vehicle_id
-        if owner is not None:
-            papers[owner].append(_paper(row))
+        papers[row.subject_id].append(_paper(row))
     return papers
 
 
