@@ -7,6 +7,7 @@ import pytest
 import time_machine
 from django.db import connection, transaction
 from django.test import override_settings
+from rest_framework.test import APIClient
 
 from apps.organizations.models import Payer
 from lib.token_bucket import Policy, take
@@ -58,6 +59,13 @@ def test_unchanged_answers_do_not_count(api: TokenClient) -> None:
     statuses = {api.get(f"/api/payers/{payer.pk}", headers={"If-None-Match": '"7"'}).status_code for _ in range(9)}
 
     assert statuses == {304}
+
+
+@pytest.mark.django_db
+def test_unchanged_answer_to_nobody_gives_nothing_back(nobody: APIClient) -> None:
+    response = nobody.get("/api/public", headers={"If-None-Match": '"3"'})
+
+    assert (response.status_code, "RateLimit" in response.headers) == (304, False)
 
 
 def test_bucket_refills_evenly() -> None:
