@@ -8,7 +8,7 @@ RUNS := $(VENV)/python -m config.run
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help run manage demo reset test check fix docs bench lock install install-dev
+.PHONY: help run manage demo reset test coverage check fix docs bench lock install install-dev
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ reset: install ## Remove everything below var/: data, secrets, logs
 
 test: install-dev ## Run the whole suite on real PostgreSQL (embedded, unless DATABASE_URL is set); ARGS= goes to pytest
 	@exec $(VENV)/python -m pytest --numprocesses logical --maxprocesses 4 $(ARGS)
+
+coverage: install-dev ## Run the whole suite and fail where it leaves a line or a branch of apps/ or lib/ out; ARGS= goes to pytest
+	@$(VENV)/coverage erase
+	@$(VENV)/coverage run -m pytest --numprocesses logical --maxprocesses 4 $(ARGS)
+	@$(VENV)/coverage combine --quiet
+	@$(VENV)/coverage report
 
 check: install-dev ## Lint, format, types, layers, migrations, deployment settings, shape of the tree
 	@exec $(VENV)/python -m tests.checks

@@ -4,6 +4,7 @@
 (config/admin_site.py), because tables of lower apps may not import the app that knows.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar, cast
 from uuid import UUID
@@ -32,12 +33,14 @@ ParentT = TypeVar("ParentT", bound=models.Model)
 Rows = models.QuerySet[Any]
 
 
-class ScopedSite(admin.AdminSite):
+class ScopedSite(ABC, admin.AdminSite):
     """An admin site whose tables know the principal behind a request."""
 
+    @abstractmethod
     def principal_of(self, request: HttpRequest) -> Principal:
-        raise NotImplementedError
+        """Name who is behind the request."""
 
+    @abstractmethod
     def record(
         self,
         request: HttpRequest,
@@ -49,7 +52,6 @@ class ScopedSite(admin.AdminSite):
         details: dict[str, Any] | None = None,
     ) -> None:
         """Write one row of the audit trail on behalf of the request."""
-        raise NotImplementedError
 
 
 class SeenVersionForm(forms.ModelForm[Any]):
@@ -258,11 +260,10 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         """Show who changed a row; refused before the row is looked for, so that the refusal does not tell of it."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        response = super().history_view(request, object_id, extra_context)
-        if isinstance(response, TemplateResponse) and response.context_data:
-            row = response.context_data["object"]
-            self._record_read(request, [row], subject_id=row.pk)
-        return response
+        response: Any = super().history_view(request, object_id, extra_context)
+        row = response.context_data["object"]
+        self._record_read(request, [row], subject_id=row.pk)
+        return cast(HttpResponse, response)
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> HttpResponse:
         """Answer 404 for what is absent or out of scope; Django would redirect with the key in a message."""

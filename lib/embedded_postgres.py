@@ -35,6 +35,7 @@ SOCKET_NAME: Final = ".s.PGSQL.5432"
 # Crash recovery replays up to max_wal_size before the first connection.
 START_SECONDS: Final = 120
 STOP_SECONDS: Final = 30
+QUIT_SECONDS: Final = 5
 
 _CONFIGURATION: Final = {
     "listen_addresses": "",  # the unix socket only: nothing to collide with, nothing to reach from outside
@@ -114,11 +115,14 @@ class EmbeddedPostgres:
         """Stop the server that this object started: open sessions are ended, everything committed is kept."""
         if self._process is None:
             return
-        for number, seconds in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 5), (signal.SIGKILL, 5)):
+        for number, seconds in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, QUIT_SECONDS)):
             self._process.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)
                 break
+        else:
+            self._process.kill()
+            self._process.wait()
         self._process = None
         if self.socket_folder != self.folder:
             shutil.rmtree(self.socket_folder, ignore_errors=True)

@@ -42,9 +42,8 @@ def example_of(schema: dict[str, Any], schemas: dict[str, Any], name: str = "") 
     if "$ref" in schema:
         return example_of(schemas[schema["$ref"].rsplit("/", 1)[1]], schemas, name)
     for wrapper in ("allOf", "oneOf", "anyOf"):
-        for part in schema.get(wrapper, []):
-            if part.get("type") != "null":
-                return example_of(part, schemas, name)
+        if wrapper in schema:
+            return example_of(next(one for one in schema[wrapper] if one.get("type") != "null"), schemas, name)
     if "examples" in schema:
         return schema["examples"][0]
     if "enum" in schema:

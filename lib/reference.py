@@ -110,9 +110,9 @@ def _resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any
         named: dict[str, Any] = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
         return _resolved(document, named)
     for wrapper in ("allOf", "oneOf", "anyOf"):
-        for part in schema.get(wrapper, []):
-            if part.get("type") != "null":
-                return _resolved(document, part) | {"description": schema.get("description", "")}
+        if wrapper in schema:
+            part = next(one for one in schema[wrapper] if one.get("type") != "null")
+            return _resolved(document, part) | {"description": schema.get("description", "")}
     return schema
 
 

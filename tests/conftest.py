@@ -1,9 +1,12 @@
 """The small cast that every test may ask for."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import hypothesis
 import pytest
+import time_machine
+from django.core.cache import caches
 from rest_framework.test import APIClient
 
 from apps.accounts.roles import UserRole
@@ -11,6 +14,26 @@ from apps.organizations.models import Facility
 from lib.access import Principal
 from tests import factories
 from tests.callers import TokenClient, api_with
+
+# The same examples in every run, on a machine of any speed.
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("suite")
+
+
+@pytest.fixture(autouse=True)
+def clock(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let Python's time stand still at `now`; tests marked `real_clock` share theirs with other processes."""
+    if request.node.get_closest_marker("real_clock"):
+        yield
+        return
+    with time_machine.travel(factories.NOW, tick=False):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def full_buckets() -> None:
+    """Begin with rate limits that nothing was taken from: while time stands still, nothing refills them."""
+    caches["throttles"].clear()
 
 
 @pytest.fixture

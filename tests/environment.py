@@ -6,6 +6,7 @@ The process that starts the server stops it; the processes of xdist inherit its 
 import atexit
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import environ
@@ -19,6 +20,9 @@ SERVERS = Path(__file__).resolve().parent.parent / "var" / "test-postgres"
 def prepare() -> None:
     """Complete `os.environ`, so that settings load and the database answers."""
     environ.Env.read_env(Path(__file__).with_name("test.env"))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Scripts start what runs in the background with it ignored, and programs that tests stop would inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "DATABASE_URL" not in os.environ:
         _remove_leftovers()
         server = EmbeddedPostgres(SERVERS / str(os.getpid()), throwaway=True)

@@ -30,9 +30,6 @@ class UserManager(BaseUserManager["User"]):
         user.save(using=self._db)
         return user
 
-    def get_by_natural_key(self, username: str | None) -> "User":
-        return self.get(email=(username or "").lower())
-
 
 class User(AbstractBaseUser):
     """A person with an account.  Rights come from `role` alone: there are no superusers and no permission rows."""

@@ -2,12 +2,11 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser
 from django.db import models
 from django.http import HttpRequest
 
@@ -77,22 +76,19 @@ def principal_of_user(user: User, request: HttpRequest) -> Principal:
 
 def forget(request: HttpRequest) -> None:
     """Have the next question about this request look again: its user has just changed."""
-    if hasattr(request, _KEPT_ON_REQUEST):
-        delattr(request, _KEPT_ON_REQUEST)
+    vars(request).pop(_KEPT_ON_REQUEST, None)
 
 
 def _reach_of(request: HttpRequest) -> Reach:
     kept: Reach | None = getattr(request, _KEPT_ON_REQUEST, None)
     if kept is None:
-        kept = _reach(request.user, request)
+        kept = _reach(cast(User, request.user), request)  # pages ask for it behind the sign-in alone
         setattr(request, _KEPT_ON_REQUEST, kept)
     return kept
 
 
-def _reach(user: User | AnonymousUser, request: HttpRequest) -> Reach:
+def _reach(user: User, request: HttpRequest) -> Reach:
     operator_zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
-    if not isinstance(user, User):
-        return Reach(stranger(request), operator_zone)
     facilities = _members_of(user.facilities) if user.is_bound_to_facilities else None
     providers = _members_of(user.providers) if user.is_bound_to_providers else None
     zones = [zone for _, zone in [*(facilities or []), *(providers or [])]]

@@ -1,6 +1,7 @@
 """Who drives and with what: drivers, vehicles, their papers, and the shifts that join them."""
 
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, cast
+from uuid import UUID
 
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import ArrayField, DateTimeRangeField, RangeOperators
@@ -302,6 +303,11 @@ class Credential(models.Model):
 
     def __str__(self) -> str:
         return f"credential {self.pk}"
+
+    @property
+    def subject_id(self) -> UUID:
+        """The driver or vehicle that the paper is about: always one, see `credential_of_one_subject`."""
+        return cast(UUID, self.driver_id or self.vehicle_id)
 
 
 class Shift(models.Model):

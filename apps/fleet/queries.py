@@ -138,9 +138,7 @@ def papers_in_force(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID])
     else:
         rows = _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids))
     for row in rows:
-        owner = row.driver_id or row.vehicle_id
-        if owner is not None:
-            papers[owner].append(_paper(row))
+        papers[row.subject_id].append(_paper(row))
     return papers
 
 

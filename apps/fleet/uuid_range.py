@@ -10,8 +10,7 @@ from django.db.models import Func, Value
 
 
 class UuidRangeField(models.Field[Any, Any]):
-    def db_type(self, connection: object) -> str:
-        return "uuidrange"
+    """What `UuidRange` gives; no column is of it."""
 
 
 class UuidRange(Func):

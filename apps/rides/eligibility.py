@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from apps.fleet.credentials import Lapse, Standing, Subject, lapses
@@ -60,14 +60,6 @@ class Violation:
     kind: Kind
     message: str
     subject_id: UUID
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "code": self.code.value,
-            "kind": self.kind.value,
-            "message": self.message,
-            "subjectId": str(self.subject_id),
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,9 +143,6 @@ def flatten(failures: Any, path: str = "") -> Iterator[Detail]:
                 yield from flatten(inner, f"{path}[{key}]")
             else:
                 yield from flatten(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(failures, list) and any(isinstance(inner, dict) for inner in failures):
-        for index, inner in enumerate(failures):
-            yield from flatten(inner, f"{path}[{index}]")
     elif isinstance(failures, list):
         for inner in failures:
             yield from flatten(inner, path)

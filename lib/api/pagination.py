@@ -113,14 +113,11 @@ def _tagged(value: Any) -> Any:
     """Mark the types that JSON does not tell apart from text."""
     if isinstance(value, dt.datetime):
         return {"at": value.isoformat()}
-    if isinstance(value, dt.date):
-        return {"on": value.isoformat()}
     return {"id": str(value)} if isinstance(value, UUID) else value
 
 
 _READ: Final[dict[str, Callable[[str], Any]]] = {
     "at": dt.datetime.fromisoformat,
-    "on": dt.date.fromisoformat,
     "id": UUID,
 }
 

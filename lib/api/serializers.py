@@ -195,10 +195,8 @@ class Out(_BuiltOnce, serializers.ModelSerializer[Any]):
 
     def build_property_field(self, field_name: str, model_class: type[models.Model]) -> Any:
         """Know `client_id`, the column behind a foreign key, for the id it is."""
-        for column in model_class._meta.concrete_fields:
-            if column.is_relation and column.attname == field_name:
-                return fields.Uuid, {"read_only": True, "allow_null": column.null}
-        return super().build_property_field(field_name, model_class)
+        column = model_class._meta.get_field(field_name)
+        return fields.Uuid, {"read_only": True, "allow_null": column.null}
 
 
 def _reader(field: Any) -> Callable[[Any], Any]:

@@ -31,6 +31,5 @@ class ApiShortcutMiddleware:
         response: HttpResponse = match.func(request, *match.args, **match.kwargs)
         if hasattr(response, "render"):
             response = response.render()
-        if not response.streaming and not response.has_header("Content-Length"):
-            response.headers["Content-Length"] = str(len(response.content))
+        response.headers["Content-Length"] = str(len(response.content))
         return response

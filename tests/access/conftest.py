@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import transaction
 from django.test import override_settings
 
+from tests import factories
 from tests.access.world import World, build
 
 PLENTY = {"read": (10**7, 10**6), "write": (10**7, 10**6)}
@@ -15,7 +17,9 @@ PLENTY = {"read": (10**7, 10**6), "write": (10**7, 10**6)}
 @pytest.fixture(scope="module")
 def built(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
     with django_db_blocker.unblock(), override_settings(API_RATES=PLENTY), transaction.atomic():
-        yield build()
+        with time_machine.travel(factories.NOW, tick=False):
+            made = build()
+        yield made
         transaction.set_rollback(True)
 
 

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import pytest
 from django.db import transaction
-from django.utils import timezone
 
 from apps.accounts.models import AuditEntry
 from apps.rides.models import Ride
+from tests import factories
 from tests.access.operations import (
     OPERATIONS,
     Caller,
@@ -40,7 +40,7 @@ SHOWING: Final = {
     "PATCH riders/<uuid:id>",
 }
 # Free of the rides that our riders have.
-SOME_DAY: Final = (timezone.now() + dt.timedelta(days=20)).strftime("%Y-%m-%dT%H:%M:%SZ")
+SOME_DAY: Final = (factories.NOW + dt.timedelta(days=20)).isoformat()
 BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST rides": {"pickupTime": SOME_DAY},
     "PATCH rides/<uuid:id>": {"pickupTime": SOME_DAY},

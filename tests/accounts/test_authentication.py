@@ -223,6 +223,39 @@ def test_without_the_call_to_forget_a_revoked_token_would_live_on(cached: None) 
     authentication.authenticate(issued.text, at=at)
 
 
+def test_row_read_before_a_revocation_is_not_kept_after_it(
+    cached: None, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    """The secret is checked while somebody revokes: between the query and the cache."""
+    at, judge = timezone.now(), authentication.digest_of
+    issued = tokens.issue(client_name="A", grant=tokens.Grant(role=TokenRole.AUDITOR), by=system(), at=at)
+
+    def revoke_meanwhile(secret: str, *, pepper_id: str) -> bytes:
+        with django_capture_on_commit_callbacks(execute=True):
+            tokens.revoke(token_id=issued.token.pk, reason="lost", by=system(), at=at)
+        return judge(secret, pepper_id=pepper_id)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(authentication, "digest_of", revoke_meanwhile)
+        authentication.authenticate(issued.text, at=at)
+
+    with pytest.raises(authentication.TokenRevoked):
+        authentication.authenticate(issued.text, at=at)
+
+
+def test_full_cache_begins_anew(cached: None, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any) -> None:
+    monkeypatch.setattr(authentication, "_verified", authentication._Verified())
+    monkeypatch.setattr(authentication, "_CACHE_ENTRIES", 2)
+    at, texts = timezone.now(), [api_with().text for _ in range(3)]
+    for text in texts:
+        authentication.authenticate(text, at=at)
+
+    with django_assert_num_queries(0):
+        authentication.authenticate(texts[2], at=at)
+    with django_assert_num_queries(1):
+        authentication.authenticate(texts[0], at=at)
+
+
 def test_address_that_keeps_guessing_is_stopped(api: TokenClient) -> None:
     address = "192.0.2.66"
     nobody = APIClient()

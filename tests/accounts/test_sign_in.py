@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 import time_machine
 from allauth.account.forms import default_token_generator
+from allauth.core import context
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from allauth.usersessions.models import UserSession
 from django.core.cache import cache
 from django.db import connection
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from apps.accounts.console.adapters import AccountAdapter
 from apps.accounts.console.middleware import BACKGROUND_HEADER
+from apps.accounts.console.views import forbidden
 from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import UserRole
 from tests import factories
@@ -360,3 +363,63 @@ def test_old_proof_is_asked_for_again_before_roles_are_given(client: Client) -> 
 
     assert response.status_code == 302
     assert "/reauthenticate/" in response["Location"]
+
+
+def test_password_given_again_opens_what_asked_for_it(client: Client, person: User) -> None:
+    sign_in(client, person)
+    with time_machine.travel(factories.NOW, tick=False) as clock:
+        clock.shift(301)
+        asked = client.get("/accounts/2fa/totp/activate/")
+
+        wrong = client.post(asked["Location"], {"password": "not the heron at all"})
+        right = client.post(asked["Location"], {"password": PASSWORD})
+
+    assert asked["Location"].startswith("/accounts/reauthenticate/")
+    assert (wrong.status_code, wrong.context["form"].errors.keys()) == (200, {"password"})
+    assert (right.status_code, right["Location"]) == (302, "/accounts/2fa/totp/activate/")
+
+
+def test_last_second_factor_is_removed_where_none_is_required(client: Client, person: User, settings: Any) -> None:
+    settings.MFA_REQUIRED = False
+    TOTP.activate(person, SEED)
+    sign_in(client, person)
+
+    response = client.post("/accounts/2fa/totp/deactivate/")
+
+    assert response.status_code == 302
+    assert not Authenticator.objects.filter(user=person.pk, type="totp").exists()
+    assert _actions() == ["second_factor.removed"]
+
+
+@pytest.mark.parametrize(
+    ("notice", "actions"),
+    [("account/email/password_changed", ["password.changed"]), ("account/email/email_changed", [])],
+)
+def test_notice_of_a_changed_credential_alone_leaves_a_trail(
+    rf: RequestFactory, person: User, notice: str, actions: list[str]
+) -> None:
+    with context.request_context(rf.get("/")):
+        AccountAdapter().send_notification_mail(notice, person)
+
+    assert _actions() == actions
+
+
+def test_form_without_its_token_is_refused_with_a_page(person: User) -> None:
+    careful = Client(enforce_csrf_checks=True)
+
+    response = careful.post(LOGIN, {"login": person.email, "password": PASSWORD})
+
+    assert response.status_code == 403
+    assert "403_csrf.html" in [template.name for template in response.templates]
+    assert "_auth_user_id" not in careful.session
+
+
+def test_refusal_outside_the_admin_names_admins_and_no_roles(rf: RequestFactory, person: User) -> None:
+    factories.UserFactory.create(role=UserRole.ADMIN, name="Ada Admin")
+    request = rf.get("/somewhere")
+    request.user = person
+
+    page = forbidden(request).content.decode()
+
+    assert "Ada Admin" in page
+    assert "The page is for" not in page

@@ -65,6 +65,17 @@ def test_token_is_rotated_and_revoked(api: TokenClient) -> None:
     assert error_of(caller(newer.json()["token"]).get("/api/tokens/self"))["code"] == "TOKEN_REVOKED"
 
 
+@override_settings(API_RATES={"read": (60, 60), "write": (60, 1)}, API_RATE_TOKENS=2)
+def test_token_without_writes_left_takes_nothing_from_its_address() -> None:
+    hasty, patient = api_with(), api_with()
+    body = {"role": "auditor"}
+
+    statuses = [api.post("/api/tokens", body).status_code for api in (hasty, hasty, hasty, patient)]
+
+    assert statuses == [201, 429, 429, 201]
+    assert ApiToken.objects.filter(role="auditor").count() == 2
+
+
 def test_wider_token_is_refused(api: TokenClient, hospital: Facility) -> None:
     bound = api_with(facility_ids=[hospital.pk])
 

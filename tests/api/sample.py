@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.organizations.models import Payer
-from lib.access import ANY_TOKEN
+from lib.access import ANY_TOKEN, PUBLIC
 from lib.api import fields
 from lib.api.query import CountedPageQuery
 from lib.api.serializers import In, Out
@@ -127,6 +127,21 @@ class SlowViewSet(ApiViewSet):
         return Response({"id": str(payer.pk)}, status=201)
 
 
+class PublicViewSet(ApiViewSet):
+    """What callers without a token may read."""
+
+    scopes = {"retrieve": PUBLIC}
+
+    def retrieve(self, request: Request) -> Response:
+        """Read what hardly ever changes."""
+        return self.answer(None, version=3)
+
+
+def closed(request: Any) -> HttpResponse:
+    """Say no as a library does, in words of its own."""
+    return HttpResponse("closed for the day", status=503)
+
+
 def crash(request: Any) -> HttpResponse:
     raise RuntimeError("a bug outside any view of ours")
 
@@ -139,6 +154,8 @@ sample = [
     path("nobody", SlowViewSet.as_view({"get": "reach_nobody"})),
     path("bulk", SlowViewSet.as_view({"post": "bulk"})),
     path("slow", SlowViewSet.as_view({"post": "slow_create"})),
+    path("public", PublicViewSet.as_view({"get": "retrieve"})),
+    path("closed", closed),
     path("crash", crash),
 ]
 urlpatterns = [path("api/", include(sample))]

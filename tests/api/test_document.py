@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from django.conf import LazySettings
+from django.core.management import call_command
 from django.test import Client
 from django.urls import URLPattern, get_resolver
 from drf_spectacular.drainage import GENERATOR_STATS
@@ -197,3 +199,13 @@ def test_resolver_knows_no_other_route_of_the_api() -> None:
     api = [pattern for pattern in get_resolver().url_patterns if str(pattern.pattern).startswith("api")]
 
     assert [str(pattern.pattern) for pattern in api] == ["api/"]
+
+
+def test_command_writes_both_pages(settings: LazySettings, tmp_path: Path) -> None:
+    settings.BASE_DIR = tmp_path
+    (tmp_path / "docs").mkdir()
+
+    call_command("write_docs")
+
+    written = {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()}
+    assert written == {name: (ROOT / "docs" / name).read_bytes() for name in ("openapi.json", "errors.md")}

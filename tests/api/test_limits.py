@@ -1,17 +1,18 @@
 """Rate limits, versions, correlation, and the limits of the database."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import time_machine
 from django.db import connection, transaction
 from django.test import override_settings
+from rest_framework.test import APIClient
 
 from apps.organizations.models import Payer
 from lib.token_bucket import Policy, take
 from tests.callers import TokenClient, api_with, error_of
-from tests.factories import PayerFactory
+from tests.factories import NOW, PayerFactory
 
 pytestmark = pytest.mark.urls("tests.api.sample")
 SLOW = {"read": (60, 3), "write": (60, 1)}
@@ -60,15 +61,26 @@ def test_unchanged_answers_do_not_count(api: TokenClient) -> None:
     assert statuses == {304}
 
 
+@pytest.mark.django_db
+def test_unchanged_answer_to_nobody_gives_nothing_back(nobody: APIClient) -> None:
+    response = nobody.get("/api/public", headers={"If-None-Match": '"3"'})
+
+    assert (response.status_code, "RateLimit" in response.headers) == (304, False)
+
+
 def test_bucket_refills_evenly() -> None:
     policy = Policy("test", per_minute=6000, burst=2)
 
-    owner = str(time.time())
-    first = [take(policy, owner).allowed for _ in range(3)]
-    time.sleep(0.03)
+    with time_machine.travel(NOW, tick=False) as clock:
+        first = [take(policy, "owner").allowed for _ in range(3)]
+        clock.shift(0.0099)
+        early = take(policy, "owner").allowed
+        clock.shift(0.0002)
+        later = [take(policy, "owner").allowed for _ in range(2)]
 
     assert first == [True, True, False]
-    assert take(policy, owner).allowed
+    assert early is False
+    assert later == [True, False]
 
 
 @pytest.mark.django_db

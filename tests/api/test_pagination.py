@@ -2,8 +2,11 @@
 
 import pytest
 
+from apps.rides.api.ride_page import _opened
+from lib.api.pagination import CursorInvalid, open_cursor, seal_cursor
+from lib.ids import uuid7
 from tests.callers import TokenClient, api_with
-from tests.factories import PayerFactory
+from tests.factories import NOW, PayerFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.api.sample")]
 
@@ -77,3 +80,21 @@ def test_cursor_belongs_to_its_filters_and_its_reach(api: TokenClient) -> None:
     assert other_filter.json()["error"]["code"] == "INVALID_CURSOR"
     assert other_reach.json()["error"]["code"] == "INVALID_CURSOR"
     assert other_limit.status_code == 200
+
+
+@pytest.mark.parametrize("parts", [["one"], ["one", "two", "three"]])
+def test_cursor_of_another_shape_is_refused(parts: list[str]) -> None:
+    """As a release before ours may have given out, for the same list."""
+    cursor = seal_cursor(parts, bound=b"list")
+
+    with pytest.raises(CursorInvalid):
+        open_cursor(cursor, bound=b"list", parts=2)
+
+
+def test_cursor_of_rides_holds_an_instant_and_an_id() -> None:
+    at, last = NOW, uuid7()
+
+    assert _opened(seal_cursor([at, last], bound=b"list"), b"list") == (at, last)
+    for parts in (["Ann", last], [at, "7"]):
+        with pytest.raises(CursorInvalid):
+            _opened(seal_cursor(parts, bound=b"list"), b"list")

@@ -86,7 +86,6 @@ def world(db: None) -> dict[str, list[str]]:
 @schema.parametrize()
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     derandomize=EXAMPLES == 5,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

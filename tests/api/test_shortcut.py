@@ -8,7 +8,7 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest
 from django.test import Client, override_settings
 
-from tests.callers import TokenClient
+from tests.callers import TokenClient, error_of
 
 pytestmark = pytest.mark.django_db
 
@@ -55,3 +55,13 @@ def test_api_does_not_look_for_a_session_and_pages_do(api: TokenClient, monkeypa
 def test_api_answers_the_same_the_long_way(api: TokenClient) -> None:
     """Without the shortcut nothing but headers differs."""
     assert api.get("/api/rides").json() == {"data": [], "page": {"limit": 50, "hasMore": False, "nextCursor": None}}
+
+
+@pytest.mark.urls("tests.api.sample")
+def test_refusal_of_a_plain_view_becomes_an_error_object_of_its_own_length(api: TokenClient) -> None:
+    response = api.get("/api/closed")
+
+    error = error_of(response)
+    assert (response.status_code, error["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert response.headers.get("Content-Length", str(len(response.content))) == str(len(response.content))
+    assert response.headers["Retry-After"] == "5"

@@ -21,7 +21,6 @@ from tests.serving import serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-START_SECONDS = 30
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,7 +11,7 @@ from lib.access import system
 from tests import factories
 from tests.browser.harness import Inspector
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock]
 InspectorOf = Callable[[User | None], Inspector]
 
 

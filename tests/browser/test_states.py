@@ -11,7 +11,7 @@ from apps.organizations.models import Facility
 from tests import factories
 from tests.browser.harness import OVERFLOW, Inspector, axe
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock]
 InspectorOf = Callable[[User | None], Inspector]
 
 

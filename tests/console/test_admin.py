@@ -376,3 +376,27 @@ def test_list_of_credentials_asks_the_same_however_many(django_assert_num_querie
 
     with django_assert_num_queries(4):  # session, user, count, rows
         client.get("/admin/fleet/credential/")
+
+
+def test_edit_of_what_belongs_to_a_record_is_audited_by_its_name() -> None:
+    facility = factories.FacilityFactory.create()
+    door = factories.EntranceFactory.create(facility=facility)
+    client = signed_in_as(UserRole.ADMIN)
+    url = address_of(Facility, "change", facility.pk)
+
+    response = client.post(url, form_of(client, url, **{"entrances-0-name": "Bay 3"}))
+
+    door.refresh_from_db()
+    details = [entry.details for entry in AuditEntry.objects.filter(action="facilities.update").order_by("at", "id")]
+    assert (response.status_code, door.name) == (302, "Bay 3")
+    assert {"fields": ["entrances"]} in details
+
+
+def test_list_narrowed_by_nonsense_is_sent_back_and_nobody_was_shown() -> None:
+    factories.RideFactory.create()
+    client = signed_in_as(UserRole.DISPATCHER)
+
+    response = client.get(f"{RIDES}?pickup_at__gte=soon")
+
+    assert (response.status_code, response["Location"]) == (302, f"{RIDES}?e=1")
+    assert AuditEntry.objects.count() == 0

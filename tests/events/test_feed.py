@@ -19,6 +19,8 @@ from lib.ids import uuid7
 from tests.callers import TokenClient, api_with, error_of
 from tests.factories import NOW, FacilityFactory
 
+PATIENCE = 900  # seconds; whole modules of tests run in one transaction, on machines of any speed
+
 
 def record(type: str = "ride.scheduled", facility: Facility | None = None) -> Event:
     return services.record(
@@ -35,11 +37,10 @@ def record(type: str = "ride.scheduled", facility: Facility | None = None) -> Ev
 
 def wait_until_settled() -> None:
     """Let transactions of other databases end that began before our events: other test processes have some running."""
-    for _ in range(600):
-        if Event.objects.settled().count() == Event.objects.count():
-            return
+    give_up = time.monotonic() + PATIENCE
+    while Event.objects.settled().count() != Event.objects.count():
+        assert time.monotonic() < give_up, f"a transaction has been running for {PATIENCE} s"
         time.sleep(0.05)
-    raise AssertionError("a transaction has been running for half a minute")
 
 
 class Reader:

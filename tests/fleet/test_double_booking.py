@@ -213,8 +213,11 @@ def test_driver_never_gets_two_clashing_rides() -> None:
     assert Assignment.objects.filter(status="accepted").count() == assigned
 
 
-def give_both_at_once(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Give one driver two rides of one time, so that each is judged before the other is written, if at all possible."""
+def give_both_at_once(monkeypatch: pytest.MonkeyPatch, *, patience: float) -> Counter[str]:
+    """Give one driver two rides of one time, so that each is judged before the other is written, if at all possible.
+
+    Whoever is judged first waits `patience` seconds for the other.
+    """
     driver, vehicle = fit_pair()
     rides = rides_at_three_times(4)[::3]
     both_judged = threading.Barrier(2)
@@ -223,7 +226,7 @@ def give_both_at_once(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         found = judge(*args, **kwargs)
         # It breaks when the other one waits for our lock, as it should.
         with contextlib.suppress(threading.BrokenBarrierError):
-            both_judged.wait(timeout=1)
+            both_judged.wait(timeout=patience)
         return found
 
     monkeypatch.setattr("apps.rides.services.assignment.judge", judge_then_wait)
@@ -244,7 +247,7 @@ def give_both_at_once(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def test_second_dispatcher_sees_the_first_ones_ride(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcomes = give_both_at_once(monkeypatch)
+    outcomes = give_both_at_once(monkeypatch, patience=1)
 
     assert outcomes == {"assigned": 1, "SCHEDULE_CONFLICT": 1}
     assert counted(CLASHES) == 0
@@ -258,7 +261,7 @@ def test_without_the_locks_both_dispatchers_win(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(OfProviderQuerySet, "select_for_update", unlocked)
 
-    outcomes = give_both_at_once(monkeypatch)
+    outcomes = give_both_at_once(monkeypatch, patience=60)
 
     assert outcomes == {"assigned": 2}
     assert counted(CLASHES) == 1

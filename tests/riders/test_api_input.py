@@ -200,7 +200,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.django_db
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(key=st.sampled_from(sorted(FULL_BODY)), junk=JSON)
 def test_junk_is_never_our_failure(key: str, junk: Any) -> None:
     api = api_with()  # one token would run into its rate limit

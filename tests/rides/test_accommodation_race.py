@@ -1,6 +1,5 @@
 """A ride booked while the rider's needs change gets the new ones, whoever comes first."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
@@ -14,9 +13,8 @@ from apps.rides.models import Ride
 from apps.rides.services import accommodation_change, booking
 from lib.access import system
 from tests import factories
+from tests.locks import wait_until_somebody_waits
 from tests.rides.drafts import draft
-
-SECONDS_TO_WAIT = 4.0  # less than lock_timeout
 
 
 def change(rider_id: UUID) -> None:
@@ -26,21 +24,6 @@ def change(rider_id: UUID) -> None:
         )
     finally:
         connection.close()
-
-
-def wait_until_somebody_waits() -> None:
-    """Return once a session of this database waits for a lock; fail after a while."""
-    give_up_at = time.monotonic() + SECONDS_TO_WAIT
-    while time.monotonic() < give_up_at:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-            )
-            row = cursor.fetchone()
-        if row is not None and row[0]:
-            return
-        time.sleep(0.01)
-    raise AssertionError("nobody waited for the booking")
 
 
 def book_while_needs_change() -> str:

@@ -17,6 +17,7 @@ from apps.accounts.roles import UserRole
 from apps.organizations.models import Facility
 from apps.rides.demo.loading import Span, ensure
 from apps.rides.lifecycle import RideStatus
+from apps.rides.management.commands import load_demo
 from apps.rides.models import Ride
 from lib.access import system
 from tests.rides.demo_days import FRIDAY_NOON, digest, loaded
@@ -131,3 +132,18 @@ def test_ensure_opens_the_doors_again_when_the_clear_text_is_lost(settings: Lazy
     assert User.objects.get(email=one["email"]).check_password(one["password"])
     assert json.loads((tmp_path / "demo-accounts.json").read_text()) == second
     assert User.objects.count() == len(UserRole.values)
+
+
+def test_load_demo_says_what_opens_the_doors(
+    settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VAR_DIR = tmp_path
+    monkeypatch.setattr(load_demo, "is_embedded", lambda connection: True)
+    facts = ensure(by=system(), at=FRIDAY_NOON, span=ONE_DAY)
+    plain, with_facts = StringIO(), StringIO()
+
+    call_command("load_demo", stdout=plain)
+    call_command("load_demo", "--json", stdout=with_facts)
+
+    assert plain.getvalue() == "The demo data of a made-up metro area is there.\n"
+    assert json.loads(with_facts.getvalue().removeprefix(plain.getvalue())) == facts

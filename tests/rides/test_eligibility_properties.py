@@ -154,7 +154,7 @@ def counted(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> dict
     return {code.value: codes.count(code.value) for code in CHECKS}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(needs, drivers, vehicles)
 def test_more_capability_never_adds_a_violation(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> None:
     before = counted(ride, driver, vehicle)
@@ -167,7 +167,7 @@ def test_more_capability_never_adds_a_violation(ride: RideNeeds, driver: DriverF
     assert all(after[code] <= before[code] for after in better for code in before)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(needs, drivers, vehicles)
 def test_fit_attendant_adds_nothing(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> None:
     papers = tuple(Paper(kind, None, False, True, 30) for kind in TYPES_OF[Subject.DRIVER])
@@ -178,7 +178,7 @@ def test_fit_attendant_adds_nothing(ride: RideNeeds, driver: DriverFacts, vehicl
     assert after <= before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(needs, drivers, vehicles)
 def test_order_of_facts_does_not_matter(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> None:
     turned = dataclasses.replace(

@@ -143,3 +143,9 @@ def test_all_failures_are_named_at_once() -> None:
         Guard.VEHICLE_IN_SERVICE,
         Guard.RIDER_LOCATION_KNOWN,
     ]
+
+
+def test_nobody_has_waited_without_an_arrival() -> None:
+    (failure,) = failed([Guard.WAITED_LONG_ENOUGH], facts(arrived_at=None))
+
+    assert failure.message == "No arrival at the pickup has been recorded."

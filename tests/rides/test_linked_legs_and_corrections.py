@@ -1,8 +1,11 @@
 """What an ending means for the legs after it, and how an ending is taken back."""
 
 import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole
@@ -10,12 +13,15 @@ from apps.events.models import Event
 from apps.fleet.models import Driver
 from apps.rides.lifecycle import TERMINAL, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.services import corrections
 from apps.rides.services import report as service
 from apps.rides.services.guard_check import GuardFailed
 from apps.rides.services.pairing import AssignmentRejected
-from lib.access import Principal
+from apps.rides.services.status import InvalidTransition, Note, move_back
+from lib.access import Principal, system
 from lib.errors import InvalidInput
 from tests import factories
+from tests.locks import wait_until_somebody_waits
 from tests.rides.rides_in import ride_in
 from tests.rides.status_calls import AT, report_to, traces
 
@@ -159,3 +165,71 @@ def test_driver_suspended_meanwhile_comes_back_under_an_exception(supervisor: Pr
 
     exception = RideException.objects.get(ride=ride)
     assert (exception.type, exception.details) == ("credential_lapse", {"violations": ["DRIVER_INACTIVE"]})
+
+
+def test_correction_releases_the_leg_that_was_held(supervisor: Principal) -> None:
+    outbound, later = trip_of_two("hold")
+    cancelled = report_to(RideStatus.CANCELLED, reason_code="rider_ill")
+    service.change_status(ride_id=outbound.pk, report=cancelled, by=supervisor, at=factories.NOW)
+
+    service.change_status(
+        ride_id=outbound.pk,
+        report=report_to(RideStatus.SCHEDULED, note="Well again."),
+        by=supervisor,
+        at=factories.NOW + dt.timedelta(hours=1),
+    )
+
+    outbound.refresh_from_db()
+    later.refresh_from_db()
+    held = RideException.objects.get(ride=later, type="return_leg_at_risk")
+    assert (outbound.status, outbound.reason_code, outbound.driver_id) == ("scheduled", "", None)
+    assert (held.status, held.resolution_code, later.open_exception_count) == ("resolved", "false_alarm", 0)
+
+
+def test_ride_whose_assignment_is_gone_is_not_reopened(supervisor: Principal) -> None:
+    ride = ride_in(RideStatus.CANCELLED)
+    Ride.objects.filter(pk=ride.pk).update(assignment_id=None)
+    before = traces(ride)
+
+    with pytest.raises(corrections.AssignmentGone):
+        service.change_status(
+            ride_id=ride.pk, report=report_to(RideStatus.ASSIGNED, note="Tapped wrongly."), by=supervisor, at=AT
+        )
+
+    assert traces(ride) == before
+
+
+def test_ride_that_has_not_ended_is_not_moved_back(supervisor: Principal) -> None:
+    ride = ride_in(RideStatus.ARRIVED)
+    before = traces(ride)
+
+    with pytest.raises(InvalidTransition):
+        move_back(ride, by=supervisor, at=AT, also=[], note=Note())
+
+    assert traces(ride) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_later_leg_that_ended_meanwhile_is_left_alone() -> None:
+    outbound, later = trip_of_two("hold")
+    cancelled: dict[str, Any] = {
+        "report": report_to(RideStatus.CANCELLED, reason_code="rider_ill"),
+        "by": system(),
+        "at": factories.NOW,
+    }
+
+    def end_outbound() -> None:
+        try:
+            service.change_status(ride_id=outbound.pk, **cancelled)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            service.change_status(ride_id=later.pk, **cancelled)
+            ending = other.submit(end_outbound)
+            wait_until_somebody_waits()
+        ending.result(timeout=20)
+
+    assert set(Ride.objects.values_list("status", flat=True)) == {"cancelled"}
+    assert not RideException.objects.exists()

@@ -210,8 +210,6 @@ def test_random_lives_keep_every_invariant() -> None:
         settings=settings(
             max_examples=25,
             stateful_step_count=25,
-            deadline=None,
-            derandomize=True,
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -5,6 +5,7 @@
 
 import os
 import random
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -104,13 +105,23 @@ def test_concurrent_reports_leave_legal_histories() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_without_the_row_lock_the_race_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: the same race, reading the row unlocked, collides."""
+    """The control: two who read the row unlocked, both before either writes."""
+    ride, both_have_read = ride_in(RideStatus.ASSIGNED), threading.Barrier(2, timeout=60)
 
     def unlocked(ride_id: UUID, by: Principal, *, expected_version: int | None = None) -> Ride:
-        return Ride.objects.select_related("facility", "pickup_facility", "payer").get(pk=ride_id)
+        row = Ride.objects.select_related("facility", "pickup_facility", "payer").get(pk=ride_id)
+        both_have_read.wait()
+        return row
+
+    def report(target: RideStatus) -> str:
+        try:
+            return attempt(target, ride.pk)
+        finally:
+            connection.close()
 
     monkeypatch.setattr("apps.rides.services.report.locked", unlocked)
 
-    outcomes, _ = race()
+    with ThreadPoolExecutor(2) as writers:
+        outcomes = Counter(writers.map(report, [RideStatus.EN_ROUTE, RideStatus.CANCELLED]))
 
-    assert outcomes["broken"] > 0
+    assert outcomes == {"accepted": 1, "broken": 1}

@@ -16,7 +16,7 @@ from kombu import Connection, Exchange, Queue
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SEND = "import sys; from tests.runtime.proof_task import prove; prove.apply_async((sys.argv[1],), queue=sys.argv[2])"
-PATIENCE = 60  # seconds; a loaded machine starts a worker slowly
+PATIENCE = 180  # seconds; a loaded machine starts a worker slowly
 
 Deliver = Callable[[str, Path], None]
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import socket
 import stat
@@ -60,7 +59,7 @@ class Service:
 
     def stop(self, number: int) -> int:
         self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE)
 
     def answers(self) -> int:
         try:
@@ -125,7 +124,6 @@ def test_run_serves_and_leaves_nothing_behind_however_it_is_ended(start: Start, 
 
     second = start(port)
     second.until("Ctrl-C stops everything.")
-    assert float(re.findall(r"up after (\d+) s", second.said)[0]) < 30
     assert "Generated" not in second.said
     assert (var / "secrets.env").read_text() == secrets
     assert json.loads((var / "demo.json").read_text()) == told
@@ -158,11 +156,10 @@ def test_run_stops_when_make_alone_is_told_to(start: Start, port: int, tmp_path:
 
     service.stop(number)
 
-    give_up = time.monotonic() + 30
-    while _started_from(tmp_path / "var"):
+    give_up = time.monotonic() + PATIENCE
+    while _started_from(tmp_path / "var") or "Stopped.\n" not in service.said:
         assert time.monotonic() < give_up, service.said
         time.sleep(0.1)
-    assert "Stopped.\n" in service.said
 
 
 def test_run_uses_the_servers_it_is_given_and_loads_no_demo_data(start: Start, port: int, tmp_path: Path) -> None:

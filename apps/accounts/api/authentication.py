@@ -11,7 +11,6 @@ from apps.accounts import token_format
 from apps.accounts.api.throttles import count_failure
 from apps.accounts.services import authentication
 from lib.access import Principal
-from lib.api.errors import REALM
 from lib.api.fields import instant_text
 from lib.client_address import address_of
 from lib.errors import Code, DomainError
@@ -50,9 +49,6 @@ class BearerAuthentication(BaseAuthentication):
         if token.ends_at - at <= EXPIRY_IS_ANNOUNCED:
             answer_headers(request._request)["X-Token-Expires-At"] = instant_text(token.ends_at)
         return None, principal
-
-    def authenticate_header(self, request: Request) -> str:
-        return REALM
 
 
 def _refuse_token_in_query(request: Request, ip: str | None) -> None:

@@ -62,9 +62,8 @@ class AccountAdapter(DefaultAccountAdapter):
         audit.record(by=principal_of_user(user, request), action="sign_in", subject_type="user", subject_id=user.pk)
 
     def logout(self, request: HttpRequest) -> None:
-        if isinstance(request.user, User):
-            by = principal_of(request)
-            audit.record(by=by, action="sign_out", subject_type="user", subject_id=by.id)
+        by = principal_of(request)
+        audit.record(by=by, action="sign_out", subject_type="user", subject_id=by.id)
         super().logout(request)
 
     def is_reauthentication_required(self, *, app: str) -> bool:

@@ -82,14 +82,15 @@ def _locked(subject: Subject, subject_id: UUID, by: Principal) -> Driver | Vehic
     return locked_vehicle(subject_id, by)
 
 
+def _subject_of(paper: Credential) -> Subject:
+    return Subject.VEHICLE if paper.driver_id is None else Subject.DRIVER
+
+
 def _paper_in_force(credential_id: UUID, by: Principal) -> Credential:
     found = Credential.objects.visible_to(by).filter(pk=credential_id, replaced=False).first()
     if found is None:
         raise NotFound("credential")
-    if found.driver_id is not None:
-        locked_driver(found.driver_id, by)
-    elif found.vehicle_id is not None:
-        locked_vehicle(found.vehicle_id, by)
+    _locked(_subject_of(found), found.subject_id, by)
     paper = Credential.objects.select_for_update(of=("self",)).filter(pk=credential_id, replaced=False).first()
     if paper is None:
         raise NotFound("credential")
@@ -97,12 +98,11 @@ def _paper_in_force(credential_id: UUID, by: Principal) -> Credential:
 
 
 def _record(paper: Credential, verb: str, by: Principal, reason: str = "") -> None:
-    owner = Subject.DRIVER if paper.driver_id is not None else Subject.VEHICLE
     audit.record(
         by=by,
         action=f"credentials.{verb}",
-        subject_type=owner.value,
-        subject_id=paper.driver_id or paper.vehicle_id,
+        subject_type=_subject_of(paper).value,
+        subject_id=paper.subject_id,
         reason=reason,
         details={"credentialId": str(paper.pk), "type": paper.type},
     )

@@ -1,7 +1,6 @@
 """What callers send about rides: strict shape here, rules in the services."""
 
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
@@ -34,8 +33,6 @@ def _plain(value: Any) -> Any:
         return fields.instant_text(value)
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, Decimal):
-        return float(value)
     return str(value) if isinstance(value, UUID) else value
 
 

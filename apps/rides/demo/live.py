@@ -57,10 +57,8 @@ def stage(plan: Plan, now: int, days: dict[object, Day], people: list[Person], p
     busy = {leg.person.id for day in days.values() for leg in day.legs if abs(leg.pickup_at - now) < DAY}
     idle = [person for person in people if person.id not in busy and not person.crew_of_two]
     taken: set[str] = set()
-    for number, scene in enumerate(SCENES):
-        if number >= len(idle):
-            break
-        leg = _leg(plan.seed, now, made, idle[-1 - number], places, scene)
+    for scene, person in zip(SCENES, reversed(idle), strict=False):
+        leg = _leg(plan.seed, now, made, person, places, scene)
         if scene.departs is not None:
             _set_out(plan, now, leg, scene, taken)
     return made.legs

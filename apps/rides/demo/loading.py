@@ -104,13 +104,11 @@ def _load(now: dt.datetime, seed: int, by: Principal, span: Span) -> Counter[str
 @contextmanager
 def _without_collector() -> Iterator[None]:
     """Keep Python from searching half a million rows for cycles, over and over, while they are made."""
-    was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_on:
-            gc.enable()
+        gc.enable()
 
 
 def _allow_time() -> None:

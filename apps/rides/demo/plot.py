@@ -10,7 +10,7 @@ from apps.rides.demo.fleet import Duty
 from apps.rides.demo.legs import Leg
 from apps.rides.demo.story import Story
 from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import OPEN, ReasonList, RideStatus
+from apps.rides.lifecycle import ReasonList, RideStatus
 from apps.rides.reasons import Cancelled, cancellation_timing, default_fault
 
 _X, _S = ExceptionType, RideStatus
@@ -56,15 +56,11 @@ class Plot:
             overdue = leg.requested_at + 30 * MINUTE
             if leg.confirmed_at > overdue:
                 self.at(overdue, partial(story.open, _X.UNCONFIRMED_REQUEST, overdue, "confirm_by", due=overdue))
-            self.at(leg.confirmed_at, partial(self._if_requested, partial(story.confirm, leg.confirmed_at)))
+            self.at(leg.confirmed_at, partial(story.confirm, leg.confirmed_at))
 
     def while_open(self, step: Callable[[], None]) -> None:
         """Take a step that only makes sense before the vehicle sets out."""
         if self.story.status in (_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED):
-            step()
-
-    def _if_requested(self, step: Callable[[], None]) -> None:
-        if self.story.status == _S.REQUESTED:
             step()
 
     def reporter(self) -> None:
@@ -146,8 +142,6 @@ class Plot:
         self.story.end(at, target, ending, by)
 
     def cancel(self, at: int) -> None:
-        if self.story.status not in OPEN:
-            return
         facts = Cancelled(self.story.status, _moment(self.leg.pickup_at), _moment(at), ZONE, LATE_CANCEL_MINUTES)
         code = self.leg.reason or "rider_request"
         at_door = self.story.status == _S.ARRIVED

@@ -215,7 +215,7 @@ class Story:
         self, type_: ExceptionType, at: int, rule: str, *, by: str = "system",
         severity: ExceptionSeverity | None = None, due: int | None = None, details: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        """Open an exception, or sharpen the one that is open."""
+        """Open an exception, or sharpen the one that is open: plots only ever raise it."""
         wanted = severity or DEFAULT_SEVERITY[type_]
         row = self.unsettled.get(type_)
         if row is None:
@@ -227,18 +227,15 @@ class Story:
             }  # fmt: skip
             self.unsettled[type_] = row
             self.tables.exceptions.append(row)
-        elif SEVERITY_RANK[ExceptionSeverity(row["severity"])] >= SEVERITY_RANK[wanted]:
-            return
         else:
             row |= {"severity": wanted.value, "version": row["version"] + 1, "updated_at": at}
         self.tell("ride.exception", at, by, data=_of_exception(row))
 
     def acknowledge(self, type_: ExceptionType, at: int) -> None:
-        row = self.unsettled.get(type_)
-        if row is not None and row["status"] == "open":
-            row |= {"status": "acknowledged", "acknowledged_at": at, "acknowledged_by": self.cast.dispatcher,
-                    "owner_id": self.cast.dispatcher_id, "version": row["version"] + 1, "updated_at": at}  # fmt: skip
-            self.tell("ride.exception_acknowledged", at, self.cast.dispatcher, data=_of_exception(row))
+        row = self.unsettled[type_]
+        row |= {"status": "acknowledged", "acknowledged_at": at, "acknowledged_by": self.cast.dispatcher,
+                "owner_id": self.cast.dispatcher_id, "version": row["version"] + 1, "updated_at": at}  # fmt: skip
+        self.tell("ride.exception_acknowledged", at, self.cast.dispatcher, data=_of_exception(row))
 
     def settle(self, types: Collection[ExceptionType], at: int, by: str, code: str) -> None:
         for type_ in [type_ for type_ in self.unsettled if type_ in types]:
@@ -327,14 +324,13 @@ class Story:
         self.row["status_before_end"] = self.status.value
 
     def _start(self, occurred: int) -> None:
-        if self.assignment is not None:
-            self.assignment["started_at"] = occurred
+        assert self.assignment is not None  # noqa: S101 - nobody sets out without one
+        self.assignment["started_at"] = occurred
 
     def _void(self, type_: str) -> None:
-        for row in reversed(self.tables.milestones):
-            if row["ride_id"] == self.id and row["type"] == type_ and not row["voided"]:
-                row["voided"] = True
-                return
+        told = reversed(self.tables.milestones)
+        row = next(row for row in told if row["ride_id"] == self.id and row["type"] == type_ and not row["voided"])
+        row["voided"] = True
 
     def _write_assignment(self, at: int, duty: Duty, method: str, by: str) -> None:
         row = self._assignment_row(at, duty, method, by)
@@ -355,9 +351,9 @@ class Story:
         }  # fmt: skip
 
     def _end_assignment(self, status: str, at: int, reason: str, miles: float | None = None) -> None:
-        if self.assignment is not None:
-            self.assignment |= {"status": status, "ended_at": at, "end_reason": reason, "miles_attributed": miles}
-            self.assignment = None
+        assert self.assignment is not None  # noqa: S101 - asked by the callers
+        self.assignment |= {"status": status, "ended_at": at, "end_reason": reason, "miles_attributed": miles}
+        self.assignment = None
 
     def _named(self) -> dict[str, Any]:
         """Name who is on the ride, as the events of assignments do."""

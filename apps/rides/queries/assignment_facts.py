@@ -74,11 +74,10 @@ def gather(needs: RideNeeds, *, drivers: Collection[Driver], vehicle_ids: Collec
     for shift in shifts:
         shifts_of[shift.driver_id].append(shift)
         shifts_of[shift.vehicle_id].append(shift)
-    errands_of: dict[UUID, list[Errand]] = defaultdict(list)
+    errands_of: dict[UUID | None, list[Errand]] = defaultdict(list)
     for errand in _errands_around(needs, driver_ids, wanted, at):
         for taken in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:
-            if taken is not None:
-                errands_of[taken].append(errand)
+            errands_of[taken].append(errand)
     return Facts(
         drivers={
             driver.pk: DriverFacts(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -110,12 +111,12 @@ def _standing(ride: Ride) -> tuple[str, str]:
 def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[str, ...]:
     """Name what keeps driver or vehicle off the road on the local day of the step.  One query."""
     today = occurred_at.astimezone(ZoneInfo(ride.timezone)).date()
-    if ride.driver_id is None or ride.vehicle_id is None:
-        return ()
-    papers = papers_in_force([ride.driver_id], [ride.vehicle_id])
+    # Whoever is to depart has both: `ride_underway_has_driver_and_vehicle`.
+    driver_id, vehicle_id = cast(UUID, ride.driver_id), cast(UUID, ride.vehicle_id)
+    papers = papers_in_force([driver_id], [vehicle_id])
     lapsed = [
-        *lapses(Subject.DRIVER, papers[ride.driver_id], today),
-        *lapses(Subject.VEHICLE, papers[ride.vehicle_id], today),
+        *lapses(Subject.DRIVER, papers[driver_id], today),
+        *lapses(Subject.VEHICLE, papers[vehicle_id], today),
     ]
     suspended = () if activation == Activation.ACTIVE else (f"driver ({activation})",)
     return (*suspended, *(f"{lapse.type.replace('_', ' ')} ({lapse.standing})" for lapse in lapsed))

@@ -30,3 +30,15 @@ def test_detail_is_emptied_by_a_merge_patch(change: dict[str, Any], left: dict[s
     assert response.status_code == 200
     assert stored is not None
     assert {key: value for key, value in stored.items() if key != "expectedReadyAt"} == {**KEPT, **left}
+
+
+def test_day_until_which_a_certification_holds_is_kept_as_it_was_sent(api: TokenClient) -> None:
+    ride = factories.RideFactory.create(service_type="hospital_discharge", discharge=KEPT)
+    pcs = {"required": True, "onFile": True, "validUntil": "2027-01-31"}
+
+    response = api.patch(f"/api/rides/{ride.pk}", {"discharge": {"pcs": pcs}})
+
+    stored = Ride.objects.get().discharge
+    assert response.status_code == 200
+    assert stored is not None
+    assert stored["pcs"] == response.json()["discharge"]["pcs"] == pcs

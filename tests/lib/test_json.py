@@ -1,0 +1,22 @@
+"""What the API may put into a body."""
+
+from decimal import Decimal
+from types import MappingProxyType
+
+import pytest
+from django.utils.translation import gettext_lazy
+
+from lib.api.json import dumps
+
+
+def test_decimals_are_numbers_and_lazy_texts_and_mappings_plain() -> None:
+    body = {"miles": Decimal("3.25"), "label": gettext_lazy("Home"), "held": MappingProxyType({"a": 1})}
+
+    assert dumps(body) == b'{"miles":3.25,"label":"Home","held":{"a":1}}'
+
+
+def test_what_has_no_form_is_refused_rather_than_written_as_something_else() -> None:
+    with pytest.raises(TypeError) as refusal:
+        dumps({"name": object()})
+
+    assert str(refusal.value.__cause__) == "object has no JSON form."

@@ -1,0 +1,45 @@
+"""One process holds the lock, and the system takes it from a dead one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lib.process_lock import Held, process_lock
+
+HOLD = """
+import sys
+from pathlib import Path
+from lib.process_lock import process_lock
+with process_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def _hold(path: Path) -> None:
+    with process_lock(path):
+        pass
+
+
+def test_lock_of_another_process_is_refused_with_its_number_until_that_process_dies(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+
+        with pytest.raises(Held) as refusal:
+            _hold(path)
+        holder.kill()
+        holder.wait()
+        _hold(path)
+
+    assert refusal.value.pid == holder.pid
+
+
+def test_lock_is_free_again_after_its_block(tmp_path: Path) -> None:
+    _hold(tmp_path / "lock")
+
+    _hold(tmp_path / "lock")

@@ -1,0 +1,199 @@
+"""Particulars of bookings and amendments: what a journey keeps, what has to be named, what only some may ask."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.db import IntegrityError
+
+from apps.organizations.models import Facility
+from apps.riders.models import Rider
+from apps.rides.draft import Payment, ReturnLeg
+from apps.rides.models import Ride
+from apps.rides.services import amending, booking, legs, listing
+from lib.access import Principal, system
+from lib.constraints import constraint_of
+from lib.errors import InvalidInput
+from lib.ids import uuid7
+from tests import factories
+from tests.fleet.crew import fit_vehicle
+from tests.rides.drafts import HOME, dialysis, draft
+
+HOUR = dt.timedelta(hours=1)
+ELSEWHERE = {**HOME, "addressLine1": "9 Elm St"}
+
+
+@pytest.fixture
+def rider(hospital: Facility) -> Rider:
+    return factories.RiderFactory.create(facility=hospital)
+
+
+def refused_field(booked: Any, by: Principal) -> str | None:
+    with pytest.raises(InvalidInput) as refusal:
+        booking.book(draft=booked, by=by, at=factories.NOW)
+    assert Ride.objects.count() == 0
+    return refusal.value.details[0].field
+
+
+def test_discharge_has_no_way_back(hospital: Facility, rider: Rider, planner: Principal) -> None:
+    details = {"unit": "4 West", "unitPhone": "+13125550140", "planner": {"name": "Pat Example"}}
+    asked = draft(
+        hospital, rider, service_type="hospital_discharge", discharge=details, return_leg=ReturnLeg(pickup_at=None)
+    )
+
+    assert refused_field(asked, planner) == "returnLeg"
+
+
+@pytest.mark.parametrize(
+    ("on_the_way_back", "mobility"), [({}, "wheelchair"), ({"mobility": "ambulatory"}, "ambulatory")]
+)
+def test_rider_who_comes_back_weaker_says_so_once(
+    on_the_way_back: dict[str, str], mobility: str, hospital: Facility, rider: Rider, planner: Principal
+) -> None:
+    needs = {"returnMobility": "wheelchair"}
+    asked = dialysis(hospital, rider, accommodation=needs, return_leg=ReturnLeg(accommodation=on_the_way_back))
+
+    booked = booking.book(draft=asked, by=planner, at=factories.NOW)
+
+    assert booked.return_ride is not None
+    assert (booked.ride.accommodation["mobility"], booked.return_ride.accommodation["mobility"]) == (
+        "ambulatory",
+        mobility,
+    )
+
+
+@pytest.mark.parametrize("reach", [2, 1], ids=["of two", "of one that is gone"])
+def test_caller_bound_to_no_certain_facility_names_one(reach: int, hospital: Facility, rider: Rider) -> None:
+    ids = {1: {uuid7()}, 2: {hospital.pk, factories.FacilityFactory.create().pk}}[reach]
+    planner = factories.principal(facility_ids=frozenset(ids))
+
+    assert refused_field(draft(hospital, rider, pickup=HOME, dropoff=ELSEWHERE), planner) == "facilityId"
+
+
+def test_ride_between_homes_without_a_facility_keeps_the_service_levels_of_all(
+    hospital: Facility, rider: Rider, dispatcher: Principal
+) -> None:
+    asked = draft(hospital, rider, pickup=HOME, dropoff=ELSEWHERE)
+
+    ride = booking.book(draft=asked, by=dispatcher, at=factories.NOW).ride
+
+    assert (ride.facility, ride.window_ends_at) == (None, factories.PICKUP + dt.timedelta(minutes=15))
+
+
+def test_payer_who_no_longer_pays_is_refused(hospital: Facility, rider: Rider, planner: Principal) -> None:
+    payer = factories.PayerFactory.create(active=False)
+
+    assert refused_field(draft(hospital, rider, payment=Payment(payer_id=payer.pk)), planner) == "payer.payerId"
+
+
+@pytest.mark.parametrize(("bariatric", "questions"), [(False, ["no_fitting_vehicle"]), (True, [])])
+def test_heavy_rider_waits_for_a_vehicle_built_for_it(
+    bariatric: bool, questions: list[str], hospital: Facility, rider: Rider, planner: Principal
+) -> None:
+    fit_vehicle(bariatric=bariatric)
+
+    ride = booking.book(
+        draft=draft(hospital, rider, accommodation={"riderWeightLb": 420}), by=planner, at=factories.NOW
+    ).ride
+
+    assert ride.open_questions == questions
+
+
+def test_refusal_of_another_constraint_is_not_taken_for_a_taken_reference(hospital: Facility, rider: Rider) -> None:
+    ride = factories.RideFactory.build(
+        facility=hospital,
+        rider=rider,
+        client_reference="R-1",
+        window_starts_at=factories.PICKUP + HOUR,
+        window_ends_at=factories.PICKUP,
+    )
+
+    with pytest.raises(IntegrityError) as refusal:
+        booking._save_once(ride, path="clientReference")
+
+    assert constraint_of(refusal.value) == "ride_window_forward"
+
+
+def test_second_ride_of_an_hour_is_moved_there_on_purpose_alone(
+    hospital: Facility, rider: Rider, planner: Principal
+) -> None:
+    booking.book(draft=draft(hospital, rider), by=planner, at=factories.NOW)
+    ride = booking.book(
+        draft=draft(hospital, rider, pickup_at=factories.PICKUP + 24 * HOUR), by=planner, at=factories.NOW
+    ).ride
+    moved: dict[str, Any] = {
+        "ride_id": ride.pk,
+        "changes": {"pickup_at": factories.PICKUP},
+        "by": planner,
+        "at": factories.NOW,
+    }
+
+    with pytest.raises(booking.OverlappingRide):
+        amending.amend(**moved)
+    amended = amending.amend(**moved, allow_duplicate=True)
+
+    assert (amended.pickup_at, amended.version) == (factories.PICKUP, 2)
+
+
+@pytest.mark.parametrize(("told", "kept"), [("M-77", "M-77"), (None, "")])
+def test_membership_of_the_payer_is_replaced_sealed(
+    told: str | None, kept: str, hospital: Facility, rider: Rider, planner: Principal
+) -> None:
+    payment = Payment(payer_id=factories.PayerFactory.create().pk, member_id="M-1")
+    ride = booking.book(draft=draft(hospital, rider, payment=payment), by=planner, at=factories.NOW).ride
+
+    amending.amend(ride_id=ride.pk, changes={"payment": {"member_id": told}}, by=planner, at=factories.NOW)
+
+    ride.refresh_from_db()
+    assert (ride.payer_member_id, ride.version) == (kept, 2)
+    assert b"M-77" not in bytes(ride.payer_member_id_sealed or b"")
+
+
+def test_stop_that_leaves_a_facility_for_an_address_forgets_the_facility(
+    hospital: Facility, rider: Rider, planner: Principal
+) -> None:
+    asked = draft(hospital, rider, pickup=HOME, dropoff={"facilityId": str(hospital.pk)})
+    ride = booking.book(draft=asked, by=planner, at=factories.NOW).ride
+
+    amending.amend(
+        ride_id=ride.pk,
+        changes={"dropoff": {"facilityId": None, **ELSEWHERE, "name": "Daughter"}},
+        by=planner,
+        at=factories.NOW,
+    )
+
+    ride.refresh_from_db()
+    assert (ride.dropoff_facility_id, ride.dropoff["name"], ride.dropoff["addressLine1"]) == (
+        None,
+        "Daughter",
+        "9 Elm St",
+    )
+    assert (ride.dropoff["lat"], ride.dropoff.get("facilityId")) == (HOME["lat"], None)
+
+
+@pytest.mark.parametrize("ready", [None, "2026-11-20T18:30:00Z"])
+def test_discharge_is_ready_when_it_is_said_to_be_or_picked_up(
+    ready: str | None, hospital: Facility, rider: Rider
+) -> None:
+    given = {"unit": "4 West", **({"expectedReadyAt": ready} if ready else {})}
+
+    kept = legs.discharge_of(draft(hospital, rider, service_type="hospital_discharge", discharge=given))
+
+    assert kept == {"unit": "4 West", "expectedReadyAt": ready or "2026-11-20T20:00:00Z"}
+
+
+def test_ride_of_a_reference_is_found_for_people_whoever_booked_it(dispatcher: Principal) -> None:
+    clients = factories.ApiClientFactory.create_batch(2)
+    rides = [factories.RideFactory.create(client=client, client_reference="R-1") for client in clients]
+    factories.RideFactory.create(client_reference="R-2")
+    engine = factories.principal(kind="token", client_id=clients[0].pk)
+
+    found = [_references(by) for by in (dispatcher, engine, system())]
+
+    both = {str(ride.pk) for ride in rides}
+    assert found == [both, {str(rides[0].pk)}, both]
+
+
+def _references(by: Principal) -> set[Any]:
+    asked = listing.Asked({"client_reference": "R-1"}, "pickupTime", 10, ("id",))
+    return {row["id"] for row in listing.list_rides(asked=asked, by=by, at=factories.NOW).rows}

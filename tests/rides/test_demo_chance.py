@@ -1,0 +1,65 @@
+"""The demo where chance goes to an extreme: whatever may happen now and then happens always, or never, or to nobody."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps.events.models import Event
+from apps.rides.demo import demand, loading
+from apps.rides.demo.copying import copy_rows
+from apps.rides.demo.dice import Dice
+from apps.rides.demo.loading import Span
+from apps.rides.lifecycle import TRANSITIONS
+from apps.rides.models import Ride, RideException
+from tests.rides.demo_days import FRIDAY_NOON, loaded
+
+pytestmark = pytest.mark.django_db
+LEGAL = {(row.source, row.target) for row in TRANSITIONS} | {(row.target, row.target) for row in TRANSITIONS}
+
+
+def illegal_steps() -> list[tuple[Any, Any]]:
+    """Replay the events of every ride; answer the steps that the table does not know, and gaps."""
+    wrong: list[tuple[Any, Any]] = []
+    versions: dict[Any, int] = defaultdict(int)
+    for event in Event.objects.filter(subject_type="ride").order_by("subject_id", "sequence"):
+        versions[event.subject_id] += 1
+        if event.sequence != versions[event.subject_id]:
+            wrong.append(("gap", event.pk))
+        if (event.data["previousStatus"], event.data["status"]) not in LEGAL:
+            wrong.append((event.data["previousStatus"], event.data["status"]))
+    return wrong
+
+
+@pytest.mark.parametrize(
+    "hit", [lambda share: True, lambda share: False, lambda share: share < 0.01], ids=["always", "never", "rarities"]
+)
+def test_demo_keeps_the_rules_however_chance_falls(
+    hit: Callable[[float], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Dice, "hit", lambda dice, share: hit(share))
+
+    with loaded(FRIDAY_NOON, Span(past=2, future=1)):
+        assert Ride.objects.count() > 500
+        assert illegal_steps() == []
+
+
+def test_demo_keeps_the_rules_where_nobody_can_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demand, "_FATES", (("unf_given_back", 1000),))
+    monkeypatch.setattr(loading, "duties_at", lambda plan, second: [])
+
+    with loaded(FRIDAY_NOON, Span(past=1, future=0)):
+        given_back = Ride.objects.filter(status="unfulfilled", reason_code="given_back_late")
+        assert given_back.count() > 100
+        assert not given_back.filter(driver__isnull=False).exists()
+        assert illegal_steps() == []
+
+
+def test_nothing_is_copied_where_there_is_nothing() -> None:
+    assert copy_rows(Ride, []) == 0
+
+
+def test_column_that_a_table_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^RideException has no column \['colour'\]\.$"):
+        copy_rows(RideException, [{"colour": "red"}])
