@@ -26,11 +26,11 @@ reset: install ## Remove everything below var/: data, secrets, logs
 	@exec $(RUNS) reset
 
 test: install-dev ## Run the whole suite on real PostgreSQL (embedded, unless DATABASE_URL is set); ARGS= goes to pytest
-	@exec $(VENV)/python -m pytest --numprocesses logical --maxprocesses 4 $(ARGS)
+	@exec $(VENV)/$(if $(COVERAGE),coverage run,python) -m pytest --numprocesses logical --maxprocesses 4 $(ARGS)
 
 coverage: install-dev ## Run the whole suite and fail where it leaves a line or a branch of apps/ or lib/ out; ARGS= goes to pytest
 	@$(VENV)/coverage erase
-	@$(VENV)/coverage run -m pytest --numprocesses logical --maxprocesses 4 $(ARGS)
+	@$(MAKE) --no-print-directory test COVERAGE=1
 	@$(VENV)/coverage combine --quiet
 	@$(VENV)/coverage report
 
