@@ -336,7 +336,7 @@ API_POST_GUARD = "apps.accounts.api.idempotency.once"  # runs every POST at most
 API_REQUIRE_IF_MATCH = env.bool("API_REQUIRE_IF_MATCH", default=False)
 API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=15)  # 0 looks every request up
 # Whether a list of rides is answered only when the record of the reading is on the disk; docs/adr/0007.
-AUDIT_READS_WAIT = env.bool("AUDIT_READS_WAIT", default=True)
+AUDIT_READS_WAIT = env.bool("AUDIT_READS_WAIT", default=False)
 API_RATES = {  # requests per minute and burst, api.md B.7
     "read": (env.int("API_RATE_READ", default=600), 100),
     "write": (env.int("API_RATE_WRITE", default=120), 40),
