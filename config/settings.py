@@ -121,6 +121,7 @@ TEMPLATES: list[dict[str, Any]] = [
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 DATABASES: dict[str, dict[str, Any]] = {"default": safe_values.database(env.db_url("DATABASE_URL"))}
 DATABASES["default"] |= {
+    "ENGINE": "lib.postgresql",
     "ATOMIC_REQUESTS": False,
     "CONN_MAX_AGE": 0,
     "CONN_HEALTH_CHECKS": True,

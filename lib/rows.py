@@ -5,16 +5,83 @@ the database takes to store the row.  Values are prepared by the fields, as `sav
 listens), and the caller has set every column, foreign keys included.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from django.db import DatabaseError, connections, router, transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, router, transaction
 from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 
 _GIVEN, _AS_EVER, _LEFT_OUT = range(3)  # how a column stands in an INSERT
 _NOTHING: Final = object()  # equal to no value
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A write of one row that has not been sent yet."""
+
+    text: str
+    values: list[Any]
+    of: str  # the model, for messages
+
+
+_waiting: ContextVar[list[_Statement] | None] = ContextVar("waiting", default=None)
+
+
+@contextmanager
+def sent_together() -> Iterator[None]:
+    """Send the inserts and updates of the block in one round trip: at its end, or before any other statement.
+
+    Inside a transaction.  A block that fails sends nothing more, and its transaction is undone.
+
+    Raises:
+        django.db.DatabaseError: as `insert` and `update` do, but not before they are sent.
+    """
+    waiting: list[_Statement] = []
+
+    def send_first(execute: Callable[..., Any], text: Any, values: Any, many: bool, context: Any) -> Any:
+        _send(waiting)
+        return execute(text, values, many, context)
+
+    mark = _waiting.set(waiting)
+    try:
+        with connections[DEFAULT_DB_ALIAS].execute_wrapper(send_first):
+            yield
+            _send(waiting)
+    finally:
+        _waiting.reset(mark)
+
+
+def _send(waiting: list[_Statement]) -> None:
+    statements = waiting.copy()
+    waiting.clear()  # first: what is sent passes by `send_first` too
+    if statements:
+        _execute(statements, DEFAULT_DB_ALIAS)
+
+
+def _execute(statements: Sequence[_Statement], alias: str) -> None:
+    with transaction.mark_for_rollback_on_error(using=alias), connections[alias].cursor() as cursor:
+        if len(statements) == 1:
+            cursor.execute(statements[0].text, statements[0].values)
+        else:
+            cursor.execute("; ".join(cursor.mogrify(one.text, one.values) for one in statements))
+        for number, one in enumerate(statements):
+            if number:
+                cursor.nextset()
+            if cursor.rowcount != 1:
+                raise DatabaseError(f"there is no such row of {one.of} to update")
+
+
+def _write(alias: str, statement: _Statement) -> None:
+    waiting = _waiting.get()
+    if waiting is not None and alias == DEFAULT_DB_ALIAS:
+        waiting.append(statement)
+    else:
+        _execute([statement], alias)
 
 
 def insert(row: Model, *, unless_taken: bool = False) -> bool:
@@ -42,18 +109,19 @@ def insert(row: Model, *, unless_taken: bool = False) -> bool:
         else:
             values.append(field.get_db_prep_save(value, connection))
             form.append(_GIVEN)
-    statement = _insertion(model, bytes(form), alias)
+    text = _insertion(model, bytes(form), alias)
     if unless_taken:
-        statement += " ON CONFLICT DO NOTHING"
-    with transaction.mark_for_rollback_on_error(using=alias), connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        inserted: bool = cursor.rowcount == 1
-    if inserted:
-        for name in left_to_database:
-            del vars(row)[name]
-        row._state.db = alias
-        row._state.adding = False
-    return inserted
+        with transaction.mark_for_rollback_on_error(using=alias), connection.cursor() as cursor:
+            cursor.execute(f"{text} ON CONFLICT DO NOTHING", values)
+            if cursor.rowcount == 0:
+                return False
+    else:
+        _write(alias, _Statement(text, values, model._meta.label))
+    for name in left_to_database:
+        del vars(row)[name]
+    row._state.db = alias
+    row._state.adding = False
+    return True
 
 
 def update(row: Model, columns: Sequence[str]) -> None:
@@ -66,12 +134,9 @@ def update(row: Model, columns: Sequence[str]) -> None:
     model = type(row)
     alias = router.db_for_write(model, instance=row)
     connection = connections[alias]
-    statement, fields = _change(model, tuple(dict.fromkeys(columns)), alias)
+    text, fields = _change(model, tuple(dict.fromkeys(columns)), alias)
     values = [field.get_db_prep_save(field.pre_save(row, add=False), connection) for field in fields]
-    with transaction.mark_for_rollback_on_error(using=alias), connection.cursor() as cursor:
-        cursor.execute(statement, [*values, row.pk])
-        if cursor.rowcount != 1:
-            raise DatabaseError(f"there is no such row of {model._meta.label} to update")
+    _write(alias, _Statement(text, [*values, row.pk], model._meta.label))
 
 
 @cache

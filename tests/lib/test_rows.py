@@ -9,7 +9,7 @@ from django.db import DatabaseError, IntegrityError, connection, models, transac
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Ride
-from lib.rows import insert, update
+from lib.rows import insert, sent_together, update
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -113,3 +113,52 @@ def test_update_of_an_absent_row_is_an_error() -> None:
 
     with pytest.raises(DatabaseError, match=r"rides\.Ride"):
         update(ride, ["driver_notes", "driver_notes"])
+
+
+def test_writes_of_a_block_take_one_round_trip(django_assert_num_queries: Any) -> None:
+    ride, event = factories.RideFactory.create(), an_event(data={"note": "100% done"})
+    ride.driver_notes = "Ring twice; wait."
+
+    with django_assert_num_queries(1), sent_together():
+        insert(event)
+        insert(AuditEntry(actor="system", action="rides.book"))
+        update(ride, ["driver_notes"])
+
+    assert Event.objects.get(pk=event.pk).data == {"note": "100% done"}
+    assert AuditEntry.objects.filter(action="rides.book").count() == 1
+    assert Ride.objects.get(pk=ride.pk).driver_notes == "Ring twice; wait."
+
+
+def test_whoever_reads_in_the_block_sees_what_was_written(django_assert_num_queries: Any) -> None:
+    first, second = an_event(), an_event()
+
+    with django_assert_num_queries(5), sent_together():
+        insert(first)
+        assert Event.objects.filter(pk=first.pk).exists()
+        insert(second)
+        assert second.recorded_at is not None
+        assert insert(an_event(subject_id=second.subject_id), unless_taken=True) is False
+
+
+def test_a_block_that_fails_sends_nothing_more() -> None:
+    def write_and_fail() -> None:
+        insert(an_event())
+        raise LookupError
+
+    with pytest.raises(LookupError), transaction.atomic(), sent_together():
+        write_and_fail()
+
+    assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize("company", [0, 1])
+def test_an_absent_row_is_found_missing_when_the_block_is_sent(company: int) -> None:
+    ride = factories.RideFactory.build(rider=factories.RiderFactory.create())
+
+    def write() -> None:
+        for _ in range(company):
+            insert(an_event())
+        update(ride, ["driver_notes"])
+
+    with pytest.raises(DatabaseError, match=r"rides\.Ride"), transaction.atomic(), sent_together():
+        write()

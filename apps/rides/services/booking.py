@@ -22,7 +22,7 @@ from apps.rides.services.status import record_created
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
-from lib.rows import insert
+from lib.rows import insert, sent_together
 from lib.scopes import Scope
 from lib.transactions import one_transaction
 
@@ -109,6 +109,13 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
         require_bookable(rider, columns["service_date"])
         if not leg.draft.allow_duplicate:
             require_free(rider.pk, columns, by=by, path=leg.path)
+    with sent_together():
+        return _written(planned, made, rider=rider, by=by, at=at)
+
+
+def _written(
+    planned: Sequence[Leg], made: Sequence[dict[str, Any]], *, rider: Rider, by: Principal, at: datetime
+) -> Booked:
     trip = Trip.objects.create(rider=rider, service_date=made[0]["service_date"]) if len(made) > 1 else None
     rides = [
         _insert(leg, columns, rider=rider, trip=trip, by=by, at=at) for leg, columns in zip(planned, made, strict=True)

@@ -24,6 +24,7 @@ from apps.rides.services.status import InvalidTransition, Note, locked, move, re
 from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput
+from lib.rows import sent_together
 from lib.transactions import one_transaction
 
 # What a milestone in a batch means for the status; the others are recorded only.
@@ -53,6 +54,12 @@ def change_status(
         AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
     """
     ride = locked(ride_id, by, expected_version=expected_version)
+    with sent_together():
+        _report(ride, report, by=by, at=at)
+    return ride
+
+
+def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
     was = RideStatus(ride.status)
     version, driver_id = ride.version, ride.driver_id
     overridden: list[str] = []
@@ -82,7 +89,6 @@ def change_status(
         )
         if driver_id is not None:
             _locate(driver_id, report, at=at)
-    return ride
 
 
 def _locate(driver_id: UUID, report: StatusReport, *, at: datetime) -> None:
