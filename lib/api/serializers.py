@@ -175,10 +175,7 @@ class Out(_BuiltOnce, serializers.ModelSerializer[Any]):
     def to_representation(self, instance: Any) -> dict[str, Any]:
         shown: dict[str, Any] = {}
         for name, read_value, show_value in self._columns:
-            try:
-                value = read_value(instance)
-            except serializers.SkipField:
-                continue
+            value = read_value(instance)
             shown[name] = None if value is None else show_value(value)
         return shown
 
@@ -200,20 +197,11 @@ class Out(_BuiltOnce, serializers.ModelSerializer[Any]):
 
 
 def _reader(field: Any) -> Callable[[Any], Any]:
-    """Read what a field shows: a plain attribute at once, anything else in REST Framework's careful way."""
-    careful: Callable[[Any], Any] = field.get_attribute
+    """Read what a field shows: an attribute of the row at once, anything else in REST Framework's careful way."""
     if type(field).get_attribute is not serializers.Field.get_attribute or field.source == "*":
+        careful: Callable[[Any], Any] = field.get_attribute
         return careful
-    plain = attrgetter(field.source)
-
-    def value_of(instance: Any) -> Any:
-        try:
-            value = plain(instance)
-        except AttributeError:
-            return careful(instance)
-        return careful(instance) if callable(value) else value
-
-    return value_of
+    return attrgetter(field.source)
 
 
 def _read_only(declared: dict[str, Any]) -> dict[str, Any]:

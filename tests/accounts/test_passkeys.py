@@ -175,6 +175,7 @@ def test_app_opens_for_whom_it_is_enough(
     assert _is_in(client) is opens
 
 
+@pytest.mark.real_clock  # the passkey is younger than the sign-in
 def test_admin_with_app_alone_adds_a_passkey_and_is_in(client: Client, key: SoftKey, settings: Any) -> None:
     settings.ADMIN_PASSKEY_REQUIRED = True
     _signed_in_by_app(client, UserRole.ADMIN)

@@ -7,9 +7,12 @@ import pytest
 import time_machine
 from allauth.account.forms import default_token_generator
 from allauth.core import context
+from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from allauth.usersessions.models import UserSession
+from django.contrib.sessions.backends.db import SessionStore
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client, RequestFactory
@@ -218,6 +221,14 @@ def test_last_second_factor_cannot_be_removed_where_one_is_required(
     assert Authenticator.objects.filter(user=person.pk, type="totp").exists()
 
 
+def test_recovery_codes_may_go_where_a_second_factor_is_required(person: User, settings: Any) -> None:
+    settings.MFA_REQUIRED = True
+    TOTP.activate(person, SEED)
+    codes = RecoveryCodes.activate(person)
+
+    assert get_adapter().can_delete_authenticator(codes.instance)
+
+
 def test_password_reset_does_not_sign_in(client: Client, person: User) -> None:
     TOTP.activate(person, SEED)
     key = default_token_generator.make_token(person)
@@ -418,6 +429,7 @@ def test_refusal_outside_the_admin_names_admins_and_no_roles(rf: RequestFactory,
     factories.UserFactory.create(role=UserRole.ADMIN, name="Ada Admin")
     request = rf.get("/somewhere")
     request.user = person
+    request.session = SessionStore()
 
     page = forbidden(request).content.decode()
 

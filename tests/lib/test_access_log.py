@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.http import StreamingHttpResponse
+from django.test import Client, RequestFactory
 
+from lib.access_log import AccessLogMiddleware
 from lib.process_logging import JsonFormatter
 from tests import factories
 from tests.accounts.signed_in import sign_in
@@ -113,3 +115,14 @@ def test_log_can_be_switched_off(lines: Any, client: Client, settings: Any) -> N
     client.get("/api/health/live")
 
     assert lines() == []
+
+
+@pytest.mark.parametrize(("told", "size"), [({"Content-Length": "12"}, 12), ({}, None)])
+def test_answer_that_is_made_while_it_is_sent_has_the_size_that_it_tells(
+    lines: Any, rf: RequestFactory, told: dict[str, str], size: int | None
+) -> None:
+    answer: Any = StreamingHttpResponse(iter([b"twelve bytes"]), headers=told)
+    AccessLogMiddleware(lambda request: answer)(rf.get("/"))
+
+    (line,) = lines()
+    assert line.get("bytes") == size

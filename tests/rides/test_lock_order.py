@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected
 
 from apps.organizations.models import Facility
@@ -142,3 +142,30 @@ def test_change_of_needs_beside_a_move_deadlocks_when_the_ride_is_locked_first(
     monkeypatch.setattr(amending, "_locked_rider", late)
 
     assert race_of_change_and_move(monkeypatch, facility, within=OUT_OF_ORDER) == ["deadlock", "done"]
+
+
+def test_bulk_booking_locks_riders_that_it_names_as_other_systems_do(facility: Facility) -> None:
+    mrn = {"system": "urn:epic:mrn", "value": "M-1"}
+    named = {"first_name": "Orla", "last_name": "Canary", "facility_ids": [facility.pk], "external_ids": [mrn]}
+    known = riders.register(draft=named, by=system(), at=factories.NOW).rider
+    locked, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        try:
+            with transaction.atomic():
+                riders.lock_named([], [mrn, {"system": "urn:epic:mrn", "value": "M-2"}], by=system())
+                locked.set()
+                leave.wait(20)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other:
+        holding = other.submit(hold)
+        assert locked.wait(20)
+        free = Rider.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=known.pk)
+        with transaction.atomic():
+            held = not free.exists()
+        leave.set()
+        holding.result(20)
+
+    assert held
