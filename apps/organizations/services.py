@@ -103,7 +103,9 @@ def amend_facility(
         StaleVersion: it changed since the caller read it.
         InvalidInput, ExternalIdTaken: as for `create_facility`.
     """
-    facility = Facility.objects.visible_to(by).select_for_update(of=("self",)).filter(pk=facility_id).first()
+    # Not FOR UPDATE: bookings, which refer to the facility, go on meanwhile.
+    rows = Facility.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
+    facility = rows.filter(pk=facility_id).first()
     if facility is None:
         raise NotFound("facility")
     if expected_version is not None and expected_version != facility.version:

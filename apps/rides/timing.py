@@ -65,17 +65,6 @@ def local_day(moment: datetime, zone: str) -> date:
     return moment.astimezone(ZoneInfo(zone)).date()
 
 
-def local_instant(day: date, clock: time, zone: str) -> datetime:
-    """Find the UTC instant of a wall time.
-
-    A wall time that a change-over skips moves forward by the gap (02:30 becomes 03:30); one that occurs twice means
-    its first occurrence.  zoneinfo builds skipped times without complaint, hence the round trip.
-    """
-    at_zone = ZoneInfo(zone)
-    # fold=0 reads a skipped time with the offset before the gap, which lands after it by exactly the gap.
-    return datetime.combine(day, clock, tzinfo=at_zone).replace(fold=0).astimezone(UTC)
-
-
 def add_minutes(moment: datetime, minutes: int) -> datetime:
     """Let real time pass: 8 hours of treatment are 8 hours, whatever the clocks on the wall do."""
     return moment.astimezone(UTC) + timedelta(minutes=minutes)
@@ -107,7 +96,9 @@ def pickup_window(
 
 def will_call_expires_at(pickup_at: datetime, zone: str) -> datetime:
     """Say when an unreleased will-call leg is given up: 23:59 local on its day, never before its estimate."""
-    return max(local_instant(local_day(pickup_at, zone), WILL_CALL_EXPIRES, zone), pickup_at.astimezone(UTC))
+    return max(
+        opening_hours.local_instant(local_day(pickup_at, zone), WILL_CALL_EXPIRES, zone=zone), pickup_at.astimezone(UTC)
+    )
 
 
 def schedule(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.organizations import service_levels
+from apps.organizations.opening_hours import local_instant
 from apps.rides import timing
 
 NEW_YORK = "America/New_York"
@@ -29,25 +30,25 @@ def utc(*parts: int) -> dt.datetime:
 
 
 def test_wall_time_is_kept_on_both_sides_of_the_change_to_summer_time() -> None:
-    before = timing.local_instant(dt.date(2026, 3, 2), dt.time(5, 30), NEW_YORK)
-    after = timing.local_instant(dt.date(2026, 3, 9), dt.time(5, 30), NEW_YORK)
+    before = local_instant(dt.date(2026, 3, 2), dt.time(5, 30), zone=NEW_YORK)
+    after = local_instant(dt.date(2026, 3, 9), dt.time(5, 30), zone=NEW_YORK)
 
     assert (before, after) == (utc(2026, 3, 2, 10, 30), utc(2026, 3, 9, 9, 30))
 
 
 def test_skipped_wall_time_moves_forward_by_the_gap() -> None:
-    moment = timing.local_instant(dt.date(2026, 3, 8), dt.time(2, 30), NEW_YORK)
+    moment = local_instant(dt.date(2026, 3, 8), dt.time(2, 30), zone=NEW_YORK)
 
     assert moment.astimezone(ZoneInfo(NEW_YORK)).time() == dt.time(3, 30)
     assert moment == utc(2026, 3, 8, 7, 30)
 
 
 def test_repeated_wall_time_means_its_first_occurrence() -> None:
-    assert timing.local_instant(dt.date(2026, 11, 1), dt.time(1, 30), NEW_YORK) == utc(2026, 11, 1, 5, 30)
+    assert local_instant(dt.date(2026, 11, 1), dt.time(1, 30), zone=NEW_YORK) == utc(2026, 11, 1, 5, 30)
 
 
 def test_treatment_over_the_change_is_elapsed_time() -> None:
-    chair_at = timing.local_instant(dt.date(2026, 3, 7), dt.time(20, 0), NEW_YORK)
+    chair_at = local_instant(dt.date(2026, 3, 7), dt.time(20, 0), zone=NEW_YORK)
 
     ready = timing.end_of_treatment(chair_at, treatment_minutes=480, post_treatment_minutes=0)
 
@@ -135,7 +136,7 @@ def test_drive_from_the_loop_to_evanston_is_about_half_an_hour() -> None:
 
 @given(day=days, clock=wall_times, zone=zones)
 def test_local_instant_keeps_the_wall_time_or_moves_it_forward(day: dt.date, clock: dt.time, zone: str) -> None:
-    wall = timing.local_instant(day, clock, zone).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+    wall = local_instant(day, clock, zone=zone).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
 
     asked = dt.datetime.combine(day, clock)
     assert dt.timedelta(0) <= wall - asked <= dt.timedelta(hours=1)

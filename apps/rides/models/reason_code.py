@@ -1,7 +1,9 @@
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
 from apps.rides.lifecycle import ReasonList
+from apps.rides.reasons import CODES
 from lib.ids import uuid7
 
 
@@ -26,3 +28,13 @@ class ReasonCode(models.Model):
 
     def __str__(self) -> str:
         return self.code
+
+    def clean(self) -> None:
+        """Refuse a code that counts as none of the built-in ones: fault and figures follow from those.
+
+        Raises:
+            django.core.exceptions.ValidationError: names the field.
+        """
+        known = next((codes for reasons, codes in CODES.items() if reasons == self.reason_list), ())
+        if self.parent_code not in known:
+            raise ValidationError({"parent_code": f"One of: {', '.join(known)}."})
