@@ -20,7 +20,7 @@ class FieldRow:
     path: str
     kind: str
     required: bool
-    description: str
+    description: SafeString
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
                 parameter["name"],
                 _kind(document, parameter["schema"]),
                 parameter.get("required", False),
-                parameter.get("description", "") or parameter["schema"].get("description", ""),
+                _line(parameter.get("description", "") or parameter["schema"].get("description", "")),
             )
             for parameter in operation.get("parameters", [])
         ],
@@ -89,8 +89,11 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
 
 def _prose(text: str) -> list[SafeString]:
     """Split a description into paragraphs, with `names` set as code."""
-    paragraphs = filter(None, text.split("\n\n"))
-    return [mark_safe(_NAME.sub(r"<code>\1</code>", escape(one))) for one in paragraphs]  # noqa: S308  # escaped first
+    return [_line(one) for one in text.split("\n\n") if one]
+
+
+def _line(text: str) -> SafeString:
+    return mark_safe(_NAME.sub(r"<code>\1</code>", escape(text)))  # noqa: S308  # escaped first
 
 
 def _content(part: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +125,7 @@ def _rows(document: dict[str, Any], schema: dict[str, Any], prefix: str = "", de
     for name, part in schema.get("properties", {}).items():
         inner = _resolved(document, part)
         path = f"{prefix}{name}"
-        yield FieldRow(path, _kind(document, part), name in required, part.get("description", ""))
+        yield FieldRow(path, _kind(document, part), name in required, _line(part.get("description", "")))
         if depth >= _DEEPEST:
             continue
         if "items" in inner:
