@@ -30,12 +30,16 @@ def issue_token() -> tuple[str, Principal]:
 
 
 class Bookings:
-    """Bodies of POST /rides, each for another rider or another day."""
+    """Bodies of POST /rides, each for another rider or another day from the `first` one ahead on.
 
-    def __init__(self) -> None:
+    The measurements of one run share a database: each that books has days of its own.
+    """
+
+    def __init__(self, *, first: int = _BOOKED_DAYS_AHEAD) -> None:
         self._riders = list(Rider.objects.order_by("pk").values_list("pk", flat=True))
         self._facilities = list(Facility.objects.order_by("pk").values_list("pk", flat=True))
         self._first_day = timezone.now().replace(hour=15, minute=0, second=0, microsecond=0)
+        self._first = first
         self._made = 0
 
     def take(self, count: int) -> list[Request]:
@@ -44,7 +48,7 @@ class Bookings:
     def _next(self) -> dict[str, object]:
         day, rider = divmod(self._made, len(self._riders))
         self._made += 1
-        pickup_at = self._first_day + dt.timedelta(days=_BOOKED_DAYS_AHEAD + day)
+        pickup_at = self._first_day + dt.timedelta(days=self._first + day)
         facility = str(self._facilities[rider % len(self._facilities)])
         return {
             "riderId": str(self._riders[rider]),
