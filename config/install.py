@@ -51,9 +51,11 @@ def main(names: list[str]) -> None:
 
 def _works() -> bool:
     """Tell whether .venv has a Python that starts: the one it was made from may be gone."""
-    if not PYTHON.exists():
+    try:
+        done = subprocess.run([str(PYTHON), "-m", "pip", "--version"], check=False, capture_output=True)  # noqa: S603  # as above
+    except OSError:  # none, or in a folder of somebody else's
         return False
-    return subprocess.run([str(PYTHON), "-m", "pip", "--version"], check=False, capture_output=True).returncode == 0  # noqa: S603  # as above
+    return done.returncode == 0
 
 
 def _make_environment() -> None:

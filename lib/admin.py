@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.filters import RelatedFieldListFilter
+from django.contrib.admin.filters import AllValuesFieldListFilter, RelatedFieldListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.contrib.postgres.fields import ArrayField
@@ -25,6 +25,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from lib.access import Phi, Principal
+from lib.admin_names import with_names
 from lib.admin_paging import CappedPaginator
 
 RowT = TypeVar("RowT", bound=models.Model)
@@ -89,6 +90,15 @@ class ScopedRelatedFilter(RelatedFieldListFilter):
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         return [(row.pk, str(row)) for row in model_admin.choices_of(field, request)]
+
+
+class SpokenValuesFilter(AllValuesFieldListFilter):
+    """A filter by the words that a column holds: as people read them, and without a nameless one for no word."""
+
+    def choices(self, changelist: Any) -> Any:
+        for choice in super().choices(changelist):
+            if choice["display"]:
+                yield {**choice, "display": str(choice["display"]).replace("_", " ")}
 
 
 class _Choosing(BaseModelAdmin[RowT]):
@@ -168,6 +178,10 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         """List the riders whose data a row shows."""
         return ()
 
+    def name_of(self, row: RowT, request: HttpRequest) -> str:
+        """Say what other records call a row to this person: what names people only to those who may open the row."""
+        return str(row)
+
     # Rights
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -196,7 +210,8 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return PostedSearchChangeList
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        return self._permitted(super().get_list_display(request), request)
+        shown = self._permitted(super().get_list_display(request), request)
+        return with_names(shown, self.model, self.site, request, linked=False)
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         level = self.site.principal_of(request).phi
@@ -205,10 +220,8 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         """Give filters by other records their scope; `list_filter` holds names of columns alone."""
-        return [
-            (name, ScopedRelatedFilter) if self.opts.get_field(name).is_relation else name
-            for name in cast(Iterable[str], super().get_list_filter(request))
-        ]
+        named = cast(Iterable[str], super().get_list_filter(request))
+        return [self._filter_by(self.opts.get_field(name)) for name in named]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Filter by the columns meant for it alone: any other would tell its value to who tries often enough (S-24)."""
@@ -225,7 +238,15 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         ]
         if issubclass(self.form, SeenVersionForm) and self.fieldsets:
             shown[-1][1]["fields"] = [*shown[-1][1]["fields"], "seen_version"]
+        if obj is not None and not self.has_change_permission(request, obj):
+            for _title, options in shown:
+                options["fields"] = with_names(options["fields"], self.model, self.site, request, linked=True)
         return [(title, options) for title, options in shown if options["fields"]]
+
+    def get_inlines(self, request: HttpRequest, obj: RowT | None) -> Any:
+        """Show what hangs on the record; one that is about to be added has only rows to fill in."""
+        inlines = super().get_inlines(request, obj)
+        return inlines if obj is not None else [one for one in inlines if not issubclass(one, ReadOnlyInline)]
 
     def get_readonly_fields(self, request: HttpRequest, obj: RowT | None = None) -> Any:
         return self._permitted(super().get_readonly_fields(request, obj), request)
@@ -302,6 +323,12 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
     def record_event(self, request: HttpRequest, row: RowT) -> None:
         """Record that a row was added or changed, in the transaction of the form; of tables that integrators follow."""
 
+    def _filter_by(self, column: Any) -> Any:
+        if column.is_relation:
+            return column.name, ScopedRelatedFilter
+        worded = isinstance(column, models.CharField) and not column.choices
+        return (column.name, SpokenValuesFilter) if worded else column.name
+
     @property
     def _topic(self) -> str:
         """Name the table in audit actions, as the API does: `drivers.update`."""
@@ -333,8 +360,6 @@ class NamedFieldsFormSet(forms.BaseInlineFormSet[Any, Any, Any]):
         for name, form_field in form.fields.items():
             label = _("Delete this row") if name == DELETION_FIELD_NAME else form_field.label
             form_field.widget.attrs["aria-label"] = label
-            if hasattr(form_field.widget, "widget"):
-                form_field.widget.widget.attrs["aria-label"] = label
 
 
 class ScopedInline(_Choosing[RowT], admin.TabularInline[RowT, ParentT]):
@@ -344,6 +369,7 @@ class ScopedInline(_Choosing[RowT], admin.TabularInline[RowT, ParentT]):
     show_change_link = False
     removable: ClassVar[bool] = False
     formset = NamedFieldsFormSet
+    template = "admin/scoped_inline.html"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.removable and self.has_change_permission(request, obj)
@@ -351,6 +377,12 @@ class ScopedInline(_Choosing[RowT], admin.TabularInline[RowT, ParentT]):
 
 class ReadOnlyInline(ScopedInline[RowT, ParentT]):
     """Rows beneath a record that only services write."""
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        return with_names(super().get_fields(request, obj), self.model, self.admin_site, request, linked=True)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        return self.get_fields(request, obj)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

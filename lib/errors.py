@@ -39,12 +39,14 @@ class Code(Enum):
     METHOD_NOT_ALLOWED = Kind(405, False, "The resource has no such method; the Allow header lists those it has.")
     NOT_ACCEPTABLE = Kind(406, False, "The Accept header excludes every format of this resource.")
     INVALID_TRANSITION = Kind(409, False, "The ride's status does not allow this; details carry from, to and allowed.")
-    TRANSITION_GUARD_FAILED = Kind(409, False, "A condition of the transition is not met; details.guards list them.")
-    MILESTONE_OUT_OF_ORDER = Kind(409, False, "occurredAt lies before the previous milestone or in the future.")
+    TRANSITION_GUARD_FAILED = Kind(409, False, "Conditions of the transition are not met; each of the details is one.")
+    MILESTONE_OUT_OF_ORDER = Kind(
+        409, False, "occurredAt lies before the ride or the previous milestone, or in the future."
+    )
     DUPLICATE_RESOURCE = Kind(409, False, "A record with this external reference exists; details name existingId.")
     DUPLICATE_RIDE = Kind(409, False, "The rider has a ride at this time; send allowDuplicate to book it anyway.")
     ASSIGNMENT_REJECTED = Kind(
-        409, False, "Checks refuse this driver and vehicle; details.violations list all of them."
+        409, False, "Checks refuse this driver and vehicle; each of the details is one violation."
     )
     ASSIGNMENT_CONFLICT = Kind(409, False, "The driver or vehicle is taken in that period.")
     CREDENTIALS_MISSING = Kind(409, False, "The driver lacks papers that activation requires; details list them.")
@@ -57,6 +59,7 @@ class Code(Enum):
     PAYLOAD_TOO_LARGE = Kind(413, False, "The body exceeds the limit.")
     UNSUPPORTED_MEDIA_TYPE = Kind(415, False, "The body is not application/json.")
     RULE_VIOLATION = Kind(422, False, "The request is well formed but breaks a rule of the domain.")
+    ENDPOINT_URL_BLOCKED = Kind(422, False, "Webhooks may not go to this URL; details say what is wrong with it.")
     IDEMPOTENCY_KEY_REUSED = Kind(422, False, "The Idempotency-Key was used with another body.")
     PRECONDITION_REQUIRED = Kind(428, False, "This deployment requires If-Match on changes.")
     RATE_LIMITED = Kind(429, True, "Too many requests; Retry-After says when to come back.")

@@ -195,14 +195,16 @@ class OperationSchema(AutoSchema):
             if parameter["schema"].get("type") == "array":
                 parameter |= {"style": "form", "explode": False}  # a,b
             if parameter["in"] == "path":
-                parameter["example"] = UUID_EXAMPLE
+                is_id = parameter["schema"].get("format") == "uuid"
+                parameter["example"] = UUID_EXAMPLE if is_id else self._viewset.example_in_path
         return parameters
 
     def get_request_serializer(self) -> Any:
         return self._viewset.bodies.get(self._action)
 
     def get_response_serializers(self) -> Any:
-        return {str(self._viewset.status): self._success()}
+        statuses = [self._viewset.status, *([202] if self._action in self._viewset.may_go_on else [])]
+        return {str(status): self._success() for status in statuses}
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         answers: dict[str, Any] = super()._get_response_bodies(direction)

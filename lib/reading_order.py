@@ -13,6 +13,7 @@ _TOPICS: Final = (
     "shifts",
     "facilities",
     "events",
+    "webhooks",
     "tokens",
     "health",
     "openapi.json",

@@ -25,4 +25,5 @@ class Scope(TextChoices):
     WEBHOOKS_MANAGE = "webhooks:manage"
     TOKENS_MANAGE = "tokens:manage"
     AUDIT_READ = "audit:read"
+    METRICS_READ = "metrics:read"
     USERS_MANAGE = "users:manage"

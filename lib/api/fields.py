@@ -21,6 +21,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _E164 = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?", re.ASCII)
 _YEARS: Final = range(1800, 2201)  # beyond, arithmetic with zones overflows
@@ -80,6 +81,13 @@ class Phone(_Patterned):
 
     pattern = _E164
     default_error_messages = {"form": "must be a phone number in E.164 form, such as +13125550140."}
+
+
+class Language(_Patterned):
+    """A language by its BCP 47 tag."""
+
+    pattern = _LANGUAGE
+    default_error_messages = {"form": "must be a BCP 47 language tag, such as en or es-MX."}
 
 
 class Zone(Text):
@@ -260,6 +268,20 @@ class Listed(serializers.ListField):
         if self.max_length is not None and len(data) > self.max_length:
             self.fail("max_length", max_length=self.max_length)  # before a million children are looked at
         return list(super().to_internal_value(data))
+
+
+class Texts(serializers.DictField):
+    """An object whose values are strings; what names and values may be is judged elsewhere."""
+
+    default_error_messages = _EMPTY_MESSAGES | {"invalid": "must be an object of strings."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(child=serializers.CharField(), **kwargs)
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+            self.fail("invalid")
+        return dict(data)
 
 
 class Anything(serializers.JSONField):

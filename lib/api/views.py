@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.module_loading import import_string
+from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
@@ -19,6 +20,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from lib.access import Principal
 from lib.api import query, retirement, serializers
+from lib.api.chunked import settle_length
 from lib.api.pagination import Page, paginate
 from lib.api.retirement import Retirement
 from lib.api.serializers import In
@@ -46,6 +48,10 @@ class NoParameters(query.Query):
     """What an operation takes that declares no query."""
 
 
+class NoBody(In):
+    """What an operation takes that declares no body."""
+
+
 class ApiViewSet(GenericViewSet[Any]):
     """Operations on one resource, declared per action.
 
@@ -63,6 +69,10 @@ class ApiViewSet(GenericViewSet[Any]):
     refusals: ClassVar[dict[str, tuple[Code, ...]]] = {}
     # Actions that answer another status than 200: {"create": 201}.
     statuses: ClassVar[dict[str, int]] = {}
+    # Actions that answer 202 instead where the work goes on behind the answer.
+    may_go_on: ClassVar[frozenset[str]] = frozenset()
+    # What stands in paths that take something else than an id; for the document.
+    example_in_path: ClassVar[str] = ""
     idempotency_key_required: ClassVar[frozenset[str]] = frozenset()
     # Actions that will be taken away, and when.
     retiring: ClassVar[dict[str, Retirement]] = {}
@@ -100,12 +110,15 @@ class ApiViewSet(GenericViewSet[Any]):
         return super().perform_content_negotiation(request, force)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        settle_length(request._request)
         super().initial(request, *args, **kwargs)
         if not self.action:
             return  # no such method: DRF answers 405 next
         self._settle_version(request)
         self.query = query.parse(self.queries.get(self.action, NoParameters), request.query_params)
         if request.method == "POST":
+            if self.action not in self.bodies:
+                serializers.read(NoBody, request.data, context={})
             # On the instance, where DRF looks the handler up: the whole of it runs inside the guard.
             handler: Callable[..., Response] = vars(self)["post"]
             vars(self)["post"] = lambda *args, **kwargs: _post_guard()(self, lambda: handler(*args, **kwargs))
@@ -142,8 +155,11 @@ class ApiViewSet(GenericViewSet[Any]):
         """Read the body by `bodies[action]`; on PATCH every field is optional.
 
         Raises:
-            rest_framework.exceptions.ValidationError: a field is missing, unknown or of the wrong form.
+            rest_framework.exceptions.ValidationError: a field is missing, unknown or of the wrong form; or a PUT, which
+                replaces what is there, came without a body.
         """
+        if self.request.method == "PUT" and self.request.META.get("CONTENT_LENGTH", "") in ("", "0"):
+            raise ValidationError([ErrorDetail("is required.", code="required")])
         return serializers.read(
             self.bodies[self.action],
             self.request.data,
@@ -176,10 +192,12 @@ class ApiViewSet(GenericViewSet[Any]):
         *,
         version: int | None = None,
         settled: bool = True,
+        goes_on: bool = False,
         headers: dict[str, str] | None = None,
     ) -> Response:
         """Answer one record by `answers[action]`; `version` becomes the ETag, and may make it a 304.
 
+        With `goes_on`, which the action declares in `may_go_on`, the status is 202.
         Not `settled`: the record shows what moves without its version, by the clock or with other records, so that it
         is sent whole each time.
         """
@@ -188,7 +206,7 @@ class ApiViewSet(GenericViewSet[Any]):
             return Response(status=304, headers=etag)
         shape = self.answers.get(self.action)
         body = None if shape is None else serializers.show(shape, shown, context=self.get_serializer_context())
-        return Response(body, status=self.status, headers={**etag, **(headers or {})})
+        return Response(body, status=202 if goes_on else self.status, headers={**etag, **(headers or {})})
 
     @property
     def status(self) -> int:

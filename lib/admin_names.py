@@ -1,0 +1,61 @@
+"""Columns of /admin/ that name another record: as people call it, and as a link for those whom it lets in.
+
+Django shows `str(row)`, which is an id wherever a row tells of a person, and links it for everybody.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.db.models import ForeignKey, Model
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRecord:
+    """A read-only column or field of `model`, in the place of its foreign key `key`."""
+
+    model: type[Model]
+    key: str
+    linked: bool
+    site: AdminSite = field(compare=False)
+    request: HttpRequest = field(compare=False)
+
+    @property
+    def __name__(self) -> str:
+        return self.key
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def short_description(self) -> str:
+        return str(self.model._meta.get_field(self.key).verbose_name)  # type: ignore[union-attr]  # a key has one
+
+    def __call__(self, row: Any) -> str:
+        named = getattr(row, self.key)
+        if named is None:
+            return "-"
+        table: Any = self.site.get_model_admin(type(named))
+        text: str = table.name_of(named, self.request)
+        if not self.linked or not table.has_view_permission(self.request):
+            return text
+        address = f"{self.site.name}:{table.opts.app_label}_{table.opts.model_name}_change"
+        return format_html('<a href="{}">{}</a>', reverse(address, args=[named.pk]), text)
+
+
+def with_names(
+    names: Iterable[Any], model: type[Model], site: AdminSite, request: HttpRequest, *, linked: bool
+) -> list[Any]:
+    """Put named records in the place of the foreign keys among names of columns; several may share a line."""
+
+    def named(name: Any) -> Any:
+        if isinstance(name, list | tuple):
+            return tuple(map(named, name))
+        return NamedRecord(model, name, linked, site, request) if name in keys else name
+
+    keys = {column.name for column in model._meta.concrete_fields if isinstance(column, ForeignKey)}
+    return [named(name) for name in names]

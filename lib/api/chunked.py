@@ -1,0 +1,31 @@
+"""Bodies that come in chunks, without a length said in front (RFC 9112, 7.1).
+
+Django and REST Framework take a request without Content-Length for one without a body: what it says would be lost, and
+the answer be 200 all the same.
+"""
+
+import io
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from lib.api.json import MalformedBody
+
+
+def settle_length(request: HttpRequest) -> None:
+    """Read a body that comes in chunks, no further than the longest one we take, and say how long it is.
+
+    Raises:
+        MalformedBody: the server does not say where such a body ends.
+    """
+    if "HTTP_TRANSFER_ENCODING" not in request.META or request.META.get("CONTENT_LENGTH"):
+        return
+    environ = getattr(request, "environ", None)  # of WSGI; under ASGI the request itself holds the whole body
+    if environ is not None and not environ.get("wsgi.input_terminated"):
+        raise MalformedBody("The body needs a Content-Length.")
+    held: Any = request  # `_stream` is where HttpRequest.read looks, and marks nothing as read
+    source = held._stream if environ is None else environ["wsgi.input"]
+    body = source.read(settings.API_MAX_BULK_BODY_BYTES + 1)
+    held._stream = io.BytesIO(body)
+    request.META["CONTENT_LENGTH"] = str(len(body))

@@ -1,0 +1,27 @@
+"""Forms of pages: choices that depend on who asks, and refusals of services said by the field they are about."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from django import forms
+
+from lib.errors import DomainError
+
+
+def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, first: Any = None) -> None:
+    """Offer rows (id and name) in a field; `first` is what choosing none of them is called."""
+    choices = [(str(pk), label) for pk, label in rows]
+    cast(forms.ChoiceField, form.fields[name]).choices = choices if first is None else [("", first), *choices]
+
+
+def put_on(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> None:
+    """Add a refusal to a bound form; `names` are the form's fields by their names on the wire.
+
+    Messages begin with the name on the wire, which people have not seen: the field's label stands in for it.
+    """
+    found = [(names[detail.field or ""], detail) for detail in refusal.details if detail.field in names]
+    for name, detail in found:
+        label = str(form.fields[name].label)
+        form.add_error(name, detail.message.replace(str(detail.field), label, 1))
+    if not found:
+        form.add_error(None, refusal.message)

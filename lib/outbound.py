@@ -1,0 +1,225 @@
+"""Connections that this service opens to addresses which others chose: where they may go (security.md S-70, S-71).
+
+An address is looked at twice.  `check_url` looks when it is registered, for a clear answer to the person.  What counts
+is the look at every single connection, at the socket address itself: a name can answer differently by then, and
+`socket_factory` sees what the kernel is about to be told.
+"""
+
+import asyncio
+import ipaddress
+import re
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+PORTS: Final = frozenset({443, 8443})
+LOOKUP_SECONDS: Final = 3.0  # the system's own resolver may take half a minute
+_LOOKUPS_AT_ONCE: Final = 64  # one name server that hangs must not hold up the names of others
+
+# Not reachable from outside, or a way round the filter: IPv6 that carries an IPv4 address is judged by what it carries
+# nowhere, and refused.  `is_global` of Python 3.11 lets several of them pass (security.md S-71).
+_NEVER_GLOBAL: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "64:ff9b::/96",
+        "64:ff9b:1::/48",
+        "2002::/16",
+        "2001::/32",
+        "::/96",
+        "::ffff:0:0/96",
+        "fec0::/10",
+        "192.88.99.0/24",
+        "192.0.0.0/24",
+        "100.64.0.0/10",
+        "3fff::/20",
+        "5f00::/16",
+    )
+)
+# Where cloud providers hand out credentials: no setting opens these.
+_METADATA: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32", "168.63.129.16/32")
+)
+# Forms that some resolvers read as an address and the filter would not: 0x7f.1, 0177.0.0.1, 2130706433, 127.1.
+_NUMBERS: Final = re.compile(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+))*\.?", re.ASCII | re.IGNORECASE)
+_NAME: Final = re.compile(r"(?=.{1,253}\.?$)[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*\.?")
+
+
+class Blocked(OSError):
+    """The address lies where no webhook may go."""
+
+
+class BadUrl(ValueError):
+    """The URL cannot be one that webhooks are sent to; the message says what it must be, as a predicate."""
+
+
+class NameUnknown(ValueError):
+    """The host name does not resolve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Where connections may go.
+
+    `networks` are let through besides the public internet, for interface engines in the hospital's own network;
+    addresses of cloud metadata never are.  With `plain_http`, http and any port are accepted.
+    """
+
+    networks: tuple[Network, ...] = ()
+    plain_http: bool = False
+    ports: frozenset[int] = PORTS
+
+    def allow(self, address: Address) -> bool:
+        """Say whether a connection may go there."""
+        mapped = getattr(address, "ipv4_mapped", None)
+        if _within(address, _METADATA) or (mapped is not None and _within(mapped, _METADATA)):
+            return False
+        if _within(address, self.networks):
+            return True
+        never = address.is_multicast or address.is_reserved or address.is_unspecified or address.is_link_local
+        return address.is_global and not never and not _within(address, _NEVER_GLOBAL)
+
+
+def _within(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address.version == network.version and address in network for network in networks)
+
+
+def check_form(url: str, rules: Rules) -> SplitResult:
+    """Judge a URL by its text alone.
+
+    Raises:
+        BadUrl: it has another scheme or port, a user, a fragment, or no usable host.
+        Blocked: its host is an address written as a number, or one that is not allowed.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        URL(url)  # what aiohttp will read it as
+    except ValueError:
+        raise BadUrl("must be a URL.") from None
+    if parts.scheme not in ({"https", "http"} if rules.plain_http else {"https"}):
+        raise BadUrl("must be an https URL.")
+    if "@" in parts.netloc or "#" in url or "\\" in url or any(char <= " " for char in url):
+        raise BadUrl("must have no user, password or fragment.")
+    if not rules.plain_http and (port or 443) not in rules.ports:
+        raise BadUrl(f"must use one of the ports {', '.join(map(str, sorted(rules.ports)))}.")
+    host = parts.hostname or ""
+    address = literal(host)
+    if address is not None:
+        if not rules.allow(address):
+            raise Blocked
+    elif _NUMBERS.fullmatch(host):
+        raise Blocked
+    elif not _NAME.fullmatch(host):
+        raise BadUrl("must have a host name of letters, digits and hyphens.")
+    return parts
+
+
+def literal(host: str) -> Address | None:
+    """Read a host that is an address; None if it is a name."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+
+
+def check_url(url: str, rules: Rules, *, resolve: Callable[[str, int], Sequence[str]] | None = None) -> None:
+    """Judge a URL by its text and by what its name resolves to now.  Looks the name up.
+
+    Raises:
+        BadUrl: its form is wrong.
+        NameUnknown: the name does not resolve.
+        Blocked: any one of its addresses is not allowed.
+    """
+    parts = check_form(url, rules)
+    host = parts.hostname or ""
+    if literal(host) is not None:
+        return
+    try:
+        found = (resolve or addresses_of)(host, parts.port or 443)
+    except (OSError, UnicodeError):
+        raise NameUnknown from None
+    if not all(rules.allow(ipaddress.ip_address(one.partition("%")[0])) for one in found):
+        raise Blocked
+
+
+def addresses_of(host: str, port: int) -> list[str]:
+    """Look a name up as the system does, for no longer than somebody waits who may hold a transaction open.
+
+    Raises:
+        OSError: the name is unknown, or nobody has said by then; the look-up ends by itself later.
+        UnicodeError: it is none.
+    """
+    answer: Future[list[str]] = Future()
+
+    def look_up() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as failure:
+            answer.set_exception(failure)
+        else:
+            answer.set_result([str(one[4][0]) for one in found])
+
+    threading.Thread(target=look_up, daemon=True).start()
+    return answer.result(LOOKUP_SECONDS)
+
+
+def socket_factory(rules: Rules) -> Callable[[Any], socket.socket]:
+    """Make what opens the sockets of aiohttp: each one only towards an address that is allowed.
+
+    The factory raises Blocked, which aiohttp hands on as the cause of its connection error.
+    """
+
+    def open_socket(addr_info: Any) -> socket.socket:
+        family, kind, protocol, _, address = addr_info
+        if not rules.allow(ipaddress.ip_address(str(address[0]).partition("%")[0])):
+            raise Blocked(f"{family.name} address refused")  # never the address: it goes into logs
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+    return open_socket
+
+
+class Resolver(AbstractResolver):
+    """Looks names up in threads of its own, and refuses a name as a whole when any of its addresses is not allowed.
+
+    uvloop has four threads for look-ups: four names that hang would stop all others.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._threads = ThreadPoolExecutor(_LOOKUPS_AT_ONCE, thread_name_prefix="look-up")
+
+    async def resolve(self, host: str, port: int = 0, family: Any = socket.AF_INET) -> list[ResolveResult]:
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._threads, _look_up, host, port, family)
+        if not all(self._rules.allow(ipaddress.ip_address(one["host"].partition("%")[0])) for one in found):
+            raise Blocked(f"an address of the name is refused, of {len(found)}")
+        return found
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_up(host: str, port: int, family: Any) -> list[ResolveResult]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family, flags=socket.AI_ADDRCONFIG)
+    return [
+        ResolveResult(
+            hostname=host,
+            host=str(address[0]),
+            port=int(address[1]),
+            family=kind,
+            proto=protocol,
+            flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+        )
+        for kind, _, protocol, _, address in found
+    ]
