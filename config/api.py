@@ -21,6 +21,13 @@ from apps.rides.api.activation import ActivationViewSet, VehicleStatusViewSet
 from apps.rides.api.assignment import AssignmentViewSet
 from apps.rides.api.exceptions import RideExceptionViewSet
 from apps.rides.api.views import RideViewSet
+from apps.webhooks.api.views import (
+    DeliveryViewSet,
+    EndpointViewSet,
+    EventTypeViewSet,
+    RecoveryViewSet,
+    SigningKeyViewSet,
+)
 from lib.api.document import DocumentViewSet
 from lib.api.health import HealthViewSet
 
@@ -88,6 +95,25 @@ rides = [
     path("ride-exceptions/<uuid:id>/resolve", RideExceptionViewSet.as_view({"post": "resolve"})),
 ]
 
+webhooks = [
+    path("webhooks/endpoints", EndpointViewSet.as_view(_LIST)),
+    path("webhooks/endpoints/<uuid:id>", EndpointViewSet.as_view({**_ONE, "delete": "destroy"})),
+    path("webhooks/endpoints/<uuid:id>/pause", EndpointViewSet.as_view({"post": "pause"})),
+    path("webhooks/endpoints/<uuid:id>/resume", EndpointViewSet.as_view({"post": "resume"})),
+    path("webhooks/endpoints/<uuid:id>/test", EndpointViewSet.as_view({"post": "test"})),
+    path("webhooks/endpoints/<uuid:id>/rotate-secret", EndpointViewSet.as_view({"post": "rotate_secret"})),
+    path("webhooks/endpoints/<uuid:id>/health", EndpointViewSet.as_view({"get": "health"})),
+    path("webhooks/endpoints/<uuid:id>/recover", RecoveryViewSet.as_view({"post": "recover"})),
+    path("webhooks/jobs/<uuid:id>", RecoveryViewSet.as_view({"get": "retrieve"})),
+    path("webhooks/deliveries", DeliveryViewSet.as_view({"get": "list"})),
+    path("webhooks/deliveries/<uuid:id>", DeliveryViewSet.as_view({"get": "retrieve"})),
+    path("webhooks/deliveries/<uuid:id>/resend", DeliveryViewSet.as_view({"post": "resend"})),
+    path("webhooks/deliveries/<uuid:id>/cancel", DeliveryViewSet.as_view({"post": "cancel"})),
+    path("webhooks/event-types", EventTypeViewSet.as_view({"get": "list"})),
+    path("webhooks/event-types/<str:type>/schema", EventTypeViewSet.as_view({"get": "schema_of"})),
+    path("webhooks/keys", SigningKeyViewSet.as_view({"get": "list"})),
+]
+
 service = [
     path("health/live", HealthViewSet.as_view({"get": "live"})),
     path("health/ready", HealthViewSet.as_view({"get": "ready"})),
@@ -102,6 +128,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *fleet,
     *organizations,
     *events,
+    *webhooks,
     *accounts,
     *service,
 ]

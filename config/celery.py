@@ -6,9 +6,11 @@ the next one, and two beats or two workers change nothing but speed.
 
 import os
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from celery import Celery
+from celery.app.amqp import AMQP
+from kombu import Connection
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -18,12 +20,29 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "accounts.seal_audit_trail": timedelta(seconds=10),
     "accounts.announce_expiring_tokens": timedelta(hours=1),
     "accounts.purge_idempotency_records": timedelta(hours=1),
+    "accounts.mail_alerts": timedelta(seconds=10),
     "rides.expire_offers": timedelta(seconds=5),
+    "webhooks.deliver": timedelta(seconds=1),
+    "webhooks.watch": timedelta(seconds=10),
+    "webhooks.tend": timedelta(minutes=1),
+    "webhooks.purge": timedelta(hours=1),
 }
 
 TRANSPORT_ALIASES["filesystem"] = "lib.file_broker:Transport"  # kombu's own shows messages before they are whole
 
-app = Celery("carelane")
+
+class _Connection(Connection):
+    """One that tries again every five seconds at the latest: kombu's own wait grows to half a minute."""
+
+    def ensure_connection(self, *args: Any, **given: Any) -> Any:
+        return super().ensure_connection(*args, **({"interval_max": 5} | given))
+
+
+class _Amqp(AMQP):
+    Connection = _Connection
+
+
+app = Celery("carelane", amqp=_Amqp)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.beat_schedule = {
     task: {

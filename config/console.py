@@ -10,28 +10,38 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.functional import Promise
+from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.console.adapters import needs_passkey
-from apps.accounts.sessions import seconds_left
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts
+from apps.accounts.sessions import principal_of, seconds_left
+from lib.scopes import Scope
 
 Text = str | Promise
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page: `address` is a URL name or a path, `right` what opening it takes ("": nothing but being signed in)."""
+    """A page: `address` is a URL name or a path.
+
+    Opening it takes `right`, a permission of /admin/, or one of `scopes`; where there is neither, being signed in.
+    """
 
     label: Text
     address: str
     icon: str
     about: Text
     right: str = ""
+    scopes: frozenset[str] = frozenset()
 
     @property
     def url(self) -> str:
         return self.address if self.address.startswith("/") else reverse(self.address)
+
+    def opens_to(self, user: Any) -> bool:
+        return bool((not self.right or user.has_perm(self.right)) and (not self.scopes or self.scopes & user.scopes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +55,19 @@ def _table(label: Text, model: str, icon: str, about: Text) -> Entry:
     return Entry(label, f"admin:{app}_{name}_changelist", icon, about, f"{app}.view_{name}")
 
 
+def _scoped(label: Text, address: str, icon: str, about: Text, scope: str) -> Entry:
+    return Entry(label, address, icon, about, scopes=frozenset({scope}))
+
+
 HOME: Final = Entry(_("Home"), "home", "house", _("Where you are now"))
+INBOX: Final = Entry(_("Inbox"), "inbox", "bell", _("What the service has to tell you"), scopes=alerts.AUDIENCES)
 
 CONTENTS: Final = (
     Group(
         _("Rides"),
         (
             _table(_("Rides"), "rides.ride", "route", _("One leg each, with its status and history")),
-            _table(_("Exceptions"), "rides.rideexception", "triangle-alert", _("What needs attention")),
+            _table(_("Ride exceptions"), "rides.rideexception", "triangle-alert", _("What needs attention")),
             _table(_("Trips"), "rides.trip", "git-branch", _("Legs that belong together")),
             _table(_("Assignments"), "rides.assignment", "list-checks", _("Who was put on which ride, and when")),
             _table(_("Milestones"), "rides.milestone", "flag", _("Departed, arrived, on board: who said so")),
@@ -75,19 +90,20 @@ CONTENTS: Final = (
         _("Organizations"),
         (
             _table(_("Facilities"), "organizations.facility", "hospital", _("Places of care and their service levels")),
-            _table(_("Providers"), "organizations.transportprovider", "car-front", _("Companies that drive")),
+            _table(_("Transport providers"), "organizations.transportprovider", "car-front", _("Companies that drive")),
             _table(_("Home bases"), "organizations.homebase", "warehouse", _("Where vehicles stand overnight")),
             _table(_("Payers"), "organizations.payer", "credit-card", _("Who pays, and what they want signed")),
-            _table(_("Escalation"), "organizations.escalationpolicy", "clock", _("Who hears of a late discharge")),
+            _table(
+                _("Escalation policies"), "organizations.escalationpolicy", "clock", _("Who hears of a late discharge")
+            ),
             _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
         ),
     ),
     Group(
         _("Access"),
         (
-            _table(_("People"), "accounts.user", "id-card", _("Accounts, roles and memberships")),
+            _table(_("Users"), "accounts.user", "id-card", _("Accounts, roles and memberships")),
             _table(_("API clients"), "accounts.apiclient", "plug", _("Systems that talk to Carelane")),
-            _table(_("Tokens"), "accounts.apitoken", "key-round", _("What each system may do, until when")),
             _table(_("Audit trail"), "accounts.auditentry", "scroll-text", _("Who saw or changed what")),
             _table(_("Events"), "events.event", "activity", _("Everything that happened, in order")),
         ),
@@ -95,6 +111,27 @@ CONTENTS: Final = (
     Group(
         _("Developers"),
         (
+            _scoped(
+                _("Webhooks"),
+                "webhook_endpoints",
+                "webhook",
+                _("Who is told of events, and how they do"),
+                Scope.WEBHOOKS_MANAGE,
+            ),
+            _scoped(
+                _("Deliveries"),
+                "webhook_deliveries",
+                "send",
+                _("What was sent, and what came of it"),
+                Scope.WEBHOOKS_MANAGE,
+            ),
+            _scoped(
+                _("API tokens"),
+                "api_tokens",
+                "key-round",
+                _("What each system may do, until when"),
+                Scope.TOKENS_MANAGE,
+            ),
             Entry(_("API documentation"), "docs-reference", "book-open", _("Every operation, with examples")),
             Entry(_("Health"), "/api/health/ready", "heart-pulse", _("Whether the service and its parts are well")),
         ),
@@ -104,19 +141,17 @@ CONTENTS: Final = (
 
 def contents_for(user: Any) -> list[Group]:
     """List the groups, with the entries the person may open; groups without any are left out."""
-    kept = (
-        Group(group.label, tuple(entry for entry in group.entries if not entry.right or user.has_perm(entry.right)))
-        for group in CONTENTS
-    )
+    kept = (Group(group.label, tuple(entry for entry in group.entries if entry.opens_to(user))) for group in CONTENTS)
     return [group for group in kept if group.entries]
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Template context that every page needs; no query."""
+    """Template context that every page needs; no query, but one for the inbox where a template shows it."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"shell": {}}
-    groups = [Group("", (HOME,)), *contents_for(user)]
+    groups = [Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(user))), *contents_for(user)]
+    inbox = SimpleLazyObject(lambda: _open_alerts(request)) if INBOX.opens_to(user) else None
     navigation = [
         {
             "label": group.label,
@@ -126,6 +161,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
                     "url": entry.url,
                     "icon": entry.icon,
                     "current": request.path == entry.url or (len(entry.url) > 1 and request.path.startswith(entry.url)),
+                    "count": inbox if entry is INBOX else None,
                 }
                 for entry in group.entries
             ],
@@ -133,5 +169,9 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         for group in groups
     ]
     idle = {"left": int(seconds_left(request)), "warning": settings.SESSION_WARNING_SECONDS}
-    shown = {"navigation": navigation, "now": timezone.localtime(), "idle": idle}
+    shown = {"navigation": navigation, "now": timezone.localtime(), "idle": idle, "inbox": inbox}
     return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}
+
+
+def _open_alerts(request: HttpRequest) -> int:
+    return Alert.objects.visible_to(principal_of(request)).open().count()

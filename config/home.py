@@ -60,7 +60,7 @@ def _exception_tiles(by: Principal) -> list[dict[str, Any]]:
         {
             "label": severity.label,
             "count": count,
-            "edge": "bad" if severity == "critical" else "warn",
+            "edge": {"critical": "bad", "warning": "warn"}.get(severity, "brand-edge"),
             "url": f"{page}?{urlencode({'severity__exact': severity.value, 'status__in': 'open,acknowledged'})}",
         }
         for severity, count in today.unsettled_exceptions(by=by)

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from urllib.parse import quote
 
 import psutil
 from honcho.manager import Manager
@@ -38,6 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VAR = Path(os.environ.get("VAR_DIR") or ROOT / "var").resolve()
 # In the environment of every process that is started here, so that none is ever left behind or taken for ours.
 MARK = "CARELANE_STARTED_FROM"
+COMMAND_SECONDS = 10  # that a command has to clear up when it is told to stop
 LOG_BYTES = 10_000_000  # a longer one is put aside at the next start, in the place of the one before it
 
 
@@ -213,6 +215,8 @@ def _settings(port: int) -> dict[str, str]:
         "DEMO_MODE": "false" if "DATABASE_URL" in os.environ else "true",
         "PYTHONUNBUFFERED": "1",
     }
+    if "DATABASE_URL" not in os.environ:
+        defaults["EMAIL_URL"] = f"filemail:///{quote(str(VAR / 'mail'))}"  # one file for each mail
     if "BASE_URL" in os.environ:
         del defaults["ALLOWED_HOSTS"]
     created, secrets = local_secrets.load(VAR / "secrets.env")
@@ -240,7 +244,16 @@ def _prepare(environment: dict[str, str]) -> dict[str, Any]:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode  # noqa: S603  # no shell
+    """Run a command to its end; told to stop, tell it too, and give it time to clear up."""
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:  # noqa: S603  # no shell
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(COMMAND_SECONDS)
+            process.kill()
+            raise
 
 
 def _watch(environment: dict[str, str], port: int, facts: dict[str, Any], began: float) -> int:
@@ -251,7 +264,8 @@ def _watch(environment: dict[str, str], port: int, facts: dict[str, Any], began:
         "web": f"{python} -m uvicorn config.asgi:application --host 127.0.0.1 --port {port} --no-access-log"
         " --log-level warning --timeout-graceful-shutdown 3 --lifespan off",
         "worker": f"{python} -m celery --quiet --app config.celery worker --beat --schedule {schedule} --pool threads"
-        " --concurrency 2 --without-gossip --without-mingle --without-heartbeat --loglevel WARNING",
+        " --concurrency 4 --queues carelane,webhooks --without-gossip --without-mingle --without-heartbeat"
+        " --loglevel WARNING",
     }
     _say("Starting the web server and the worker ...")
     for name, command in commands.items():

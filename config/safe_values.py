@@ -5,6 +5,7 @@ No message repeats a value: it may be a secret.
 
 import base64
 import binascii
+import ipaddress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 POSTGRESQL: Final = "django.db.backends.postgresql"
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 BROKERS: Final = ("amqp", "amqps", "redis", "rediss", "filesystem")
 
 
@@ -78,6 +80,14 @@ def cache(url: str) -> str:
     if url and urlsplit(url).scheme not in {"redis", "rediss", "unix"}:
         raise ImproperlyConfigured("CACHE_URL has to start with redis://, rediss:// or unix://.")
     return url
+
+
+def networks(name: str, entries: list[str]) -> tuple[Network, ...]:
+    """Read addresses and networks in CIDR notation."""
+    try:
+        return tuple(ipaddress.ip_network(entry) for entry in entries)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} has to be a list of networks such as 10.20.0.0/16.") from None
 
 
 def _ring(name: str, entries: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import safe_values
+from config.broker import transport_options
 from lib.process_logging import logging_config
 from lib.reading_order import reading_order
 
@@ -58,6 +59,7 @@ INSTALLED_APPS = [
     "apps.riders",
     "apps.fleet",
     "apps.rides",
+    "apps.webhooks",
     "config.admin_app.CarelaneAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -172,28 +174,15 @@ else:
 BROKER_URL = safe_values.broker(env.str("BROKER_URL", default="filesystem://"))
 CELERY_BROKER_URL = BROKER_URL
 CELERY_TASK_DEFAULT_QUEUE = "carelane"
+# Deliveries have workers of their own where there is more than one: a slow receiver must not delay what rides need.
+CELERY_TASK_ROUTES = {"webhooks.deliver": {"queue": "webhooks"}}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker may be away for a day
 CELERY_BROKER_CONNECTION_TIMEOUT = 0.5
-CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any]
-if BROKER_URL.startswith("filesystem"):
-    _BROKER_DIR = Path(environ.urlparse(BROKER_URL).path or VAR_DIR / "broker")
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(_BROKER_DIR / "queue"),
-        "data_folder_out": str(_BROKER_DIR / "queue"),
-        "control_folder": str(_BROKER_DIR / "control"),
-        "polling_interval": 0.1,
-    }
-elif BROKER_URL.startswith("redis"):
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "visibility_timeout": 60,
-        "unacked_restore_interval": 1,
-        "unacked_restore_throttle": 1,
-        "socket_timeout": 1,
-        "socket_connect_timeout": 1,
-    }
-else:
-    CELERY_BROKER_TRANSPORT_OPTIONS = {"confirm_publish": True, "read_timeout": 0.5, "write_timeout": 0.5}
-    CELERY_TASK_DEFAULT_QUEUE_TYPE = "quorum"  # survives the loss of a node; RabbitMQ 4 has no mirrored classic ones
+CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(BROKER_URL, VAR_DIR)
+if BROKER_URL.startswith("amqp"):
+    # Survives the loss of a node; RabbitMQ 4 has no mirrored classic ones.
+    CELERY_TASK_DEFAULT_QUEUE_TYPE = CELERY_TASK_CREATE_MISSING_QUEUE_TYPE = "quorum"
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_IGNORE_RESULT = True
@@ -272,6 +261,9 @@ CSRF_COOKIE_NAME = "carelane_csrf" if PLAIN_HTTP else "__Host-csrf"
 # Password links and notices of changed credentials; where no mail server is named, admins hand links over themselves.
 vars().update(env.email_url("EMAIL_URL", default="dummymail://"))
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="carelane@localhost")
+EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not hold a worker
+# Who hears of alerts besides the people whose business they are: a pager, a shared mailbox.
+ALERT_EMAILS = env.list("ALERT_EMAILS", default=[])
 
 # --- What browsers are told ------------------------------------------------------------------------------
 
@@ -330,7 +322,8 @@ SPECTACULAR_SETTINGS = {
     "SORT_OPERATION_PARAMETERS": False,
     "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
-    "POSTPROCESSING_HOOKS": [],  # enums stay where they are used: names of their own would collide and change
+    # Without drf-spectacular's own: enums stay where they are used: names of their own would collide and change.
+    "POSTPROCESSING_HOOKS": ["apps.webhooks.api.openapi.add_webhooks"],
     "SERVE_INCLUDE_SCHEMA": False,
 }
 API_POST_GUARD = "apps.accounts.api.idempotency.once"  # runs every POST at most once per Idempotency-Key
@@ -349,6 +342,25 @@ API_RATE_TOKENS = env.int("API_RATE_TOKENS", default=10)
 API_MAX_BODY_BYTES = 1_048_576
 API_MAX_BULK_BODY_BYTES = 5 * 1_048_576
 DATA_UPLOAD_MAX_MEMORY_SIZE = API_MAX_BULK_BODY_BYTES
+
+# --- Webhooks ------------------------------------------------------------------------------------------------
+
+# Networks that webhooks may go to besides the public internet: interface engines in the hospital's own network.
+WEBHOOK_ALLOWED_NETWORKS = safe_values.networks(
+    "WEBHOOK_ALLOWED_NETWORKS",
+    env.list("WEBHOOK_ALLOWED_NETWORKS", default=["127.0.0.0/8", "::1"] if DEMO_MODE else []),
+)
+# Whether endpoints may be http, on any port.
+WEBHOOK_PLAIN_HTTP = env.bool("WEBHOOK_PLAIN_HTTP", default=DEMO_MODE)
+# How fast an endpoint gets what it missed, behind everything live.
+WEBHOOK_REPLAYS_PER_SECOND = safe_values.between(
+    "WEBHOOK_REPLAYS_PER_SECOND", env.int("WEBHOOK_REPLAYS_PER_SECOND", default=10), 1, 1000
+)
+# Days that deliveries, and events that are no ride's history, are kept.
+EVENT_RETENTION_DAYS = safe_values.between("EVENT_RETENTION_DAYS", env.int("EVENT_RETENTION_DAYS", default=30), 1, 3650)
+DELIVERY_RETENTION_DAYS = safe_values.between(
+    "DELIVERY_RETENTION_DAYS", env.int("DELIVERY_RETENTION_DAYS", default=30), 1, 3650
+)
 
 # --- Language, time, files -----------------------------------------------------------------------------------
 

@@ -6,11 +6,15 @@ from django.urls import include, path
 from apps.accounts.console.views import forbidden, not_offered, remove_passkey, session_left
 from config.error_pages import server_error
 from config.home import home
+from config.metrics import MetricsViewSet
 from lib.api.document import errors, reference
 
 urlpatterns = [
     path("", home, name="home"),
     path("api/", include("config.api")),
+    path("console/", include("apps.accounts.console.urls")),
+    path("console/developers/", include("apps.webhooks.console.urls")),
+    path("metrics", MetricsViewSet.as_view({"get": "metrics"}), name="metrics"),
     path("docs/api", reference, name="docs-reference"),
     path("docs/errors", errors, name="docs-errors"),
     path("admin/", admin.site.urls),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import hypothesis
 import pytest
 import time_machine
+from coverage import Coverage
 from django.core.cache import caches
 from rest_framework.test import APIClient
 
@@ -28,6 +29,19 @@ def clock(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with time_machine.travel(factories.NOW, tick=False):
         yield
+
+
+@pytest.fixture(autouse=True)
+def tracing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Leave tests marked `untraced`, and the processes they start, out of what coverage follows."""
+    following = Coverage.current()
+    if following is None or not request.node.get_closest_marker("untraced"):
+        yield
+        return
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+    following.stop()
+    yield
+    following.start()
 
 
 @pytest.fixture(autouse=True)

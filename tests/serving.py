@@ -25,7 +25,8 @@ def _free_port() -> int:
         return port
 
 
-def _environment(port: int, **more: str) -> dict[str, str]:
+def environment(port: int, **more: str) -> dict[str, str]:
+    """Give the variables of a process of the service that works on the test database."""
     database = connection.settings_dict
     host = database["HOST"]
     place = (
@@ -46,10 +47,10 @@ def serving(*, host: str = "", **more: str) -> Iterator[str]:
     `more` are variables of its environment; `host` is the name it answers to, where that is another, as behind a proxy.
     """
     port = _free_port()
-    environment = _environment(port, **more)
+    variables = environment(port, **more)
     command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port), "--lifespan", "off"]
     process = subprocess.Popen(  # our own interpreter, no input
-        [*command, "--log-level", "error"], cwd=ROOT, env=environment
+        [*command, "--log-level", "error"], cwd=ROOT, env=variables
     )
     url = f"http://127.0.0.1:{port}"
     try:

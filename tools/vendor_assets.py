@@ -17,10 +17,11 @@ LUCIDE = "lucide-static@1.62.0"
 AXE = "axe-core@4.14.1"
 
 ICONS = """\
-activity badge-check ban blocks book-open building-2 calendar-days car-front check chevron-right circle-alert
-circle-help clock code credit-card eye flag git-branch heart-pulse history hospital house id-card info key-round
-layers-2 list-checks lock log-in log-out mail map-pin menu monitor-smartphone moon pencil plug plus rotate-ccw
-route scroll-text search settings shield-check sun sun-moon triangle-alert truck user-round users warehouse x
+activity arrow-left badge-check ban bell blocks book-open building-2 calendar-days car-front check chevron-right
+circle-alert circle-help clock code copy credit-card eye flag git-branch heart-pulse history hospital house
+id-card info key-round layers-2 list-checks list-restart lock log-in log-out mail map-pin menu
+monitor-smartphone moon pause pencil play plug plus rotate-ccw route scroll-text search send settings
+shield-check sun sun-moon trash-2 triangle-alert truck user-round users warehouse webhook x
 """
 
 

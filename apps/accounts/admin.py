@@ -32,7 +32,19 @@ class UserAdmin(ButtonedAdmin[User]):
     ordering = ("name", "id")
     search_fields = ("name", "email")
     search_placeholder = "Name or e-mail"
-    fields = ("name", "email", "role", "is_active", "facilities", "providers", "last_login", "created_at")
+    fieldsets = (
+        (None, {"fields": ("name", "email", "role", "is_active")}),
+        (
+            _("Reach"),
+            {
+                "fields": ("facilities", "providers"),
+                "description": _(
+                    "For discharge planners their facilities, for fleet admins their providers. Other roles reach all."
+                ),
+            },
+        ),
+        (_("Record"), {"fields": ("last_login", "created_at")}),
+    )
     readonly_fields = ("last_login", "created_at")
     buttons = (
         Button(
@@ -120,16 +132,29 @@ class ApiTokenAdmin(ButtonedAdmin[ApiToken]):
     ordering = ("-created_at", "-id")
     search_fields = ("key_id__exact", "name")
     search_placeholder = "Key id or name"
-    fields = (
-        ("key_id", "client", "name"),
-        ("role", "phi_level", "scopes"),
-        ("facility_ids", "provider_ids"),
-        "allowed_cidrs",
-        ("not_before", "expires_at", "overlap_until"),
-        ("revoked_at", "revoked_reason"),
-        ("last_used_at", "last_used_ip"),
-        ("created_by", "created_at"),
-        "api_version",
+    fieldsets = (
+        (None, {"fields": (("key_id", "client", "name"), ("role", "phi_level"))}),
+        (
+            _("Bounds"),
+            {
+                "fields": ("scopes", ("facility_ids", "provider_ids"), "allowed_cidrs"),
+                "description": _(
+                    "Where one is empty it does not bind: all scopes of the role, every place, any address."
+                ),
+            },
+        ),
+        (
+            _("Life"),
+            {
+                "fields": (
+                    ("not_before", "expires_at", "overlap_until"),
+                    ("revoked_at", "revoked_reason"),
+                    ("last_used_at", "last_used_ip"),
+                    ("created_by", "created_at"),
+                    "api_version",
+                )
+            },
+        ),
     )
     buttons = (
         Button(

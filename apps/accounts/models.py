@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from apps.accounts.admin_rights import allows, allows_some
@@ -21,6 +21,7 @@ from apps.accounts.roles import (
 from apps.organizations.models import Facility, TransportProvider
 from lib.access import Phi, Principal
 from lib.ids import uuid7
+from lib.scopes import Scope
 
 
 class UserManager(BaseUserManager["User"]):
@@ -38,7 +39,7 @@ class User(AbstractBaseUser):
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=150)
     role = models.CharField(max_length=20, choices=UserRole)
-    is_active = models.BooleanField(default=True)
+    is_active = models.BooleanField("active", default=True)
     facilities = models.ManyToManyField(Facility, blank=True, related_name="members")
     providers = models.ManyToManyField(TransportProvider, blank=True, related_name="members")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -141,9 +142,10 @@ class ApiToken(models.Model):
     scopes = ArrayField(models.CharField(max_length=30), null=True, blank=True)
     facility_ids = ArrayField(models.UUIDField(), null=True, blank=True)  # null: every facility
     provider_ids = ArrayField(models.UUIDField(), null=True, blank=True)  # null: every provider
-    allowed_cidrs = ArrayField(models.CharField(max_length=43), default=list, blank=True)  # empty: anywhere
-    api_version = models.CharField(max_length=10)
-    phi_level = models.CharField(max_length=7, choices=PhiLevel, default=PhiLevel.NONE)
+    # Empty: anywhere.
+    allowed_cidrs = ArrayField(models.CharField(max_length=43), verbose_name="allowed CIDRs", default=list, blank=True)
+    api_version = models.CharField("API version", max_length=10)
+    phi_level = models.CharField("PHI level", max_length=7, choices=PhiLevel, default=PhiLevel.NONE)
     not_before = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -151,7 +153,7 @@ class ApiToken(models.Model):
     replaces = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="replaced_by")
     overlap_until = models.DateTimeField(null=True, blank=True)  # set on the older one at rotation
     last_used_at = models.DateTimeField(null=True, blank=True)  # to the minute
-    last_used_ip = models.GenericIPAddressField(null=True, blank=True)
+    last_used_ip = models.GenericIPAddressField("last used from", null=True, blank=True)
     created_by = models.CharField(max_length=60)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -163,6 +165,9 @@ class ApiToken(models.Model):
             models.CheckConstraint(name="api_token_role_known", condition=Q(role__in=TokenRole.values)),
             models.CheckConstraint(
                 name="api_token_phi_level_known", condition=Q(phi_level__in=["none", "limited", "full"])
+            ),
+            models.CheckConstraint(
+                name="api_token_lives", condition=Q(not_before__isnull=True) | Q(not_before__lt=F("expires_at"))
             ),
             models.CheckConstraint(
                 name="api_token_revocation_has_reason", condition=Q(revoked_at__isnull=True) | ~Q(revoked_reason="")
@@ -219,12 +224,12 @@ class AuditEntry(models.Model):
     # Every rider whose data the answer showed or the change touched.
     rider_ids = ArrayField(models.UUIDField(), default=list)
     facility_id = models.UUIDField(null=True)
-    phi = models.CharField(max_length=7, blank=True)  # the level of detail shown
+    phi = models.CharField("PHI level", max_length=7, blank=True)  # the level of detail shown
     reason = models.CharField(max_length=500, blank=True)
     outcome = models.CharField(max_length=6, choices=Outcome, default=Outcome.DONE)
     details = models.JSONField(default=dict)  # names of fields changed, never their values
     request_id = models.CharField(max_length=64, blank=True)
-    ip = models.GenericIPAddressField(null=True)
+    ip = models.GenericIPAddressField("IP address", null=True)
 
     class Meta:
         verbose_name_plural = "audit trail"
@@ -248,3 +253,63 @@ class AuditSeal(models.Model):
 
     def __str__(self) -> str:
         return f"audit seal {self.number}"
+
+
+class AlertQuerySet(models.QuerySet["Alert"]):
+    def visible_to(self, principal: Principal) -> "AlertQuerySet":
+        """Keep what is the business of people with the principal's rights."""
+        return self.filter(scope__in=[scope for scope in Scope.values if principal.may(scope)])
+
+    def open(self) -> "AlertQuerySet":
+        """Keep what has neither passed nor been put aside by somebody."""
+        return self.filter(resolved_at__isnull=True, acknowledged_at__isnull=True)
+
+
+class Alert(models.Model):
+    """Something people have to know of without looking for it: in the inbox of the console, and by mail.
+
+    Without personal data: mails leave the house.
+    """
+
+    class Severity(models.TextChoices):
+        INFO = "info"
+        WARNING = "warning"
+        CRITICAL = "critical"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=40)  # "webhook.endpoint.failing", ...
+    severity = models.CharField(max_length=8, choices=Severity)
+    scope = models.CharField(max_length=30)  # whoever has it is told
+    # What it is about; while an alert of this key is open there is no second one.
+    key = models.CharField(max_length=100)
+    title = models.CharField(max_length=120)
+    text = models.CharField(max_length=500, blank=True)
+    path = models.CharField(max_length=200, blank=True)  # of the page that shows more
+    created_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True)  # by itself
+    acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_by = models.CharField(max_length=60, blank=True)
+    emailed_at = models.DateTimeField(null=True)
+    email_claimed_until = models.DateTimeField(null=True)
+
+    objects = AlertQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="alert_open_once",
+                fields=["key"],
+                condition=Q(resolved_at__isnull=True, acknowledged_at__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="alert_acknowledged_by_somebody",
+                condition=Q(acknowledged_at__isnull=True) | ~Q(acknowledged_by=""),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["-created_at", "id"], name="alert_newest"),
+            models.Index(fields=["created_at"], name="alert_to_mail", condition=Q(emailed_at__isnull=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"alert {self.pk}"

@@ -30,6 +30,7 @@ class TokenRole(TextChoices):
     ANALYTICS_READONLY = "analytics-readonly", "analytics, read only"
     WEBHOOK_ADMIN = "webhook-admin", "webhook admin"
     AUDITOR = "auditor"
+    MONITORING = "monitoring"
     FULL_ACCESS = "full-access", "full access"
 
 
@@ -132,6 +133,7 @@ SCOPES_OF_TOKEN: Final[dict[TokenRole, frozenset[str]]] = {
     TokenRole.ANALYTICS_READONLY: frozenset({_S.REPORTS_READ, _S.EXPORTS_CREATE}),
     TokenRole.WEBHOOK_ADMIN: frozenset({_S.WEBHOOKS_MANAGE, _S.EVENTS_READ}),
     TokenRole.AUDITOR: frozenset({_S.RIDES_READ, _S.EVENTS_READ, _S.AUDIT_READ}),
+    TokenRole.MONITORING: frozenset({_S.METRICS_READ}),
     TokenRole.FULL_ACCESS: frozenset(set(Scope) - {_S.USERS_MANAGE}),
 }
 
@@ -144,5 +146,6 @@ PHI_LIMIT_OF_TOKEN: Final[dict[TokenRole, Phi]] = {
     TokenRole.ANALYTICS_READONLY: Phi.NONE,
     TokenRole.WEBHOOK_ADMIN: Phi.NONE,
     TokenRole.AUDITOR: Phi.LIMITED,
+    TokenRole.MONITORING: Phi.NONE,
     TokenRole.FULL_ACCESS: Phi.FULL,
 }

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.accounts.services import audit_chain, idempotency, token_expiry
+from apps.accounts.services import alerts, audit_chain, idempotency, token_expiry
 
 
 @shared_task(name="accounts.purge_idempotency_records")
@@ -19,3 +19,8 @@ def seal_audit_trail() -> None:
 @shared_task(name="accounts.announce_expiring_tokens")
 def announce_expiring_tokens() -> None:
     token_expiry.announce(at=timezone.now())
+
+
+@shared_task(name="accounts.mail_alerts")
+def mail_alerts() -> None:
+    alerts.send_mails(at=timezone.now())

@@ -69,3 +69,17 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"event {self.pk}"
+
+
+class Unpublished(models.Model):
+    """An event that webhooks have not been made of yet.
+
+    A trigger of migration 0002 writes the row with the event, whoever writes that: application, command or SQL.  Ids
+    of one subject's events rise with their sequence, because its row is locked while they are recorded.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    event_id = models.UUIDField()
+
+    def __str__(self) -> str:
+        return f"unpublished event {self.pk}"

@@ -4,8 +4,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+from django.db.models import Exists
+
 from apps.events.models import Event
 from lib.access import Principal
+from lib.ids import oldest_of
 from lib.rows import insert
 
 
@@ -43,3 +47,38 @@ def record(
     )
     insert(event)
     return event
+
+
+def take_unpublished(*, most: int) -> list[UUID]:
+    """Take the ids of events that nothing was made of yet, oldest first, out of the outbox.
+
+    They are back if the transaction under way is undone.  Call it under a lock that one publisher holds at a time:
+    then the events of one subject come in their order.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM events_unpublished WHERE id IN (SELECT id FROM events_unpublished ORDER BY id LIMIT %s)"
+            " RETURNING id, event_id",
+            [most],
+        )
+        return [event_id for _, event_id in sorted(cursor.fetchall())]
+
+
+def take_history() -> None:
+    """Take everything out of the outbox, told to nobody: for loading what happened long ago."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM events_unpublished")
+
+
+def forget(*, before: datetime, unless: Exists, most: int) -> int:
+    """Delete up to `most` of the oldest events recorded before `before` that are no ride's history.
+
+    `unless` keeps those that somebody else still needs: a subquery over OuterRef("pk").  The database refuses to
+    forget what happened to rides, and anything of the last day.
+    """
+    old = Event.objects.filter(pk__lt=oldest_of(before), recorded_at__lt=before).exclude(subject_type="ride")
+    rows = old.exclude(unless).order_by("pk").values("pk")[:most]
+    with connection.cursor() as cursor:
+        sql, params = rows.query.sql_with_params()
+        cursor.execute(f"DELETE FROM events_event WHERE id IN ({sql})", params)  # noqa: S608  # of ours
+        return int(cursor.rowcount)

@@ -58,6 +58,10 @@ class DriverAdmin(ScopedAdmin[Driver]):
         ("Licence", {"fields": (("license_state", "license_class"),)}),
     )
 
+    def name_of(self, row: Driver, request: HttpRequest) -> str:
+        """Call drivers by their first name, which is all that planners need (security.md, section 2), or in full."""
+        return f"{row.first_name} {row.last_name}" if self.has_view_permission(request) else row.first_name
+
     def record_event(self, request: HttpRequest, row: Driver) -> None:
         changes.record_event(row, by=self.site.principal_of(request), at=timezone.now())
 
@@ -93,6 +97,9 @@ class VehicleAdmin(ScopedAdmin[Vehicle]):
             },
         ),
     )
+
+    def name_of(self, row: Vehicle, request: HttpRequest) -> str:
+        return row.unit_number
 
     def record_event(self, request: HttpRequest, row: Vehicle) -> None:
         changes.record_event(row, by=self.site.principal_of(request), at=timezone.now())

@@ -8,6 +8,7 @@ from django.contrib.postgres.fields import ArrayField, DateTimeRangeField, Range
 from django.db import models
 from django.db.models import F, Func, Q
 
+from apps.fleet.credentials import TYPES_OF, Subject
 from apps.fleet.uuid_range import UuidRange
 from apps.organizations.models import HomeBase, TransportProvider
 from lib.crypto import sealed_text
@@ -64,14 +65,14 @@ class Vehicle(models.Model):
     model = models.CharField(max_length=50, blank=True)
     year = models.PositiveSmallIntegerField(null=True, blank=True)
     color = models.CharField(max_length=30, blank=True)
-    vin = models.CharField(max_length=17, blank=True)
+    vin = models.CharField("VIN", max_length=17, blank=True)
     license_plate = models.CharField(max_length=12)
     plate_state = models.CharField(max_length=2, blank=True)
     type = models.CharField(max_length=14, choices=VehicleType)
     status = models.CharField(max_length=14, choices=VehicleStatus, default=VehicleStatus.IN_SERVICE)
     lift_type = models.CharField(max_length=4, choices=LiftType, default=LiftType.NONE)
-    lift_rating_lb = models.PositiveSmallIntegerField(null=True, blank=True)
-    max_chair_width_in = models.DecimalField(max_digits=4, decimal_places=1, null=True, blank=True)
+    lift_rating_lb = models.PositiveSmallIntegerField("lift rating, lb", null=True, blank=True)
+    max_chair_width_in = models.DecimalField("widest chair, in", max_digits=4, decimal_places=1, null=True, blank=True)
     oxygen_mount = models.BooleanField(default=False)
     bariatric = models.BooleanField(default=False)
     stair_chair = models.BooleanField(default=False)
@@ -187,6 +188,10 @@ class Driver(models.Model):
         constraints = [
             models.CheckConstraint(name="driver_employment_known", condition=Q(employment__in=Employment.values)),
             models.CheckConstraint(name="driver_activation_known", condition=Q(activation__in=Activation.values)),
+            models.CheckConstraint(name="driver_gender_known", condition=Q(gender__in=["", "female", "male"])),
+            models.CheckConstraint(
+                name="driver_qualifications_known", condition=Q(qualifications__contained_by=Qualification.values)
+            ),
             models.CheckConstraint(name="driver_phone_e164", condition=Q(phone__regex=r"^\+[1-9][0-9]{6,14}$")),
             models.CheckConstraint(
                 name="driver_suspension_has_reason", condition=~Q(activation="suspended") | ~Q(activation_reason="")
@@ -279,6 +284,11 @@ class Credential(models.Model):
                 condition=Q(driver__isnull=False, vehicle__isnull=True) | Q(driver__isnull=True, vehicle__isnull=False),
             ),
             models.CheckConstraint(name="credential_type_known", condition=Q(type__in=CredentialType.values)),
+            models.CheckConstraint(
+                name="credential_type_of_its_subject",
+                condition=Q(driver__isnull=False, type__in=TYPES_OF[Subject.DRIVER])
+                | Q(vehicle__isnull=False, type__in=TYPES_OF[Subject.VEHICLE]),
+            ),
             models.CheckConstraint(
                 name="credential_dates_forward",
                 condition=Q(issued_on__isnull=True) | Q(expires_on__isnull=True) | Q(issued_on__lte=F("expires_on")),

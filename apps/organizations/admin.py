@@ -18,6 +18,7 @@ from apps.organizations.models import (
     Payer,
     TransportProvider,
 )
+from apps.organizations.opening_hours import in_words
 from apps.organizations.zones import known_zones
 from lib.access import Principal
 from lib.admin import Rows, ScopedAdmin, ScopedInline, SeenVersionForm
@@ -91,6 +92,18 @@ class FacilityAdmin(ZonedAdmin):
             },
         ),
     )
+
+    @admin.display(description="Hours")
+    def hours_in_words(self, facility: Facility) -> str:
+        return in_words(facility.hours) or "-"
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Write the hours in words for those who only read them."""
+        shown = super().get_fieldsets(request, obj)
+        if not self.has_change_permission(request, obj):
+            for _title, options in shown:
+                options["fields"] = ["hours_in_words" if name == "hours" else name for name in options["fields"]]
+        return shown
 
     def record_event(self, request: HttpRequest, row: Facility) -> None:
         services.record_event(row, by=self.site.principal_of(request), at=timezone.now())

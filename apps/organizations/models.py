@@ -6,7 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
-from apps.organizations.postal_address import PostalAddress
+from apps.organizations.postal_address import PostalAddress, on_the_globe
 from apps.organizations.zones import validate_zone
 from lib.ids import uuid7
 
@@ -102,6 +102,7 @@ class Facility(PostalAddress):
     class Meta:
         verbose_name_plural = "facilities"
         constraints = [
+            on_the_globe("facility_on_the_globe"),
             models.CheckConstraint(name="facility_kind_known", condition=Q(kind__in=FacilityKind.values)),
             models.CheckConstraint(
                 name="facility_booking_policy_known", condition=Q(booking_policy__in=BookingPolicy.values)
@@ -129,15 +130,18 @@ class Entrance(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     facility = models.ForeignKey(Facility, models.CASCADE, related_name="entrances")
     name = models.CharField(max_length=100)
-    lat = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
-    lng = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
+    lat = models.DecimalField("latitude", max_digits=9, decimal_places=6, null=True, blank=True)
+    lng = models.DecimalField("longitude", max_digits=9, decimal_places=6, null=True, blank=True)
     instructions = models.CharField(max_length=500, blank=True)
     hours = models.CharField(max_length=200, blank=True)
     curb_rules = models.CharField(max_length=200, blank=True)
     wheelchair_ok = models.BooleanField(default=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="entrance_name_once", fields=["facility", "name"])]
+        constraints = [
+            models.UniqueConstraint(name="entrance_name_once", fields=["facility", "name"]),
+            on_the_globe("entrance_on_the_globe"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -160,7 +164,7 @@ class Contact(models.Model):
     role = models.CharField(max_length=12, choices=ContactRole)
     name = models.CharField(max_length=100)
     phone = models.CharField(max_length=16)  # E.164
-    ext = models.CharField(max_length=10, blank=True)
+    ext = models.CharField("extension", max_length=10, blank=True)
 
     class Meta:
         constraints = [
@@ -247,7 +251,10 @@ class HomeBase(PostalAddress):
     objects = HomeBaseQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="home_base_name_once", fields=["provider", "name"])]
+        constraints = [
+            models.UniqueConstraint(name="home_base_name_once", fields=["provider", "name"]),
+            on_the_globe("home_base_on_the_globe"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -74,3 +74,15 @@ def repeated_days(hours: Hours) -> list[int]:
 def _closing_of(period: Mapping[str, Any], *, on: dt.date, zone: str) -> dt.datetime:
     overnight = dt.timedelta(days=1 if period["closes"] <= period["opens"] else 0)
     return local_instant(on + overnight, dt.time.fromisoformat(period["closes"]), zone=zone)
+
+
+def in_words(hours: Hours) -> str:
+    """Write hours as people read them, each period by its days: `Mon to Fri, 07:00 to 19:00; Sat, 08:00 to 12:00`."""
+    return "; ".join(f"{_span(period['days'])}, {period['opens']} to {period['closes']}" for period in hours)
+
+
+def _span(days: Sequence[str]) -> str:
+    found = sorted(DAYS.index(day) for day in days)
+    names = [DAYS[number].capitalize() for number in found]
+    in_a_row = len(found) > 2 and found[-1] - found[0] == len(found) - 1
+    return f"{names[0]} to {names[-1]}" if in_a_row else ", ".join(names)

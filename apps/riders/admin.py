@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.html import format_html_join
 
 from apps.riders.models import AccommodationProfile, Rider
@@ -50,6 +51,9 @@ class RiderAdmin(ScopedAdmin[Rider]):
     def rider_ids_of(self, row: Rider) -> Iterable[UUID]:
         return (row.pk,)
 
+    def name_of(self, row: Rider, request: HttpRequest) -> str:
+        return f"{row.last_name}, {row.first_name}" if self.has_view_permission(request) else str(row)
+
     @admin.display(description="Phones")
     def phone_numbers(self, rider: Rider) -> str:
         return format_html_join(", ", "{} ({})", ((phone["number"], phone.get("kind", "")) for phone in rider.phones))
@@ -65,7 +69,7 @@ class AccommodationProfileAdmin(ScopedAdmin[AccommodationProfile]):
     read_only = True
     audits_reads = True
     subject_type = "accommodation"
-    list_display = ("id", "rider", "number", "current", "mobility", "assist_level", "recorded_at")
+    list_display = ("recorded_at", "rider", "number", "current", "mobility", "assist_level")
     list_filter = ("current", "mobility", "assist_level")
     list_select_related = ("rider",)
     ordering = ("-recorded_at", "id")

@@ -66,8 +66,8 @@ class Rider(models.Model):
     member_id_index = models.BinaryField(null=True, blank=True, max_length=32)
     # [{"number": E.164, "ext": "", "kind": "mobile|home|work|other"}], the preferred one first
     phones = models.JSONField(default=list, blank=True)
-    sms_consent = models.CharField(max_length=7, choices=Consent, default=Consent.UNKNOWN)
-    sms_consent_at = models.DateTimeField(null=True, blank=True)
+    sms_consent = models.CharField("SMS consent", max_length=7, choices=Consent, default=Consent.UNKNOWN)
+    sms_consent_at = models.DateTimeField("SMS consent at", null=True, blank=True)
     email = models.EmailField(blank=True)
     language = models.CharField(max_length=35, default="en")  # BCP 47
     interpreter_needed = models.BooleanField(default=False)
@@ -101,6 +101,9 @@ class Rider(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(name="rider_status_known", condition=Q(status__in=RiderStatus.values)),
+            models.CheckConstraint(
+                name="rider_driver_gender_known", condition=Q(driver_gender_preference__in=["", "female", "male"])
+            ),
             models.CheckConstraint(name="rider_sms_consent_known", condition=Q(sms_consent__in=Consent.values)),
             models.CheckConstraint(
                 name="rider_contact_preference_known", condition=Q(contact_preference__in=ContactPreference.values)
@@ -237,6 +240,25 @@ class AccommodationProfile(models.Model):
             ),
             models.CheckConstraint(
                 name="accommodation_assist_level_known", condition=Q(assist_level__in=AssistLevel.values)
+            ),
+            models.CheckConstraint(
+                name="accommodation_oxygen_source_known", condition=Q(oxygen_source__in=["", *OxygenSource.values])
+            ),
+            models.CheckConstraint(
+                name="accommodation_stair_equipment_known",
+                condition=Q(stair_equipment__in=["none", "ramp", "stair_chair"]),
+            ),
+            models.CheckConstraint(
+                name="accommodation_senses_known",
+                condition=Q(
+                    hearing__in=Severity.values,
+                    vision__in=Severity.values,
+                    cognition__in=Severity.values,
+                    speech__in=Severity.values,
+                ),
+            ),
+            models.CheckConstraint(
+                name="accommodation_precautions_known", condition=Q(precautions__in=Precautions.values)
             ),
             models.CheckConstraint(
                 name="accommodation_oxygen_consistent",

@@ -14,7 +14,6 @@ from apps.riders.models import Consent, ContactPreference, Rider, RiderStatus
 from lib.api import fields
 from lib.api.serializers import In
 
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}", re.ASCII)
 _EVENT_TYPE = re.compile(r"ride\.[a-z_]{1,40}", re.ASCII)
 GENDERS: Final = Rider._meta.get_field("driver_gender_preference").choices or ()
 MAX_CODE: Final = 50
@@ -31,18 +30,6 @@ class Email(fields.Text):
         try:
             EmailValidator()(text)
         except ValidationError:
-            self.fail("form")
-        return text
-
-
-class Language(fields.Text):
-    """A language by its BCP 47 tag."""
-
-    default_error_messages = {"form": "must be a BCP 47 language tag, such as en or es-MX."}
-
-    def to_internal_value(self, data: object) -> str:
-        text = super().to_internal_value(data)
-        if not _LANGUAGE.fullmatch(text):
             self.fail("form")
         return text
 
@@ -99,7 +86,7 @@ class RiderChangeIn(In):
     sms_consent = fields.Choice(choices=Consent.choices, required=False)
     sms_consent_at = fields.Instant(required=False, allow_null=True)
     email = Email(max_length=254, required=False, allow_blank=True)
-    language = Language(max_length=35, required=False)
+    language = fields.Language(max_length=35, required=False)
     interpreter_needed = fields.Boolean(required=False)
     contact_preference = fields.Choice(choices=ContactPreference.choices, required=False)
     home_address = StopIn(required=False, allow_null=True)

@@ -5,6 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html
 
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
 from lib.access import Phi, Principal
@@ -70,6 +72,10 @@ class RideAdmin(ScopedAdmin[Ride]):
     def rider_ids_of(self, row: Ride) -> Iterable[UUID]:
         return (row.rider_id,)
 
+    def name_of(self, row: Ride, request: HttpRequest) -> str:
+        pickup = local_time(row.pickup_at, row.timezone)
+        return format_html("{}, {}", pickup, row.facility.name) if row.facility else pickup
+
     @admin.display(description="Pickup", ordering="pickup_at")
     def pickup_time(self, ride: Ride) -> str:
         return local_time(ride.pickup_at, ride.timezone)
@@ -112,7 +118,7 @@ class OfRideAdmin(ScopedAdmin[Any]):
 class TripAdmin(ScopedAdmin[Trip]):
     read_only = True
     subject_type = "trip"
-    list_display = ("id", "service_date", "rider", "created_at")
+    list_display = ("service_date", "rider", "created_at")
     list_filter = ()
     list_select_related = ("rider",)
     ordering = ("-service_date", "-id")
@@ -125,13 +131,16 @@ class TripAdmin(ScopedAdmin[Trip]):
     def rider_ids_of(self, row: Trip) -> Iterable[UUID]:
         return (row.rider_id,)
 
+    def name_of(self, row: Trip, request: HttpRequest) -> str:
+        return f"{row.service_date:%Y-%m-%d}"
+
 
 @admin.register(Assignment)
 class AssignmentAdmin(OfRideAdmin):
     subject_type = "assignment"
-    list_display = ("id", "ride", "sequence", "driver", "vehicle", "status", "method", "offered_at")
+    list_display = ("offered_at", "ride", "sequence", "driver", "vehicle", "status", "method")
     list_filter = ("status", "method")
-    list_select_related = ("ride", "driver", "vehicle")
+    list_select_related = ("ride__facility", "driver", "vehicle")
     needs_phi = {"decline_reason": Phi.FULL, "override_reason": Phi.FULL}
     ordering = ("-offered_at", "-id")
     fields = (
@@ -152,9 +161,9 @@ class AssignmentAdmin(OfRideAdmin):
 @admin.register(Milestone)
 class MilestoneAdmin(OfRideAdmin):
     subject_type = "milestone"
-    list_display = ("id", "ride", "type", "occurred_at", "source", "actor", "voided")
+    list_display = ("recorded_at", "type", "ride", "occurred_at", "source", "voided")
     list_filter = ("type", "source", "voided")
-    list_select_related = ("ride",)
+    list_select_related = ("ride__facility",)
     ordering = ("-recorded_at", "-id")
     needs_phi = {"note": Phi.FULL}
     fields = ("ride", "type", "occurred_at", "recorded_at", "source", "actor", "edited", "voided", "note")
@@ -164,10 +173,10 @@ class MilestoneAdmin(OfRideAdmin):
 class RideExceptionAdmin(ScopedAdmin[RideException]):
     read_only = True
     subject_type = "exception"
-    list_display = ("opened_at", "type", "severity", "status", "facility", "summary", "ride")
+    list_display = ("opened_at", "type", "severity", "status", "ride", "summary")
     list_display_links = ("opened_at", "type")
     list_filter = ("status", "severity", "type")
-    list_select_related = ("facility", "ride")
+    list_select_related = ("ride__facility",)
     ordering = ("-opened_at", "-id")
     needs_phi = {"resolution_note": Phi.FULL}
     fields = (

@@ -109,6 +109,10 @@ UNASSIGN_REASONS: Final = (
 ABORT_REASONS: Final = ("aborted_medical_emergency", "aborted_safety", "returned_to_origin")
 # T24: giving a ride back from the door.
 AT_DOOR_UNASSIGN_REASONS: Final = ("accommodation_mismatch", "vehicle_breakdown")
+# T14, T19, T23: once a driver is on the ride, failing it is the provider's doing; what is not, is a cancellation.
+PROVIDER_REASONS: Final = tuple(
+    code for code, fault in FAULT_OF_FAILURE.items() if fault is Fault.PROVIDER or code == "other"
+)
 NEEDS_NOTE: Final = frozenset({"other"})
 
 CODES: Final[Mapping[ReasonList, tuple[str, ...]]] = {

@@ -1,9 +1,10 @@
 """What a driver's system, a dispatcher or an integration says of a ride: the input of `change_status`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from apps.rides.lifecycle import RideStatus
 from apps.rides.reasons import Fault
@@ -65,3 +66,39 @@ class StatusReport:
         """What the odometer said when the rider boarded: of a report that goes on to the delivery, not `odometer`."""
         boards = self.status is RideStatus.IN_PROGRESS
         return self.odometer if boards and self.odometer_start is None else self.odometer_start
+
+
+_S = RideStatus
+_ENDINGS = frozenset({_S.CANCELLED, _S.NO_SHOW, _S.UNFULFILLED})
+_ON_BOARD = frozenset({_S.IN_PROGRESS, _S.COMPLETED})
+_DELIVERED = frozenset({_S.COMPLETED})
+# The statuses with which a part of a report is taken over; with another one it would be lost.
+TAKEN_WITH: Final[Mapping[str, frozenset[RideStatus]]] = {
+    "reason_code": _ENDINGS | {_S.SCHEDULED},
+    "fault": _ENDINGS,
+    "odometer": _ON_BOARD,
+    "odometer_start": _ON_BOARD,
+    "signatures": _ON_BOARD,
+    "loaded_miles": _DELIVERED,
+    "loaded_miles_source": _DELIVERED,
+    "attestation": _DELIVERED,
+    "handoff_name": _DELIVERED,
+    "arrived_dropoff_at": _DELIVERED,
+}
+_OF_BOARDING: Final = frozenset({"odometer_start", "signatures"})
+
+
+def misplaced(report: StatusReport, *, corrects: bool) -> list[str]:
+    """List the parts of a report that would be lost, as its status has no use for them; in the order of the table.
+
+    A source of miles needs the miles.  `corrects`: the ride has ended and goes back to where it was, which takes a
+    reason and nothing from the road.
+    """
+    boards = any(moment.type == "boarded" for moment in report.milestones)
+    given = [name for name in TAKEN_WITH if getattr(report, name) not in (None, "", ())]
+    if corrects:
+        return [name for name in given if name != "reason_code"]
+    lost = [name for name in given if report.status not in TAKEN_WITH[name] and not (boards and name in _OF_BOARDING)]
+    if report.loaded_miles is None and report.loaded_miles_source and "loaded_miles_source" not in lost:
+        lost.append("loaded_miles_source")
+    return lost

@@ -23,6 +23,12 @@ def built(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
         transaction.set_rollback(True)
 
 
+@pytest.fixture(autouse=True)
+def names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every host name be of a public address: nothing is looked up outside."""
+    monkeypatch.setattr("lib.outbound.addresses_of", lambda host, port: ["1.1.1.1"])
+
+
 @pytest.fixture
 def db(built: World) -> Iterator[None]:
     """Stand in for pytest-django's fixture, which closes the connection after every test, and the world with it."""

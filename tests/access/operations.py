@@ -1,6 +1,7 @@
 """Every operation of the API, read from its table of contents, and calls of it."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -51,8 +52,9 @@ class Operation:
 
     @property
     def kind(self) -> str:
-        """Which rows the id in the path names, by the first word of the path."""
-        return self.route.partition("/")[0]
+        """Which rows the id in the path names, by the first word of the path, or two."""
+        first, _, rest = self.route.partition("/")
+        return f"{first}/{rest.partition('/')[0]}" if first == "webhooks" else first
 
     @property
     def takes_id(self) -> bool:
@@ -63,7 +65,7 @@ class Operation:
         return self.method == "GET"
 
     def path(self, row_id: str) -> str:
-        return PREFIX + self.route.replace("<uuid:id>", row_id)
+        return PREFIX + self.route.replace("<uuid:id>", row_id).replace("<str:type>", "ride.completed")
 
     @property
     def query(self) -> dict[str, Any]:
@@ -79,7 +81,8 @@ class Operation:
 
     def example(self) -> dict[str, Any]:
         """A body of good form, as the document gives it."""
-        published = document()["paths"]["/" + self.route.replace("<uuid:id>", "{id}")][self.method.lower()]
+        path = re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
+        published = document()["paths"][f"/{path}"][self.method.lower()]
         if "requestBody" not in published:
             return {}
         (shown,) = published["requestBody"]["content"]["application/json"]["examples"].values()
@@ -217,7 +220,9 @@ NAMED: Final[dict[str, str]] = {
     "clientId": "clients",
     "defaultVehicleId": "vehicles",
     "driverId": "drivers",
+    "endpointId": "webhooks/endpoints",
     "entranceId": "entrances",
+    "eventId": "events",
     "excludedDriverIds": "drivers",
     "excludedRiderIds": "riders",
     "facilityId": "facilities",

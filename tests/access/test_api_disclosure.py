@@ -24,7 +24,6 @@ AT_NONE: Final = {
     "rideexception.detected_by",
     "ride.ended_by",
     "milestone.actor",
-    "milestone.contacted",  # one word of two: the rider, or the facility
     "ride.program_code",
 }
 AT_LIMITED: Final = AT_NONE | {

@@ -19,6 +19,7 @@ from apps.rides.exception_types import ExceptionType
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
 from apps.rides.services import legs
+from apps.webhooks.models import Attempt, Delivery, Endpoint, Job, LaneRow
 from lib.ids import uuid7
 from tests import factories
 from tests.access.canaries import Canaries, Canary, Kind
@@ -66,8 +67,9 @@ class World:
     shared_rider: Rider
 
     def bound(self, binding: str, role: TokenRole = TokenRole.FULL_ACCESS, **columns: Any) -> TokenClient:
-        """Make a caller of our side."""
+        """Make a caller of our side, of the client that has our endpoints."""
         reach = {
+            "client": self.own.first("clients"),
             "facility_ids": [self.own.first("facilities").pk] if binding in ("facility", "both") else None,
             "provider_ids": [self.own.first("providers").pk] if binding in ("provider", "both") else None,
         }
@@ -108,6 +110,7 @@ def _side(mark: str, payer: Payer, shared: Rider) -> Side:
     _settle(side, will_call, payer, client, provider, driver, vehicle)
     _offer(side, provider, driver, vehicle)
     _token(side, client, facility, provider)
+    _webhooks(side, client, facility, provider)
     return side
 
 
@@ -262,6 +265,56 @@ def _token(side: Side, client: ApiClient, facility: Facility, provider: Transpor
     reach = {"facility_ids": [facility.pk], "provider_ids": [provider.pk]}
     token: ApiToken = api_with(TokenRole.AUDITOR, client=client, **reach).token
     side.add("tokens", side.canaries.fill(token, "access"))
+
+
+def _webhooks(side: Side, client: ApiClient, facility: Facility, provider: TransportProvider) -> None:
+    """Let the client hear of whole rides, and have told it of one, which it repeated in its answer."""
+    new, at = side.canaries, factories.NOW
+    endpoint = Endpoint(
+        client=client,
+        event_types=["ride.*"],
+        state=Endpoint.State.ACTIVE,
+        state_changed_at=at,
+        facility_ids=[facility.pk],
+        provider_ids=[provider.pk],
+        payload_level="full-resource",
+        phi_agreed_at=at,
+        api_version="2026-11-20",
+        created_at=at,
+        updated_at=at,
+    )
+    new.fill(endpoint, "access", url=f"https://{new.text('access', 'endpoint.url')}.example.org/")
+    side.add("webhooks/endpoints", endpoint)
+    LaneRow.objects.create(endpoint=endpoint, window=8)
+    # One that a provider is known of: without a driver, a ride is nobody's but its facility's.
+    event = next(event for event in side.rows["events"] if event.provider_id)
+    delivery = Delivery(
+        endpoint=endpoint,
+        event=event,
+        event_type=event.type,
+        subject_id=event.subject_id,
+        subject_sequence=1,
+        due_at=at,
+        expires_at=at,
+        created_at=at,
+        body_level="full-resource",
+    )
+    rider = Ride.objects.get(pk=event.subject_id).rider_id
+    delivery.body_text = f'{{"riderId":"{rider}","name":"{new.text("person", "delivery.body")}"}}'
+    delivery.save(force_insert=True)
+    side.add("webhooks/deliveries", delivery)
+    Attempt.objects.create(
+        delivery=delivery,
+        endpoint_id=endpoint.pk,
+        number=1,
+        started_at=at,
+        duration_ms=41,
+        code=500,
+        response_snippet=new.text("person", "attempt.response_snippet"),
+    )
+    params = {"since": "2026-11-19T06:00:00Z", "until": "2026-11-20T06:00:00Z", "statuses": ["held"], "types": None}
+    job = Job(endpoint=endpoint, params=params, total=1, created_at=at, updated_at=at)
+    side.add("webhooks/jobs", new.fill(job, "access"))
 
 
 def _name(side: Side, subject_type: str, subject_id: UUID, kind: Kind) -> str:

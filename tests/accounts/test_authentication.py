@@ -18,6 +18,7 @@ from lib.access import Phi, system
 from lib.client_address import address_of, is_within
 from lib.ids import uuid7
 from lib.scopes import Scope
+from tests import factories
 from tests.callers import TokenClient, api_with, error_of
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +52,7 @@ def test_right_key_with_a_wrong_secret_is_answered_alike() -> None:
         ({"expires_at": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)}, "TOKEN_EXPIRED"),
         ({"overlap_until": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)}, "TOKEN_EXPIRED"),
         ({"revoked_at": dt.datetime(2020, 1, 1, tzinfo=dt.UTC), "revoked_reason": "lost"}, "TOKEN_REVOKED"),
-        ({"not_before": dt.datetime(2100, 1, 1, tzinfo=dt.UTC)}, "UNAUTHENTICATED"),
+        ({"not_before": factories.NOW + dt.timedelta(days=1)}, "UNAUTHENTICATED"),
         ({"pepper_id": "gone"}, "UNAUTHENTICATED"),
     ],
 )

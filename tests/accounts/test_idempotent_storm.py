@@ -22,7 +22,7 @@ from lib.ids import uuid7
 from tests.api.sample import PayerViewSet
 from tests.callers import TokenClient, api_with
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.api.sample")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.api.sample"), pytest.mark.untraced]
 
 WRITERS = 6  # with the test itself fewer than the connections of the pool
 KEYS = int(os.environ.get("STORM_KEYS", "3400"))

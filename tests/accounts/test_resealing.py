@@ -20,8 +20,12 @@ from apps.accounts.services import idempotency, resealing
 from apps.fleet.models import Driver
 from apps.riders.models import Rider
 from apps.rides.models import Assignment, Ride
+from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
+from apps.webhooks.services import secrets
+from apps.webhooks.services.publishing import publish
 from lib.crypto import key_of, seal
 from tests import factories
+from tests.webhooks import made
 
 pytestmark = pytest.mark.django_db
 OLD = configured.ENCRYPTION_KEYS
@@ -63,6 +67,15 @@ def _seal_one_of_each() -> None:
     rider.save()
     claim = idempotency.claim(client_id=factories.ApiClientFactory.create().pk, key="k", fingerprint=b"f" * 32)
     idempotency.keep(claim, status=201, headers={}, body='{"a": 1}', rider_ids=[])
+    endpoint = made.endpoint()
+    endpoint.headers_text = '{"x-key": "k"}'
+    endpoint.save()
+    secrets.ensure_signing_key(at=factories.NOW)
+    made.event()
+    publish(at=factories.NOW)
+    delivery = Delivery.objects.get()
+    delivery.body_text = '{"b": 2}'
+    delivery.save()
     person = factories.UserFactory.create()
     TOTP.activate(person, SEED)
     RecoveryCodes.activate(person)
@@ -77,11 +90,13 @@ def _read_one_of_each() -> list[Any]:
     )
     record = IdempotencyRecord.objects.get()
     answer = idempotency.claim(client_id=record.client_id, key="k", fingerprint=b"f" * 32).answer
+    secret, key = EndpointSecret.objects.get(), SigningKey.objects.get()
     totp = Authenticator.objects.get(type="totp").wrap()
     codes = Authenticator.objects.get(type="recovery_codes").wrap()
     return [
         *(assignment.license_number, driver.license_number, ride.pickup_access, ride.dropoff_access),
         *(ride.payer_member_id, rider.medicaid_id, rider.member_id, answer and answer.body),
+        *(secret.text, secret.endpoint.headers_text, key.private, Delivery.objects.get().body_text),
         *(open_seed(totp.instance.data["secret"]), codes.get_unused_codes()),
     ]
 
@@ -96,6 +111,10 @@ def test_every_sealed_column_is_known() -> None:
         "rides_ride.dropoff_access_sealed",
         "rides_ride.payer_member_id_sealed",
         "rides_ride.pickup_access_sealed",
+        "webhooks_delivery.body_sealed",
+        "webhooks_endpoint.headers_sealed",
+        "webhooks_endpointsecret.secret_sealed",
+        "webhooks_signingkey.private_sealed",
     ]
 
 

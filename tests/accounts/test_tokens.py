@@ -17,6 +17,7 @@ from lib.errors import InvalidInput, NotFound
 from lib.ids import uuid7
 from lib.scopes import Scope
 from tests import factories
+from tests.refused import constraint_against
 
 pytestmark = pytest.mark.django_db
 EHR = tokens.Grant(role=TokenRole.EHR_INTEGRATOR)
@@ -99,6 +100,8 @@ def test_policy_of_the_client_bounds_the_life(at: dt.datetime) -> None:
         ({"provider_ids": frozenset({UUID(int=1)})}, "providerIds"),
         ({"expires_at": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)}, "expiresAt"),
         ({"expires_at": dt.datetime(2100, 1, 1, tzinfo=dt.UTC)}, "expiresAt"),
+        ({"not_before": dt.datetime(2100, 1, 1, tzinfo=dt.UTC)}, "notBefore"),
+        ({"expires_at": factories.NOW + DAY, "not_before": factories.NOW + DAY}, "notBefore"),
     ],
 )
 def test_grant_beyond_role_or_policy_is_refused(client: ApiClient, columns: dict[str, Any], field: str) -> None:
@@ -110,6 +113,14 @@ def test_grant_beyond_role_or_policy_is_refused(client: ApiClient, columns: dict
     assert refusal.value.details[0].field == field
     assert not ApiToken.objects.exists()
     assert not AuditEntry.objects.exists()
+
+
+def test_token_that_never_works_cannot_be_stored(client: ApiClient, at: dt.datetime) -> None:
+    issued = tokens.issue(client_id=client.pk, grant=EHR, by=system(), at=at)
+
+    never = {"not_before": issued.token.expires_at}
+
+    assert constraint_against(ApiToken.objects.all(), never) == "api_token_lives"
 
 
 def test_inactive_or_absent_client_gets_no_token(client: ApiClient, at: dt.datetime) -> None:

@@ -86,13 +86,17 @@ class PayerViewSet(ApiViewSet):
         return self.answer(Payer(pk=id, name=f"{body.get('name')} {expected}"), version=8)
 
 
+class TextIn(In):
+    text = fields.Text(allow_blank=True)
+
+
 class SlowViewSet(ApiViewSet):
     """Queries that run into limits of the database, and a database that is not there."""
 
     scopes = dict.fromkeys(("sleep", "wait_for_lock", "reach_nobody", "bulk", "slow_create"), ANY_TOKEN)
     idempotency_key_required = frozenset({"bulk"})
     body_limits = {"bulk": settings.API_MAX_BULK_BODY_BYTES}
-    bodies = {"slow_create": PayerIn}
+    bodies = {"slow_create": PayerIn, "bulk": TextIn}
 
     def sleep(self, request: Request) -> Response:
         """Take longer than statements may."""

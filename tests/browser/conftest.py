@@ -32,7 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="Chromium is not installed (set CHROMIUM to its path)"))
 
 
-@pytest.fixture(scope="session")
+# Of a module, not of the session: its event loop runs in this thread, and other tests run loops of their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     # Playwright's event loop would otherwise make Django refuse database calls in this thread.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"

@@ -11,7 +11,7 @@ from lib.access import system
 from tests import factories
 from tests.browser.harness import Inspector
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
 
 
@@ -64,6 +64,26 @@ def test_pages_of_a_dispatcher_are_sound(inspector_of: InspectorOf) -> None:
     assert found == [], "\n".join(found)
 
 
+def test_pages_to_look_at_are_sound(inspector_of: InspectorOf) -> None:
+    """Where nothing can be changed nothing takes the focus, and wide rows have to be scrolled by keyboard too."""
+    assignment = factories.put_driver_on(factories.RideFactory.create(pickup_at=factories.NOW))
+    ride = assignment.ride
+    factories.EntranceFactory.create(facility=ride.facility, instructions="Wait under the canopy; call the desk.")
+    factories.AccommodationProfileFactory.create(rider=ride.rider)
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    found = inspector.inspect(f"/admin/organizations/facility/{ride.facility_id}/change/", name="facility-read-only")
+    found += inspector.inspect(
+        f"/admin/organizations/transportprovider/{assignment.provider_id}/change/", name="provider"
+    )
+    found += inspector.inspect(f"/admin/fleet/driver/{assignment.driver_id}/change/", name="driver-read-only")
+    found += inspector.inspect(f"/admin/rides/ride/{ride.pk}/change/", name="ride-with-rows")
+    found += inspector.inspect("/admin/rides/milestone/", name="milestones-none")
+    found += inspector.inspect("/admin/riders/accommodationprofile/", name="profiles")
+
+    assert found == [], "\n".join(found)
+
+
 def test_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
     facility = factories.EntranceFactory.create().facility
     factories.ContactFactory.create(facility=facility)
@@ -72,6 +92,8 @@ def test_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
     vehicle = factories.VehicleFactory.create()
     person = factories.UserFactory.create(role=UserRole.PLANNER)
     audit.record(by=system(), action="rides.book", subject_type="ride")
+    audit.record(by=system(), action="sign_in")
+    factories.FacilityFactory.create_batch(24)  # as many to tick as a city has
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.ADMIN))
 
     found = inspector.inspect("/", name="home-admin")

@@ -11,7 +11,7 @@ from apps.organizations.models import Facility
 from tests import factories
 from tests.browser.harness import OVERFLOW, Inspector, axe
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
 
 
@@ -52,6 +52,26 @@ def test_sign_in_by_keyboard_and_out_again(inspector_of: InspectorOf) -> None:
         assert heading == "Rides"
         assert opened == []
         assert "/accounts/login/" in page.url
+
+
+def test_sessions_fit_on_a_phone_whatever_the_browser_calls_itself(inspector_of: InspectorOf) -> None:
+    person = factories.UserFactory.create(role=UserRole.DISPATCHER)
+    person.set_password("a heron stands in the canal")
+    person.save()
+    inspector = inspector_of(None)
+
+    with inspector.context(user_agent="Mozilla/5.0 Canarybrowser/" + "1" * 60) as context:
+        page = context.new_page()
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(f"{inspector.url}/accounts/login/?next=/accounts/sessions/")
+        page.get_by_label("Email").fill(person.email)
+        page.get_by_label("Password").fill("a heron stands in the canal")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{inspector.url}/accounts/sessions/")
+
+        expect(page.get_by_text("Canarybrowser")).to_be_visible()
+        assert page.evaluate(OVERFLOW) <= 0
+        assert axe(page) == []
 
 
 def test_refused_sign_in_says_so_where_readers_find_it(inspector_of: InspectorOf) -> None:

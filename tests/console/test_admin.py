@@ -346,7 +346,7 @@ def test_page_that_says_no_names_the_roles_and_the_admins() -> None:
 
     page = response.content.decode()
     assert response.status_code == 403
-    assert "dispatch supervisor, Dispatcher, discharge planner" in page
+    assert "dispatch supervisor, dispatcher, discharge planner" in page
     assert "Ada Admin" in page
 
 

@@ -75,13 +75,14 @@ def test_tile_leads_to_the_rides_that_it_counts() -> None:
 
 def test_home_counts_unsettled_exceptions_the_worst_first() -> None:
     ride = factories.RideFactory.create()
-    for number, (severity, status) in enumerate([("warning", "open"), ("critical", "open"), ("critical", "resolved")]):
+    opened = [("warning", "open"), ("critical", "open"), ("critical", "resolved"), ("info", "open")]
+    for number, (severity, status) in enumerate(opened):
         settled = {"resolved_at": factories.NOW, "resolution_code": "recovered_late"} if status == "resolved" else {}
         RideException.objects.create(
             ride=ride,
             rider=ride.rider,
             facility=ride.facility,
-            type=["unassigned_at_risk", "late_pickup", "rider_no_show"][number],
+            type=["unassigned_at_risk", "late_pickup", "rider_no_show", "milestone_gap"][number],
             severity=severity,
             status=status,
             opened_at=factories.NOW,
@@ -94,7 +95,8 @@ def test_home_counts_unsettled_exceptions_the_worst_first() -> None:
 
     response = _home(UserRole.DISPATCHER)
 
-    assert _tiles(response, "exceptions") == [("Critical", 1), ("Warning", 1)]
+    assert _tiles(response, "exceptions") == [("Critical", 1), ("Warning", 1), ("Info", 1)]
+    assert [tile["edge"] for tile in response.context["exceptions"]] == ["bad", "warn", "brand-edge"]
 
 
 def test_planner_counts_own_facilities_alone() -> None:

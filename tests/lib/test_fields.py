@@ -38,6 +38,7 @@ UTC = dt.UTC
         (fields.Uuid(), "01937B2E-5F6A-7C3D-9E8F-0A1B2C3D4E5F", UUID("01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f")),
         (fields.Phone(), "+13125550140", "+13125550140"),
         (fields.Zone(), "America/Chicago", "America/Chicago"),
+        (fields.Texts(), {"X-Site": " a "}, {"X-Site": " a "}),
         (fields.Listed(child=fields.Integer()), [1, 2], [1, 2]),
     ],
 )
@@ -93,6 +94,9 @@ def test_right_value_is_taken(field: Any, value: Any, expected: Any) -> None:
         (fields.Phone(), "+1 312 555 0140"),
         (fields.Zone(), "Chicago"),
         (fields.Zone(), "../../etc/passwd"),
+        (fields.Texts(), {"X-Site": 5}),
+        (fields.Texts(), ["X-Site"]),
+        (fields.Texts(), None),
         (fields.Listed(child=fields.Integer()), "1,2"),
         (fields.Listed(child=fields.Integer()), {"0": 1}),
         (fields.Listed(child=fields.Integer(), max_length=1), [1, 2]),

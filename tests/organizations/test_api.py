@@ -328,6 +328,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.untraced
 @pytest.mark.django_db
 @settings(max_examples=150)
 @given(key=st.sampled_from([*BODY, "entrances", "contacts", "hours", "sla", "externalIds", "active"]), junk=JSON)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.organizations.opening_hours import after_open_time, closing_at, local_instant, repeated_days
+from apps.organizations.opening_hours import after_open_time, closing_at, in_words, local_instant, repeated_days
 
 CHICAGO = "America/Chicago"
 WEEKDAYS: list[dict[str, Any]] = [
@@ -82,3 +82,16 @@ def test_same_wall_time_is_another_instant_after_the_clocks_change() -> None:
 )
 def test_repeated_days_are_found(hours: list[dict[str, Any]], wrong: list[int]) -> None:
     assert repeated_days(hours) == wrong
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [
+        (WEEKDAYS, "Mon to Fri, 05:00 to 17:30; Sat, 06:00 to 11:00; Sat, 13:00 to 15:00"),
+        ([{"days": ["thu", "mon", "wed"], "opens": "05:00", "closes": "17:30"}], "Mon, Wed, Thu, 05:00 to 17:30"),
+        ([{"days": ["sat", "sun"], "opens": "20:00", "closes": "02:30"}], "Sat, Sun, 20:00 to 02:30"),
+        ([], ""),
+    ],
+)
+def test_hours_are_written_in_words(hours: list[dict[str, Any]], words: str) -> None:
+    assert in_words(hours) == words

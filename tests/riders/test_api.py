@@ -274,3 +274,13 @@ def test_change_of_standing_lists_the_rides_to_decide_about(
 
     ids = shown.get("ridesToDecide")
     assert (None if ids is None else [names[ride_id] for ride_id in ids]) == listed
+
+
+@pytest.mark.django_db
+def test_who_reaches_every_facility_decides_about_the_rides_of_all(api: TokenClient) -> None:
+    rider = RiderFactory.create()
+    rides = [RideFactory.create(rider=rider, pickup_at=PICKUP + dt.timedelta(hours=hours)) for hours in (0, 3)]
+
+    shown = api.patch(f"{URL}/{rider.pk}", {"status": "deceased"}).json()
+
+    assert shown["ridesToDecide"] == [str(ride.pk) for ride in rides]

@@ -199,6 +199,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.untraced
 @pytest.mark.django_db
 @settings(max_examples=200)
 @given(key=st.sampled_from(sorted(FULL_BODY)), junk=JSON)

@@ -326,3 +326,24 @@ def test_delivery_without_an_arrival_counts_the_later_moment(dispatcher: Princip
     )
 
     assert changed.arrived_dropoff_at == changed.dropped_off_at == DROPPED_OFF
+
+
+@pytest.mark.parametrize(
+    ("was", "target"),
+    [(RideStatus.SCHEDULED, RideStatus.CANCELLED), (RideStatus.ASSIGNED, RideStatus.EN_ROUTE)],
+    ids=["decision", "moment of the road"],
+)
+def test_nothing_happens_before_there_is_a_ride(was: RideStatus, target: RideStatus, dispatcher: Principal) -> None:
+    ride = ride_in(was)
+    first = min(ride.requested_at, ride.pickup_at - dt.timedelta(days=1))
+    reason = REASON[ReasonList.CANCELLED] if target is RideStatus.CANCELLED else ""
+    early = report_to(target, reason_code=reason, occurred_at=first - dt.timedelta(seconds=1))
+    before = traces(ride)
+
+    with pytest.raises(MilestoneOutOfOrder) as refused:
+        service.change_status(ride_id=ride.pk, report=early, by=dispatcher, at=AT)
+
+    assert refused.value.message == "occurredAt lies before the ride was asked for."
+    assert traces(ride) == before
+    just = report_to(target, reason_code=reason, occurred_at=first)
+    assert service.change_status(ride_id=ride.pk, report=just, by=dispatcher, at=AT).status_changed_at == first

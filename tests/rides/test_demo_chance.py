@@ -56,6 +56,16 @@ def test_demo_keeps_the_rules_where_nobody_can_stand_in(monkeypatch: pytest.Monk
         assert illegal_steps() == []
 
 
+def test_demo_keeps_the_rules_where_every_ride_ends_in_an_ambulance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demand, "_FATES", (("unf_aborted", 1000),))
+
+    with loaded(FRIDAY_NOON, Span(past=1, future=0)):
+        aborted = Ride.objects.filter(status="unfulfilled", reason_code="aborted_medical_emergency")
+        assert aborted.count() > 100
+        assert RideException.objects.filter(ride__in=aborted, type="medical_emergency").count() == aborted.count()
+        assert illegal_steps() == []
+
+
 def test_nothing_is_copied_where_there_is_nothing() -> None:
     assert copy_rows(Ride, []) == 0
 

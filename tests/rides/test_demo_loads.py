@@ -5,16 +5,22 @@ import json
 import stat
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from apps.accounts.models import ApiToken, AuditEntry, User
 from apps.accounts.roles import UserRole
 from apps.organizations.models import Facility
+from apps.rides.demo import loading
 from apps.rides.demo.loading import Span, ensure
 from apps.rides.lifecycle import RideStatus
 from apps.rides.management.commands import load_demo
@@ -24,6 +30,13 @@ from tests.rides.demo_days import FRIDAY_NOON, digest, loaded
 
 pytestmark = pytest.mark.django_db
 ONE_DAY = Span(past=0, future=0)
+
+
+def test_demo_is_history_of_which_no_webhook_tells() -> None:
+    with loaded(FRIDAY_NOON, ONE_DAY), connection.cursor() as cursor:
+        cursor.execute("SELECT (SELECT count(*) FROM events_event) > 0, (SELECT count(*) FROM events_unpublished)")
+
+        assert cursor.fetchone() == (True, 0)
 
 
 @pytest.mark.parametrize("hour", [3, 9])
@@ -55,6 +68,7 @@ def test_demo_keeps_chair_times_across_the_change_of_clocks() -> None:
     assert {len(times) for times in chairs.values()} == {1}
 
 
+@pytest.mark.untraced
 def test_demo_is_the_same_for_the_same_day() -> None:
     with loaded(FRIDAY_NOON, Span(past=1, future=1)):
         first = digest()
@@ -65,6 +79,7 @@ def test_demo_is_the_same_for_the_same_day() -> None:
     assert len(first) > 20
 
 
+@pytest.mark.untraced
 def test_demo_of_the_full_span_loads_in_seconds() -> None:
     began = time.perf_counter()
 
@@ -79,11 +94,39 @@ def test_demo_of_the_full_span_loads_in_seconds() -> None:
     assert all(count < 400 for day, count in per_day.items() if day.weekday() >= 5)
 
 
+def test_statistics_of_the_demo_may_take_longer_than_a_request() -> None:
+    allowed = []
+
+    def watch(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith("ANALYZE"):
+            with connection.connection.cursor() as beside:
+                allowed.append(beside.execute("SHOW statement_timeout").fetchone()[0])
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(watch):
+        loading._analyze()
+
+    assert allowed == ["2min"]
+
+
+def test_statistics_of_the_demo_do_not_wait_for_what_other_databases_lock() -> None:
+    with closing(connection.copy()) as other, other.cursor() as beside, connection.cursor() as cursor:
+        other.set_autocommit(False)
+        beside.execute("LOCK TABLE pg_auth_members IN SHARE UPDATE EXCLUSIVE MODE")  # as their ANALYZE does
+        cursor.execute("SET LOCAL lock_timeout = '100ms'")
+
+        loading._analyze()
+
+        cursor.execute("SELECT reltuples >= 0 FROM pg_class WHERE relname = 'rides_ride'")
+        assert cursor.fetchone() == (True,)
+        other.rollback()
+
+
 def test_load_demo_refuses_a_database_that_is_not_embedded(settings: LazySettings, tmp_path: Path) -> None:
     settings.VAR_DIR = tmp_path  # the server's data lie elsewhere
 
     with pytest.raises(CommandError, match="only on the embedded database"):
-        call_command("load_demo", "--json", stdout=StringIO())
+        call_command("load_demo", stdout=StringIO())
 
     assert not User.objects.exists()
     assert not Facility.objects.exists()
@@ -134,16 +177,18 @@ def test_ensure_opens_the_doors_again_when_the_clear_text_is_lost(settings: Lazy
     assert User.objects.count() == len(UserRole.values)
 
 
-def test_load_demo_says_what_opens_the_doors(
+def test_load_demo_says_what_it_does_and_files_what_opens_the_doors(
     settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.VAR_DIR = tmp_path
     monkeypatch.setattr(load_demo, "is_embedded", lambda connection: True)
-    facts = ensure(by=system(), at=FRIDAY_NOON, span=ONE_DAY)
-    plain, with_facts = StringIO(), StringIO()
+    monkeypatch.setattr(loading, "ensure", partial(ensure, span=ONE_DAY))
+    first, second = StringIO(), StringIO()
 
-    call_command("load_demo", stdout=plain)
-    call_command("load_demo", "--json", stdout=with_facts)
+    call_command("load_demo", stdout=first)
+    call_command("load_demo", "--facts", str(tmp_path / "facts"), stdout=second)
 
-    assert plain.getvalue() == "The demo data of a made-up metro area is there.\n"
-    assert json.loads(with_facts.getvalue().removeprefix(plain.getvalue())) == facts
+    there = "The demo data of a made-up metro area is there.\n"
+    assert first.getvalue() == f"Loading the demo data: riders, drivers and five weeks of rides ...\n{there}"
+    assert second.getvalue() == there
+    assert json.loads((tmp_path / "facts").read_text()) == json.loads((tmp_path / "demo-accounts.json").read_text())

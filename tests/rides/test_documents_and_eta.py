@@ -17,7 +17,7 @@ from apps.rides.services import booking, exceptions
 from apps.rides.services import report as service
 from apps.rides.status_report import MilestoneReport
 from lib.access import Principal
-from lib.errors import InvalidInput, ScopeMissing
+from lib.errors import FieldRefused, InvalidInput, ScopeMissing
 from tests import factories
 from tests.callers import TokenClient, error_of
 from tests.rides.drafts import draft
@@ -112,6 +112,114 @@ def test_papers_on_record_are_not_written_over(dispatcher: Principal) -> None:
         say(ride, RideStatus.COMPLETED, factories.principal(UserRole.PLANNER), signatures=(SIGNED,))
 
     assert traces(ride) == before
+
+
+def test_papers_of_a_rider_on_board_are_added(dispatcher: Principal) -> None:
+    payer = factories.PayerFactory.create(signature_rule=Payer.SignatureRule.BOTH)
+    ride = ride_in(RideStatus.IN_PROGRESS, payer=payer)
+    signed = SIGNED | {"stop": "pickup"}
+
+    for _ in range(2):
+        say(ride, RideStatus.IN_PROGRESS, dispatcher, signatures=(signed,), odometer=Decimal("10.0"))
+
+    ride.refresh_from_db()
+    assert (ride.signatures, ride.odometer_start, ride.missing_documents) == ([signed], Decimal("10.0"), [])
+    told = Event.objects.get(subject_id=ride.pk)
+    assert (told.type, told.data["changed"]) == ("ride.updated", ["odometerStart", "signatures"])
+    with pytest.raises(InvalidInput) as refused:
+        say(ride, RideStatus.IN_PROGRESS, dispatcher, odometer=Decimal("11.0"))
+    assert refused.value.message == "odometer is recorded otherwise."
+
+
+def test_miles_that_come_later_are_those_of_the_last_vehicle(dispatcher: Principal) -> None:
+    ride = completed(dispatcher)
+    last = Assignment.objects.get()
+    Assignment.objects.create(
+        ride=ride,
+        sequence=2,
+        provider=last.provider,
+        driver=last.driver,
+        vehicle=last.vehicle,
+        status="superseded",
+        offered_at=AT,
+        ended_at=AT,
+        assigned_by="system",
+        driver_name="Marek",
+        vehicle_plate="CL 1",
+        miles_attributed=Decimal("4.00"),
+    )
+
+    say(ride, RideStatus.COMPLETED, dispatcher, loaded_miles=Decimal("10.00"), loaded_miles_source="gps")
+
+    ride.refresh_from_db()
+    last.refresh_from_db()
+    assert (ride.loaded_miles, ride.loaded_miles_source) == (Decimal("10.00"), "gps")
+    assert last.miles_attributed == Decimal("6.00")
+    with pytest.raises(InvalidInput) as refused:
+        say(ride, RideStatus.COMPLETED, dispatcher, loaded_miles=Decimal("11.00"))
+    assert [detail.field for detail in refused.value.details] == ["loadedMiles"]
+
+
+@pytest.mark.parametrize(
+    ("was", "status", "said", "fields"),
+    [
+        (
+            RideStatus.ASSIGNED,
+            RideStatus.EN_ROUTE,
+            {"reason_code": "banana", "fault": "rider"},
+            ["reasonCode", "fault"],
+        ),
+        (
+            RideStatus.EN_ROUTE,
+            RideStatus.ARRIVED,
+            {"odometer": Decimal(1), "odometer_start": Decimal(1), "signatures": (SIGNED,)},
+            ["odometer", "odometerStart", "signatures"],
+        ),
+        (
+            RideStatus.ARRIVED,
+            RideStatus.IN_PROGRESS,
+            {
+                "loaded_miles": Decimal(1),
+                "loaded_miles_source": "gps",
+                "attestation": {"text": "So it was."},
+                "handoff_name": "Pat",
+                "arrived_dropoff_at": DROPPED_OFF,
+            },
+            ["loadedMiles", "loadedMilesSource", "attestation", "handoffName", "arrivedDropoffAt"],
+        ),
+        (RideStatus.IN_PROGRESS, RideStatus.COMPLETED, {"loaded_miles_source": "gps"}, ["loadedMilesSource"]),
+        (
+            RideStatus.COMPLETED,
+            RideStatus.IN_PROGRESS,
+            {"note": "Not there yet.", "reason_code": "wrong_tap", "odometer": Decimal(1)},
+            ["odometer"],
+        ),
+    ],
+    ids=["on the way", "at the door", "on board", "delivered", "corrected"],
+)
+def test_report_holds_nothing_that_would_be_lost(
+    was: RideStatus, status: RideStatus, said: dict[str, Any], fields: list[str]
+) -> None:
+    ride = ride_in(was)
+    supervisor = factories.principal(UserRole.DISPATCH_SUPERVISOR)
+    before = traces(ride)
+
+    with pytest.raises(FieldRefused) as refused:
+        say(ride, status, supervisor, **said)
+
+    assert [(detail.field, detail.code) for detail in refused.value.details] == [(name, "not_here") for name in fields]
+    assert traces(ride) == before
+
+
+def test_batch_that_boards_takes_what_was_signed_at_the_pickup(dispatcher: Principal) -> None:
+    ride = ride_in(RideStatus.ARRIVED)
+    boarded = (MilestoneReport(type="boarded", occurred_at=BOARDED),)
+    ended: dict[str, Any] = {"reason_code": "aborted_safety", "rider_location": "Back at the clinic"}
+
+    say(ride, RideStatus.UNFULFILLED, dispatcher, milestones=boarded, signatures=(SIGNED,), **ended)
+
+    ride.refresh_from_db()
+    assert (ride.status, ride.signatures) == ("unfulfilled", [SIGNED])
 
 
 def test_estimate_is_kept_shown_and_told_when_it_moves_by_five_minutes(dispatcher: Principal) -> None:

@@ -126,7 +126,8 @@ def test_batch_that_is_sent_again_changes_nothing(target: RideStatus, dispatcher
     if target is RideStatus.COMPLETED:
         moments.append(MilestoneReport(type="boarded", occurred_at=BOARDED))
         moments.append(MilestoneReport(type="arrived_dropoff", occurred_at=DROPPED_OFF))
-    report = report_to(target, reason_code="rider_unreachable", milestones=tuple(moments))
+    reason = "rider_unreachable" if target is RideStatus.NO_SHOW else ""
+    report = report_to(target, reason_code=reason, milestones=tuple(moments))
     service.change_status(ride_id=ride.pk, report=report, by=dispatcher, at=AT)
     before = traces(ride)
 

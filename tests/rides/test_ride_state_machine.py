@@ -203,6 +203,7 @@ class RideLives(RuleBasedStateMachine):
             assert len(instants) == len(set(instants)), instants
 
 
+@pytest.mark.untraced
 @pytest.mark.django_db
 def test_random_lives_keep_every_invariant() -> None:
     run_state_machine_as_test(

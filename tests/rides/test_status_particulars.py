@@ -65,6 +65,34 @@ def test_ride_is_aborted_with_the_rider_on_board_alone(status: RideStatus, reaso
     assert (refusal.details[0].field, refusal.details[0].code) == ("reasonCode", "not_here")
 
 
+@pytest.mark.parametrize("status", [RideStatus.ASSIGNED, RideStatus.EN_ROUTE, RideStatus.ARRIVED], ids=str)
+@pytest.mark.parametrize("reason", ["authorization_missing", "weather_suspension", "late_notice"])
+def test_ride_with_a_driver_fails_for_reasons_of_the_provider_alone(
+    reason: str, status: RideStatus, dispatcher: Principal
+) -> None:
+    ReasonCode.objects.create(
+        reason_list="unfulfilled", code="late_notice", label="Late notice", parent_code="insufficient_notice"
+    )
+    ride = ride_in(status)
+
+    refusal = refusal_of(ride, InvalidInput, dispatcher, RideStatus.UNFULFILLED, reason_code=reason)
+
+    assert (refusal.details[0].field, refusal.details[0].code) == ("reasonCode", "not_here")
+
+
+def test_ride_without_a_driver_fails_for_any_reason_of_the_list(dispatcher: Principal) -> None:
+    ride = ride_in(RideStatus.SCHEDULED)
+
+    failed = service.change_status(
+        ride_id=ride.pk,
+        report=report_to(RideStatus.UNFULFILLED, reason_code="authorization_missing"),
+        by=dispatcher,
+        at=AT,
+    )
+
+    assert (failed.status, failed.reason_code, failed.fault) == ("unfulfilled", "authorization_missing", "payer")
+
+
 def test_override_is_for_those_who_may(dispatcher: Principal) -> None:
     caller = factories.principal(scopes=dispatcher.scopes - {Scope.RIDES_OVERRIDE})
     ride = ride_in(RideStatus.ARRIVED, accommodation={"mobility": "wheelchair"})

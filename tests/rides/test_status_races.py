@@ -92,6 +92,7 @@ def illegal_histories(rides: list[UUID]) -> list[Any]:
     return wrong
 
 
+@pytest.mark.untraced
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_reports_leave_legal_histories() -> None:
     for _ in range(ROUNDS):

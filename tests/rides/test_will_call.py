@@ -130,6 +130,17 @@ def test_release_in_the_future_is_refused(dispatcher: Principal) -> None:
         will_call.mark_ready(ride_id=ride.pk, ready_at=AT + dt.timedelta(minutes=10), by=dispatcher, at=AT)
 
 
+def test_release_from_before_the_ride_is_refused(dispatcher: Principal) -> None:
+    ride = ride_in(RideStatus.SCHEDULED, **WAITING)
+    long_ago = min(ride.requested_at, ride.pickup_at - dt.timedelta(days=1)) - dt.timedelta(seconds=1)
+
+    with pytest.raises(MilestoneOutOfOrder) as refused:
+        will_call.mark_ready(ride_id=ride.pk, ready_at=long_ago, by=dispatcher, at=AT)
+
+    assert refused.value.details[0].field == "readyAt"
+    assert Ride.objects.get(pk=ride.pk).version == ride.version
+
+
 def test_outsider_cannot_release(outsider: Principal) -> None:
     ride = ride_in(RideStatus.SCHEDULED, **WAITING)
 

@@ -1,5 +1,6 @@
 """`make run` as a person meets it, in a folder of its own; what it starts is stopped by the signals people send."""
 
+import datetime as dt
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -105,7 +107,9 @@ def _started_from(var: Path) -> list[str]:
     return found
 
 
-def test_run_serves_and_leaves_nothing_behind_however_it_is_ended(start: Start, port: int, tmp_path: Path) -> None:
+def test_run_serves_delivers_and_leaves_nothing_behind_however_it_is_ended(
+    start: Start, port: int, tmp_path: Path
+) -> None:
     var = tmp_path / "var"
 
     first = start(port)
@@ -115,6 +119,9 @@ def test_run_serves_and_leaves_nothing_behind_however_it_is_ended(start: Start, 
     secrets = (var / "secrets.env").read_text()
     told = json.loads((var / "demo.json").read_text())
     assert sorted(told) == ["signIns", "token", "url"]
+    assert first.said.index("Loading the demo data") < first.said.index(
+        "The demo data of a made-up metro area is there."
+    )
     assert told["url"] == f"http://localhost:{port}"
     assert f"curl -H 'Authorization: Bearer {told['token']}' '{told['url']}/api/rides?" in first.said
     assert [each["email"] in first.said and each["password"] in first.said for each in told["signIns"]].count(True) >= 3
@@ -125,6 +132,7 @@ def test_run_serves_and_leaves_nothing_behind_however_it_is_ended(start: Start, 
     second = start(port)
     second.until("Ctrl-C stops everything.")
     assert "Generated" not in second.said
+    assert "Loading the demo data" not in second.said
     assert (var / "secrets.env").read_text() == secrets
     assert json.loads((var / "demo.json").read_text()) == told
     second.process.kill()
@@ -134,8 +142,35 @@ def test_run_serves_and_leaves_nothing_behind_however_it_is_ended(start: Start, 
     third = start(port)
     third.until("Ctrl-C stops everything.")
     assert third.answers() == 404
+    _hear_of_a_ride(start, third, told)
     assert third.stop(signal.SIGTERM) == 0
     assert _started_from(var) == []
+
+
+def _hear_of_a_ride(start: Start, service: Service, told: dict[str, Any]) -> None:
+    """Listen, book a ride, and be told of it within two minutes."""
+    began = time.monotonic()
+    listener = start(service.port, (*COMMAND, "manage", "webhook_listen"))
+    listener.until("webhook.test")
+    tomorrow = (dt.datetime.now(dt.UTC) + dt.timedelta(days=1)).isoformat()
+    body = {"pickupTime": tomorrow, "rider": {"firstName": "Orla", "lastName": "Brandt"}}
+    place = {"city": "Chicago", "state": "IL", "postalCode": "60622"}
+    body |= {"pickup": place | {"addressLine1": "1418 N Wood St"}, "dropoff": place | {"addressLine1": "9 W Monroe St"}}
+    ride = _post(f"{told['url']}/api/rides", body, told["token"])
+    listener.until("ride.requested")
+
+    assert time.monotonic() - began < 120
+    assert f"  ride.requested  ride {ride['id']} sequence 1  attempt 1\n" in listener.said
+    assert listener.stop(signal.SIGINT) == 0
+    assert listener.said.endswith("Removed the endpoint.\nStopped.\n")
+
+
+def _post(url: str, body: dict[str, Any], token: str) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    asked = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310  # our own address
+    with urllib.request.urlopen(asked, timeout=20) as answer:  # noqa: S310  # our own address
+        found: dict[str, Any] = json.loads(answer.read())
+        return found
 
 
 def test_run_stops_while_it_prepares(start: Start, port: int, tmp_path: Path) -> None:
@@ -186,6 +221,25 @@ def test_run_refuses_demo_mode_on_another_database(start: Start, port: int) -> N
 
     refusal = "DEMO_MODE is for the embedded database alone; unset it, or unset DATABASE_URL."
     assert service.said.splitlines()[-1] == refusal
+
+
+@pytest.mark.parametrize(
+    ("address", "line"),
+    [
+        (
+            "postgres://nobody@127.0.0.1:1/nothing",
+            "PostgreSQL does not let us in; check address, role, password and database of DATABASE_URL.",
+        ),
+        ("mysql://nobody@127.0.0.1/nothing", "DATABASE_URL has to be postgres://user:password@host:port/database."),
+    ],
+)
+def test_run_says_in_words_why_a_database_is_of_no_use(start: Start, port: int, address: str, line: str) -> None:
+    service = start(port, DATABASE_URL=address)
+
+    assert service.process.wait(PATIENCE) == 1
+
+    assert "Traceback" not in service.said
+    assert service.said.splitlines()[-2:] == [line, "The database is not ready; the lines above say why."]
 
 
 def test_run_refuses_a_taken_port_in_one_line(start: Start, tmp_path: Path) -> None:

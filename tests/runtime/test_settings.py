@@ -72,6 +72,21 @@ def test_settings_refuse_an_unsafe_value_without_repeating_it(name: str, value: 
     assert not value or value not in last
 
 
+def test_command_line_says_in_one_line_which_setting_is_missing() -> None:
+    environment = _production()
+    del environment["SECRET_KEY"]
+    command = [sys.executable, "manage.py", "check"]
+
+    plain = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    at_length = subprocess.run(
+        [*command, "--traceback"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert (plain.returncode, plain.stderr) == (1, "Set the SECRET_KEY environment variable\n")
+    assert at_length.returncode == 1
+    assert at_length.stderr.startswith("Traceback")
+
+
 def test_settings_take_a_secret_from_a_file(tmp_path: Path) -> None:
     environment = _production()
     (tmp_path / "key").write_text(environment.pop("SECRET_KEY"))

@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.admin_rights import roles_with
+from apps.accounts.console.rights import RightMissing
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.roles import SCOPES_OF_USER, UserRole
 from apps.accounts.sessions import seconds_left
 
 # What an admin address asks for, by the end of its name.
@@ -27,7 +28,7 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
     """Say which roles may open the page, and whom to ask for one (console.md 4.5)."""
     signed_in = isinstance(request.user, User)
     context = {
-        "roles": [role.label for role in _roles_for(request)] if signed_in else [],
+        "roles": [role.label for role in _roles_for(request, exception)] if signed_in else [],
         "admins": _admins() if signed_in else [],
     }
     return render(request, "403.html", context, status=403)
@@ -54,7 +55,9 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     return answer
 
 
-def _roles_for(request: HttpRequest) -> list[UserRole]:
+def _roles_for(request: HttpRequest, refusal: Exception | None) -> list[UserRole]:
+    if isinstance(refusal, RightMissing):
+        return [role for role in UserRole if SCOPES_OF_USER[role] & refusal.scopes]
     match = request.resolver_match
     if match is None or match.app_name != "admin" or not match.url_name:
         return []

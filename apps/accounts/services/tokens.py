@@ -76,7 +76,7 @@ def issue(*, client_id: UUID | None = None, client_name: str = "", grant: Grant,
     Raises:
         NotFound: there is no such client.
         ClientInactive: it is switched off.
-        InvalidInput: the grant exceeds its role or the client's policy, or names what does not exist.
+        InvalidInput: the grant exceeds its role or the client's policy, names what does not exist, or never works.
         WiderThanIssuer: the caller is a token and has less.
     """
     client = _named(client_name) if client_name else _client(client_id or by.client_id)
@@ -182,6 +182,12 @@ def _check(grant: Grant, client: ApiClient, by: Principal, at: datetime) -> None
     longest = timedelta(days=client.max_token_age_days)
     if grant.expires_at is not None and not at < grant.expires_at <= at + longest:
         raise InvalidInput("expiresAt", f"expiresAt must lie in the next {longest.days} days.")
+    if grant.not_before is not None and grant.not_before >= _end(grant, client, at):
+        raise InvalidInput("notBefore", "notBefore must lie before the token expires.")
+
+
+def _end(grant: Grant, client: ApiClient, at: datetime) -> datetime:
+    return grant.expires_at or at + min(DEFAULT_LIFE, timedelta(days=client.max_token_age_days))
 
 
 def _check_network(network: str) -> None:
@@ -217,7 +223,6 @@ def _create(
     client: ApiClient, grant: Grant, *, by: Principal, at: datetime, action: str, replaces: ApiToken | None = None
 ) -> Issued:
     parts, pepper_id = token_format.generate(), authentication.newest_pepper()
-    life = min(DEFAULT_LIFE, timedelta(days=client.max_token_age_days))
     token = ApiToken.objects.create(
         client=client,
         name=grant.name,
@@ -232,7 +237,7 @@ def _create(
         api_version=settings.API_VERSIONS[-1],
         phi_level=grant.phi_level,
         not_before=grant.not_before,
-        expires_at=grant.expires_at or at + life,
+        expires_at=_end(grant, client, at),
         replaces=replaces,
         created_by=by.actor,
     )

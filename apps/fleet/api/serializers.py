@@ -61,7 +61,7 @@ class DriverChangesIn(In):
     employment = fields.Choice(choices=Employment.choices, required=False)
     on_break = fields.Boolean(required=False)
     home_base_id = fields.Uuid(required=False, allow_null=True)
-    languages = fields.Listed(child=fields.Text(max_length=35), required=False, max_length=20)
+    languages = fields.Listed(child=fields.Language(max_length=35), required=False, max_length=20)
     gender = fields.Choice(choices=GENDERS, required=False, allow_null=True)
     license_number = fields.Text(max_length=50, required=False, allow_blank=True)
     license_state = fields.Text(max_length=2, required=False, allow_blank=True)

@@ -154,7 +154,8 @@ class RideViewSet(ApiViewSet):
     def status_call(self, request: Request, id: UUID) -> Response:
         """Report the status that a ride has now.
 
-        Naming the present status changes nothing.  A batch of earlier milestones may come with it.
+        Naming the present status changes nothing, but for papers that were missing.  A batch of earlier milestones may
+        come with it.  What the status has no use for is refused, such as a reason where nothing ends.
         """
         said = report_bodies.report_of(self.body())
         return self._change(lambda: report.change_status(ride_id=id, report=said, **self._by_whom()))

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.accounts.services import audit
+from apps.events import services as events
 from apps.events.models import Event
 from apps.organizations.models import ExternalId
 from apps.rides.demo import accounts, demand, fleet, live, papers, people, places, roads, scenes
@@ -61,7 +62,7 @@ def ensure(*, by: Principal, at: dt.datetime, span: Span = Span()) -> dict[str, 
 def load(now: dt.datetime, seed: int = SEED, *, by: Principal, span: Span = Span()) -> Counter[str]:
     """Write the demo as it stands at `now`; answer the number of rows by table.
 
-    The same day and seed make the same rows.  The caller has checked that the database is the embedded one.  All is
+    The same moment and seed make the same rows.  The caller has checked that the database is the embedded one.  All is
     made first and written in one transaction of some seconds, so that nobody sees half of it.
     """
     with _without_collector(), transaction.atomic():
@@ -112,7 +113,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def _allow_time() -> None:
-    """Let the statements of this transaction take longer than a request may; the checks of keys run at its end."""
+    """Let the statements of this transaction take longer than a request may, the checks of keys at its end too."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '120s'")
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '120s'")
@@ -120,8 +121,11 @@ def _allow_time() -> None:
 
 def _analyze() -> None:
     """Tell the planner what is there, before the first page asks."""
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    # Our tables alone: those of the whole server may be locked from its other databases.
+    tables = map(connection.ops.quote_name, connection.introspection.django_table_names(only_existing=True))
+    with transaction.atomic(), connection.cursor() as cursor:
+        _allow_time()
+        cursor.execute(f"ANALYZE {', '.join(tables)}")
 
 
 def _play(
@@ -177,4 +181,5 @@ def _write(tables: Tables) -> Counter[str]:
     ]
     for model, made in rows:
         counts[model._meta.db_table] = copy_rows(model, made)
+    events.take_history()  # the first endpoint to be registered must not hear of all of it
     return counts

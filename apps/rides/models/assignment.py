@@ -77,6 +77,10 @@ class Assignment(models.Model):
                 condition=Q(status__in=["offered", "accepted"], ended_at__isnull=True)
                 | (~Q(status__in=["offered", "accepted"]) & Q(ended_at__isnull=False)),
             ),
+            # An offer that nobody has to answer would stand for ever: no silent endings.
+            models.CheckConstraint(
+                name="assignment_offer_has_deadline", condition=~Q(status="offered") | Q(respond_by__isnull=False)
+            ),
             models.CheckConstraint(
                 name="assignment_override_has_reason", condition=Q(overridden=[]) | ~Q(override_reason="")
             ),

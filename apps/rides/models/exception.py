@@ -78,6 +78,10 @@ class RideException(models.Model):
                 | (Q(status__in=["resolved", "dismissed"], resolved_at__isnull=False) & ~Q(resolution_code="")),
             ),
             models.CheckConstraint(
+                name="exception_resolution_code_known",
+                condition=Q(resolution_code__in=["", *ResolutionCode.values]),
+            ),
+            models.CheckConstraint(
                 name="exception_acknowledged_by_someone",
                 condition=~Q(status="acknowledged") | (Q(acknowledged_at__isnull=False) & ~Q(acknowledged_by="")),
             ),

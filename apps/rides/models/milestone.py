@@ -41,8 +41,8 @@ class Milestone(models.Model):
     edited = models.BooleanField(default=False)  # entered over an earlier one
     voided = models.BooleanField(default=False)
     note = models.CharField(max_length=500, blank=True)
-    # Of contact attempts: whom ("rider", "facility") and how ("call", "sms", "knock").
-    contacted = models.CharField(max_length=10, blank=True)
+    # Of contact attempts: whom.
+    contacted = models.CharField(max_length=10, blank=True, choices=[("rider", "rider"), ("facility", "facility")])
 
     class Meta:
         constraints = [
@@ -64,6 +64,13 @@ class Milestone(models.Model):
             models.CheckConstraint(
                 name="milestone_source_known",
                 condition=Q(source__in=["driver_app", "dispatcher_manual", "integration", "hl7", "sms", "system"]),
+            ),
+            models.CheckConstraint(
+                name="milestone_contacted_known", condition=Q(contacted__in=["", "rider", "facility"])
+            ),
+            models.CheckConstraint(
+                name="milestone_place_whole",
+                condition=Q(lat__isnull=True, lng__isnull=True) | Q(lat__isnull=False, lng__isnull=False),
             ),
             models.UniqueConstraint(
                 name="milestone_one_counts",

@@ -1,3 +1,6 @@
+from functools import reduce
+from operator import or_
+
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
@@ -7,11 +10,17 @@ from apps.rides.reasons import CODES
 from lib.ids import uuid7
 
 
+def _parent_of_the_list() -> Q:
+    return reduce(or_, (Q(reason_list=reasons.value, parent_code__in=codes) for reasons, codes in CODES.items()))
+
+
 class ReasonCode(models.Model):
     """A reason that the operator added to one of the lists; `parent_code` is the built-in one it counts as."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    reason_list = models.CharField(max_length=11, choices=[(item.value, item.value) for item in ReasonList])
+    reason_list = models.CharField(
+        max_length=11, choices=[(item.value, item.value.replace("_", " ")) for item in ReasonList]
+    )
     code = models.CharField(max_length=40)
     label = models.CharField(max_length=100)
     parent_code = models.CharField(max_length=40)
@@ -24,6 +33,8 @@ class ReasonCode(models.Model):
             models.CheckConstraint(
                 name="reason_code_list_known", condition=Q(reason_list__in=[item.value for item in ReasonList])
             ),
+            # Fault and figures follow from the built-in code; one that is none of its list has neither.
+            models.CheckConstraint(name="reason_code_parent_known", condition=_parent_of_the_list()),
         ]
 
     def __str__(self) -> str:

@@ -227,6 +227,7 @@ class Ride(models.Model):
     class Meta:
         constraints = [
             _known("status", RideStatus),
+            _known("status_before_end", RideStatus, blank=True),
             _known("leg_type", LegType),
             _known("service_type", ServiceType),
             _known("priority", Priority),
@@ -238,6 +239,10 @@ class Ride(models.Model):
             _known("cancellation_timing", CancellationTiming, blank=True),
             _known("loaded_miles_source", MilesSource, blank=True),
             _known("max_exception_severity", ExceptionSeverity, blank=True),
+            models.CheckConstraint(
+                name="ride_occurrence_state_known",
+                condition=Q(occurrence_state__in=["", "as_generated", "customised", "shifted"]),
+            ),
             models.UniqueConstraint(
                 name="ride_client_reference_once",
                 fields=["client", "client_reference"],
@@ -318,6 +323,11 @@ class Ride(models.Model):
             models.CheckConstraint(
                 name="ride_appointment_after_pickup",
                 condition=Q(appointment_at__isnull=True) | Q(appointment_at__gt=F("pickup_at")),
+            ),
+            # Whoever is brought to dialysis has a chair waiting; what follows on the way back is timed from it.
+            models.CheckConstraint(
+                name="ride_to_dialysis_has_chair_time",
+                condition=~Q(service_type="dialysis") | Q(leg_type="return") | Q(appointment_at__isnull=False),
             ),
             models.CheckConstraint(name="ride_window_forward", condition=Q(window_starts_at__lte=F("window_ends_at"))),
             models.CheckConstraint(

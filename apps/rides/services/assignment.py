@@ -4,7 +4,7 @@ T06, T09, T10, T16, T17, T24 to T26 of the table.  Locks: the ride, then drivers
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -28,7 +28,7 @@ from apps.rides.status_report import Place as ReportedPlace
 from apps.rides.status_report import StatusReport
 from apps.rides.travel import Place
 from lib.access import Principal
-from lib.errors import InvalidInput
+from lib.errors import Detail, FieldRefused, InvalidInput
 
 LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; domain.md 4.9, driver_released_late
 OFFER_STANDS_FOR = timedelta(minutes=15)  # the first step of the escalation ladder, domain.md 4.12.5
@@ -65,10 +65,12 @@ _APPROACH_COLUMNS: Final = ["departed_at", "arrived_pickup_at", "eta_pickup_at"]
 class Handover:
     """What changing a driver under way, or a vehicle with the rider in it, asks for beyond the new crew.
 
-    `rider_location` and `place` say where the rider waits; `miles` is what the first vehicle drove with the rider.
+    `counts_as` is the built-in reason that `reason_code` stands for; `rider_location` and `place` say where the rider
+    waits; `miles` is what the first vehicle drove with the rider.
     """
 
     reason_code: str = ""
+    counts_as: str = ""
     note: str = ""
     rider_location: str = ""
     place: ReportedPlace | None = None
@@ -102,7 +104,8 @@ def assign(
         ScopeMissing: the caller may not assign, or not override.
         InvalidTransition: the ride is not open for it.
         AssignmentRejected: checks stand against it; all of them are listed.
-        InvalidInput: somebody named is not there, a reason is missing, or the time to respond has passed.
+        InvalidInput: somebody named is not there, a reason is missing or unknown, or the time to respond has passed.
+        FieldRefused: something is said of a rider who is not on board.
         GuardFailed: a transfer does not say where the rider is.
     """
     ride = locked(ride_id, by, expected_version=expected_version)
@@ -111,9 +114,9 @@ def assign(
         raise InvalidTransition(RideStatus(ride.status), RideStatus.ASSIGNED)
     row = transition_of(ride, action)
     require_permission(row, by)
-    given = handover or Handover()
-    if action is Action.TRANSFER:
-        _check_handover(ride, given, by, at)
+    given = _checked(handover or Handover(), ride, action, by, at)
+    if respond_by is not None and not offer:
+        raise InvalidInput("respondBy", "respondBy goes with offer.", detail_code="not_here")
     crew = locked_crew(driver_id=driver_id, vehicle_id=vehicle_id, attendant_ids=attendant_ids, by=by)
     present = _accepted(ride)
     if present is not None and crew.is_on(present):
@@ -228,16 +231,27 @@ def take_on(
     }
     move(ride, action, by=by, at=at, also=columns, notes=notes)
     if "ride.exception" in row.events:
-        _open_for(ride, given.reason_code, row.number, by=by, at=at)
+        _open_for(ride, given.counts_as, row.number, by=by, at=at)
     exceptions.settle(ride, SETTLED_BY_ASSIGNMENT, by=by, at=at, code=ResolutionCode.REASSIGNED)
 
 
-def _check_handover(ride: Ride, given: Handover, by: Principal, at: datetime) -> None:
-    check_reason(ReasonList.UNASSIGN, Action.TRANSFER, given.reason_code, given.note)
+def _checked(given: Handover, ride: Ride, action: Action, by: Principal, at: datetime) -> Handover:
+    """Check the reason, which a transfer has to have, and what tells of a rider on board, which only a transfer has."""
+    if given.reason_code or action is Action.TRANSFER:
+        parent = check_reason(ReasonList.UNASSIGN, action, given.reason_code, given.note)
+        given = replace(given, counts_as=parent)
+    if action is not Action.TRANSFER:
+        of_transfers = {"riderLocation": given.rider_location, "location": given.place, "milesDriven": given.miles}
+        if misplaced := [name for name, value in of_transfers.items() if value not in (None, "")]:
+            raise FieldRefused(
+                [Detail(field=name, code="not_here", message=f"{name} is of a rider on board.") for name in misplaced]
+            )
+        return given
     report = StatusReport(
         status=RideStatus(ride.status), source="system", rider_location=given.rider_location, place=given.place
     )
     require([Guard.RIDER_LOCATION_KNOWN], ride, report, occurred_at=at, by=by)
+    return given
 
 
 def _accepted(ride: Ride) -> Assignment | None:

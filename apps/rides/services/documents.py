@@ -1,6 +1,11 @@
 """The papers of a ride: what is read and signed on the road, and what comes in after it."""
 
 from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import DecimalField, Subquery, Sum, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Greatest
 
 from apps.rides.documentation import Papers, missing_documents
 from apps.rides.exception_types import ExceptionType, ResolutionCode
@@ -15,6 +20,7 @@ from lib.errors import InvalidInput
 _WIRE = {
     "odometer_start": "odometerStart",
     "odometer_end": "odometerEnd",
+    "loaded_miles": "loadedMiles",
     "attestation": "attestation",
     "handoff_name": "handoffName",
 }
@@ -41,6 +47,25 @@ def set_odometer_end(ride: Ride, report: StatusReport) -> None:
         raise InvalidInput("odometer", "odometer must not lie below the one read at the pickup.")
 
 
+def set_miles(ride: Ride, report: StatusReport) -> None:
+    if report.loaded_miles is not None:
+        ride.loaded_miles, ride.loaded_miles_source = report.loaded_miles, report.loaded_miles_source
+
+
+def miles_of_the_last(ride: Ride) -> Combinable | None:
+    """Say what the last vehicle drove with the rider: after a transfer, what the first one did not.  No query."""
+    if ride.loaded_miles is None:
+        return None
+    before = (
+        Assignment.objects.filter(ride=ride, status=Assignment.Status.SUPERSEDED)
+        .values("ride")
+        .annotate(driven=Sum("miles_attributed"))
+        .values("driven")
+    )
+    nothing = Value(Decimal(0), DecimalField())
+    return Greatest(nothing, Value(ride.loaded_miles, DecimalField()) - Coalesce(Subquery(before), nothing))
+
+
 def missing_of(ride: Ride) -> list[str]:
     """List what a ride lacks on paper, by its payer's rule."""
     return missing_documents(
@@ -56,19 +81,20 @@ def missing_of(ride: Ride) -> list[str]:
 
 
 def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
-    """Add to the papers of a locked, completed ride what a repeated report brings: what was missing, and signatures.
+    """Add to the papers of a locked ride what a report repeating its status brings: what was missing, and signatures.
 
     Saying again what is known changes nothing.  Records `ride.updated`, and settles `missing_documentation` once
     nothing is missing.
 
     Raises:
-        ScopeMissing: the caller may not report a delivery.
+        ScopeMissing: the caller may not report from the road.
         InvalidInput: something is recorded otherwise (the ending has to be corrected first), or the odometer runs back.
     """
     signatures = [one for one in report.signatures if one not in ride.signatures]
     said = {
-        "odometer_start": report.odometer_start,
-        "odometer_end": report.odometer,
+        "odometer_start": report.odometer_at_pickup,
+        "odometer_end": report.odometer if report.status is RideStatus.COMPLETED else None,
+        "loaded_miles": report.loaded_miles,
         "attestation": report.attestation,
         "handoff_name": report.handoff_name or None,
     }
@@ -78,23 +104,38 @@ def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -
         if value is None or value == held:
             continue
         if held not in (None, ""):
-            field = "odometer" if name == "odometer_end" else _WIRE[name]
-            raise InvalidInput(field, f"{field} is recorded otherwise: correct the ending first.", detail_code="taken")
+            read_now = name == "odometer_end" or (name == "odometer_start" and report.odometer_start is None)
+            field = "odometer" if read_now else _WIRE[name]
+            first = ": correct the ending first" if ride.status == RideStatus.COMPLETED else ""
+            raise InvalidInput(field, f"{field} is recorded otherwise{first}.", detail_code="taken")
         added.append(name)
     if not added and not signatures:
         return
     require_permission(BY_ACTION[RideStatus.IN_PROGRESS, Action.COMPLETE], by)
-    set_odometer_end(ride, report)
+    _set_readings(ride, report)
     ride.attestation = report.attestation or ride.attestation
     ride.handoff_name = report.handoff_name or ride.handoff_name
     changed = [_WIRE[name] for name in added]
+    if "loaded_miles" in added:
+        set_miles(ride, report)
+        added.append("loaded_miles_source")
+        of_the_last = Assignment.objects.filter(ride=ride, status=Assignment.Status.COMPLETED)
+        of_the_last.update(miles_attributed=miles_of_the_last(ride))
     if signatures:
         ride.signatures = [*ride.signatures, *signatures]
         added.append("signatures")
         changed.append("signatures")
-    ride.missing_documents = missing_of(ride)
+    if ride.status == RideStatus.COMPLETED:
+        ride.missing_documents = missing_of(ride)
     note = Note(data={"changed": changed})
     touch(ride, "ride.updated", by=by, at=at, also=[*added, "missing_documents"], note=note)
     if not ride.missing_documents:
         code = ResolutionCode.RECOVERED_LATE
         exceptions.settle(ride, [ExceptionType.MISSING_DOCUMENTATION], by=by, at=at, code=code)
+
+
+def _set_readings(ride: Ride, report: StatusReport) -> None:
+    if report.status is RideStatus.COMPLETED:
+        set_odometer_end(ride, report)
+    else:
+        set_odometer_start(ride, report)

@@ -8,12 +8,13 @@ from django.db.models.expressions import Combinable
 from apps.organizations.models import ReturnLegPolicy
 from apps.organizations.service_levels import service_levels
 from apps.rides.exception_types import PERSON_ONLY, ExceptionType, ResolutionCode
-from apps.rides.lifecycle import BY_ACTION, OPEN, Action, ReasonList, RideStatus
+from apps.rides.lifecycle import BY_ACTION, OPEN, WITH_DRIVER, Action, ReasonList, RideStatus
 from apps.rides.models import Assignment, ReasonCode, Ride
 from apps.rides.reasons import (
     ABORT_REASONS,
     CODES,
     NEEDS_NOTE,
+    PROVIDER_REASONS,
     Cancelled,
     Fault,
     cancellation_timing,
@@ -66,6 +67,9 @@ def end(
     require_permission(row, by)
     reasons = ReasonList(row.target.value)  # each unhappy ending has the list of its own name
     parent_code = check_reason(reasons, action, report.reason_code, report.note)
+    if action is Action.MARK_UNFULFILLED and row.source in WITH_DRIVER and parent_code not in PROVIDER_REASONS:
+        allowed = ", ".join(PROVIDER_REASONS)
+        raise InvalidInput("reasonCode", f"With a driver on the ride: one of {allowed}.", detail_code="not_here")
     overridden = require(row.guards, ride, report, occurred_at=occurred_at, by=by)
     _set_ending(ride, reasons, parent_code, report, occurred_at=occurred_at, by=by)
     end_assignment(ride, Assignment.Status.RELEASED, reason=report.reason_code, at=occurred_at)

@@ -11,6 +11,9 @@ from lib.errors import Code, Detail, DomainError
 from lib.rows import insert
 
 CLOCK_TOLERANCE = timedelta(minutes=2)  # how far a device's clock may run ahead of ours (domain.md 4.4, rule 3)
+ENTERED_LATE = timedelta(
+    days=1
+)  # a ride that has been driven may be booked a day later, with what happened before that
 
 # In the order in which they happen, with the column of the ride that repeats them.
 COLUMN_OF: Final = {
@@ -25,12 +28,13 @@ _AT_DROPOFF: Final = frozenset({Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.D
 
 
 class MilestoneOutOfOrder(DomainError):
-    """The moment lies before one that comes first, after one that comes later, or in the future."""
+    """The moment lies before the ride or one that comes first, after one that comes later, or in the future."""
 
     code = Code.MILESTONE_OUT_OF_ORDER
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, details=[Detail(field="occurredAt", code="out_of_order", message=message)])
+    def __init__(self, what: str, *, field: str = "occurredAt") -> None:
+        message = f"{field} lies {what}."
+        super().__init__(message, details=[Detail(field=field, code="out_of_order", message=message)])
 
 
 def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *, at: datetime) -> None:
@@ -39,8 +43,12 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
     Raises:
         MilestoneOutOfOrder: as above.
     """
+    field = "readyAt" if milestone is Milestone.Type.READY else "occurredAt"
     if occurred_at > at + CLOCK_TOLERANCE:
-        raise MilestoneOutOfOrder("occurredAt lies more than two minutes in the future.")
+        raise MilestoneOutOfOrder("more than two minutes in the future", field=field)
+    # Timing, waits and the time for corrections follow from the moment: it cannot be of before there was a ride.
+    if occurred_at < min(ride.requested_at, ride.pickup_at - ENTERED_LATE):
+        raise MilestoneOutOfOrder("before the ride was asked for", field=field)
     if milestone not in COLUMN_OF:
         return
     order = list(COLUMN_OF)
@@ -48,11 +56,11 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
     for other in order[:place]:
         recorded = getattr(ride, COLUMN_OF[other])
         if recorded is not None and occurred_at < recorded:
-            raise MilestoneOutOfOrder(f"occurredAt lies before {other.value}.")
+            raise MilestoneOutOfOrder(f"before {other.value}")
     for other in order[place + 1 :]:
         recorded = getattr(ride, COLUMN_OF[other])
         if recorded is not None and occurred_at > recorded:
-            raise MilestoneOutOfOrder(f"occurredAt lies after {other.value}.")
+            raise MilestoneOutOfOrder(f"after {other.value}")
 
 
 def check_ending(ride: Ride, occurred_at: datetime, *, at: datetime) -> None:

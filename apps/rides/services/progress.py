@@ -2,12 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Final
-
-from django.db.models import DecimalField, Subquery, Sum, Value
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce, Greatest
 
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import Action, RideStatus
@@ -88,14 +83,17 @@ def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by:
         columns = milestones.record(ride, arrival, source=report.source, by=by, at=at)
     ride.onboard_minutes = _whole_minutes(ride.boarded_at or moment.occurred_at, moment.occurred_at)
     documents.set_odometer_end(ride, report)
-    if report.loaded_miles is not None:
-        ride.loaded_miles, ride.loaded_miles_source = report.loaded_miles, report.loaded_miles_source
+    documents.set_miles(ride, report)
     ride.signatures = [*ride.signatures, *report.signatures]
     ride.attestation = report.attestation or ride.attestation
     ride.handoff_name = report.handoff_name or ride.handoff_name
     ride.missing_documents = documents.missing_of(ride)
     endings.end_assignment(
-        ride, Assignment.Status.COMPLETED, reason="completed", at=moment.occurred_at, miles=_miles_of_the_last(ride)
+        ride,
+        Assignment.Status.COMPLETED,
+        reason="completed",
+        at=moment.occurred_at,
+        miles=documents.miles_of_the_last(ride),
     )
     return [
         *columns,
@@ -109,20 +107,6 @@ def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by:
         "handoff_name",
         "missing_documents",
     ]
-
-
-def _miles_of_the_last(ride: Ride) -> Combinable | None:
-    """Say what the last vehicle drove with the rider: after a transfer, what the first one did not.  No query."""
-    if ride.loaded_miles is None:
-        return None
-    before = (
-        Assignment.objects.filter(ride=ride, status=Assignment.Status.SUPERSEDED)
-        .values("ride")
-        .annotate(driven=Sum("miles_attributed"))
-        .values("driven")
-    )
-    nothing = Value(Decimal(0), DecimalField())
-    return Greatest(nothing, Value(ride.loaded_miles, DecimalField()) - Coalesce(Subquery(before), nothing))
 
 
 def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principal, at: datetime) -> None:

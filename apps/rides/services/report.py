@@ -20,10 +20,11 @@ from apps.rides.services import (
     milestones,
     progress,
 )
+from apps.rides.services.amending import wire_name
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
-from apps.rides.status_report import MilestoneReport, StatusReport
+from apps.rides.status_report import MilestoneReport, StatusReport, misplaced
 from lib.access import Principal
-from lib.errors import InvalidInput
+from lib.errors import Detail, FieldRefused, InvalidInput
 from lib.rows import sent_together
 from lib.transactions import one_transaction
 
@@ -43,12 +44,13 @@ def change_status(
     """Bring a ride to the status reported, through every milestone reported with it.
 
     Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
-    With it may come a new estimate of the arrival (eta.py), or papers of a completed ride (documents.py).
+    With it may come a new estimate of the arrival (eta.py), or papers of a ride on board or completed (documents.py).
     All or nothing: one refused milestone leaves the ride as it was.
 
     Raises:
         NotFound, StaleVersion: see `locked`.
         ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the step is refused.
+        FieldRefused: the report holds what its status has no use for.
         InvalidInput: a reason or note is missing or wrong, or the status is set by another operation.
         booking.RiderNotBookable: a request is to be confirmed that could not be booked by now.
         AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
@@ -61,13 +63,14 @@ def change_status(
 
 def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
     was = RideStatus(ride.status)
+    _require_place(report, was)
     version, driver_id = ride.version, ride.driver_id
     overridden: list[str] = []
     for moment in report.milestones:
         overridden += _apply_milestone(ride, moment, report, by=by, at=at)
     if ride.status != report.status:
         overridden += _take(ride, report, by=by, at=at)
-    elif ride.status == RideStatus.COMPLETED:
+    else:
         documents.complete(ride, report, by=by, at=at)
     if report.eta_pickup is not None:
         eta.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
@@ -89,6 +92,14 @@ def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         )
         if driver_id is not None:
             _locate(driver_id, report, at=at)
+
+
+def _require_place(report: StatusReport, was: RideStatus) -> None:
+    lost = [wire_name(name) for name in misplaced(report, corrects=was in TERMINAL and report.status is not was)]
+    if lost:
+        raise FieldRefused(
+            [Detail(field=name, code="not_here", message=f"{name} has no place in this report.") for name in lost]
+        )
 
 
 def _locate(driver_id: UUID, report: StatusReport, *, at: datetime) -> None:

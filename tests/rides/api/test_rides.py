@@ -87,6 +87,29 @@ def test_booked_ride_reads_back_as_it_was_answered(api: TokenClient, rider: Ride
     assert read.json()["externalIds"] == [{"system": "epic", "value": "E-1", "type": ""}]
 
 
+def test_booking_keeps_who_pays_and_when_the_patient_is_ready(
+    api: TokenClient, rider: Rider, hospital: Facility
+) -> None:
+    payment = {"programCode": "NEMT", "authorizationNumber": "A-7", "authorizationExpires": "2026-12-31"}
+    discharge = {
+        "unit": "4 West",
+        "unitPhone": "+13125550140",
+        "planner": {"name": "Pat Example"},
+        "dischargeOrderAt": "2026-11-20T17:00:00Z",
+        "expectedReadyAt": "2026-11-20T19:30:00Z",
+    }
+
+    booked = api.post(
+        "/api/rides",
+        booking_of(rider, hospital, serviceType="hospital_discharge", payer=payment, discharge=discharge),
+    )
+
+    shown = booked.json()
+    assert booked.status_code == 201, shown
+    assert shown["payer"].items() >= payment.items()
+    assert shown["discharge"].items() >= discharge.items()
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -373,6 +396,18 @@ def test_change_is_a_merge_patch_on_the_version_read(api: TokenClient, rider: Ri
     assert changed.json()["pickupWindow"]["start"] == "2026-11-20T20:45:00Z"
     assert (stale.status_code, stale["ETag"], stale.json()["error"]["code"]) == (412, '"2"', "PRECONDITION_FAILED")
     assert api.get(url).json() == changed.json()
+
+
+def test_change_replaces_external_ids_and_what_vehicle_was_asked_for(api: TokenClient) -> None:
+    ride = factories.RideFactory.create()
+    named = [{"system": "epic", "value": "E-2", "type": "encounter"}]
+
+    changed = api.patch(f"/api/rides/{ride.pk}", {"externalIds": named, "vehicleTypeRequested": "wheelchair_van"})
+    emptied = api.patch(f"/api/rides/{ride.pk}", {"externalIds": [], "vehicleTypeRequested": None})
+
+    assert (changed.json()["externalIds"], changed.json()["vehicleTypeRequested"]) == (named, "wheelchair_van")
+    assert (emptied.json()["externalIds"], emptied.json()["vehicleTypeRequested"]) == ([], None)
+    assert emptied["ETag"] == '"3"'
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -17,14 +18,14 @@ class Command(BaseCommand):
     help = "Load demo data and demo accounts into the embedded PostgreSQL; does nothing when they are there."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--json", action="store_true", help="print token and sign-ins as one JSON object at the end"
-        )
+        parser.add_argument("--facts", type=Path, help="file that gets token and sign-ins as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not is_embedded(connection):
             raise CommandError("Demo accounts exist only on the embedded database; this is another one.")
+        if not loading.is_loaded():
+            self.stdout.write("Loading the demo data: riders, drivers and five weeks of rides ...")
         facts = loading.ensure(by=system("load_demo"), at=timezone.now())
         self.stdout.write("The demo data of a made-up metro area is there.")
-        if options["json"]:
-            self.stdout.write(json.dumps(facts))
+        if options["facts"]:
+            options["facts"].write_text(json.dumps(facts))

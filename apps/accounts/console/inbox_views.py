@@ -1,0 +1,37 @@
+"""The inbox: what the service has to tell whoever looks after it."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts import queries
+from apps.accounts.console.rights import needs
+from apps.accounts.services import alerts
+from apps.accounts.sessions import principal_of
+from lib.newest_first import page_of
+
+
+@require_safe
+@needs(*alerts.AUDIENCES)
+def inbox(request: HttpRequest) -> HttpResponse:
+    """Show open alerts, the worst first, and what has passed, newest first.  Three queries."""
+    by = principal_of(request)
+    past = page_of(queries.past_alerts(by=by), request.GET.get("before", ""))
+    names = queries.names_of(alert.acknowledged_by for alert in past.rows)
+    rows = [(alert, names.get(alert.acknowledged_by, "")) for alert in past.rows]
+    context = {"alerts": queries.open_alerts(by=by), "past": rows, "older": past.older}
+    return render(request, "accounts/inbox.html", context)
+
+
+@require_POST
+@needs(*alerts.AUDIENCES)
+def acknowledge(request: HttpRequest, alert_id: UUID) -> HttpResponse:
+    """Put an alert aside, for everybody."""
+    alerts.acknowledge(alert_id=alert_id, by=principal_of(request), at=timezone.now())
+    messages.success(request, _("The alert is acknowledged."))
+    return redirect("inbox")

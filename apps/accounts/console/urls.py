@@ -1,0 +1,15 @@
+"""Addresses below /console/: the inbox, and the tokens of API clients."""
+
+from django.urls import path
+
+from apps.accounts.console import inbox_views, token_views
+
+urlpatterns = [
+    path("inbox/", inbox_views.inbox, name="inbox"),
+    path("inbox/<uuid:alert_id>/acknowledge/", inbox_views.acknowledge, name="acknowledge_alert"),
+    path("developers/tokens/", token_views.tokens, name="api_tokens"),
+    path("developers/tokens/add/", token_views.add, name="add_api_token"),
+    path("developers/tokens/<uuid:token_id>/", token_views.token, name="api_token"),
+    path("developers/tokens/<uuid:token_id>/rotate/", token_views.rotate, name="rotate_api_token"),
+    path("developers/tokens/<uuid:token_id>/revoke/", token_views.revoke, name="revoke_api_token"),
+]

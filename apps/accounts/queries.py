@@ -1,0 +1,47 @@
+"""Alerts and tokens as people look through them."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Case, IntegerField, Q, Value, When
+
+from apps.accounts.models import Alert, AlertQuerySet, ApiToken, ApiTokenQuerySet, User
+from lib.access import Principal
+
+_ORDER = Case(
+    When(severity=Alert.Severity.CRITICAL, then=Value(0)),
+    When(severity=Alert.Severity.WARNING, then=Value(1)),
+    default=Value(2),
+    output_field=IntegerField(),
+)
+MOST_OPEN = 200  # alerts at once; whoever has more has another problem
+
+
+def open_alerts(*, by: Principal) -> list[Alert]:
+    """List what still has to be looked after, the worst first, then the newest."""
+    return list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[:MOST_OPEN])
+
+
+def past_alerts(*, by: Principal) -> AlertQuerySet:
+    """Find what has passed, or was put aside by somebody."""
+    return Alert.objects.visible_to(by).filter(Q(resolved_at__isnull=False) | Q(acknowledged_at__isnull=False))
+
+
+def names_of(actors: Iterable[str]) -> dict[str, str]:
+    """Name the people among actors (`user:<id>`).  One query, none where there are none."""
+    ids = {UUID(actor.removeprefix("user:")) for actor in actors if actor.startswith("user:")}
+    if not ids:
+        return {}
+    return {f"user:{pk}": name for pk, name in User.objects.filter(pk__in=ids).values_list("pk", "name")}
+
+
+def tokens(*, by: Principal, shown: str, client_id: UUID | None, at: datetime) -> ApiTokenQuerySet:
+    """Find tokens with their clients: those that work (`live`), those that do not any more (`ended`), or all."""
+    rows = ApiToken.objects.visible_to(by).select_related("client")
+    if client_id is not None:
+        rows = rows.filter(client_id=client_id)
+    ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=at) | Q(overlap_until__lte=at)
+    if shown == "live":
+        return rows.exclude(ended)
+    return rows.filter(ended) if shown == "ended" else rows

@@ -1,0 +1,113 @@
+"""Telling people: the inbox of the console, and mail.
+
+An alert is written in the transaction of what it tells of.  Mail follows from the row, so that a mail server that is
+away delays it and loses nothing.
+"""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.db.models import Q
+
+from apps.accounts.models import Alert, User
+from apps.accounts.services import audit
+from lib.access import Principal
+from lib.errors import NotFound
+from lib.rows import insert
+from lib.scopes import Scope
+
+log = logging.getLogger(__name__)
+
+# Scopes that people are told things by; the inbox is for whoever has one of them.
+AUDIENCES: Final = frozenset({Scope.WEBHOOKS_MANAGE.value, Scope.TOKENS_MANAGE.value})
+
+_MAIL_CLAIM: Final = timedelta(minutes=2)  # longer than a mail server takes
+_MAILS_AT_ONCE: Final = 20
+_TRY_FOR: Final = timedelta(days=1)
+
+
+def tell(
+    *, kind: str, severity: str, scope: str, key: str, title: str, text: str = "", path: str = "", at: datetime
+) -> bool:
+    """Tell whoever has the scope, unless an open alert of this key has told them already; say whether it did.
+
+    `title`, `text` and `path` hold no personal data.  Costs one insert.
+
+    Raises:
+        ValueError: no inbox is for people with this scope; add it to AUDIENCES.
+    """
+    if scope not in AUDIENCES:
+        raise ValueError(scope)
+    alert = Alert(kind=kind, severity=severity, scope=scope, key=key, title=title, text=text, path=path, created_at=at)
+    return insert(alert, unless_taken=True)
+
+
+def resolve(*keys: str, at: datetime) -> None:
+    """Close the open alerts of these keys: what they told of is over."""
+    Alert.objects.filter(key__in=keys, resolved_at__isnull=True).update(resolved_at=at)
+
+
+@transaction.atomic
+def acknowledge(*, alert_id: UUID, by: Principal, at: datetime) -> Alert:
+    """Put an alert aside, for everybody.  Doing it again changes nothing.
+
+    Raises:
+        NotFound: there is none, or it is not the caller's business.
+    """
+    alert = Alert.objects.visible_to(by).select_for_update().filter(pk=alert_id).first()
+    if alert is None:
+        raise NotFound("alert")
+    if alert.acknowledged_at is None:
+        alert.acknowledged_at, alert.acknowledged_by = at, by.actor
+        alert.save(update_fields=["acknowledged_at", "acknowledged_by"])
+        audit.record(by=by, action="alerts.acknowledge", subject_type="alert", subject_id=alert.pk)
+    return alert
+
+
+def send_mails(*, at: datetime) -> int:
+    """Send the mails of alerts that have none yet, at least once each; say how many alerts were mailed.
+
+    Claims them first and sends with no transaction open.  What cannot be sent is tried again every two minutes, for a
+    day.
+    """
+    sent = 0
+    for alert in _claimed(at):
+        recipients = _recipients(alert)
+        if recipients and not _send(alert, recipients):
+            continue
+        Alert.objects.filter(pk=alert.pk).update(emailed_at=at)
+        sent += bool(recipients)
+    return sent
+
+
+@transaction.atomic
+def _claimed(at: datetime) -> list[Alert]:
+    free = Q(email_claimed_until__isnull=True) | Q(email_claimed_until__lte=at)
+    due = Alert.objects.filter(free, emailed_at__isnull=True, created_at__gt=at - _TRY_FOR)
+    found = list(due.order_by("created_at").select_for_update(skip_locked=True)[:_MAILS_AT_ONCE])
+    Alert.objects.filter(pk__in=[alert.pk for alert in found]).update(email_claimed_until=at + _MAIL_CLAIM)
+    return found
+
+
+def _recipients(alert: Alert) -> list[str]:
+    people = [one for one in User.objects.filter(is_active=True).order_by("email") if alert.scope in one.scopes]
+    return list(dict.fromkeys([*settings.ALERT_EMAILS, *(one.email for one in people)]))
+
+
+def _send(alert: Alert, recipients: list[str]) -> bool:
+    link = f"\n\n{settings.BASE_URL}{alert.path}" if alert.path else ""
+    # Each on their own: addresses of colleagues are nobody's business, and one bad one stops no other.
+    delivered = False
+    for recipient in recipients:
+        try:
+            EmailMessage(f"[Carelane] {alert.title}", f"{alert.text or alert.title}{link}\n", to=[recipient]).send()
+        except OSError as failure:
+            log.warning("alert %s not mailed: %s", alert.pk, type(failure).__name__)
+        else:
+            delivered = True
+    return delivered

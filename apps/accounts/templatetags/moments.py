@@ -1,0 +1,58 @@
+"""The one way pages write instants: in the zone of the page, with the UTC instant for machines (console.md 4.7)."""
+
+from datetime import UTC, datetime
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+
+register = template.Library()
+
+SHAPES = {"minute": "%Y-%m-%d %H:%M", "second": "%Y-%m-%d %H:%M:%S", "clock": "%H:%M"}
+# Divisors of seconds, largest first.
+STEPS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+
+
+@register.simple_tag
+def moment(at: datetime | None, shape: str = "minute") -> SafeString:
+    """Write an instant; a dash where there is none."""
+    if at is None:
+        return format_html('<span class="muted">{}</span>', "\N{EN DASH}")
+    text = timezone.localtime(at).strftime(SHAPES[shape])
+    return format_html('<time datetime="{}">{}</time>', at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), text)
+
+
+@register.simple_tag
+def ago(at: datetime | None) -> SafeString:
+    """Write an instant and how far it is from now."""
+    if at is None:
+        return moment(None)
+    return format_html('{}, <span class="muted nowrap">{}</span>', moment(at), distance(at, timezone.now()))
+
+
+@register.simple_tag
+def since(at: datetime | None) -> SafeString:
+    """Write how far an instant is from now, large, and the instant below it."""
+    if at is None:
+        return moment(None)
+    return format_html('{} <span class="sub">{}</span>', distance(at, timezone.now()), moment(at))
+
+
+def distance(at: datetime, now: datetime) -> str:
+    """Say in words how far an instant lies behind or ahead, in its largest unit."""
+    seconds = int((now - at).total_seconds())
+    for divisor, unit in STEPS:
+        count = abs(seconds) // divisor
+        if count:
+            return _words(unit, count, behind=seconds > 0)
+    return gettext("just now") if seconds >= 0 else gettext("in a moment")
+
+
+def _words(unit: str, count: int, *, behind: bool) -> str:
+    if unit == "day":
+        span = ngettext("%(count)s day", "%(count)s days", count) % {"count": count}
+    else:
+        span = f"{count} {'h' if unit == 'hour' else 'min'}"
+    return (gettext("%(span)s ago") if behind else gettext("in %(span)s")) % {"span": span}

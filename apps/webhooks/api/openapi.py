@@ -1,0 +1,58 @@
+"""The `webhooks` of the OpenAPI document: every kind of event, out of the catalogue."""
+
+from typing import Any, Final
+
+from django.conf import settings
+
+from apps.webhooks import examples
+from apps.webhooks.event_types import CATALOGUE, EventType, body_schema
+from apps.webhooks.models.endpoint import PayloadLevel
+
+_HEADERS: Final = {
+    "webhook-id": "The id of the event: the same for every attempt, resend and replay.",
+    "webhook-timestamp": "When this attempt was made, in Unix seconds.",
+    "webhook-signature": "Signatures of `id.timestamp.body`, one for each valid secret, with spaces between.",
+    "webhook-attempt": "Which attempt it is; not signed.",
+}
+_ANSWER: Final = "Any 2xx within 15 seconds is a success; everything else is tried again, later and later."
+
+
+def add_webhooks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Add the webhooks to a document that is otherwise complete."""
+    headers = {
+        name: {"name": name, "in": "header", "required": True, "description": about, "schema": {"type": "string"}}
+        for name, about in _HEADERS.items()
+    }
+    components = result["components"] | {"parameters": headers}
+    webhooks = {kind.name: {"post": _operation(kind)} for kind in CATALOGUE.values()}
+    return result | {"components": components, "webhooks": webhooks}
+
+
+def _operation(kind: EventType) -> dict[str, Any]:
+    shown = {
+        level.value: {"value": examples.example(kind, level, api_version=settings.API_VERSIONS[-1])}
+        for level in PayloadLevel
+    }
+    return {
+        "operationId": f"webhook_{kind.name}".replace(".", "_"),
+        "summary": kind.about,
+        "tags": ["webhooks"],
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _schema(kind), "examples": shown}},
+        },
+        "responses": {"2XX": {"description": _ANSWER}},
+        "security": [{}],
+    }
+
+
+def _schema(kind: EventType) -> dict[str, Any]:
+    """Write one schema for all levels: each holds what the one below it holds, and more."""
+    schema = body_schema(kind, PayloadLevel.SUMMARY)
+    del schema["$schema"], schema["title"]
+    if kind.subject == "ride":
+        ride = {"anyOf": [{"$ref": "#/components/schemas/RideOut"}, {"type": "null"}]}
+        about = "At full-resource: the ride as GET /rides/{id} shows it; null when it is gone."
+        schema["properties"]["data"]["properties"]["ride"] = ride | {"description": about}
+    return schema

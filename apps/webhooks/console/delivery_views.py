@@ -1,0 +1,194 @@
+"""Deliveries: what was sent, what came of it, and sending it again."""
+
+import json
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts.console.rights import needs
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.webhooks.console import words
+from apps.webhooks.console.forms import DeliveryFilter
+from apps.webhooks.event_types import CATALOGUE
+from apps.webhooks.models import Delivery
+from apps.webhooks.queries import deliveries as queries
+from apps.webhooks.services import recovering, resending
+from lib.access import Principal
+from lib.errors import DomainError, NotFound
+from lib.newest_first import SIZE, page_of, uuid_or_none
+from lib.scopes import Scope
+
+SOON: Final = timedelta(seconds=30)  # what is due by then is looked at every second
+MOST_AT_ONCE: Final = 2 * SIZE
+_CANCELLABLE: Final = (Delivery.Status.PENDING, Delivery.Status.HELD)
+
+
+@require_safe
+@needs(Scope.WEBHOOKS_MANAGE)
+def deliveries(request: HttpRequest) -> HttpResponse:
+    """List deliveries, newest first.  Two queries."""
+    by = principal_of(request)
+    form = DeliveryFilter(request.GET, by=by, statuses=words.STATUSES)
+    found = queries.found(form.wanted(), by=by) if form.is_valid() else Delivery.objects.none()
+    page = page_of(found.select_related("endpoint"), request.GET.get("before", ""))
+    context = {
+        "form": form,
+        "rows": [_row(delivery) for delivery in page.rows],
+        "older": page.older,
+        "filtered": any(request.GET.get(name) for name in form.fields),
+    }
+    return render(request, "webhooks/deliveries.html", context)
+
+
+@require_safe
+@needs(Scope.WEBHOOKS_MANAGE)
+def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Show a delivery with its attempts; whose data it shows is recorded."""
+    by = principal_of(request)
+    found = _found(delivery_id, by)
+    shown = queries.show(found, by=by)
+    if shown.sensitive and not shown.redacted:
+        audit.record(
+            by=by,
+            action="webhooks.read_delivery",
+            subject_type="delivery",
+            subject_id=delivery_id,
+            rider_ids=shown.rider_ids,
+            phi=by.phi.name.lower(),
+        )
+    others = queries.found(queries.Wanted(endpoint_id=found.endpoint_id, event_id=found.event_id), by=by)
+    context = {
+        "shown": shown,
+        "body": _pretty(shown.body),
+        "about": CATALOGUE[found.event_type].about if found.event_type in CATALOGUE else "",
+        "others": [(one, words.STATUSES[one.status]) for one in others.exclude(pk=found.pk).order_by("-pk")],
+        "cancellable": found.status in _CANCELLABLE,
+        **_progress(shown),
+    }
+    return render(request, "webhooks/delivery.html", context)
+
+
+@require_safe
+@needs(Scope.WEBHOOKS_MANAGE)
+def progress(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Show how a delivery stands and its attempts; a page asks for this while it waits."""
+    by = principal_of(request)
+    shown = queries.show(_found(delivery_id, by), by=by)
+    return render(request, "webhooks/delivery_progress.html", {"shown": shown, **_progress(shown)})
+
+
+@require_POST
+@needs(Scope.WEBHOOKS_MANAGE)
+def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Send a delivery again; one that arrived, or waits for its next attempt, only when that is meant."""
+    by = principal_of(request)
+    found = _found(delivery_id, by)
+    confirmed = "confirm" in request.POST
+    if not confirmed and _warning(found):
+        return _ask(request, [found])
+    try:
+        again = recovering.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
+    except DomainError as refusal:
+        messages.error(request, refusal.message)
+        return redirect("webhook_delivery", delivery_id=delivery_id)
+    messages.success(request, _("It is sent again now."))
+    return redirect("webhook_delivery", delivery_id=again.pk)
+
+
+@require_POST
+@needs(Scope.WEBHOOKS_MANAGE)
+def resend_selected(request: HttpRequest) -> HttpResponse:
+    """Send the ticked deliveries again; asks first where one of them would arrive twice or waits anyway."""
+    by = principal_of(request)
+    ids = list(filter(None, map(uuid_or_none, request.POST.getlist("delivery"))))[:MOST_AT_ONCE]
+    confirmed = "confirm" in request.POST
+    if not ids:
+        messages.warning(request, _("Tick the deliveries that are to be sent again."))
+        return redirect("webhook_deliveries")
+    found = list(Delivery.objects.visible_to(by).select_related("endpoint").filter(pk__in=ids).order_by("pk"))
+    if not confirmed and any(map(_warning, found)):
+        return _ask(request, found)
+    resent = resending.resend_each(delivery_ids=ids, confirmed=confirmed, by=by, at=timezone.now())
+    if resent.sent:
+        said = ngettext(
+            "%(count)s delivery is sent again now.", "%(count)s deliveries are sent again now.", resent.sent
+        )
+        messages.success(request, said % {"count": resent.sent})
+    for reason, count in resent.refused.items():
+        messages.warning(request, _("Not sent again: %(count)s. %(reason)s") % {"count": count, "reason": reason})
+    return redirect("webhook_deliveries")
+
+
+@require_POST
+@needs(Scope.WEBHOOKS_MANAGE)
+def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Stop trying a delivery."""
+    try:
+        recovering.cancel(delivery_id=delivery_id, by=principal_of(request), at=timezone.now())
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        messages.error(request, refusal.message)
+    else:
+        messages.success(request, _("The delivery is cancelled."))
+    return redirect("webhook_delivery", delivery_id=delivery_id)
+
+
+def _found(delivery_id: UUID, by: Principal) -> Delivery:
+    found = queries.one(delivery_id, by=by)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _row(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "delivery": delivery,
+        "badge": words.STATUSES[delivery.status],
+        "result": words.result_of(delivery.last_code, delivery.last_error),
+        "trigger": words.TRIGGERS[delivery.trigger],
+    }
+
+
+def _warning(delivery: Delivery) -> str:
+    """Say why sending it again has to be meant; "" where nothing speaks against it."""
+    if delivery.status == Delivery.Status.DELIVERED:
+        return _("It arrived before: the receiver gets it a second time, with the same event id.")
+    if delivery.status == Delivery.Status.PENDING:
+        return _("An attempt is due anyway: sending it now brings that forward.")
+    return ""
+
+
+def _ask(request: HttpRequest, found: list[Delivery]) -> HttpResponse:
+    rows = [{**_row(delivery), "warning": _warning(delivery)} for delivery in found]
+    warned = sum(bool(row["warning"]) for row in rows)
+    return render(request, "webhooks/resend.html", {"rows": rows, "warned": warned})
+
+
+def _progress(shown: queries.Shown) -> dict[str, Any]:
+    found = shown.delivery
+    due_soon = found.status == Delivery.Status.PENDING and found.due_at <= timezone.now() + SOON
+    moving = due_soon or found.status == Delivery.Status.IN_FLIGHT
+    open_ = found.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT)
+    return {
+        "delivery": found,
+        "badge": words.STATUSES[found.status],
+        "meaning": words.MEANINGS[found.status],
+        "trigger": words.TRIGGERS[found.trigger],
+        "warning": _warning(found),
+        "attempts": [(one, words.result_of(one["code"], one["error"])) for one in reversed(shown.attempts)],
+        "every": (1000 if moving else 15_000) if open_ else 0,
+    }
+
+
+def _pretty(body: str | None) -> str | None:
+    return None if body is None else json.dumps(json.loads(body), indent=2, ensure_ascii=False)

@@ -1,0 +1,69 @@
+"""The picker of event types: grouped by what they are about, found by words."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from apps.webhooks.event_types import CATALOGUE, EVERYTHING, FAMILIES
+
+TITLES: Final[Mapping[str, Promise]] = {
+    "ride": _("Rides"),
+    "facility": _("Facilities"),
+    "driver": _("Drivers"),
+    "vehicle": _("Vehicles"),
+    "token": _("API tokens"),
+    "webhook": _("Webhooks themselves"),
+}
+CHOICES: Final = [(name, name) for name in (EVERYTHING, *FAMILIES, *CATALOGUE)]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One kind; `shown` where it has the words that are looked for, or is ticked."""
+
+    name: str
+    about: str
+    ticked: bool
+    shown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    key: str
+    title: Promise
+    ticked: bool
+    options: list[Option]
+
+    @property
+    def wildcard(self) -> str:
+        return f"{self.key}.*"
+
+    @property
+    def shown(self) -> bool:
+        return self.ticked or any(option.shown for option in self.options)
+
+
+def families(ticked: Collection[str], words: str = "") -> list[Family]:
+    """List the families with their kinds, as a form shows them."""
+    wanted = words.lower().split()
+    return [
+        Family(
+            key,
+            title,
+            f"{key}.*" in ticked,
+            [
+                Option(
+                    kind.name,
+                    kind.about.replace("`", ""),
+                    kind.name in ticked,
+                    kind.name in ticked or all(word in f"{kind.name} {kind.about}".lower() for word in wanted),
+                )
+                for kind in CATALOGUE.values()
+                if kind.name.partition(".")[0] == key
+            ],
+        )
+        for key, title in TITLES.items()
+    ]

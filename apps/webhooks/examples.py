@@ -1,0 +1,111 @@
+"""An example of every kind of event at every payload level, made by what makes the bodies themselves."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+
+from apps.webhooks import body
+from apps.webhooks.event_types import EventType
+
+_EVENT: Final = UUID("01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f")
+_SUBJECT: Final = UUID("01937b2e-0c11-7d42-8a57-31f0c2b4d6e8")
+_FACILITY: Final = UUID("01937a00-4b7e-7f10-9c21-6d5e4f3a2b1c")
+_PROVIDER: Final = UUID("01937a00-8d2f-7a63-b4c5-0f1e2d3c4b5a")
+_OTHER: Final = "01937b2d-77aa-7b11-8c22-9d33ae44bf55"
+_AT: Final = datetime(2026, 11, 20, 20, 4, 31, 250_000, tzinfo=UTC)
+
+# The status after the event and the one before, by the kind of event.
+_STATUS: Final[Mapping[str, tuple[str, str | None]]] = {
+    "ride.requested": ("requested", None),
+    "ride.scheduled": ("scheduled", None),
+    "ride.driver_assigned": ("assigned", "scheduled"),
+    "ride.driver_unassigned": ("scheduled", "assigned"),
+    "ride.driver_en_route": ("en_route", "assigned"),
+    "ride.driver_arrived": ("arrived", "en_route"),
+    "ride.eta_changed": ("en_route", "en_route"),
+    "ride.started": ("in_progress", "arrived"),
+    "ride.completed": ("completed", "in_progress"),
+    "ride.cancelled": ("cancelled", "scheduled"),
+    "ride.no_show": ("no_show", "arrived"),
+    "ride.unfulfilled": ("unfulfilled", "scheduled"),
+    "ride.corrected": ("in_progress", "completed"),
+}
+_ELSE: Final = ("scheduled", "scheduled")
+_REASONS: Final[Mapping[str, str]] = {
+    "ride.driver_unassigned": "driver_released",
+    "ride.cancelled": "rider_request",
+    "ride.no_show": "rider_not_at_pickup",
+    "ride.unfulfilled": "no_driver_available",
+}
+_EXCEPTION_STATUS: Final[Mapping[str, str]] = {
+    "ride.exception_acknowledged": "acknowledged",
+    "ride.exception_resolved": "resolved",
+}
+_STATES: Final[Mapping[str, str]] = {"webhook.test": "pending", "webhook.endpoint.disabled": "disabled"}
+
+
+def example(kind: EventType, level: str, *, api_version: str) -> dict[str, Any]:
+    """Write a whole body; of the ride that stands in it at full-resource, a few keys."""
+    status, previous = _STATUS.get(kind.name, _ELSE)
+    told = body.Told(
+        id=_EVENT,
+        type=kind.name,
+        subject_type=kind.subject,
+        subject_id=_SUBJECT,
+        sequence=7,
+        occurred_at=_AT,
+        facility_id=_FACILITY,
+        provider_id=_PROVIDER,
+        data={"status": status, "previousStatus": previous, **_facts(kind.name)},
+    )
+    more: dict[str, Any] = {"clientReference": "ORD-20261120-4471"} if kind.subject == "ride" else {}
+    if kind.subject == "ride" and level == "full-resource":
+        more["ride"] = _some_of_a_ride(status)
+    rendered: dict[str, Any] = orjson.loads(body.render(told, level=level, api_version=api_version, more=more))
+    return rendered
+
+
+def _facts(name: str) -> dict[str, Any]:
+    """Give a value for every key that any event carries; the catalogue chooses."""
+    return {
+        "pickupTime": "2026-11-20T20:00:00Z",
+        "changed": ["pickupTime"] if name == "ride.rescheduled" else ["accommodation"],
+        "assignmentId": _OTHER,
+        "driverId": _OTHER,
+        "vehicleId": _OTHER,
+        "reasonCode": _REASONS.get(name),
+        "etaPickup": "2026-11-20T20:12:00Z",
+        "endedAs": "completed",
+        "exception": {
+            "id": _OTHER,
+            "type": "late_pickup",
+            "severity": "warning",
+            "status": _EXCEPTION_STATUS.get(name, "open"),
+            "dueAt": "2026-11-20T20:20:00Z",
+        },
+        "from": "pending",
+        "to": "active",
+        "clientId": _OTHER,
+        "keyId": "A1b2C3d4E5f6",
+        "expiresAt": "2026-11-27T20:04:00Z",
+        "daysLeft": 7,
+        "state": _STATES.get(name, "active"),
+        "failingSince": "2026-11-20T19:49:00Z",
+        "failures": 8,
+        "lastError": "timeout",
+        "count": 3,
+    }
+
+
+def _some_of_a_ride(status: str) -> dict[str, Any]:
+    return {
+        "id": str(_SUBJECT),
+        "status": status,
+        "pickupTime": "2026-11-20T20:00:00Z",
+        "facilityId": str(_FACILITY),
+        "clientReference": "ORD-20261120-4471",
+        "version": 7,
+    }

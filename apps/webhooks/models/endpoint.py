@@ -1,0 +1,191 @@
+"""Endpoints: where events go, what of them, under which secrets, and how each endpoint does."""
+
+import json
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from apps.accounts.models import ApiClient
+from lib.access import Principal
+from lib.crypto import sealed_text
+from lib.ids import uuid7
+
+
+class PayloadLevel(models.TextChoices):
+    ID_ONLY = "id-only", "ids only"
+    SUMMARY = "summary", "summary"
+    FULL_RESOURCE = "full-resource", "full resource"
+
+
+class EndpointQuerySet(models.QuerySet["Endpoint"]):
+    def visible_to(self, principal: Principal) -> "EndpointQuerySet":
+        """Keep the endpoints of the caller's own client, people's reach: all; and none that reaches further than it."""
+        endpoints = self.filter(deleted_at__isnull=True)
+        if principal.kind == "token":
+            endpoints = endpoints.filter(client_id=principal.client_id)
+        if principal.facility_ids is not None:
+            endpoints = endpoints.filter(facility_ids__contained_by=sorted(principal.facility_ids))
+        if principal.provider_ids is not None:
+            endpoints = endpoints.filter(provider_ids__contained_by=sorted(principal.provider_ids))
+        return endpoints
+
+
+class Endpoint(models.Model):
+    """An address that is told of events.  The URL is the receiver's own; nothing of a person stands in it."""
+
+    class State(models.TextChoices):
+        PENDING = "pending"  # nobody has answered there yet
+        ACTIVE = "active"
+        PAUSED = "paused"  # by people, or by the receiver with 410
+        DISABLED = "disabled"  # nobody answered for days
+
+    class Ordering(models.TextChoices):
+        NONE = "none"
+        SUBJECT = "subject"  # the events of one ride one after the other
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, related_name="endpoints")  # null: the operator's
+    name = models.CharField(max_length=100)
+    url = models.CharField(max_length=2000)
+    description = models.CharField(max_length=500, blank=True)
+    state = models.CharField(max_length=8, choices=State, default=State.PENDING)
+    state_reason = models.CharField(max_length=40, blank=True)
+    state_changed_at = models.DateTimeField()
+    # Types, "ride.*" for all of a kind, "*" for all.
+    event_types = ArrayField(models.CharField(max_length=40))
+    facility_ids = ArrayField(models.UUIDField(), null=True)  # null: every facility
+    provider_ids = ArrayField(models.UUIDField(), null=True)  # null: every provider
+    payload_level = models.CharField(max_length=13, choices=PayloadLevel, default=PayloadLevel.ID_ONLY)
+    # Who said, and when, that rider data may go there.
+    phi_agreed_by = models.CharField(max_length=60, blank=True)
+    phi_agreed_at = models.DateTimeField(null=True)
+    api_version = models.CharField(max_length=10)
+    ordering = models.CharField(max_length=7, choices=Ordering, default=Ordering.NONE)
+    asymmetric = models.BooleanField(default=False)  # also signed with ed25519
+    max_in_flight = models.PositiveSmallIntegerField(default=8)
+    headers_sealed = models.BinaryField(null=True)  # JSON: may carry a password of the receiver's gateway
+    # Of its own operational events; `version` counts what people change.
+    sequence = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=1)
+    created_by = models.CharField(max_length=60)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True)
+
+    headers_text = sealed_text("headers")
+
+    objects = EndpointQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="endpoint_state_known", condition=Q(state__in=["pending", "active", "paused", "disabled"])
+            ),
+            models.CheckConstraint(
+                name="endpoint_level_known", condition=Q(payload_level__in=["id-only", "summary", "full-resource"])
+            ),
+            models.CheckConstraint(
+                name="endpoint_full_resource_agreed",
+                condition=~Q(payload_level="full-resource")
+                | (Q(phi_agreed_at__isnull=False) & ~Q(phi_agreed_by="") & Q(url__startswith="https://")),
+            ),
+            models.CheckConstraint(name="endpoint_hears_something", condition=Q(event_types__len__gt=0)),
+            models.CheckConstraint(
+                name="endpoint_in_flight_bounds", condition=Q(max_in_flight__gte=1, max_in_flight__lte=64)
+            ),
+            models.CheckConstraint(name="endpoint_ordering_known", condition=Q(ordering__in=["none", "subject"])),
+        ]
+        indexes = [models.Index(fields=["-created_at", "id"], name="endpoint_newest")]
+
+    def __str__(self) -> str:
+        return f"endpoint {self.pk}"
+
+    @property
+    def own_headers(self) -> dict[str, str]:
+        """Headers of the receiver's own that go with every delivery."""
+        headers: dict[str, str] = json.loads(self.headers_text or "{}")
+        return headers
+
+    @property
+    def header_names(self) -> list[str]:
+        return sorted(self.own_headers)
+
+
+class LaneRow(models.Model):
+    """How an endpoint does: the row behind `apps.webhooks.lane.Lane`, written with every batch of results."""
+
+    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="lane")
+    window = models.PositiveSmallIntegerField()
+    failures = models.PositiveIntegerField(default=0)
+    failures_since_success = models.PositiveIntegerField(default=0)
+    trips = models.PositiveSmallIntegerField(default=0)
+    open_until = models.DateTimeField(null=True)
+    sample_since = models.DateTimeField(null=True)
+    sample_attempts = models.PositiveIntegerField(default=0)
+    sample_failures = models.PositiveIntegerField(default=0)
+    ceiling = models.PositiveSmallIntegerField(null=True)
+    ceiling_until = models.DateTimeField(null=True)
+    failing_since = models.DateTimeField(null=True)
+    told = models.PositiveSmallIntegerField(default=0)
+    last_success_at = models.DateTimeField(null=True)
+    last_failure_at = models.DateTimeField(null=True)
+    # When people were last told of deliveries that were given up: once an hour.
+    exhausted_told_at = models.DateTimeField(null=True)
+    # For metrics: they only grow.
+    attempts_total = models.BigIntegerField(default=0)
+    failures_total = models.BigIntegerField(default=0)
+
+    class Meta:
+        db_table = "webhooks_lane"
+
+    def __str__(self) -> str:
+        return f"lane of endpoint {self.pk}"
+
+
+class EndpointSecret(models.Model):
+    """A secret that deliveries are signed with until it expires; two or three live side by side during a rotation."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="secrets")
+    secret_sealed = models.BinaryField()
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=60)
+    expires_at = models.DateTimeField(null=True)  # null: the present one
+
+    text = sealed_text("secret")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="endpoint_secret_one_present", fields=["endpoint"], condition=Q(expires_at__isnull=True)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"webhook secret {self.pk}"
+
+
+class SigningKey(models.Model):
+    """An ed25519 key of this deployment; its public half is at /webhooks/keys while it signs, and a while after."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    private_sealed = models.BinaryField()
+    public = models.BinaryField(max_length=32)
+    created_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True)
+
+    private = sealed_text("private")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="signing_key_one_present",
+                fields=["retired_at"],
+                condition=Q(retired_at__isnull=True),
+                nulls_distinct=False,
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"signing key {self.pk}"

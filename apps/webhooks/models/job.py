@@ -1,0 +1,42 @@
+"""Work on many deliveries at once, in steps that survive a restart."""
+
+from django.db import models
+from django.db.models import Q
+
+from apps.webhooks.models.endpoint import Endpoint, EndpointQuerySet
+from lib.access import Principal
+from lib.ids import uuid7
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def visible_to(self, principal: Principal) -> "JobQuerySet":
+        """Keep the work on the endpoints that the caller sees."""
+        return self.filter(endpoint__in=EndpointQuerySet(Endpoint).visible_to(principal))
+
+
+class Job(models.Model):
+    """One recovery: what to deliver again, and how far it is.  `cursor` is the id of the last delivery looked at."""
+
+    class State(models.TextChoices):
+        RUNNING = "running"
+        DONE = "done"
+        CANCELLED = "cancelled"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="jobs")
+    params = models.JSONField()
+    cursor = models.UUIDField(null=True)
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField()
+    state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
+    created_by = models.CharField(max_length=60)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["created_at"], name="webhook_job_running", condition=Q(state="running"))]
+
+    def __str__(self) -> str:
+        return f"webhook job {self.pk}"

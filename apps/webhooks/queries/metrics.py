@@ -1,0 +1,61 @@
+"""How deliveries do, in numbers that a monitor reads: from the rows, whichever process is asked."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db.models import Count, Min, Q
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from apps.events.models import Unpublished
+from apps.webhooks.models import Delivery, Endpoint, LaneRow
+
+# Delivered ones are counted by the attempts that they took: there are millions of them.
+_COUNTED = ("pending", "in_flight", "held", "exhausted", "quarantined")
+
+
+def families(*, at: datetime) -> Iterator[Metric]:
+    """Give the metrics of webhooks.  Five queries."""
+    yield GaugeMetricFamily(
+        "carelane_events_unpublished",
+        "Events that no delivery was made of yet; more than a few for long means that no worker runs.",
+        value=Unpublished.objects.count(),
+    )
+    counted = Delivery.objects.filter(status__in=_COUNTED).values_list("status").annotate(Count("pk"))
+    found = dict(counted.order_by())
+    deliveries = GaugeMetricFamily(
+        "carelane_webhook_deliveries", "Deliveries that have not arrived.", labels=["status"]
+    )
+    for status in _COUNTED:
+        deliveries.add_metric([status], found.get(status, 0))
+    yield deliveries
+    waiting = Delivery.objects.filter(status="pending", due_at__lte=at, endpoint__state=Endpoint.State.ACTIVE)
+    oldest = waiting.aggregate(oldest=Min("due_at"))["oldest"]
+    yield GaugeMetricFamily(
+        "carelane_webhook_oldest_due_seconds",
+        "For how long the delivery that waits longest has been due; breakers make it grow, too.",
+        value=0 if oldest is None else (at - oldest).total_seconds(),
+    )
+    endpoints = GaugeMetricFamily("carelane_webhook_endpoints", "Endpoints by state.", labels=["state"])
+    states = dict(
+        Endpoint.objects.filter(deleted_at__isnull=True).values_list("state").annotate(Count("pk")).order_by()
+    )
+    for state in Endpoint.State.values:
+        endpoints.add_metric([state], states.get(state, 0))
+    yield endpoints
+    yield from _of_lanes(at)
+
+
+def _of_lanes(at: datetime) -> Iterator[Metric]:
+    attempts = CounterMetricFamily("carelane_webhook_attempts", "Attempts that ended.", labels=["endpoint"])
+    failures = CounterMetricFamily("carelane_webhook_failures", "Attempts that failed.", labels=["endpoint"])
+    failing = GaugeMetricFamily(
+        "carelane_webhook_failing_seconds", "Since when there has been no success; 0 if there is.", labels=["endpoint"]
+    )
+    lanes = LaneRow.objects.filter(Q(endpoint__deleted_at__isnull=True)).order_by("pk")
+    columns = ("pk", "attempts_total", "failures_total", "failing_since")
+    for endpoint_id, attempted, failed, since in lanes.values_list(*columns):
+        label = [str(endpoint_id)]
+        attempts.add_metric(label, attempted)
+        failures.add_metric(label, failed)
+        failing.add_metric(label, 0 if since is None else (at - since).total_seconds())
+    yield from (attempts, failures, failing)

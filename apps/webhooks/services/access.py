@@ -1,0 +1,36 @@
+"""Endpoints and deliveries that a caller may change, locked."""
+
+from uuid import UUID
+
+from apps.webhooks.models import Delivery, Endpoint, LaneRow
+from lib.access import Principal
+from lib.errors import NotFound, StaleVersion
+
+
+def locked(endpoint_id: UUID, by: Principal, *, expected_version: int | None = None) -> Endpoint:
+    """Lock an endpoint of the caller's, its lane first: results of deliveries come in that order too.
+
+    Raises:
+        NotFound: there is none.
+        StaleVersion: the caller read an older version.
+    """
+    LaneRow.objects.select_for_update().filter(pk=endpoint_id).first()
+    endpoint = Endpoint.objects.visible_to(by).select_for_update(of=("self",)).filter(pk=endpoint_id).first()
+    if endpoint is None:
+        raise NotFound("webhook endpoint")
+    if expected_version is not None and expected_version != endpoint.version:
+        raise StaleVersion(endpoint.version)
+    return endpoint
+
+
+def locked_delivery(delivery_id: UUID, by: Principal) -> Delivery:
+    """Lock a delivery of the caller's.
+
+    Raises:
+        NotFound: there is none.
+    """
+    deliveries = Delivery.objects.visible_to(by).select_related("endpoint").select_for_update(of=("self",))
+    delivery = deliveries.filter(pk=delivery_id).first()
+    if delivery is None:
+        raise NotFound("webhook delivery")
+    return delivery

@@ -1,0 +1,251 @@
+"""A shift of delivering: publish, claim, send, settle, for as long as there is something due.
+
+One thread runs the event loop, others talk to the database; none waits for another.  No transaction is open while
+anything is sent.  Any number of processes may work at once: PostgreSQL alone keeps them apart.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+import uvloop
+from django.db import InterfaceError, OperationalError, connection
+
+from apps.webhooks.services import claiming, publishing, rendering, sending, settling
+from apps.webhooks.services.claiming import Claim
+from apps.webhooks.services.rendering import Ready
+from apps.webhooks.services.settling import Tried
+from lib.outbound import Rules
+
+log = logging.getLogger(__name__)
+
+Made = TypeVar("Made")
+
+SLOTS: Final = 1024  # on the way at once, in one process; the upper half is for endpoints with nothing on the way yet
+AT_ONCE: Final = 256  # in one claim: while the next ones are claimed, the others are on the way
+CLAIMING_FOR: Final = 12.0  # seconds; then what is on the way is finished, and the task returns
+SETTLE_WITHIN: Final = 20.0  # seconds more, for a database that is away: leases end later than that
+MOST_SUSPECTS: Final = 20  # in one shift; each is tried alone
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.005, 0.5  # seconds between two looks at the database
+
+# Deliveries by the thousand make Python search everything the service has loaded for cycles, over and over: a third of
+# the time.  From its first shift on a process looks at what is young, and hardly ever at the rest.
+_COLLECT_AFTER: Final = (20_000, 50, 100)
+
+# One shift in a process: the next tick finds it at work, and goes home.  One that only waits for its last answers has
+# let go: those may take a whole deadline, and what is new must not wait for them.
+_at_work: Final = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a shift did."""
+
+    published: int = 0
+    tried: int = 0
+    delivered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What one turn at the database brought; `is_idle`: there was room, and nothing due."""
+
+    ready: Sequence[Ready] = ()
+    moved: bool = False  # something changed that may leave more to do
+    is_idle: bool = False
+
+
+class DatabaseClock:
+    """The database's time, without asking it each time: workers on several machines agree, and none runs backwards."""
+
+    def __init__(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            self._base: datetime = cursor.fetchone()[0]
+        self._since = time.monotonic()
+
+    def __call__(self) -> datetime:
+        return self._base + timedelta(seconds=time.monotonic() - self._since)
+
+
+def work(*, rules: Rules, for_seconds: float = CLAIMING_FOR, slots: int = SLOTS) -> Done | None:
+    """Deliver what is due until nothing is, or the shift is over.  None: this process is at it already.
+
+    Runs an event loop of its own; call it outside of any.
+    """
+    if not _at_work.acquire(blocking=False):
+        return None
+    gc.set_threshold(*_COLLECT_AFTER)
+    shift = _Shift(rules, for_seconds, slots)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(shift.run())
+    finally:
+        shift.stop_claiming()
+
+
+class _Shift:
+    def __init__(self, rules: Rules, for_seconds: float, slots: int) -> None:
+        self._rules = rules
+        self._slots = slots
+        self._until = time.monotonic() + for_seconds
+        self._claims = True
+        self._worker = f"{socket.gethostname()}:{os.getpid()}"[:80]
+        self._database = ThreadPoolExecutor(3, thread_name_prefix="deliveries")  # publish, claim, settle
+        self._on_the_way: set[asyncio.Task[None]] = set()
+        self._results: list[Tried] = []
+        self._arrived = asyncio.Event()
+        self._publishing: asyncio.Task[int | None] | None = None
+        self._targets = rendering.Targets()
+        self._done = Done()
+
+    def stop_claiming(self) -> None:
+        """Let the next shift begin, once."""
+        if self._claims:
+            self._claims = False
+            _at_work.release()
+
+    async def run(self) -> Done:
+        try:
+            self._clock = await self._in_database(DatabaseClock)
+            async with sending.session(self._rules) as self._session:
+                await self._try_suspects()
+                await self._deliver()
+        finally:
+            self._database.shutdown()
+        return self._done
+
+    async def _try_suspects(self) -> None:
+        for _ in range(MOST_SUSPECTS):
+            ready = await self._in_database(lambda: self._prepared(claiming.claim_suspect(at=self._clock())))
+            if not ready:
+                return
+            self._send(ready)
+            while self._on_the_way:
+                await asyncio.wait(self._on_the_way)
+            await self._turn(claiming=False)
+
+    async def _deliver(self) -> None:
+        wait = _SHORTEST_WAIT
+        while True:
+            if time.monotonic() >= self._until:
+                self.stop_claiming()
+            turn = await self._turn(claiming=self._claims)
+            self._send(turn.ready)
+            if turn.moved or self._results:
+                wait = _SHORTEST_WAIT
+            elif turn.is_idle and not self._on_the_way:
+                return
+            else:
+                wait = min(wait * 2, _LONGEST_WAIT)
+            if len(turn.ready) < AT_ONCE:  # otherwise there is more, and it is claimed while these leave
+                await self._something_arrives(wait)
+
+    async def _something_arrives(self, wait: float) -> None:
+        """Wait for the first answer, and a moment more for others to come with it."""
+        try:
+            async with asyncio.timeout(wait):
+                await self._arrived.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(_SHORTEST_WAIT)
+
+    def _send(self, ready: Sequence[Ready]) -> None:
+        for one in ready:
+            task = asyncio.create_task(self._attempt(one))
+            self._on_the_way.add(task)
+            task.add_done_callback(self._on_the_way.discard)
+
+    async def _attempt(self, one: Ready) -> None:
+        row, at, began = one.row, self._clock(), time.monotonic()
+        if one.target is None:
+            answer = sending.Answer(error=one.error)
+        else:
+            answer = await sending.post(
+                self._session, one.target, one.body, event_id=str(row.event.id), attempt=row.attempts + 1, at=at
+            )
+        self._results.append(
+            Tried(row=row, claim_id=one.claim_id, started_at=at, seconds=time.monotonic() - began, answer=answer)
+        )
+        self._arrived.set()
+
+    async def _turn(self, *, claiming: bool) -> _Turn:
+        """Hand the results over, and take what is next meanwhile: what was published by the turn before."""
+        results, self._results = self._results, []
+        self._arrived.clear()
+        if not claiming:
+            await self._settle(results)
+            return _Turn(is_idle=self._publishing is None or self._publishing.done())
+        if self._publishing is None:  # turns go on meanwhile: thousands of rows take longer than a claim
+            self._publishing = asyncio.create_task(self._publish())
+        ready, _ = await asyncio.gather(self._claim(), self._settle(results))
+        published = None
+        if self._publishing.done():
+            published, self._publishing = self._publishing.result(), None
+        moved = bool(published or ready or results)  # results, too: their lanes have room again
+        return _Turn(ready=ready or (), moved=moved, is_idle=not moved and published == 0 and ready == [])
+
+    async def _publish(self) -> int | None:
+        published = await self._unless_away(lambda: publishing.publish(at=self._clock()))
+        if published:
+            self._done = replace(self._done, published=self._done.published + published)
+            self._arrived.set()
+        return published
+
+    async def _claim(self) -> list[Ready] | None:
+        room = self._slots - len(self._on_the_way)
+        if room <= 0:
+            return None
+        most, idle_only = min(room, AT_ONCE), room <= self._slots // 2
+        return await self._unless_away(
+            lambda: self._prepared(claiming.claim(at=self._clock(), most=most, idle_only=idle_only))
+        )
+
+    async def _unless_away(self, call: Callable[[], Made]) -> Made | None:
+        """Ask the database; None while it is away."""
+        try:
+            return await self._in_database(call)
+        except (OperationalError, InterfaceError) as failure:
+            log.warning("webhooks not taken: %s", type(failure).__name__)
+            return None
+
+    async def _settle(self, results: Sequence[Tried]) -> None:
+        """Write results; wait for a database that is away, and lose nothing."""
+        while results:
+            try:
+                delivered = await self._in_database(
+                    lambda: settling.settle(results, at=self._clock(), worker=self._worker)
+                )
+            except (OperationalError, InterfaceError) as failure:
+                if time.monotonic() > self._until + SETTLE_WITHIN:
+                    raise
+                log.warning("results of webhooks not written yet: %s", type(failure).__name__)
+                await asyncio.sleep(_LONGEST_WAIT)
+            else:
+                self._done = replace(
+                    self._done, tried=self._done.tried + len(results), delivered=self._done.delivered + delivered
+                )
+                return
+
+    def _prepared(self, claim: Claim) -> list[Ready]:
+        return rendering.prepare(claim, self._targets, at=self._clock())
+
+    async def _in_database(self, call: Callable[[], Made]) -> Made:
+        return await asyncio.get_running_loop().run_in_executor(self._database, _and_close, call)
+
+
+def _and_close(call: Callable[[], Made]) -> Made:
+    """Call, and give the thread's connection back to the pool: every thread has another one."""
+    try:
+        return call()
+    finally:
+        connection.close()

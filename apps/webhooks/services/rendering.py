@@ -1,0 +1,169 @@
+"""From claimed rows to what is sent: where to, under which secrets, and the bytes of the body."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from yarl import URL
+
+from apps.accounts.services import audit
+from apps.rides.models import Ride
+from apps.webhooks import body
+from apps.webhooks.models import Endpoint, EndpointSecret
+from apps.webhooks.models.delivery import ErrorClass
+from apps.webhooks.models.endpoint import PayloadLevel
+from apps.webhooks.queries import full_rides, keys
+from apps.webhooks.services.claiming import Claim, Claimed
+from apps.webhooks.services.sending import Target
+from lib.access import system
+from lib.crypto import seal, unseal
+from lib.standard_webhooks import Signer, hmac_of
+
+log = logging.getLogger(__name__)
+
+_BODY: Final = "webhooks_delivery.body"  # what sealed bodies are bound to, as `sealed_text` has it
+_KEEP: Final = """
+    UPDATE webhooks_delivery d SET body_sealed = came.body, body_level = came.level
+    FROM unnest(%s::uuid[], %s::bytea[], %s::varchar[]) AS came(id, body, level) WHERE d.id = came.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A claimed row with all that sending takes; without a target, `error` says what could not be made."""
+
+    row: Claimed
+    claim_id: UUID
+    target: Target | None = None
+    body: bytes = b""
+    error: str = ""
+
+
+class Targets:
+    """Endpoints as sending needs them, for as long as nobody changes them: kept by id and version."""
+
+    def __init__(self) -> None:
+        self._known: dict[UUID, tuple[int, Target]] = {}
+
+    def of(self, rows: Iterable[Claimed]) -> dict[UUID, Target]:
+        """Find the targets of rows.  Three queries when there is one that is not known yet, none otherwise."""
+        wanted = {row.endpoint_id: row.endpoint_version for row in rows}
+        unknown = [key for key, version in wanted.items() if self._known.get(key, (0,))[0] != version]
+        if unknown:
+            self._known |= _load(unknown)
+        return {key: self._known[key][1] for key in wanted}
+
+
+def _load(endpoint_ids: Collection[UUID]) -> dict[UUID, tuple[int, Target]]:
+    signers: dict[UUID, list[tuple[Signer, datetime | None]]] = {key: [] for key in endpoint_ids}
+    secrets = EndpointSecret.objects.filter(endpoint__in=endpoint_ids)
+    for secret in secrets.order_by("-created_at", "-pk"):
+        signers[secret.endpoint_id].append((hmac_of(secret.text), secret.expires_at))
+    public = keys.present_signer()
+    return {
+        one.pk: (
+            one.version,
+            Target(
+                url=URL(one.url),
+                signers=(*signers[one.pk], *(((public, None),) if one.asymmetric and public else ())),
+                headers=one.own_headers,
+                level=one.payload_level,
+                client_id=one.client_id,
+                api_version=one.api_version,
+            ),
+        )
+        for one in Endpoint.objects.filter(pk__in=endpoint_ids)
+    }
+
+
+def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
+    """Make the bodies of a claim.  One that cannot be made does not keep the others from leaving.
+
+    Bodies that hold a whole ride are rendered once and stored sealed before they leave, so that a retry sends the same
+    bytes; a few queries for those, none for the rest.
+    """
+    found = targets.of(claim.rows)
+    made: dict[tuple[UUID, str], bytes] = {}  # hundreds of endpoints may hear of one event
+    rides = _Rides(claim.rows, found, at=at)
+    ready = []
+    for row in claim.rows:
+        target = found[row.endpoint_id]
+        try:
+            if row.body_sealed is not None and row.body_level == target.level:
+                bytes_ = unseal(row.body_sealed, aad=f"{_BODY}.{row.id}").encode()
+            elif target.level == PayloadLevel.ID_ONLY:
+                key = (row.event.id, target.api_version)
+                bytes_ = made.get(key) or made.setdefault(key, _render(row, target, {}))
+            else:
+                bytes_ = _render(row, target, rides.more_of(row, target))
+        except Exception:  # whatever it is, it is this row's alone
+            log.exception("webhook body not made: delivery %s, event %s", row.id, row.event.id)
+            ready.append(Ready(row, claim.id, error=ErrorClass.RENDER))
+        else:
+            ready.append(Ready(row, claim.id, target, bytes_))
+    _keep([one for one in ready if one.row.id in rides.told_more], rides)
+    return ready
+
+
+def _render(row: Claimed, target: Target, more: dict[str, Any]) -> bytes:
+    return body.render(row.event, level=target.level, api_version=target.api_version, more=more)
+
+
+class _Rides:
+    """What bodies of rides say beyond their event: the receiver's own reference, and the ride itself."""
+
+    def __init__(self, rows: Iterable[Claimed], targets: Mapping[UUID, Target], *, at: datetime) -> None:
+        wanted = [
+            row
+            for row in rows
+            if row.event.subject_type == "ride" and targets[row.endpoint_id].level != PayloadLevel.ID_ONLY
+        ]
+        self._rides = Ride.objects.in_bulk({row.event.subject_id for row in wanted}) if wanted else {}
+        self._at = at
+        self.told_more: set[UUID] = set()  # deliveries whose body would come out otherwise tomorrow
+        self.shown: dict[UUID, set[UUID]] = defaultdict(set)  # riders, by the endpoint that is told of them
+
+    def more_of(self, row: Claimed, target: Target) -> dict[str, Any]:
+        if row.event.subject_type != "ride":
+            return {}
+        ride = self._rides.get(row.event.subject_id)
+        more: dict[str, Any] = {}
+        booked_by = None if ride is None else ride.client_id
+        if ride is not None and ride.client_reference and booked_by is not None and booked_by == target.client_id:
+            more["clientReference"] = ride.client_reference
+        if target.level == PayloadLevel.FULL_RESOURCE:
+            more["ride"] = None if ride is None else full_rides.show(ride, at=self._at)
+            if ride is not None:
+                self.shown[row.endpoint_id].add(ride.rider_id)
+        if more:
+            self.told_more.add(row.id)
+        return more
+
+
+def _keep(ready: Sequence[Ready], rides: _Rides) -> None:
+    """Store bodies for their retries, and record whose data leaves, before it does."""
+    if not ready:
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            _KEEP,
+            [
+                [one.row.id for one in ready],
+                [seal(one.body.decode(), aad=f"{_BODY}.{one.row.id}") for one in ready],
+                [one.target.level for one in ready if one.target],
+            ],
+        )
+        for endpoint_id, riders in rides.shown.items():
+            audit.record(
+                by=system("webhooks"),
+                action="webhooks.send",
+                subject_type="endpoint",
+                subject_id=endpoint_id,
+                rider_ids=riders,
+                phi="full",
+            )

@@ -1,0 +1,96 @@
+"""Secrets of endpoints and the deployment's signing key: made, brought along, rotated."""
+
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+
+from apps.accounts.services import audit
+from apps.webhooks.models import Endpoint, EndpointSecret, SigningKey
+from apps.webhooks.services import access
+from lib.access import Principal
+from lib.errors import InvalidInput
+from lib.standard_webhooks import BadSecret, ed25519_of, hmac_of, new_private_key, new_secret, public_bytes
+
+DEFAULT_OVERLAP: Final = timedelta(days=1)
+MOST_OVERLAP: Final = timedelta(days=7)
+MOST_VALID: Final = 3  # at once; the header grows with each
+
+
+def first(endpoint: Endpoint, text: str | None, *, by: Principal, at: datetime) -> str:
+    """Give a new endpoint its secret: the one brought along, or a new one.
+
+    Raises:
+        InvalidInput: the one brought along is none.
+    """
+    return _store(endpoint, text, by=by, at=at)
+
+
+@transaction.atomic
+def rotate(
+    *,
+    endpoint_id: UUID,
+    text: str | None = None,
+    overlap: timedelta = DEFAULT_OVERLAP,
+    by: Principal,
+    at: datetime,
+) -> tuple[Endpoint, str]:
+    """Give an endpoint another secret; deliveries are signed with the older one too for `overlap`.
+
+    At most three are valid at once: the oldest ends now where there would be more.
+
+    Raises:
+        NotFound: there is no such endpoint.
+        InvalidInput: the overlap is longer than seven days, or the secret brought along is none.
+    """
+    if not timedelta(0) <= overlap <= MOST_OVERLAP:
+        raise InvalidInput("overlapSeconds", f"overlapSeconds must be 0 to {int(MOST_OVERLAP.total_seconds())}.")
+    endpoint = access.locked(endpoint_id, by)
+    endpoint.secrets.filter(expires_at__lte=at).delete()
+    endpoint.secrets.filter(expires_at__isnull=True).update(expires_at=at + overlap)
+    text = _store(endpoint, text, by=by, at=at)
+    valid = list(endpoint.secrets.order_by("-created_at", "-pk").values_list("pk", flat=True))
+    endpoint.secrets.filter(pk__in=valid[MOST_VALID:]).delete()
+    endpoint.version += 1  # workers read the secrets anew
+    endpoint.updated_at = at
+    endpoint.save(update_fields=["version", "updated_at"])
+    audit.record(by=by, action="webhooks.rotate_secret", subject_type="endpoint", subject_id=endpoint.pk)
+    return endpoint, text
+
+
+def ensure_signing_key(*, at: datetime) -> SigningKey:
+    """Find the deployment's ed25519 key, or make it."""
+    return SigningKey.objects.filter(retired_at__isnull=True).first() or _make_key(at)
+
+
+@transaction.atomic
+def rotate_signing_key(*, by: Principal, at: datetime) -> SigningKey:
+    """Sign with another ed25519 key from now on; the older one stays at /webhooks/keys for seven days."""
+    SigningKey.objects.filter(retired_at__isnull=True).update(retired_at=at)
+    key = _make_key(at)
+    Endpoint.objects.filter(asymmetric=True).update(version=F("version") + 1)
+    audit.record(by=by, action="webhooks.rotate_signing_key", subject_type="key", subject_id=key.pk)
+    return key
+
+
+def _make_key(at: datetime) -> SigningKey:
+    private = new_private_key()
+    key = SigningKey(public=public_bytes(ed25519_of(private)), created_at=at)
+    key.private = private
+    key.save(force_insert=True)
+    return key
+
+
+def _store(endpoint: Endpoint, text: str | None, *, by: Principal, at: datetime) -> str:
+    text = new_secret() if text is None else text
+    try:
+        hmac_of(text)
+    except BadSecret:
+        message = "secret must be whsec_ and the base64 of 24 to 64 bytes."
+        raise InvalidInput("secret", message, detail_code="bad_secret") from None
+    secret = EndpointSecret(endpoint=endpoint, created_at=at, created_by=by.actor)
+    secret.text = text
+    secret.save(force_insert=True)
+    return text

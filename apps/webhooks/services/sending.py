@@ -1,0 +1,195 @@
+"""One attempt: sign, post, and read what comes back, within a deadline that nothing stretches."""
+
+import asyncio
+import email.utils
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, Final
+from uuid import UUID
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from apps.webhooks.models.delivery import ErrorClass
+from apps.webhooks.wire import unsigned_headers
+from lib.outbound import Blocked, Resolver, Rules, socket_factory
+from lib.standard_webhooks import Signer, headers
+
+DEADLINE: Final = 15.0  # seconds for everything, from the look-up of the name to the last byte of the answer
+CONNECT_WITHIN: Final = 5.0
+MOST_READ: Final = 16_384
+MOST_KEPT: Final = 4_096
+KEEP_CONNECTIONS: Final = 30.0  # seconds
+# Of the answer; the rest, cookies above all, is not ours to keep.
+_KEPT_HEADERS: Final = ("content-type", "content-length", "date", "server", "retry-after", "location", "x-request-id")
+_MOST_HEADER: Final = 200
+
+# Where the request under way was connected to: the connector opens sockets without knowing for whom.
+_peer: ContextVar[list[str]] = ContextVar("peer")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An endpoint as sending needs it; `signers` end at their instant, None for the present one."""
+
+    url: URL
+    signers: tuple[tuple[Signer, datetime | None], ...]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    level: str = "id-only"
+    client_id: UUID | None = None
+    api_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a post: an HTTP status, or an error without one."""
+
+    code: int | None = None
+    error: str = ""
+    retry_after: timedelta | None = None
+    headers: str = "{}"
+    snippet: str = ""
+    remote_ip: str | None = None
+
+
+@asynccontextmanager
+async def session(rules: Rules) -> AsyncIterator[aiohttp.ClientSession]:
+    """Open what posts are made with: guarded, without cookies, decompression or proxies of the environment."""
+    opened, resolver = socket_factory(rules), Resolver(rules)
+
+    def open_socket(addr_info: Any) -> Any:
+        _peer.get().append(str(addr_info[4][0]))
+        return opened(addr_info)
+
+    connector = aiohttp.TCPConnector(
+        limit=0,  # lanes have windows; a limit here would let one lane hold up others
+        resolver=resolver,
+        socket_factory=open_socket,
+        keepalive_timeout=KEEP_CONNECTIONS,
+        ssl=_trust(),
+    )
+    try:
+        async with aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,  # sixteen kilobytes on the wire can be gigabytes unpacked
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN),
+            skip_auto_headers=("Accept", "Accept-Encoding"),
+        ) as found:
+            yield found
+    finally:
+        await resolver.close()
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Read the machine's certificates once: it takes longer than a shift that finds nothing to do."""
+    return ssl.create_default_context()
+
+
+async def post(
+    through: aiohttp.ClientSession, target: Target, body: bytes, *, event_id: str, attempt: int, at: datetime
+) -> Answer:
+    """Make one attempt.  Answers whatever happens: nothing that a receiver does raises."""
+    signers = [signer for signer, until in target.signers if until is None or at < until]
+    sent = {
+        **unsigned_headers(event_id, attempt=attempt, at=at, own=target.headers),
+        **headers(event_id, timestamp=int(at.timestamp()), body=body, signers=signers),
+    }
+    peer: list[str] = []
+    mark = _peer.set(peer)
+    try:
+        # The clock of aiohttp rounds long timeouts up to the next second; this one does not.
+        async with asyncio.timeout(DEADLINE):
+            async with through.post(target.url, data=body, headers=sent, allow_redirects=False) as response:
+                read = await _beginning(response)
+                return _answer(response, read, peer)
+    except TimeoutError:
+        return Answer(error=ErrorClass.TIMEOUT, remote_ip=_last(peer))
+    except (aiohttp.ClientError, OSError, ValueError) as failure:
+        return Answer(error=_class_of(failure), remote_ip=_last(peer))
+    finally:
+        _peer.reset(mark)
+
+
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    """Read the answer to its end, or so much of it that the rest does not matter."""
+    read = bytearray()
+    while len(read) < MOST_READ:
+        chunk = await response.content.read(MOST_READ - len(read))
+        if not chunk:
+            return bytes(read)
+        read += chunk
+    response.close()  # there is more: this connection is not used again
+    return bytes(read)
+
+
+def _answer(response: aiohttp.ClientResponse, read: bytes, peer: list[str]) -> Answer:
+    code = response.status
+    kept = {
+        name: _storable(value[:_MOST_HEADER])
+        for name in _KEPT_HEADERS
+        if (value := response.headers.get(name)) is not None
+    }
+    error = ""
+    if not 200 <= code < 300:
+        error = {3: ErrorClass.HTTP_3XX, 4: ErrorClass.HTTP_4XX}.get(code // 100, ErrorClass.HTTP_5XX)
+    return Answer(
+        code=code,
+        error=error,
+        retry_after=_retry_after(response.headers.get("retry-after", "")),
+        headers=orjson.dumps(kept).decode(),
+        snippet=_storable(read[:MOST_KEPT].decode("utf-8", "replace")),
+        remote_ip=_last(peer),
+    )
+
+
+def _storable(text: str) -> str:
+    """Replace what PostgreSQL cannot hold: NUL, and the halves of characters that aiohttp reads stray bytes as."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+def _last(peer: list[str]) -> str | None:
+    return peer[-1].partition("%")[0] if peer else None
+
+
+def _retry_after(text: str, now: datetime | None = None) -> timedelta | None:
+    """Read Retry-After: seconds, or a date (RFC 9110, 10.2.3); None where it says nothing usable."""
+    if not text:
+        return None
+    if text.isascii() and text.isdecimal():
+        return timedelta(seconds=int(text[:8]))
+    try:
+        moment = email.utils.parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(timedelta(0), moment - (now or datetime.now(UTC)))
+
+
+def _class_of(failure: BaseException) -> str:
+    causes = list(_causes(failure))
+    if any(isinstance(cause, Blocked) for cause in causes):
+        return ErrorClass.BLOCKED_IP
+    if isinstance(failure, aiohttp.ClientConnectorDNSError):
+        return ErrorClass.DNS
+    if isinstance(failure, aiohttp.ClientSSLError) or any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return ErrorClass.TLS
+    if isinstance(failure, (aiohttp.ClientPayloadError, aiohttp.ClientResponseError, aiohttp.http.HttpProcessingError)):
+        return ErrorClass.PROTOCOL
+    return ErrorClass.CONNECT
+
+
+def _causes(failure: BaseException | None) -> Iterator[BaseException]:
+    """Walk through what lies behind a failure."""
+    while failure is not None:
+        yield failure
+        failure = failure.__cause__ or failure.__context__ or getattr(failure, "os_error", None)

@@ -1,0 +1,165 @@
+"""Writing what came of attempts: the deliveries, a row for each attempt, and how the lanes do now."""
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+from django.db import connection, transaction
+
+from apps.webhooks import lane as lanes
+from apps.webhooks.lane import Outcome, outcome_of
+from apps.webhooks.models.delivery import Delivery, ErrorClass
+from apps.webhooks.schedule import ATTEMPTS, TEST_ATTEMPTS, delay_after
+from apps.webhooks.services import consequences, lane_rows
+from apps.webhooks.services.claiming import MOST_CLAIMS, Claimed
+from apps.webhooks.services.consequences import Result, Turn
+from apps.webhooks.services.sending import Answer
+from lib import recordset
+
+NOT_MADE: Final = timedelta(seconds=10)  # until a body that could not be made is tried again
+
+_COLUMNS: Final = {
+    "id": "uuid",
+    "claim_id": "uuid",
+    "endpoint_id": "uuid",
+    "status": "varchar",
+    "counted": "smallint",  # 1 where something left
+    "due_at": "timestamptz",
+    "ended_at": "timestamptz",
+    "number": "smallint",
+    "started_at": "timestamptz",
+    "duration_ms": "integer",
+    "code": "smallint",
+    "error": "varchar",
+    "headers": "jsonb",
+    "snippet": "text",
+    "remote_ip": "inet",
+}
+# The claim's id fences: where another worker has taken the row over, what we say of it changes nothing.  The attempt
+# took place either way, and is kept.
+_SETTLE: Final = f"""
+    WITH came AS MATERIALIZED (
+        SELECT * FROM {recordset.source(_COLUMNS, name="sent")}
+    ), settled AS (
+        UPDATE webhooks_delivery d
+        SET status = came.status, attempts = d.attempts + came.counted, due_at = came.due_at,
+            ended_at = came.ended_at, claims = CASE WHEN came.counted = 0 THEN d.claims ELSE 0 END,
+            priority = greatest(d.priority, 1), lease_until = NULL, claim_id = NULL, last_code = came.code,
+            last_error = came.error
+        FROM came
+        WHERE d.id = came.id AND d.claim_id = came.claim_id
+            AND d.id = ANY(ARRAY(SELECT id FROM came))  -- by the index, however small the table was when last looked at
+        RETURNING d.id
+    ), tried AS (
+        INSERT INTO webhooks_attempt (delivery_id, endpoint_id, number, started_at, duration_ms, code, error,
+            response_headers, response_snippet, remote_ip, worker)
+        SELECT id, endpoint_id, number, started_at, duration_ms, code, error, headers, snippet, remote_ip, %(worker)s
+        FROM came
+    )
+    SELECT id FROM settled
+"""  # noqa: S608  # names of ours
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One attempt that came to an end, of a row claimed under `claim_id`."""
+
+    row: Claimed
+    claim_id: UUID
+    started_at: datetime
+    seconds: float
+    answer: Answer
+
+    @property
+    def outcome(self) -> Outcome:
+        return outcome_of(self.answer.code)
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether anything left at all: a body that cannot be made is no fault of the receiver's."""
+        return self.answer.error != ErrorClass.RENDER
+
+    @property
+    def counts_for_lane(self) -> bool:
+        """Whether it says how the endpoint does; tests say it to whoever presses the button."""
+        return self.was_sent and self.row.trigger != Delivery.Trigger.TEST
+
+
+@transaction.atomic
+def settle(tried: Sequence[Tried], *, at: datetime, worker: str) -> int:
+    """Write a batch of results, each under the claim it belongs to; say how many deliveries arrived.
+
+    One statement for deliveries and attempts and two for the lanes; more where the state of an endpoint changes.
+    """
+    outcomes = [_next(one, at) for one in tried]
+    came = [_row(one, status, due_at, at) for one, (status, due_at) in zip(tried, outcomes, strict=True)]
+    with connection.cursor() as cursor:
+        cursor.execute(_SETTLE, {"rows": recordset.rows(came), "worker": worker})
+        ours = {row[0] for row in cursor.fetchall()}
+    turns = _update_lanes(tried, at)
+    results = [
+        Result(one.row, one.answer.code, status if one.row.id in ours else None)
+        for one, (status, _) in zip(tried, outcomes, strict=True)
+    ]
+    consequences.draw(results, turns, at=at)
+    return sum(one.status is Delivery.Status.DELIVERED for one in results)
+
+
+def _row(one: Tried, status: Delivery.Status, due_at: datetime, at: datetime) -> dict[str, Any]:
+    row, answer = one.row, one.answer
+    return {
+        "id": row.id,
+        "claim_id": one.claim_id,
+        "endpoint_id": row.endpoint_id,
+        "status": status.value,
+        "counted": 1 if one.was_sent else 0,
+        "due_at": due_at,
+        "ended_at": None if status is Delivery.Status.PENDING else at,
+        "number": row.attempts + 1 if one.was_sent else 0,
+        "started_at": one.started_at,
+        "duration_ms": math.ceil(one.seconds * 1000),
+        "code": answer.code,
+        "error": answer.error,
+        "headers": orjson.Fragment(answer.headers),
+        "snippet": answer.snippet,
+        "remote_ip": answer.remote_ip,
+    }
+
+
+def _next(one: Tried, at: datetime) -> tuple[Delivery.Status, datetime]:
+    """Say what becomes of a delivery after an attempt, and when it is due again."""
+    if not one.was_sent:
+        hopeless = one.row.claims >= MOST_CLAIMS
+        return (Delivery.Status.QUARANTINED if hopeless else Delivery.Status.PENDING), at + NOT_MADE
+    if one.outcome is Outcome.DELIVERED:
+        return Delivery.Status.DELIVERED, at
+    most = TEST_ATTEMPTS if one.row.trigger == Delivery.Trigger.TEST else ATTEMPTS
+    roll = random.random()  # noqa: S311  # jitter
+    wait = delay_after(one.row.attempts + 1, of=most, roll=roll, retry_after=one.answer.retry_after)
+    return (Delivery.Status.EXHAUSTED, at) if wait is None else (Delivery.Status.PENDING, at + wait)
+
+
+def _update_lanes(tried: Sequence[Tried], at: datetime) -> dict[UUID, Turn]:
+    """Carry the results of each lane into its row."""
+    by_lane: dict[UUID, list[Outcome]] = defaultdict(list)
+    for one in tried:
+        if one.counts_for_lane:
+            by_lane[one.row.endpoint_id].append(one.outcome)
+    turns = {}
+    for endpoint_id, was in lane_rows.locked(by_lane) if by_lane else ():
+        now = was
+        for outcome in by_lane[endpoint_id]:
+            now = lanes.after(now, outcome, at=at, roll=random.random())  # noqa: S311  # jitter
+        turns[endpoint_id] = Turn(was, now)
+    lane_rows.store(
+        {key: turn.now for key, turn in turns.items()},
+        attempts={key: len(outcomes) for key, outcomes in by_lane.items()},
+        failures={key: sum(one is not Outcome.DELIVERED for one in outcomes) for key, outcomes in by_lane.items()},
+    )
+    return turns

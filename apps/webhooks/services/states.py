@@ -1,0 +1,145 @@
+"""What becomes of an endpoint by itself: answered for the first time, failing, recovered, disabled, gone.
+
+Each change is an event for other endpoints, an alert for people, or both.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts
+from apps.events import services as events
+from apps.webhooks.lane import Lane
+from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.services import recovering
+from lib.access import Principal, system
+from lib.api.fields import instant_text
+from lib.scopes import Scope
+
+GONE = "gone"  # it answered 410
+DEAD = "no_success_for_days"
+BY_PEOPLE = "paused"
+UNVERIFIED = "unverified"  # paused until the new address has answered
+UNTRIED = "paused_unverified"  # paused by people, and the new address has not answered yet
+
+
+def record(endpoint: Endpoint, type: str, data: dict[str, Any], *, by: Principal, at: datetime) -> UUID:
+    """Record an event of a locked endpoint; return its id."""
+    endpoint.sequence += 1
+    endpoint.save(update_fields=["sequence"])
+    return events.record(
+        type=type,
+        subject_type="endpoint",
+        subject_id=endpoint.pk,
+        sequence=endpoint.sequence,
+        occurred_at=at,
+        by=by,
+        data={"clientId": str(endpoint.client_id), "state": endpoint.state, **data},
+    ).pk
+
+
+def locked(endpoint_id: UUID) -> Endpoint:
+    """Lock and read an endpoint that is known to be there."""
+    return Endpoint.objects.select_for_update(of=("self",)).get(pk=endpoint_id)
+
+
+def answered(endpoint_id: UUID, *, version: int, at: datetime) -> None:
+    """Make an endpoint active that waited for this: a test got through to it, or to its new address.
+
+    A test that was sent when the endpoint had another `version` says nothing: it may have had another address.
+    """
+    endpoint = locked(endpoint_id)
+    if endpoint.version != version:
+        return
+    if endpoint.state_reason == UNTRIED:
+        change(endpoint, Endpoint.State.PAUSED, BY_PEOPLE, at)
+    elif endpoint.state == Endpoint.State.PENDING or endpoint.state_reason == UNVERIFIED:
+        change(endpoint, Endpoint.State.ACTIVE, "", at)
+        recovering.release(endpoint, by=system("webhooks"), at=at)
+
+
+def gone(endpoint_id: UUID, *, at: datetime) -> None:
+    """Pause an endpoint that wants nothing more, keep what it has not got, and tell people."""
+    endpoint = locked(endpoint_id)
+    if endpoint.state != Endpoint.State.ACTIVE:
+        return
+    change(endpoint, Endpoint.State.PAUSED, GONE, at)
+    hold(endpoint)
+    _tell(endpoint, "gone", "answered 410 Gone and was paused", Alert.Severity.CRITICAL, at)
+
+
+def failing(endpoint_id: UUID, lane: Lane, step: int, *, last_error: str, at: datetime) -> None:
+    """Tell people and other endpoints that there has been no success for a while; `step` counts how often by now."""
+    endpoint = locked(endpoint_id)
+    record(endpoint, "webhook.endpoint.failing", _of(lane, last_error), by=system("webhooks"), at=at)
+    severity = Alert.Severity.WARNING if step == 1 else Alert.Severity.CRITICAL
+    since = instant_text(lane.failing_since) if lane.failing_since else ""
+    alerts.resolve(_key(endpoint_id, "failing", step - 1), at=at)
+    _tell(endpoint, "failing", f"has had no success since {since}", severity, at, step=step)
+
+
+def recovered(endpoint_id: UUID, was: Lane, *, at: datetime) -> None:
+    """Tell that it answers again, to whoever was told that it did not."""
+    endpoint = locked(endpoint_id)
+    record(endpoint, "webhook.endpoint.recovered", _of(was, ""), by=system("webhooks"), at=at)
+    alerts.resolve(*(_key(endpoint_id, "failing", step) for step in range(was.told + 1)), at=at)
+    _tell(endpoint, "recovered", "answers again", Alert.Severity.INFO, at, step=endpoint.sequence)
+
+
+def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> None:
+    """Switch an endpoint off that nobody answers at any more; its events are held from now on."""
+    endpoint = locked(endpoint_id)
+    change(endpoint, Endpoint.State.DISABLED, DEAD, at)
+    hold(endpoint)
+    record(endpoint, "webhook.endpoint.disabled", _of(lane, last_error), by=system("webhooks"), at=at)
+    alerts.resolve(*(_key(endpoint_id, "failing", step) for step in range(lane.told + 1)), at=at)
+    _tell(endpoint, "disabled", "was switched off: nobody answered for five days", Alert.Severity.CRITICAL, at)
+
+
+def quarantined(*, at: datetime) -> None:
+    """Tell that a delivery was put aside: it takes a person to find out why."""
+    alerts.tell(
+        kind="webhook.delivery.quarantined",
+        severity=Alert.Severity.CRITICAL,
+        scope=Scope.WEBHOOKS_MANAGE,
+        key="webhook.quarantined",
+        title="A webhook delivery was put aside: workers ended over it, or its body cannot be made",
+        path="/console/developers/deliveries/?status=quarantined",
+        at=at,
+    )
+
+
+def hold(endpoint: Endpoint) -> None:
+    """Keep what an endpoint has not got for later; what is on its way comes to its end."""
+    waiting = Delivery.objects.filter(endpoint=endpoint, status=Delivery.Status.PENDING)
+    waiting.exclude(trigger=Delivery.Trigger.TEST).update(status=Delivery.Status.HELD)
+
+
+def change(endpoint: Endpoint, state: str, reason: str, at: datetime) -> None:
+    """Write another state to a locked endpoint."""
+    endpoint.state, endpoint.state_reason = state, reason
+    endpoint.state_changed_at = endpoint.updated_at = at
+    endpoint.version += 1
+    endpoint.save(update_fields=["state", "state_reason", "state_changed_at", "updated_at", "version"])
+
+
+def _of(lane: Lane, last_error: str) -> dict[str, Any]:
+    since = {"failingSince": instant_text(lane.failing_since)} if lane.failing_since else {}
+    return {**since, "failures": lane.failures_since_success, "lastError": last_error}
+
+
+def _key(endpoint_id: UUID, what: str, step: int = 0) -> str:
+    return f"webhook.{what}:{endpoint_id}:{step}"
+
+
+def _tell(endpoint: Endpoint, what: str, happened: str, severity: str, at: datetime, *, step: int = 0) -> None:
+    alerts.tell(
+        kind=f"webhook.endpoint.{what}",
+        severity=severity,
+        scope=Scope.WEBHOOKS_MANAGE,
+        key=_key(endpoint.pk, what, step),
+        title=f"Webhook endpoint “{endpoint.name}” {happened}"[:120],
+        path=f"/console/developers/endpoints/{endpoint.pk}/",
+        at=at,
+    )

@@ -1,0 +1,117 @@
+"""What only the passing of time brings about: leases that ran out, endpoints that fail for long, what grew too old."""
+
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Count, F, Q
+
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts
+from apps.webhooks import lane as lanes
+from apps.webhooks.models import Delivery, Endpoint, LaneRow
+from apps.webhooks.models.delivery import ErrorClass
+from apps.webhooks.queries import health
+from apps.webhooks.services import lane_rows, states
+from apps.webhooks.services.claiming import MOST_CLAIMS
+from lib.access import system
+from lib.scopes import Scope
+
+ROWS_AT_ONCE: Final = 5_000
+OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
+TOLD_EVERY: Final = timedelta(hours=1)  # of deliveries that were given up
+
+# What a lost worker had in its hands was perhaps sent, perhaps not: it is sent again.  No fault of the endpoint's.
+_SWEEP: Final = """
+    WITH lost AS (
+        UPDATE webhooks_delivery d
+        SET status = CASE WHEN d.claims >= %(most)s THEN 'quarantined' ELSE 'pending' END,
+            ended_at = CASE WHEN d.claims >= %(most)s THEN %(at)s END,
+            due_at = %(at)s, lease_until = NULL, claim_id = NULL, last_code = NULL, last_error = %(error)s
+        WHERE d.id IN (SELECT s.id FROM webhooks_delivery s
+            WHERE s.status = 'in_flight' AND s.lease_until <= %(at)s
+            ORDER BY s.lease_until LIMIT %(rows)s FOR NO KEY UPDATE SKIP LOCKED)
+        RETURNING d.id, d.endpoint_id, d.status
+    ), told AS (
+        INSERT INTO webhooks_attempt (delivery_id, endpoint_id, number, started_at, duration_ms, error,
+            response_headers, response_snippet, worker)
+        SELECT id, endpoint_id, 0, %(at)s, 0, %(error)s, '{}', '', '' FROM lost
+    )
+    SELECT count(*), count(*) FILTER (WHERE status = 'quarantined') FROM lost
+"""
+
+
+@transaction.atomic
+def sweep(*, at: datetime) -> int:
+    """Give back what workers hold whose lease is over; put aside what too many died over.  Says how many it found."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _SWEEP, {"at": at, "rows": ROWS_AT_ONCE, "most": MOST_CLAIMS, "error": ErrorClass.LOST_WORKER.value}
+        )
+        found, quarantined = cursor.fetchone()
+    if quarantined:
+        states.quarantined(at=at)
+    return int(found)
+
+
+def watch(*, at: datetime) -> None:
+    """Tell of endpoints that have failed for long, and switch off those that are dead.  Each in its own transaction."""
+    lacking = LaneRow.objects.filter(failing_since__lte=at - lanes.TOLD_AFTER[0], endpoint__state=Endpoint.State.ACTIVE)
+    for endpoint_id in lacking.order_by("pk").values_list("pk", flat=True):
+        _judge(endpoint_id, at)
+
+
+@transaction.atomic
+def _judge(endpoint_id: UUID, at: datetime) -> None:
+    for key, lane in lane_rows.locked([endpoint_id]):
+        if lanes.is_dead(lane, at):
+            states.disable(key, lane, last_error=health.last_error(key), at=at)
+        elif (step := lanes.to_tell(lane, at)) > lane.told:
+            lane_rows.store({key: lane._replace(told=step)})
+            states.failing(key, lane, step, last_error=health.last_error(key), at=at)
+
+
+def tend(*, at: datetime) -> None:
+    """End what grew too old, tell of what was given up, and put what cannot be sent now with what is held."""
+    _age(at)
+    _hold_strays()
+    given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED).exclude(trigger=Delivery.Trigger.TEST)
+    told_at = F("endpoint__lane__exhausted_told_at")
+    untold = Q(endpoint__lane__exhausted_told_at__isnull=True) | Q(ended_at__gt=told_at)
+    due = Q(endpoint__lane__exhausted_told_at__isnull=True) | Q(endpoint__lane__exhausted_told_at__lte=at - TOLD_EVERY)
+    found = given_up.filter(untold, due).values_list("endpoint").annotate(count=Count("pk")).order_by("endpoint")
+    for endpoint_id, count in found:
+        _tell_of_exhausted(endpoint_id, count, at)
+
+
+@transaction.atomic
+def _age(at: datetime) -> None:
+    overdue = Delivery.objects.filter(
+        status=Delivery.Status.PENDING, due_at__lte=at - OVERDUE, expires_at__lte=at, endpoint__state="active"
+    )
+    rows = overdue.order_by("pk").select_for_update(of=("self",), skip_locked=True).values("pk")[:ROWS_AT_ONCE]
+    Delivery.objects.filter(pk__in=rows).update(status=Delivery.Status.EXHAUSTED, ended_at=at)
+
+
+def _hold_strays() -> None:
+    """Hold what came back from its last attempt after its endpoint was paused."""
+    strays = Delivery.objects.filter(status=Delivery.Status.PENDING, endpoint__state__in=["paused", "disabled"])
+    rows = strays.exclude(trigger=Delivery.Trigger.TEST).values("pk")[:ROWS_AT_ONCE]
+    Delivery.objects.filter(pk__in=rows).update(status=Delivery.Status.HELD)
+
+
+@transaction.atomic
+def _tell_of_exhausted(endpoint_id: UUID, count: int, at: datetime) -> None:
+    LaneRow.objects.filter(pk=endpoint_id).update(exhausted_told_at=at)
+    endpoint = states.locked(endpoint_id)
+    states.record(endpoint, "webhook.delivery.exhausted", {"count": count}, by=system("webhooks"), at=at)
+    alerts.tell(
+        kind="webhook.delivery.exhausted",
+        severity=Alert.Severity.CRITICAL,
+        scope=Scope.WEBHOOKS_MANAGE,
+        key=f"webhook.exhausted:{endpoint_id}:{endpoint.sequence}",
+        title=f"Deliveries to “{endpoint.name[:60]}” were given up: {count}",
+        path=f"/console/developers/deliveries/?endpoint={endpoint_id}&status=exhausted",
+        at=at,
+    )

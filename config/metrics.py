@@ -1,0 +1,50 @@
+"""Numbers for a monitor, in the text format of Prometheus, for tokens with the scope metrics:read."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count
+from django.http import HttpResponse
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from rest_framework.request import Request
+
+from apps.accounts.models import Alert
+from apps.webhooks.queries import metrics
+from lib.api.views import ApiViewSet
+from lib.scopes import Scope
+
+
+class MetricsViewSet(ApiViewSet):
+    """What a monitor reads."""
+
+    schema = None  # no part of the API's document: it stands beside it, in a format of its own
+    scopes = {"metrics": Scope.METRICS_READ}
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        # Monitors ask for formats of their own, and take the plain one.
+        renderer = self.get_renderers()[0]
+        return renderer, renderer.media_type
+
+    def metrics(self, request: Request) -> HttpResponse:
+        """Read how webhooks and alerts do."""
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Numbers(self.at))
+        return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+class _Numbers(Collector):
+    """Reads them when it is asked, from the database: every process of the service gives the same answer."""
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+
+    def collect(self) -> Iterable[Metric]:
+        yield from metrics.families(at=self._at)
+        alerts = GaugeMetricFamily("carelane_alerts_open", "Alerts nobody has put aside.", labels=["severity"])
+        found = dict(Alert.objects.open().values_list("severity").annotate(Count("pk")).order_by())
+        for severity in Alert.Severity.values:
+            alerts.add_metric([severity], found.get(severity, 0))
+        yield alerts

@@ -1,0 +1,30 @@
+"""Visits of console pages: a browser of somebody, and what a page says without its marks."""
+
+import html
+import re
+from typing import Any
+
+from django.test import Client
+
+from apps.accounts.roles import UserRole
+from tests import factories
+from tests.accounts.signed_in import sign_in
+
+
+def visitor(role: UserRole = UserRole.ADMIN, *, checks_csrf: bool = False) -> Client:
+    """Sign somebody with a role in."""
+    client = Client(enforce_csrf_checks=checks_csrf)
+    sign_in(client, factories.UserFactory.create(role=role))
+    return client
+
+
+def text_of(response: Any) -> str:
+    """Read what a page says: its main part, without tags, in one line."""
+    page = response.content.decode()
+    main = page.partition("<main")[2].partition("</main>")[0] or page
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main)).split())
+
+
+def told(response: Any) -> list[str]:
+    """List the messages that the next page shows."""
+    return [str(message) for message in response.context["messages"]]

@@ -1,0 +1,34 @@
+"""The database keeps to the lists of words, whoever writes."""
+
+from typing import Any
+
+import pytest
+
+from apps.fleet.models import Credential, Driver
+from tests import factories
+from tests.refused import constraint_against
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("columns", "constraint"),
+    [
+        ({"gender": "odd"}, "driver_gender_known"),
+        ({"qualifications": ["stretcher", "flying"]}, "driver_qualifications_known"),
+    ],
+)
+def test_driver_holds_known_words_alone(columns: dict[str, Any], constraint: str) -> None:
+    factories.DriverFactory.create()
+
+    assert constraint_against(Driver.objects.all(), columns) == constraint
+
+
+def test_paper_is_one_of_its_owner() -> None:
+    driver, vehicle = factories.DriverFactory.create(), factories.VehicleFactory.create()
+    factories.CredentialFactory.create(driver=driver)
+    factories.CredentialFactory.create(driver=None, vehicle=vehicle, type="registration")
+    papers = Credential.objects
+
+    assert constraint_against(papers.filter(driver=driver), {"type": "insurance"}) == "credential_type_of_its_subject"
+    assert constraint_against(papers.filter(vehicle=vehicle), {"type": "mvr"}) == "credential_type_of_its_subject"

@@ -1,0 +1,47 @@
+"""What stands before everything: the installer, in a checkout of its own, says in one line why it cannot go on."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# As on Debian without python3-venv.
+WITHOUT_ENSUREPIP = """
+import importlib.util
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "ensurepip" else find_spec(name, package)
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Copy what the installer reads; there is no .venv."""
+    for part in ("config/install.py", "requirements/base.txt"):
+        (tmp_path / "checkout" / part).parent.mkdir(parents=True)
+        shutil.copy(ROOT / part, tmp_path / "checkout" / part)
+    return tmp_path / "checkout"
+
+
+@pytest.mark.parametrize("left", [None, 0o644, 0o755], ids=["nothing", "closed", "broken"])
+def test_missing_venv_module_is_named_with_the_way_out(checkout: Path, tmp_path: Path, left: int | None) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_ENSUREPIP)
+    if left is not None:  # an environment whose Python does not start
+        python = checkout / ".venv" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text("no program")
+        python.chmod(left)
+
+    done = subprocess.run(
+        [sys.executable, str(checkout / "config" / "install.py"), "base"],
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    expected = f"Python's venv module is missing; on Debian and Ubuntu: apt install python{version}-venv\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)

@@ -1,0 +1,493 @@
+"""From a committed event to a settled attempt, over real connections and real transactions."""
+
+import asyncio
+import datetime as dt
+import json
+import threading
+import time
+from typing import Any
+from uuid import UUID
+
+import pytest
+from aiohttp import web
+from django.db import InterfaceError, OperationalError, transaction
+from standardwebhooks.webhooks import Webhook
+
+from apps.webhooks import tasks
+from apps.webhooks.models import Attempt, Delivery, Endpoint
+from apps.webhooks.services import claiming, delivering, publishing, rendering, settling, watching
+from apps.webhooks.services.claiming import Claim, Claimed
+from lib.outbound import Rules
+from tests.webhooks import made
+from tests.webhooks.receiver import Receiver
+
+pytestmark = [pytest.mark.usefixtures("transactional_db"), pytest.mark.real_clock]
+
+
+def test_an_event_reaches_every_endpoint_that_wants_it_and_no_other(receiver: Receiver) -> None:
+    wants = made.endpoint(f"{receiver.url}/wants", event_types=["ride.completed"])
+    family = made.endpoint(f"{receiver.url}/family", event_types=["ride.*"])
+    made.endpoint(f"{receiver.url}/other", event_types=["ride.started"])
+    made.endpoint(f"{receiver.url}/pending", state=Endpoint.State.PENDING)
+    event = made.event()
+
+    done = made.work()
+
+    assert (done.published, done.tried, done.delivered) == (1, 2, 2)
+    assert sorted(one.path for one in receiver.got) == ["/family", "/wants"]
+    rows = Delivery.objects.order_by("endpoint_id")
+    assert [(row.endpoint_id, row.event_id, row.status, row.attempts, row.claims, row.last_code) for row in rows] == [
+        (wants.pk, event.pk, "delivered", 1, 0, 204),
+        (family.pk, event.pk, "delivered", 1, 0, 204),
+    ]
+    assert made.lane_of(wants).attempts_total == 1
+
+
+def test_the_official_library_verifies_what_is_sent(receiver: Receiver) -> None:
+    made.endpoint(f"{receiver.url}/hook")
+    event = made.event()
+
+    made.work()
+
+    (got,) = receiver.got
+    verified = Webhook(made.SECRET).verify(got.body, got.headers)
+    assert verified == {
+        "id": str(event.pk),
+        "type": "ride.completed",
+        "apiVersion": "2026-11-20",
+        "timestamp": "2026-11-20T15:00:00Z",
+        "subject": {"type": "ride", "id": str(event.subject_id), "sequence": 1},
+        "data": {"rideId": str(event.subject_id), "href": f"/rides/{event.subject_id}"},
+    }
+    assert got.body == json.dumps(verified, sort_keys=True, separators=(",", ":")).encode()
+    assert (got.headers["webhook-id"], got.headers["webhook-attempt"]) == (str(event.pk), "1")
+    assert got.headers["user-agent"] == "Carelane-Webhooks/1.0"
+    assert got.headers["content-type"] == "application/json"
+
+
+def test_what_was_rolled_back_is_told_to_nobody(receiver: Receiver) -> None:
+    made.endpoint(f"{receiver.url}/hook")
+    with transaction.atomic():
+        made.event()
+        transaction.set_rollback(True)
+
+    done = made.work()
+
+    assert done == delivering.Done()
+    assert receiver.got == []
+
+
+def test_an_endpoint_that_is_paused_collects(receiver: Receiver) -> None:
+    made.endpoint(f"{receiver.url}/hook", state=Endpoint.State.PAUSED)
+    made.event()
+
+    made.work()
+
+    assert [row.status for row in Delivery.objects.all()] == ["held"]
+    assert receiver.got == []
+
+
+def test_a_failure_is_tried_again_after_ten_seconds_and_kept_with_its_answer(receiver: Receiver) -> None:
+    async def fail(request: web.Request) -> web.Response:
+        return web.Response(status=500, text="kaputt", headers={"x-request-id": "abc", "set-cookie": "secret=1"})
+
+    receiver.answers["/hook"] = fail
+    one = made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    before = delivering.DatabaseClock()()
+    made.work()
+
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.attempts, delivery.priority) == ("pending", 1, 1)
+    assert dt.timedelta(seconds=8) <= delivery.due_at - before <= dt.timedelta(seconds=14)
+    attempt = Attempt.objects.get()
+    assert (attempt.number, attempt.code, attempt.error, attempt.response_snippet) == (1, 500, "http_5xx", "kaputt")
+    assert attempt.response_headers["x-request-id"] == "abc"
+    assert "set-cookie" not in attempt.response_headers
+    assert attempt.remote_ip == "127.0.0.1"
+    assert made.lane_of(one).failures == 1
+
+
+def test_a_retry_sends_the_same_bytes_and_says_which_attempt_it_is(receiver: Receiver) -> None:
+    receiver.answers["/hook"] = 500
+    made.endpoint(f"{receiver.url}/hook", payload_level="summary")
+    made.event()
+    made.work()
+    Delivery.objects.update(due_at=made.due_now())
+
+    made.work()
+
+    first, second = receiver.got
+    assert first.body == second.body
+    assert [one.headers["webhook-attempt"] for one in (first, second)] == ["1", "2"]
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+
+
+def test_a_redirect_is_a_failure_and_not_followed(receiver: Receiver) -> None:
+    async def redirect(request: web.Request) -> web.Response:
+        return web.Response(status=307, headers={"location": f"{receiver.url}/elsewhere"})
+
+    receiver.answers["/hook"] = redirect
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    made.work()
+
+    assert [one.path for one in receiver.got] == ["/hook"]
+    assert Attempt.objects.get().error == "http_3xx"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_receiver_that_asks_for_time_is_given_it(receiver: Receiver, status: int) -> None:
+    async def later(request: web.Request) -> web.Response:
+        return web.Response(status=status, headers={"retry-after": "120"})
+
+    receiver.answers["/hook"] = later
+    one = made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    before = delivering.DatabaseClock()()
+    made.work()
+
+    due_in = Delivery.objects.get().due_at - before
+    assert dt.timedelta(seconds=120) <= due_in <= dt.timedelta(seconds=125)
+    assert made.lane_of(one).window == 4
+
+
+def test_410_pauses_the_endpoint_and_keeps_what_it_has_not_got(receiver: Receiver) -> None:
+    receiver.answers["/hook"] = 410
+    one = made.endpoint(f"{receiver.url}/hook", max_in_flight=1, lane={"window": 1})
+    for _ in range(3):
+        made.event()
+
+    made.work()
+
+    one.refresh_from_db()
+    assert (one.state, one.state_reason) == ("paused", "gone")
+    assert len(receiver.got) == 1
+    assert sorted(row.status for row in Delivery.objects.all()) == ["held", "held", "held"]
+
+
+def test_a_dripping_answer_is_cut_at_the_deadline_and_counts_as_failure(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=200)
+        await response.prepare(request)
+        for _ in range(300):
+            await response.write(b".")
+            await asyncio.sleep(0.1)
+        return response
+
+    monkeypatch.setattr("apps.webhooks.services.sending.DEADLINE", 0.5)
+    receiver.answers["/hook"] = drip
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    made.work()
+
+    attempt = Attempt.objects.get()
+    assert (attempt.code, attempt.error) == (None, "timeout")
+    assert 500 <= attempt.duration_ms < 10_000  # it would have dripped for half a minute
+
+
+def test_a_long_answer_is_read_no_further_than_it_matters(receiver: Receiver) -> None:
+    async def flood(request: web.Request) -> web.Response:
+        return web.Response(status=200, body=b"a" * 5_000_000)
+
+    receiver.answers["/hook"] = flood
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    made.work()
+
+    assert Attempt.objects.get().response_snippet == "a" * 4096
+    assert Delivery.objects.get().status == "delivered"
+
+
+def test_an_address_that_refuses_connections_is_a_failure_of_connecting() -> None:
+    made.endpoint("http://127.0.0.1:9/hook")
+    made.event()
+
+    made.work()
+
+    assert Attempt.objects.get().error == "connect"
+
+
+def test_an_address_that_may_not_be_reached_is_never_connected_to(receiver: Receiver) -> None:
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    delivering.work(rules=Rules(plain_http=True), for_seconds=5.0)
+
+    assert receiver.got == []
+    assert Attempt.objects.get().error == "blocked_ip"
+
+
+def test_a_hanging_endpoint_delays_no_other(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(request: web.Request) -> web.Response:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    monkeypatch.setattr("apps.webhooks.services.sending.DEADLINE", 4.0)
+    receiver.answers["/hangs"] = hang
+    made.endpoint(f"{receiver.url}/hangs", event_types=["ride.started"])
+    made.endpoint(f"{receiver.url}/good", event_types=["ride.completed"])
+    with transaction.atomic():
+        for _ in range(40):
+            made.event("ride.started")
+        for _ in range(40):
+            made.event("ride.completed")
+
+    made.work(for_seconds=2.0)
+
+    assert len(receiver.at("/hangs")) == 8
+    assert len(receiver.at("/good")) == 40
+    assert max(one.at for one in receiver.at("/good")) < receiver.at("/hangs")[0].at + 4.0
+
+
+def test_events_of_one_ride_come_in_their_order_where_that_is_asked_for(receiver: Receiver) -> None:
+    failed: set[str] = set()
+
+    async def fail_once(request: web.Request) -> web.Response:
+        event_id = request.headers["webhook-id"]
+        status = 204 if event_id in failed else 500
+        failed.add(event_id)
+        return web.Response(status=status)
+
+    receiver.answers["/hook"] = fail_once
+    made.endpoint(f"{receiver.url}/hook", ordering="subject")
+    ride, other = UUID(int=1), UUID(int=2)
+    for sequence in (1, 2, 3):
+        made.event(subject_id=ride, sequence=sequence)
+    made.event(subject_id=other, sequence=1)
+
+    for _ in range(7):
+        made.work()
+        Delivery.objects.filter(status="pending").update(due_at=made.due_now())
+
+    sequences = [body["subject"]["sequence"] for body in map(_json, receiver.got) if body["subject"]["id"] == str(ride)]
+    assert sequences == [1, 1, 2, 2, 3, 3]
+    assert Delivery.objects.filter(status="delivered").count() == 4
+
+
+def test_one_shift_at_a_time_works_in_a_process() -> None:
+    with delivering._at_work:
+        assert delivering.work(rules=made.LOOPBACK) is None
+
+
+def _json(got: object) -> dict[str, dict[str, object]]:
+    return json.loads(got.body)  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_body_that_cannot_be_made_waits_and_others_leave(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    render = rendering._render
+
+    def fail(row: Claimed, *given: Any) -> bytes:
+        if row.event.type == "ride.started":
+            raise RuntimeError
+        return render(row, *given)
+
+    monkeypatch.setattr(rendering, "_render", fail)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event("ride.started")
+    made.event("ride.completed")
+
+    done = made.work()
+
+    assert (done.tried, done.delivered) == (2, 1)
+    poison = Delivery.objects.get(event_type="ride.started")
+    assert (poison.status, poison.attempts, poison.claims) == ("pending", 0, 1)
+
+
+def test_suspects_are_tried_alone_before_anything_else(receiver: Receiver) -> None:
+    at_once, most = 0, []
+
+    async def count(request: web.Request) -> web.Response:
+        nonlocal at_once
+        at_once += 1
+        most.append(at_once)
+        await asyncio.sleep(0.05)
+        at_once -= 1
+        return web.Response()
+
+    receiver.answers["/hook"] = count
+    made.endpoint(f"{receiver.url}/hook")
+    with transaction.atomic():
+        for _ in range(6):
+            made.event()
+    publishing.publish(at=delivering.DatabaseClock()())
+    suspects = list(Delivery.objects.values_list("pk", flat=True)[:3])
+    Delivery.objects.filter(pk__in=suspects).update(claims=5)
+
+    made.work()
+
+    assert most[:4] == [1, 1, 1, 1]  # three alone, and then the first of the others
+    assert max(most) == 3
+    assert set(Delivery.objects.values_list("status", "claims")) == {("delivered", 0)}
+
+
+def test_a_shift_tries_only_so_many_suspects(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivering, "MOST_SUSPECTS", 1)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+    made.event()
+    publishing.publish(at=delivering.DatabaseClock()())
+    Delivery.objects.update(claims=5)
+
+    made.work()
+
+    assert len(receiver.got) == 1
+
+
+def test_results_outlast_a_database_that_is_away_for_a_moment(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle, failures = settling.settle, iter([OperationalError, InterfaceError])
+
+    def away(*given: Any, **more: Any) -> int:
+        for failure in failures:
+            raise failure
+        return settle(*given, **more)
+
+    monkeypatch.setattr(settling, "settle", away)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    done = made.work()
+
+    assert (done.tried, done.delivered, len(receiver.got)) == (1, 1, 1)
+    assert Delivery.objects.get().status == "delivered"
+
+
+def test_a_claim_that_fails_is_made_again(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish, failures = publishing.publish, iter([OperationalError, InterfaceError])
+
+    def away(*given: Any, **more: Any) -> int:
+        for failure in failures:
+            raise failure
+        return publish(*given, **more)
+
+    monkeypatch.setattr(publishing, "publish", away)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    assert made.work().delivered == 1
+
+
+def test_claims_that_fail_are_made_again_and_publishing_goes_on(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, failures = claiming.claim, iter([OperationalError, InterfaceError])
+
+    def away(*given: Any, **more: Any) -> Claim:
+        for failure in failures:
+            raise failure
+        return claim(*given, **more)
+
+    monkeypatch.setattr(claiming, "claim", away)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    assert made.work() == delivering.Done(published=1, tried=1, delivered=1)
+
+
+def test_what_is_due_leaves_while_more_is_published(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish, left = publishing.publish, threading.Event()
+
+    def slowly(*given: Any, **more: Any) -> int:
+        assert left.wait(5)  # for the answer to what was due already
+        return publish(*given, **more)
+
+    async def answer(request: web.Request) -> web.Response:
+        left.set()
+        return web.Response()
+
+    receiver.answers["/hook"] = answer
+    made.delivery(made.endpoint(f"{receiver.url}/hook"), made.event())
+    monkeypatch.setattr(publishing, "publish", slowly)
+
+    assert made.work().delivered == 1
+
+
+def test_what_is_published_as_a_shift_ends_counts(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish = publishing.publish
+
+    def slowly(*given: Any, **more: Any) -> int:
+        time.sleep(0.5)
+        return publish(*given, **more)
+
+    monkeypatch.setattr(publishing, "publish", slowly)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    assert made.work(for_seconds=0.1) == delivering.Done(published=1)
+    assert made.work() == delivering.Done(tried=1, delivered=1)
+
+
+def test_more_than_one_claim_holds_leaves_in_one_shift(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivering, "AT_ONCE", 2)
+    made.endpoint(f"{receiver.url}/hook")
+    with transaction.atomic():
+        for _ in range(7):
+            made.event()
+
+    assert made.work() == delivering.Done(published=7, tried=7, delivered=7)
+
+
+def test_a_lane_for_one_at_a_time_is_emptied_in_one_shift(receiver: Receiver) -> None:
+    made.endpoint(f"{receiver.url}/hook", max_in_flight=1)
+    with transaction.atomic():
+        for _ in range(5):
+            made.event()
+
+    assert made.work().delivered == 5
+
+
+def test_a_shift_with_no_room_left_goes_on_until_there_is(receiver: Receiver) -> None:
+    async def take_time(request: web.Request) -> web.Response:
+        await asyncio.sleep(0.1)
+        return web.Response()
+
+    receiver.answers["/hook"] = take_time
+    made.endpoint(f"{receiver.url}/hook")
+    with transaction.atomic():
+        for _ in range(9):
+            made.event()
+
+    assert made.work(slots=2).delivered == 9
+
+
+def test_a_database_that_stays_away_ends_the_shift_and_the_lease_brings_it_back(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*given: Any, **more: Any) -> int:
+        raise OperationalError
+
+    monkeypatch.setattr(settling, "settle", away)
+    monkeypatch.setattr(delivering, "SETTLE_WITHIN", 0.0)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    with pytest.raises(OperationalError):
+        made.work(for_seconds=0.5)
+
+    row = Delivery.objects.get()
+    assert row.status == "in_flight"
+    assert row.lease_until is not None
+    assert watching.sweep(at=row.lease_until) == 1
+    monkeypatch.undo()
+    Delivery.objects.update(due_at=made.due_now())
+    assert made.work().delivered == 1
+
+
+def test_the_tasks_do_what_the_clock_asks_of_them(receiver: Receiver, settings: Any) -> None:
+    settings.WEBHOOK_ALLOWED_NETWORKS, settings.WEBHOOK_PLAIN_HTTP = made.LOOPBACK.networks, True
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    for task in (tasks.deliver, tasks.watch, tasks.tend, tasks.purge):
+        task()
+
+    assert Delivery.objects.get().status == "delivered"

@@ -1,0 +1,66 @@
+"""What a monitor reads."""
+
+import datetime as dt
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.roles import TokenRole
+from apps.accounts.services import alerts
+from apps.webhooks.models import Delivery
+from apps.webhooks.services.publishing import publish
+from tests.callers import TokenClient, api_with
+from tests.factories import NOW
+from tests.webhooks import made
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def monitor() -> TokenClient:
+    return api_with(TokenRole.MONITORING)
+
+
+def test_the_numbers_are_those_of_the_rows(monitor: TokenClient) -> None:
+    lane = {"attempts_total": 7, "failures_total": 2, "failing_since": NOW - dt.timedelta(minutes=3)}
+    endpoint = made.endpoint(lane=lane)
+    made.endpoint(state="paused", event_types=["driver.*"])
+    for _ in range(3):
+        made.event()
+    publish(at=NOW - dt.timedelta(seconds=90))
+    Delivery.objects.filter(pk=Delivery.objects.first().pk).update(status="exhausted", ended_at=NOW)  # type: ignore[union-attr]
+    made.event()
+    alerts.tell(kind="k", severity="critical", scope="webhooks:manage", key="k", title="t", at=NOW)
+
+    answer = monitor.get("/metrics", headers={"accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"})
+
+    assert (answer.status_code, answer["content-type"].partition(";")[0]) == (200, "text/plain")
+    lines = answer.content.decode().splitlines()
+    for line in (
+        "carelane_events_unpublished 1.0",
+        'carelane_webhook_deliveries{status="pending"} 2.0',
+        'carelane_webhook_deliveries{status="exhausted"} 1.0',
+        'carelane_webhook_deliveries{status="held"} 0.0',
+        "carelane_webhook_oldest_due_seconds 90.0",
+        'carelane_webhook_endpoints{state="active"} 1.0',
+        'carelane_webhook_endpoints{state="paused"} 1.0',
+        f'carelane_webhook_attempts_total{{endpoint="{endpoint.pk}"}} 7.0',
+        f'carelane_webhook_failures_total{{endpoint="{endpoint.pk}"}} 2.0',
+        f'carelane_webhook_failing_seconds{{endpoint="{endpoint.pk}"}} 180.0',
+        'carelane_alerts_open{severity="critical"} 1.0',
+        'carelane_alerts_open{severity="info"} 0.0',
+    ):
+        assert line in lines
+
+
+def test_where_nothing_waits_the_oldest_is_of_now(monitor: TokenClient) -> None:
+    assert "carelane_webhook_oldest_due_seconds 0.0" in monitor.get("/metrics").content.decode().splitlines()
+
+
+def test_nobody_reads_them_without_the_scope(nobody: APIClient) -> None:
+    refused = [nobody.get("/metrics"), api_with(TokenRole.EHR_INTEGRATOR).get("/metrics")]
+
+    assert [(answer.status_code, answer.json()["error"]["code"]) for answer in refused] == [
+        (401, "UNAUTHENTICATED"),
+        (403, "INSUFFICIENT_SCOPE"),
+    ]

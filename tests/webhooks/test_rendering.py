@@ -1,0 +1,237 @@
+"""What leaves the house: bodies by payload level, the same bytes each time, and nobody's data by default."""
+
+import datetime as dt
+from typing import Any
+from uuid import uuid4
+
+import orjson
+import pytest
+
+from apps.accounts.models import AuditEntry
+from apps.rides.models import Ride
+from apps.webhooks import body
+from apps.webhooks.body import MOST_BYTES, Told, TooLarge
+from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.queries import full_rides
+from apps.webhooks.services import claiming, rendering, secrets
+from apps.webhooks.services.publishing import publish
+from apps.webhooks.services.rendering import Ready, Targets
+from tests.callers import api_with
+from tests.factories import NOW, ApiClientFactory, RideFactory
+from tests.webhooks import made
+
+pytestmark = pytest.mark.django_db
+
+
+def _ready(targets: Targets | None = None) -> list[Ready]:
+    publish(at=NOW)
+    return rendering.prepare(claiming.claim(at=NOW, most=100), targets or Targets(), at=NOW)
+
+
+def _data(ready: Ready) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(ready.body)["data"]
+    return found
+
+
+def _ride(**columns: Any) -> Ride:
+    ride: Ride = RideFactory.create(end_note="canary note", **columns)
+    made.event(
+        "ride.cancelled",
+        subject_id=ride.pk,
+        sequence=50,
+        facility_id=ride.facility_id,
+        data={
+            "rideId": str(ride.pk),
+            "status": "cancelled",
+            "previousStatus": "scheduled",
+            "pickupTime": "2026-11-20T20:00:00Z",
+            "reasonCode": "weather",
+            "unlisted": "canary",
+        },
+    )
+    return ride
+
+
+def test_ids_alone_leave_by_default() -> None:
+    made.endpoint()
+    ride = _ride()
+
+    (ready,) = _ready()
+
+    assert _data(ready) == {"rideId": str(ride.pk), "href": f"/rides/{ride.pk}"}
+
+
+def test_a_summary_says_how_it_stands_and_nothing_that_is_not_listed() -> None:
+    made.endpoint(payload_level="summary")
+    ride = _ride(client_reference="CANARY-REF")
+
+    (ready,) = _ready()
+
+    assert _data(ready) == {
+        "rideId": str(ride.pk),
+        "href": f"/rides/{ride.pk}",
+        "status": "cancelled",
+        "previousStatus": "scheduled",
+        "pickupTime": "2026-11-20T20:00:00Z",
+        "facilityId": str(ride.facility_id),
+        "providerId": None,
+        "reasonCode": "weather",
+    }
+
+
+def test_a_summary_carries_the_receivers_own_reference_and_nobody_elses() -> None:
+    client = ApiClientFactory.create()
+    own, other = made.endpoint(payload_level="summary", client=client), made.endpoint(payload_level="summary")
+    _ride(client=client, client_reference="REF-1")
+
+    found = {ready.row.endpoint_id: _data(ready).get("clientReference") for ready in _ready()}
+
+    assert found == {own.pk: "REF-1", other.pk: None}
+
+
+def test_the_whole_ride_is_the_apis_own_without_dispatchers_notes_and_door_codes() -> None:
+    made.endpoint(payload_level="full-resource")
+    ride = _ride()
+
+    (ready,) = _ready()
+
+    shown = api_with().get(f"/api/rides/{ride.pk}").json()
+    shown["notes"].pop("dispatcher")
+    shown["accommodation"].pop("dispatcherNotes", None)
+    for stop in ("pickup", "dropoff"):
+        for key in set(shown[stop]) - set(_data(ready)["ride"][stop]):
+            assert "ccess" in key or "ode" in key  # what opens doors
+            del shown[stop][key]
+    assert _data(ready)["ride"] == shown
+
+
+def test_whose_data_leaves_is_recorded_before_it_does() -> None:
+    endpoint = made.endpoint(payload_level="full-resource")
+    ride = _ride()
+
+    _ready()
+
+    entry = AuditEntry.objects.get(action="webhooks.send")
+    assert (entry.actor, entry.subject_id, entry.rider_ids, entry.phi) == (
+        "system", endpoint.pk, [ride.rider_id], "full",
+    )  # fmt: skip
+
+
+def test_a_retry_sends_what_was_sent_before_whatever_the_ride_has_become() -> None:
+    made.endpoint(payload_level="full-resource")
+    ride = _ride()
+    (first,) = _ready()
+    Ride.objects.filter(pk=ride.pk).update(end_note="another")
+    Delivery.objects.update(status="pending", claim_id=None, lease_until=None)
+
+    (again,) = _ready()
+
+    assert again.body == first.body
+    assert b"canary note" not in bytes(Delivery.objects.get().body_sealed or b"")  # sealed, at rest
+    assert AuditEntry.objects.filter(action="webhooks.send").count() == 1
+
+
+def test_a_body_of_another_level_is_made_anew() -> None:
+    endpoint = made.endpoint(payload_level="full-resource")
+    _ride()
+    _ready()
+    Endpoint.objects.filter(pk=endpoint.pk).update(payload_level="id-only", version=2)
+    Delivery.objects.update(status="pending", claim_id=None, lease_until=None)
+
+    (again,) = _ready()
+
+    assert set(_data(again)) == {"rideId", "href"}
+
+
+def test_a_ride_that_is_gone_is_null() -> None:
+    made.endpoint(payload_level="full-resource")
+    made.event("ride.started")
+
+    (ready,) = _ready()
+
+    assert _data(ready)["ride"] is None
+
+
+def test_what_is_no_ride_has_its_summary_at_every_level() -> None:
+    made.endpoint(payload_level="full-resource")
+    driver = uuid4()
+    data = {"driverId": str(driver), "from": "active", "to": "suspended"}
+    made.event("driver.activation_changed", subject_type="driver", subject_id=driver, data=data)
+
+    (ready,) = _ready()
+
+    assert _data(ready) == {**data, "href": f"/drivers/{driver}"}
+
+
+def test_one_body_that_cannot_be_made_keeps_no_other_from_leaving(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made.endpoint(payload_level="full-resource")
+    poison, good = _ride(), _ride()
+    show = full_rides.show
+
+    def fail(ride: Ride, *, at: dt.datetime) -> Any:
+        if ride.pk == poison.pk:
+            raise RuntimeError("canary")
+        return show(ride, at=at)
+
+    monkeypatch.setattr(full_rides, "show", fail)
+
+    ready = {one.row.event.subject_id: one for one in _ready()}
+
+    assert (ready[poison.pk].error, ready[poison.pk].target) == ("render", None)
+    assert ready[good.pk].error == ""
+    assert str(ready[poison.pk].row.id) in caplog.text
+
+
+def test_a_body_beyond_the_limit_is_not_made() -> None:
+    event = Told(
+        id=uuid4(), type="ride.updated", subject_type="ride", subject_id=uuid4(), sequence=1, occurred_at=NOW,
+        facility_id=None, provider_id=None, data={"changed": ["x" * MOST_BYTES]},
+    )  # fmt: skip
+
+    with pytest.raises(TooLarge):
+        body.render(event, level="summary", api_version="2026-11-20")
+
+
+def test_targets_are_read_again_when_an_endpoint_has_changed(django_assert_num_queries: Any) -> None:
+    endpoint = made.endpoint(url="https://one.example.org/")
+    made.event()
+    targets = Targets()
+    (first,) = _ready(targets)
+    Delivery.objects.update(status="pending", claim_id=None, lease_until=None)
+    Endpoint.objects.filter(pk=endpoint.pk).update(url="https://two.example.org/", version=2)
+
+    (again,) = _ready(targets)
+
+    assert [str(one.target.url) for one in (first, again) if one.target] == [
+        "https://one.example.org/",
+        "https://two.example.org/",
+    ]
+    with django_assert_num_queries(0):
+        targets.of([again.row])
+
+
+def test_extra_headers_and_the_asymmetric_signature_are_part_of_the_target() -> None:
+    endpoint = made.endpoint(asymmetric=True)
+    endpoint.headers_text = '{"x-gateway-key": "k"}'
+    endpoint.save(update_fields=["headers_sealed"])
+    secrets.ensure_signing_key(at=NOW)
+    made.event()
+
+    (ready,) = _ready()
+
+    assert ready.target is not None
+    assert ready.target.headers == {"x-gateway-key": "k"}
+    schemes = [signer.sign(b"").partition(",")[0] for signer, _ in ready.target.signers]
+    assert schemes == ["v1", "v1a"]
+
+
+def test_what_the_api_shows_nowhere_has_no_address() -> None:
+    made.endpoint()
+    token = uuid4()
+    made.event("token.expiring", subject_type="token", subject_id=token, data={"clientId": "c"})
+
+    (ready,) = _ready()
+
+    assert _data(ready) == {"tokenId": str(token)}

@@ -1,0 +1,200 @@
+"""What time alone brings about: lost workers, endpoints that fail for long, deliveries that grow old."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Alert
+from apps.events.models import Event
+from apps.webhooks.models import Attempt, Delivery, LaneRow
+from apps.webhooks.services import claiming, watching
+from apps.webhooks.services.claiming import LEASE, MOST_CLAIMS
+from apps.webhooks.services.publishing import publish
+from tests.factories import NOW
+from tests.webhooks import made
+
+pytestmark = pytest.mark.django_db
+
+MINUTE, HOUR, DAY = dt.timedelta(minutes=1), dt.timedelta(hours=1), dt.timedelta(days=1)
+
+
+def _in_flight() -> Delivery:
+    made.endpoint()
+    made.event()
+    publish(at=NOW)
+    claiming.claim(at=NOW, most=10)
+    return Delivery.objects.get()
+
+
+def test_what_a_lost_worker_held_is_due_again_when_its_lease_is_over() -> None:
+    row = _in_flight()
+
+    early, late = watching.sweep(at=NOW + LEASE - MINUTE / 60), watching.sweep(at=NOW + LEASE)
+
+    assert (early, late) == (0, 1)
+    row.refresh_from_db()
+    assert (row.status, row.attempts, row.claims, row.due_at) == ("pending", 0, 1, NOW + LEASE)
+    attempt = Attempt.objects.get()
+    assert (attempt.error, attempt.number, attempt.code) == ("lost_worker", 0, None)
+    assert made.lane_of(row.endpoint).failures == 0  # no fault of the endpoint's
+
+
+def test_what_ten_workers_were_lost_over_is_put_aside_and_people_are_told() -> None:
+    row = _in_flight()
+    Delivery.objects.update(claims=MOST_CLAIMS)
+
+    watching.sweep(at=NOW + LEASE)
+
+    row.refresh_from_db()
+    assert (row.status, row.ended_at) == ("quarantined", NOW + LEASE)
+    assert Alert.objects.get().kind == "webhook.delivery.quarantined"
+
+
+def _failing(for_: dt.timedelta, **lane: Any) -> LaneRow:
+    endpoint = made.endpoint(
+        name="EHR",
+        event_types=["ride.*"],
+        lane={"failing_since": NOW - for_, "failures": 9, "failures_since_success": 9, "trips": 3} | lane,
+    )
+    return made.lane_of(endpoint)
+
+
+def _kinds() -> list[tuple[str, str]]:
+    return list(Alert.objects.filter(resolved_at__isnull=True).order_by("pk").values_list("kind", "severity"))
+
+
+def test_people_and_other_endpoints_are_told_step_by_step() -> None:
+    other = made.endpoint(event_types=["webhook.endpoint.failing"])
+    lane = _failing(14 * MINUTE)
+
+    told = []
+    for later in (0 * MINUTE, MINUTE, 2 * MINUTE, 46 * MINUTE, 6 * HOUR, 24 * HOUR, 40 * HOUR):
+        watching.watch(at=NOW + later)
+        told.append((LaneRow.objects.get(pk=lane.pk).told, _kinds()))
+
+    warning, critical = ("webhook.endpoint.failing", "warning"), ("webhook.endpoint.failing", "critical")
+    assert told == [
+        (0, []),
+        (1, [warning]),
+        (1, [warning]),
+        (2, [critical]),
+        (3, [critical]),
+        (4, [critical]),
+        (4, [critical]),
+    ]
+    publish(at=NOW)
+    assert Delivery.objects.filter(endpoint=other).count() == 4
+    event = Event.objects.filter(type="webhook.endpoint.failing").first()
+    assert event is not None
+    assert event.data == {
+        "clientId": "None",
+        "state": "active",
+        "failingSince": "2026-11-20T14:46:00Z",
+        "failures": 9,
+        "lastError": "",
+    }
+
+
+def test_too_few_failures_are_told_to_nobody() -> None:
+    _failing(2 * HOUR, failures_since_success=2)
+
+    watching.watch(at=NOW)
+
+    assert _kinds() == []
+
+
+def test_after_five_days_the_endpoint_is_disabled_and_collects() -> None:
+    lane = _failing(5 * DAY - MINUTE, failures_since_success=50, told=4)
+    made.event()
+    publish(at=NOW)
+
+    watching.watch(at=NOW)
+    before = lane.endpoint.state
+    watching.watch(at=NOW + MINUTE)
+    watching.watch(at=NOW + 2 * MINUTE)
+    made.event()
+    publish(at=NOW + HOUR)
+
+    lane.endpoint.refresh_from_db()
+    assert (before, lane.endpoint.state, lane.endpoint.state_reason) == ("active", "disabled", "no_success_for_days")
+    assert [row.status for row in Delivery.objects.all()] == ["held", "held"]
+    assert _kinds() == [("webhook.endpoint.disabled", "critical")]
+    assert Event.objects.filter(type="webhook.endpoint.disabled").count() == 1
+
+
+def test_the_last_error_is_named() -> None:
+    lane = _failing(16 * MINUTE)
+    made.event()
+    publish(at=NOW)
+    row = Delivery.objects.get()
+    for number, error in enumerate(("connect", "timeout"), start=1):
+        Attempt.objects.create(
+            delivery=row, endpoint_id=lane.pk, number=number, started_at=NOW, duration_ms=1, error=error, worker="w"
+        )
+
+    watching.watch(at=NOW)
+
+    assert Event.objects.get(type="webhook.endpoint.failing").data["lastError"] == "timeout"
+
+
+def test_what_could_not_be_tried_for_three_days_is_given_up() -> None:
+    made.endpoint()
+    for _ in range(3):
+        made.event()
+    publish(at=NOW)
+    waiting, scheduled, tried = Delivery.objects.order_by("pk")
+    later = NOW + 3 * DAY
+    Delivery.objects.filter(pk=scheduled.pk).update(due_at=later + HOUR)  # its last attempt is still to come
+    Delivery.objects.filter(pk=tried.pk).update(due_at=later - MINUTE)  # next in line
+
+    watching.tend(at=later - MINUTE)
+    early = Delivery.objects.filter(status="exhausted").count()
+    watching.tend(at=later)
+
+    assert early == 0
+    assert [row.pk for row in Delivery.objects.filter(status="exhausted")] == [waiting.pk]
+
+
+def test_what_came_back_after_the_pause_is_held() -> None:
+    endpoint = made.endpoint()
+    made.event()
+    publish(at=NOW)
+    endpoint.state = "paused"
+    endpoint.save(update_fields=["state"])
+
+    watching.tend(at=NOW)
+
+    assert Delivery.objects.get().status == "held"
+
+
+def test_people_are_told_once_an_hour_of_what_was_given_up() -> None:
+    other = made.endpoint(event_types=["webhook.*"])
+    endpoint = made.endpoint(name="EHR", event_types=["ride.*"])
+    counts = []
+    for minutes, more in ((0, 2), (30, 3), (59, 0), (60, 0), (200, 0)):
+        at = NOW + minutes * MINUTE
+        for _ in range(more):
+            made.event()
+        publish(at=at)
+        rows = Delivery.objects.filter(endpoint=endpoint, status="pending")
+        rows.update(status="exhausted", ended_at=at)
+
+        watching.tend(at=at)
+
+        counts.append([event.data["count"] for event in Event.objects.filter(type="webhook.delivery.exhausted")])
+
+    assert counts == [[2], [2], [2], [2, 3], [2, 3]]
+    assert Alert.objects.order_by("pk").values_list("title", flat=True)[0] == "Deliveries to “EHR” were given up: 2"
+    publish(at=NOW)
+    assert Delivery.objects.filter(endpoint=other).count() == 2
+
+
+def test_watching_when_all_is_well_writes_nothing(django_assert_num_queries: Any) -> None:
+    for _ in range(3):
+        made.endpoint()
+
+    with django_assert_num_queries(1):
+        watching.watch(at=NOW)
+
+    assert (Alert.objects.count(), Event.objects.count()) == (0, 0)
