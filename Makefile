@@ -8,7 +8,7 @@ RUNS := $(VENV)/python -m config.run
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help run manage demo reset test coverage check fix docs bench lock install install-dev
+.PHONY: help run manage demo reset test coverage check fix docs bench chaos lock install install-dev
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,9 @@ reset: install ## Remove everything below var/: data, secrets, logs
 	@exec $(RUNS) reset
 
 test: install-dev ## Run the whole suite on real PostgreSQL (embedded, unless DATABASE_URL is set); ARGS= goes to pytest
-	@exec $(VENV)/$(if $(COVERAGE),coverage run,python) -m pytest --numprocesses logical --maxprocesses 4 $(ARGS)
+	@$(VENV)/$(if $(COVERAGE),coverage run,python) -m pytest --numprocesses logical --maxprocesses 4 \
+		$(or $(ARGS),--ignore=tests/chaos)
+	@$(if $(ARGS),,$(VENV)/python -m pytest tests/chaos) # alone: what they find is how long things wait
 
 coverage: install-dev ## Run the whole suite and fail where it leaves a line or a branch of apps/ or lib/ out; ARGS= goes to pytest
 	@$(VENV)/coverage erase
@@ -46,6 +48,9 @@ docs: install-dev ## Write docs/openapi.json and docs/errors.md anew
 
 bench: install-dev ## Measure speed and memory against bare floors; ONLY= chooses one
 	@exec $(VENV)/python -m tests.bench $(ONLY)
+
+chaos: install-dev ## Kill workers and brokers, poison and drip, and see that nothing is lost; CHAOS=nightly for 10,000 kills
+	@env -u DATABASE_URL CHAOS=$(or $(CHAOS),full) $(VENV)/python -m pytest -s --durations=0 tests/chaos $(ARGS)
 
 lock: install-dev ## Compile requirements/*.in to pinned, hashed lists
 	cd requirements && for list in base dev; do \

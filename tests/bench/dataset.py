@@ -34,6 +34,14 @@ def prepare() -> None:
         connection.execute(copy.format(sql.Identifier(RUN), sql.Identifier(DATASET)))
 
 
+def prepare_empty() -> None:
+    """Make the database of this run without a ride, for what is measured without."""
+    with _administrator() as connection:
+        _drop(connection, RUN)
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(RUN)))
+    _migrate(RUN)
+
+
 def remove_copy() -> None:
     with _administrator() as connection:
         _drop(connection, RUN)
@@ -63,11 +71,15 @@ def _drop(connection: "psycopg.Connection[tuple[object, ...]]", name: str) -> No
 
 
 def _fill() -> None:
-    variables = {**os.environ, "DATABASE_URL": database_url(DATASET)}
-    migrate = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
-    subprocess.run(migrate, cwd=ROOT, env=variables, check=True)
+    _migrate(DATASET)
     with psycopg.connect(conninfo(DATASET), autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")
         connection.execute("SET maintenance_work_mem = '512MB'")
         connection.execute(SCRIPT.read_bytes())
         connection.execute("VACUUM ANALYZE")
+
+
+def _migrate(name: str) -> None:
+    variables = {**os.environ, "DATABASE_URL": database_url(name)}
+    migrate = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
+    subprocess.run(migrate, cwd=ROOT, env=variables, check=True)

@@ -78,7 +78,7 @@ def serving(
 
     `first` is asked for before the block begins, and may be refused.
     """
-    port = _free_port()
+    port = free_port()
     command = [
         *on_server_core(),
         *(str(Path(sys.executable).with_name("gunicorn")), application),
@@ -139,7 +139,7 @@ def leave_server_core() -> None:
     psutil.Process().cpu_affinity([cores()[1]])
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

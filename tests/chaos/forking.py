@@ -1,0 +1,144 @@
+"""Delivering workers that are made in milliseconds, to be killed: a server that has loaded everything forks them.
+
+python -m tests.chaos.forking OPTIONS    each line of the input makes one more; its process id is answered
+"""
+
+import ctypes
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import psutil
+
+from tests.serving import ROOT, environment
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How workers differ from those of production, so that minutes become seconds."""
+
+    lease: float = 2.5  # seconds
+    deadline: float = 1.5
+    poison: str = ""  # the type of event whose body ends its worker
+    ends_by: str = "exit"  # or "segfault"
+    settle_first: bool = False  # a mistake: acknowledge before sending
+
+
+class Workers:
+    """Those that are alive now."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self.alive: list[int] = []
+
+    def fork(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        self.alive.append(int(self._process.stdout.readline()))
+
+    def kill(self, pid: int) -> None:
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(pid, signal.SIGKILL)
+        self.alive.remove(pid)
+
+    def refill(self, count: int) -> int:
+        """Make as many as are missing; say how many have died by themselves."""
+        dead = [pid for pid in self.alive if not psutil.pid_exists(pid)]
+        self.alive = [pid for pid in self.alive if pid not in dead]
+        while len(self.alive) < count:
+            self.fork()
+        return len(dead)
+
+
+@contextmanager
+def workers(options: Options) -> Iterator[Workers]:
+    """Run the server; in the end it and all it made are gone."""
+    command = [sys.executable, "-m", "tests.chaos.forking", json.dumps(dataclasses.asdict(options))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment(8000), text=True, **pipes)  # type: ignore[call-overload]
+    found = Workers(process)
+    try:
+        yield found
+    finally:
+        for pid in list(found.alive):
+            found.kill(pid)
+        process.communicate(timeout=30)
+
+
+def main(options: Options) -> None:
+    """Load, and fork for each line; children are nobody's concern when they end."""
+    import django  # noqa: PLC0415  # the parent of this process has loaded it already
+
+    django.setup()
+    from apps.webhooks.services import sending  # noqa: PLC0415  # after Django's setup
+
+    work = _prepared(options)
+    sending._trust()  # read before forking, as if each worker had been at work for long
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    server = os.getpid()
+    for _ in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            while os.getppid() == server:
+                work()
+                time.sleep(0.03)
+            os._exit(0)
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
+
+
+def _prepared(options: Options) -> Callable[[], Any]:
+    from apps.webhooks import body  # noqa: PLC0415  # after Django's setup
+    from apps.webhooks.services import claiming, delivering, sending  # noqa: PLC0415
+    from tests.webhooks.made import LOOPBACK  # noqa: PLC0415
+
+    claiming.LEASE = timedelta(seconds=options.lease)  # type: ignore[misc]
+    sending.DEADLINE = options.deadline  # type: ignore[misc]
+    render = body.render
+
+    def dangerous(event: body.Told, **given: Any) -> bytes:
+        if event.type == options.poison:
+            if options.ends_by == "segfault":
+                ctypes.string_at(0)
+            os._exit(1)
+        return render(event, **given)
+
+    if options.poison:
+        body.render = dangerous
+    if options.settle_first:
+        _settle_first(delivering)
+    return lambda: delivering.work(rules=LOOPBACK, for_seconds=5.0)
+
+
+def _settle_first(delivering: Any) -> None:
+    """Make the mistake: write down as delivered what is claimed, and send it then."""
+    from apps.webhooks.services import settling  # noqa: PLC0415
+    from apps.webhooks.services.sending import Answer  # noqa: PLC0415
+    from apps.webhooks.services.settling import Tried  # noqa: PLC0415
+
+    prepared = delivering._Shift._prepared
+
+    def acknowledged(self: Any, claim: Any) -> Any:
+        ready, at = prepared(self, claim), self._clock()
+        tried = [Tried(one.row, one.claim_id, at, 0.0, Answer(code=200)) for one in ready]
+        if tried:
+            settling.settle(tried, at=at, worker="mistaken")
+            time.sleep(0.3)  # the moment that it takes chance to hit
+        return ready
+
+    delivering._Shift._prepared = acknowledged
+
+
+if __name__ == "__main__":
+    main(Options(**json.loads(sys.argv[1])))

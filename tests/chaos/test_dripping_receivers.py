@@ -1,0 +1,97 @@
+"""R-14: hundreds of receivers that drip hold up no other, and no attempt lasts longer than it may."""
+
+import asyncio
+import contextlib
+import threading
+import time
+
+import pytest
+from aiohttp import web
+from django.db import connection, transaction
+from django.db.models import Max
+
+from apps.webhooks.models import Attempt
+from apps.webhooks.services import claiming, delivering
+from tests.chaos import longer, sized, tell
+from tests.webhooks import made
+from tests.webhooks.receiver import Receiver
+
+pytestmark = [pytest.mark.usefixtures("transactional_db"), pytest.mark.real_clock, pytest.mark.untraced]
+
+DRIPPING, GOOD = 500, 50
+SECONDS = sized(short=6, full=30, nightly=600)
+DEADLINE = sized(short=4, full=15, nightly=15)
+SHIFT = DEADLINE * 0.8  # as long as in production, beside its deadline
+P99 = 5.0
+
+
+def test_dripping_receivers_hold_up_no_other(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    p99, longest = _deliver_beside_drips(receiver, monkeypatch)
+
+    tell(f"R-14: p99 of the good {p99:.2f} s, longest attempt {longest:.2f} s at a deadline of {DEADLINE} s")
+    assert p99 <= P99
+    assert longest <= DEADLINE + 0.5
+
+
+@longer
+def test_without_room_for_idle_lanes_they_hold_up_the_others(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    greedy = claiming._CLAIM.replace("ORDER BY f.count > 0, random()", "ORDER BY random()")
+    greedy = greedy.replace("ceil(%(most)s::numeric / count(*) OVER ())", "%(most)s")
+    monkeypatch.setattr(claiming, "_CLAIM", greedy.replace("NOT %(idle_only)s", "%(idle_only)s IS NOT NULL"))
+
+    p99, _ = _deliver_beside_drips(receiver, monkeypatch)
+
+    assert p99 > DEADLINE / 2  # they waited for the others' deadline
+
+
+def _deliver_beside_drips(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> tuple[float, float]:
+    """Deliver to both kinds for a while; say how long 99 % of the good ones waited at most, and the longest attempt."""
+
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await asyncio.sleep(1)
+                await response.write(b".")
+        return response
+
+    monkeypatch.setattr("apps.webhooks.services.sending.DEADLINE", DEADLINE)
+    with transaction.atomic():
+        for number in range(DRIPPING):
+            receiver.answers[f"/drip/{number}"] = drip
+            made.endpoint(f"{receiver.url}/drip/{number}", event_types=["ride.started"])
+        for number in range(GOOD):
+            made.endpoint(f"{receiver.url}/good/{number}", event_types=["ride.completed"])
+        for _ in range(8):
+            made.event("ride.started")
+    committed: dict[str, float] = {}
+    stop = threading.Event()
+
+    def produce() -> None:
+        while not stop.wait(0.5):
+            with transaction.atomic():
+                event = made.event("ride.completed")
+            committed[str(event.pk)] = time.monotonic()
+        connection.close()
+
+    def work() -> None:
+        while not stop.wait(0.1):
+            delivering.work(rules=made.LOOPBACK, for_seconds=SHIFT)
+        connection.close()
+
+    threads = [threading.Thread(target=one) for one in (produce, work, work, work)]
+    for thread in threads:
+        thread.start()
+    time.sleep(SECONDS)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    made.work(for_seconds=0.5)
+    waits = sorted(
+        one.at - committed[one.headers["webhook-id"]] for one in receiver.got if one.path.startswith("/good")
+    )
+    longest = Attempt.objects.aggregate(longest=Max("duration_ms"))["longest"] / 1000
+    return waits[len(waits) * 99 // 100], longest
