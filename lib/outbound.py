@@ -48,7 +48,14 @@ _NEVER_GLOBAL: Final = tuple(
 # Where cloud providers hand out credentials: no setting opens these.
 _METADATA: Final = tuple(
     ipaddress.ip_network(text)
-    for text in ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32", "168.63.129.16/32")
+    for text in (
+        "169.254.0.0/16",
+        "fe80::/10",
+        "fd00:ec2::254/128",
+        "fd20:ce::254/128",
+        "100.100.100.200/32",
+        "168.63.129.16/32",
+    )
 )
 # Forms that some resolvers read as an address and the filter would not: 0x7f.1, 0177.0.0.1, 2130706433, 127.1.
 _NUMBERS: Final = re.compile(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+))*\.?", re.ASCII | re.IGNORECASE)
@@ -99,7 +106,7 @@ def check_form(url: str, rules: Rules) -> SplitResult:
 
     Raises:
         BadUrl: it has another scheme or port, a user, a fragment, or no usable host.
-        Blocked: its host is an address written as a number, or one that is not allowed.
+        Blocked: its host is an address, of no network that is let through or written as a number.
     """
     try:
         parts = urlsplit(url)
@@ -115,8 +122,8 @@ def check_form(url: str, rules: Rules) -> SplitResult:
         raise BadUrl(f"must use one of the ports {', '.join(map(str, sorted(rules.ports)))}.")
     host = parts.hostname or ""
     address = literal(host)
-    if address is not None:
-        if not rules.allow(address):
+    if address is not None:  # no name stands for it, and no certificate: for networks of the operator's own alone
+        if not (_within(address, rules.networks) and rules.allow(address)):
             raise Blocked
     elif _NUMBERS.fullmatch(host):
         raise Blocked

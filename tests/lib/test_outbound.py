@@ -113,11 +113,25 @@ def test_what_cannot_be_an_address_of_a_webhook_is_refused(url: str) -> None:
         check_form(url, CLOSED)
 
 
-@pytest.mark.parametrize(
-    "url", ["https://hooks.example.org/a?b=c", "https://hooks.example.org:8443", "https://8.8.8.8/"]
-)
+@pytest.mark.parametrize("url", ["https://hooks.example.org/a?b=c", "https://hooks.example.org:8443"])
 def test_an_ordinary_address_passes(url: str) -> None:
     check_url(url, CLOSED, resolve=lambda host, port: ["93.184.216.34"])
+
+
+@pytest.mark.parametrize("url", ["https://8.8.8.8/", "https://[2606:4700:4700::1111]/"])
+def test_an_address_in_place_of_a_name_passes_in_networks_that_are_let_through_alone(url: str) -> None:
+    networks = tuple(ipaddress.ip_network(text) for text in ("8.8.8.0/24", "2606:4700::/32"))
+
+    check_url(url, Rules(networks=networks))
+    with pytest.raises(Blocked):
+        check_url(url, CLOSED)
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "fd00:ec2::254", "fd20:ce::254", "100.100.100.200"])
+def test_no_setting_lets_anything_through_to_a_clouds_metadata(address: str) -> None:
+    everything = Rules(networks=(ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0")))
+
+    assert not everything.allow(ipaddress.ip_address(address))
 
 
 def test_plain_http_and_any_port_pass_where_the_setting_says_so() -> None:
