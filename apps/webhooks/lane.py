@@ -19,6 +19,8 @@ OPEN_FOR: Final = timedelta(seconds=30)  # doubled with each trip
 OPEN_AT_MOST: Final = timedelta(minutes=15)
 
 SLOWED_FOR: Final = timedelta(minutes=10)  # after 429 or 503
+# What was on its way when it was slowed says the same once more: an attempt takes no longer.
+SLOWED_AGAIN_AFTER: Final = timedelta(seconds=15)
 
 # No success for so long, with failures enough to be sure: people are told, again and again.
 TOLD_AFTER: Final = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=6), timedelta(hours=24))
@@ -79,11 +81,16 @@ def after(lane: Lane, outcome: Outcome, *, at: datetime, roll: float) -> Lane:
         failing_since=lane.failing_since or at,
         last_failure_at=at,
     )
-    if outcome is Outcome.THROTTLED:
+    if outcome is Outcome.THROTTLED and _may_slow(lane, at):
         half = max(1, lane.window // 2)
         lane = lane._replace(window=half, ceiling=half, ceiling_until=at + SLOWED_FOR)
     # What was still in flight when the breaker opened tells nothing new.
     return lane if lane.is_open(at) or not _trips(lane) else _opened(lane, at, roll)
+
+
+def _may_slow(lane: Lane, at: datetime) -> bool:
+    """Say whether it asks for less than it is given by now."""
+    return lane.ceiling_until is None or at - (lane.ceiling_until - SLOWED_FOR) >= SLOWED_AGAIN_AFTER
 
 
 def _sample(lane: Lane, outcome: Outcome, at: datetime) -> dict[str, Any]:

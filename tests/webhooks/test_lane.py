@@ -89,12 +89,20 @@ def test_a_success_closes_it_and_lets_one_two_four_eight_follow() -> None:
 
 def test_a_receiver_that_asks_for_less_gets_half_for_ten_minutes() -> None:
     slowed = _through(lanes.new(8), THROTTLED, OK, OK, OK)
-    again = _through(slowed, THROTTLED, OK)
-    later = _through(again, OK, OK, at=NOW + 10 * MINUTE)
+    again = _through(slowed, THROTTLED, OK, at=NOW + 15 * SECOND)
+    later = _through(again, OK, OK, at=NOW + 15 * SECOND + 10 * MINUTE)
 
     assert slowed.window == 4
     assert again.window == 2
     assert (later.window, later.ceiling, later.ceiling_until) == (8, None, None)
+
+
+def test_answers_of_one_burst_slow_a_receiver_once() -> None:
+    slowed = _through(lanes.new(8), *[THROTTLED] * 4)
+    later = _through(slowed, THROTTLED, at=NOW + 14 * SECOND)
+
+    assert (slowed.window, slowed.ceiling, later.ceiling) == (4, 4, 4)
+    assert later.ceiling_until == NOW + 10 * MINUTE
 
 
 def test_a_window_is_never_less_than_one() -> None:
