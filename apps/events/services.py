@@ -64,6 +64,13 @@ def take_unpublished(*, most: int) -> list[UUID]:
         return [event_id for _, event_id in sorted(cursor.fetchall())]
 
 
+def is_anything_unpublished() -> bool:
+    """Say whether there is an event that nothing was made of yet.  One query."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM events_unpublished)")
+        return bool(cursor.fetchone()[0])
+
+
 def take_history() -> None:
     """Take everything out of the outbox, told to nobody: for loading what happened long ago."""
     with connection.cursor() as cursor:

@@ -1,6 +1,9 @@
 """What the clock does to webhooks.  Any number of workers may run any of these at once."""
 
+from typing import Any
+
 from celery import shared_task
+from celery.signals import worker_shutting_down
 from django.utils import timezone
 
 from apps.webhooks.services import delivering, endpoints, recovering, retention, watching
@@ -10,6 +13,12 @@ from apps.webhooks.services import delivering, endpoints, recovering, retention,
 def deliver() -> None:
     """Work a shift: beat calls every second, and a process that is at it already goes home."""
     delivering.work(rules=endpoints.rules())
+
+
+@worker_shutting_down.connect
+def finish(**facts: Any) -> None:
+    """Claim nothing more in a worker that was told to end."""
+    delivering.finish()
 
 
 @shared_task(name="webhooks.watch")

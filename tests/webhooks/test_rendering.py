@@ -11,7 +11,7 @@ from apps.accounts.models import AuditEntry
 from apps.rides.models import Ride
 from apps.webhooks import body
 from apps.webhooks.body import MOST_BYTES, Told, TooLarge
-from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.models import Delivery, Endpoint, EndpointSecret
 from apps.webhooks.queries import full_rides
 from apps.webhooks.services import claiming, rendering, secrets
 from apps.webhooks.services.publishing import publish
@@ -181,7 +181,57 @@ def test_one_body_that_cannot_be_made_keeps_no_other_from_leaving(
 
     assert (ready[poison.pk].error, ready[poison.pk].target) == ("render", None)
     assert ready[good.pk].error == ""
-    assert str(ready[poison.pk].row.id) in caplog.text
+    (told,) = [record for record in caplog.records if record.msg == "webhook body not made"]
+    assert (told.delivery_id, told.event_id) == (  # type: ignore[attr-defined]
+        str(ready[poison.pk].row.id),
+        str(ready[poison.pk].row.event.id),
+    )
+
+
+def test_a_ride_that_is_too_large_keeps_no_other_from_leaving(monkeypatch: pytest.MonkeyPatch) -> None:
+    made.endpoint(payload_level="full-resource")
+    poison, good = _ride(), _ride()
+    render = body.render
+
+    def bounded(event: Told, **given: Any) -> bytes:
+        if event.subject_id == poison.pk:
+            raise TooLarge
+        return render(event, **given)
+
+    monkeypatch.setattr(body, "render", bounded)
+
+    ready = {one.row.event.subject_id: one for one in _ready()}
+
+    assert {key: one.error for key, one in ready.items()} == {poison.pk: "render", good.pk: ""}
+    kept = Delivery.objects.filter(body_sealed__isnull=False)
+    assert list(kept.values_list("subject_id", "body_level")) == [(good.pk, "full-resource")]
+
+
+def test_a_secret_that_does_not_open_keeps_no_other_endpoint_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    broken, sound = made.endpoint(), made.endpoint()
+    EndpointSecret.objects.filter(endpoint=broken).update(secret_sealed=b"not sealed at all")
+    _ride()
+
+    ready = {one.row.endpoint_id: one for one in _ready()}
+
+    assert {key: (one.error, one.target is None) for key, one in ready.items()} == {
+        broken.pk: ("render", True),
+        sound.pk: ("", False),
+    }
+    (told,) = [record for record in caplog.records if record.msg == "endpoint not usable"]
+    assert told.subscription_id == str(broken.pk)  # type: ignore[attr-defined]
+
+
+def test_nothing_leaves_unsigned() -> None:
+    made.endpoint()
+    _ride()
+    publish(at=NOW)
+    claim = claiming.claim(at=NOW, most=100)
+    EndpointSecret.objects.all().delete()  # as when the endpoint is removed meanwhile
+
+    (ready,) = rendering.prepare(claim, Targets(), at=NOW)
+
+    assert (ready.error, ready.target) == ("render", None)
 
 
 def test_a_body_beyond_the_limit_is_not_made() -> None:

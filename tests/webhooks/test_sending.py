@@ -156,6 +156,8 @@ def test_certificates_are_verified_and_old_tls_is_not_spoken() -> None:
         ("Fri, 20 Nov 2026 15:02:00 -0000", 120),
         ("Fri, 20 Nov 2026 14:00:00 GMT", 0),
         ("²", None),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Mon, 01 Jan 2026 00:00:00 +99999999999999", None),
     ],
 )
 def test_retry_after_is_seconds_or_a_date(text: str, seconds: int | None) -> None:

@@ -6,7 +6,7 @@ A claim is a lease under an id.  It is committed before anything is sent, and wh
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -22,31 +22,37 @@ CLAIM_LOCK: Final = 0x77686B02
 SUSPECT_CLAIMS: Final = 3
 MOST_CLAIMS: Final = 10  # then it is put aside, and people are told
 
+_LANES: Final = """
+    webhooks_lane l
+    JOIN webhooks_endpoint e ON e.id = l.endpoint_id
+    LEFT JOIN accounts_apiclient c ON c.id = e.client_id
+"""
+_SENDS_NOW: Final = """
+    e.state = 'active' AND e.deleted_at IS NULL AND coalesce(c.active, true)
+    AND (l.open_until IS NULL OR l.open_until <= %(at)s)
+    AND EXISTS (SELECT FROM (VALUES (0), (1), (2)) AS p(n)
+        CROSS JOIN LATERAL (SELECT d.due_at FROM webhooks_delivery d
+            WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.priority = p.n
+            ORDER BY d.due_at, d.id LIMIT 1) first
+        WHERE first.due_at <= %(at)s)
+"""
 # Lanes that have nothing on the way come first, in random order, each with its share of the claim and no more than its
 # window has room for, counted from the table: so both hold across workers.  A worker with much on the way asks for
-# lanes with nothing on the way alone: however many receivers drip, there is room for those that answer.  One claim at
-# a time: two would count the same room.  The lock and what it guards go to the database in one message, so that a
-# worker that is stopped in between holds nobody up; the claim sees what was committed before.
+# lanes with nothing on the way and no failure behind them alone: however many receivers drip, and come back to be tried
+# again, there is room for those that answer.  One claim at a time: two would count the same room.  The lock and what it
+# guards go to the database in one message, so that a worker that is stopped in between holds nobody up; the claim sees
+# what was committed before.
 # It asks for the first row in an index's order where any would do, and for ids in an array: while one endpoint holds
 # thousands of rows, PostgreSQL takes all for such, and would read the whole table for each that has none.
-_CLAIM: Final = """
+_CLAIM: Final = f"""
     SELECT pg_advisory_xact_lock(%(lock)s);
     WITH lanes AS MATERIALIZED (
         SELECT e.id, least(CASE WHEN l.trips > 0 THEN 1 ELSE least(l.window, e.max_in_flight) END - f.count,
             ceil(%(most)s::numeric / count(*) OVER ())) AS room
-        FROM webhooks_lane l
-        JOIN webhooks_endpoint e ON e.id = l.endpoint_id
-        LEFT JOIN accounts_apiclient c ON c.id = e.client_id
+        FROM {_LANES}
         CROSS JOIN LATERAL (SELECT count(*) FROM webhooks_delivery f
             WHERE f.endpoint_id = e.id AND f.status = 'in_flight' AND f.lease_until > %(at)s) f
-        WHERE e.state = 'active' AND e.deleted_at IS NULL AND coalesce(c.active, true)
-            AND (f.count = 0 OR NOT %(idle_only)s)
-            AND (l.open_until IS NULL OR l.open_until <= %(at)s)
-            AND EXISTS (SELECT FROM (VALUES (0), (1), (2)) AS p(n)
-                CROSS JOIN LATERAL (SELECT d.due_at FROM webhooks_delivery d
-                    WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.priority = p.n
-                    ORDER BY d.due_at, d.id LIMIT 1) first
-                WHERE first.due_at <= %(at)s)
+        WHERE {_SENDS_NOW} AND (NOT %(idle_only)s OR f.count = 0 AND l.failures = 0)
         ORDER BY f.count > 0, random()
     ), picked AS (
         SELECT due.id FROM lanes
@@ -71,14 +77,15 @@ _CLAIM: Final = """
     SET status = 'in_flight', claims = d.claims + 1, claim_id = %(claim)s, lease_until = %(lease)s
     WHERE d.id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING d.id
-"""
+"""  # noqa: S608  # of ours
 # Tests go to endpoints in any state; there are few, and somebody waits for each.
 _CLAIM_TESTS: Final = """
     UPDATE webhooks_delivery d
     SET status = 'in_flight', claims = d.claims + 1, claim_id = %(claim)s, lease_until = %(lease)s
-    WHERE d.id IN (SELECT t.id FROM webhooks_delivery t
+    WHERE d.id IN (SELECT t.id FROM webhooks_delivery t JOIN webhooks_endpoint e ON e.id = t.endpoint_id
         WHERE t.trigger = 'test' AND t.status = 'pending' AND t.due_at <= %(at)s AND t.claims < %(suspect)s
-        ORDER BY t.due_at LIMIT %(most)s FOR NO KEY UPDATE SKIP LOCKED)
+            AND e.deleted_at IS NULL
+        ORDER BY t.due_at LIMIT %(most)s FOR NO KEY UPDATE OF t SKIP LOCKED)
     RETURNING d.id
 """
 _CLAIM_SUSPECT: Final = """
@@ -92,6 +99,13 @@ _CLAIM_SUSPECT: Final = """
         ORDER BY s.due_at LIMIT 1 FOR NO KEY UPDATE OF s SKIP LOCKED)
     RETURNING d.id
 """
+_LOOK: Final = f"""
+    SELECT EXISTS (SELECT FROM webhooks_delivery s
+            WHERE s.status = 'pending' AND s.claims >= %(suspect)s AND s.due_at <= %(at)s),
+        EXISTS (SELECT FROM webhooks_delivery t
+            WHERE t.trigger = 'test' AND t.status = 'pending' AND t.due_at <= %(at)s)
+        OR EXISTS (SELECT FROM {_LANES} WHERE {_SENDS_NOW})
+"""  # noqa: S608  # of ours
 _ROWS: Final = """
     SELECT d.id, d.endpoint_id, e.version, d.attempts, d.claims, d.trigger, d.body_sealed, d.body_level, d.event_id
     FROM webhooks_delivery d JOIN webhooks_endpoint e ON e.id = d.endpoint_id
@@ -127,11 +141,25 @@ class Claim:
     rows: list[Claimed]
 
 
+class Due(NamedTuple):
+    """What a look found: that claims may find something, not that they will."""
+
+    suspects: bool
+    others: bool
+
+
+def look(*, at: datetime) -> Due:
+    """See whether anything is due.  Takes no lock, and one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOK, {"at": at, "suspect": SUSPECT_CLAIMS})
+        return Due(*cursor.fetchone())
+
+
 def claim(*, at: datetime, most: int, idle_only: bool = False) -> Claim:
     """Take up to `most` deliveries that are due, tests first, and no suspects.  Two or three statements.
 
-    With `idle_only`, only for endpoints that have nothing on the way.  Waits for a claim that another worker is making,
-    which takes milliseconds.
+    With `idle_only`, only for endpoints that have nothing on the way and did not fail last.  Waits for a claim that
+    another worker is making, which takes milliseconds.
     """
     values = _values(at, most)
     ids = _ids(_CLAIM_TESTS, values)

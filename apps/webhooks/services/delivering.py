@@ -20,9 +20,12 @@ from typing import Final, TypeVar
 import uvloop
 from django.db import InterfaceError, OperationalError, connection
 
+from apps.events.services import is_anything_unpublished
+from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.services import claiming, publishing, rendering, sending, settling
 from apps.webhooks.services.claiming import Claim
 from apps.webhooks.services.rendering import Ready
+from apps.webhooks.services.sending import Target
 from apps.webhooks.services.settling import Tried
 from lib.outbound import Rules
 
@@ -30,12 +33,15 @@ log = logging.getLogger(__name__)
 
 Made = TypeVar("Made")
 
-SLOTS: Final = 1024  # on the way at once, in one process; the upper half is for endpoints with nothing on the way yet
+SLOTS: Final = 1024  # on the way at once, in one process; the upper half is for endpoints that answer
 AT_ONCE: Final = 256  # in one claim: while the next ones are claimed, the others are on the way
 CLAIMING_FOR: Final = 12.0  # seconds; then what is on the way is finished, and the task returns
 SETTLE_WITHIN: Final = 20.0  # seconds more, for a database that is away: leases end later than that
-MOST_SUSPECTS: Final = 20  # in one shift; each is tried alone
+# In one shift; each is tried alone, and no further one is begun after so many seconds: everything else waits.
+MOST_SUSPECTS: Final = 20
+SUSPECTS_FOR: Final = 5.0
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.005, 0.5  # seconds between two looks at the database
+_AWAY: Final = (OperationalError, InterfaceError)  # of a database
 
 # Deliveries by the thousand make Python search everything the service has loaded for cycles, over and over: a third of
 # the time.  From its first shift on a process looks at what is young, and hardly ever at the rest.
@@ -44,6 +50,7 @@ _COLLECT_AFTER: Final = (20_000, 50, 100)
 # One shift in a process: the next tick finds it at work, and goes home.  One that only waits for its last answers has
 # let go: those may take a whole deadline, and what is new must not wait for them.
 _at_work: Final = threading.Lock()
+_is_ending: Final = threading.Event()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +85,26 @@ class DatabaseClock:
 
 
 def work(*, rules: Rules, for_seconds: float = CLAIMING_FOR, slots: int = SLOTS) -> Done | None:
-    """Deliver what is due until nothing is, or the shift is over.  None: this process is at it already.
+    """Deliver what is due until nothing is, or the shift is over.  None: this process is at it already, or ending.
 
     Runs an event loop of its own; call it outside of any.
     """
-    if not _at_work.acquire(blocking=False):
+    if _is_ending.is_set() or not _at_work.acquire(blocking=False):
         return None
-    gc.set_threshold(*_COLLECT_AFTER)
     shift = _Shift(rules, for_seconds, slots)
     try:
+        if not _and_close(shift.begin):
+            return Done()
+        gc.set_threshold(*_COLLECT_AFTER)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(shift.run())
     finally:
         shift.stop_claiming()
+
+
+def finish() -> None:
+    """Claim nothing more in this process: it is told to end, and what is on the way comes home."""
+    _is_ending.set()
 
 
 class _Shift:
@@ -106,6 +120,8 @@ class _Shift:
         self._arrived = asyncio.Event()
         self._publishing: asyncio.Task[int | None] | None = None
         self._targets = rendering.Targets()
+        self._has_suspects = False
+        self._first: list[Ready] = []
         self._done = Done()
 
     def stop_claiming(self) -> None:
@@ -114,18 +130,43 @@ class _Shift:
             self._claims = False
             _at_work.release()
 
+    def begin(self) -> bool:
+        """Take what is due before a loop and a session are made, and say whether there is anything to send.
+
+        Mostly there is nothing, or another worker has taken it: that costs a look.
+        """
+        self._clock = DatabaseClock()
+        due = claiming.look(at=self._clock())
+        if due.suspects:
+            self._has_suspects = True  # nothing else may be on the way beside them
+            return True
+        if not due.others and not is_anything_unpublished():
+            return False
+        try:
+            if not due.others:  # what is due does not wait for more
+                self._done = Done(published=publishing.publish(at=self._clock()))
+            self._first = self._prepared(claiming.claim(at=self._clock(), most=min(self._slots, AT_ONCE)))
+        except _AWAY as failure:
+            _tell_not_taken(failure)
+            return True  # it is tried again, each apart from the other
+        return bool(self._done.published or self._first)
+
     async def run(self) -> Done:
         try:
-            self._clock = await self._in_database(DatabaseClock)
             async with sending.session(self._rules) as self._session:
-                await self._try_suspects()
+                if self._has_suspects:
+                    await self._try_suspects()
+                self._send(self._first)
                 await self._deliver()
         finally:
             self._database.shutdown()
         return self._done
 
     async def _try_suspects(self) -> None:
+        began = time.monotonic()
         for _ in range(MOST_SUSPECTS):
+            if time.monotonic() - began > SUSPECTS_FOR:
+                return
             ready = await self._in_database(lambda: self._prepared(claiming.claim_suspect(at=self._clock())))
             if not ready:
                 return
@@ -137,7 +178,7 @@ class _Shift:
     async def _deliver(self) -> None:
         wait = _SHORTEST_WAIT
         while True:
-            if time.monotonic() >= self._until:
+            if time.monotonic() >= self._until or _is_ending.is_set():
                 self.stop_claiming()
             turn = await self._turn(claiming=self._claims)
             self._send(turn.ready)
@@ -170,29 +211,43 @@ class _Shift:
         if one.target is None:
             answer = sending.Answer(error=one.error)
         else:
-            answer = await sending.post(
-                self._session, one.target, one.body, event_id=str(row.event.id), attempt=row.attempts + 1, at=at
-            )
+            answer = await self._answer(one.target, one, at)
         self._results.append(
             Tried(row=row, claim_id=one.claim_id, started_at=at, seconds=time.monotonic() - began, answer=answer)
         )
         self._arrived.set()
 
+    async def _answer(self, target: Target, one: Ready, at: datetime) -> sending.Answer:
+        row = one.row
+        try:
+            return await sending.post(
+                self._session, target, one.body, event_id=str(row.event.id), attempt=row.attempts + 1, at=at
+            )
+        except Exception:  # a mistake of ours; unanswered it would be sent again and again, and nobody told
+            log.exception("webhook not sent", extra={"delivery_id": str(row.id), "event_id": str(row.event.id)})
+            return sending.Answer(error=ErrorClass.PROTOCOL)
+
     async def _turn(self, *, claiming: bool) -> _Turn:
-        """Hand the results over, and take what is next meanwhile: what was published by the turn before."""
+        """Hand the results over, and take what is next meanwhile."""
         results, self._results = self._results, []
         self._arrived.clear()
         if not claiming:
             await self._settle(results)
             return _Turn(is_idle=self._publishing is None or self._publishing.done())
-        if self._publishing is None:  # turns go on meanwhile: thousands of rows take longer than a claim
+        if self._publishing is None:
             self._publishing = asyncio.create_task(self._publish())
-        ready, _ = await asyncio.gather(self._claim(), self._settle(results))
+        ready, _ = await asyncio.gather(self._claim_after(self._publishing), self._settle(results))
         published = None
         if self._publishing.done():
             published, self._publishing = self._publishing.result(), None
         moved = bool(published or ready or results)  # results, too: their lanes have room again
         return _Turn(ready=ready or (), moved=moved, is_idle=not moved and published == 0 and ready == [])
+
+    async def _claim_after(self, publishing: asyncio.Task[int | None]) -> list[Ready] | None:
+        """Claim what is due; wait for what is being published only while nothing else is on the way."""
+        if not self._on_the_way:
+            await asyncio.wait([publishing], timeout=_LONGEST_WAIT)
+        return await self._claim()
 
     async def _publish(self) -> int | None:
         published = await self._unless_away(lambda: publishing.publish(at=self._clock()))
@@ -214,8 +269,8 @@ class _Shift:
         """Ask the database; None while it is away."""
         try:
             return await self._in_database(call)
-        except (OperationalError, InterfaceError) as failure:
-            log.warning("webhooks not taken: %s", type(failure).__name__)
+        except _AWAY as failure:
+            _tell_not_taken(failure)
             return None
 
     async def _settle(self, results: Sequence[Tried]) -> None:
@@ -225,7 +280,7 @@ class _Shift:
                 delivered = await self._in_database(
                     lambda: settling.settle(results, at=self._clock(), worker=self._worker)
                 )
-            except (OperationalError, InterfaceError) as failure:
+            except _AWAY as failure:
                 if time.monotonic() > self._until + SETTLE_WITHIN:
                     raise
                 log.warning("results of webhooks not written yet: %s", type(failure).__name__)
@@ -241,6 +296,10 @@ class _Shift:
 
     async def _in_database(self, call: Callable[[], Made]) -> Made:
         return await asyncio.get_running_loop().run_in_executor(self._database, _and_close, call)
+
+
+def _tell_not_taken(failure: Exception) -> None:
+    log.warning("webhooks not taken: %s", type(failure).__name__)
 
 
 def _and_close(call: Callable[[], Made]) -> Made:

@@ -48,10 +48,13 @@ class Targets:
     """Endpoints as sending needs them, for as long as nobody changes them: kept by id and version."""
 
     def __init__(self) -> None:
-        self._known: dict[UUID, tuple[int, Target]] = {}
+        self._known: dict[UUID, tuple[int, Target | None]] = {}
 
-    def of(self, rows: Iterable[Claimed]) -> dict[UUID, Target]:
-        """Find the targets of rows.  Three queries when there is one that is not known yet, none otherwise."""
+    def of(self, rows: Iterable[Claimed]) -> dict[UUID, Target | None]:
+        """Find the targets of rows, None where nothing may leave.
+
+        Three queries when there is one that is not known yet, none otherwise.
+        """
         wanted = {row.endpoint_id: row.endpoint_version for row in rows}
         unknown = [key for key, version in wanted.items() if self._known.get(key, (0,))[0] != version]
         if unknown:
@@ -59,26 +62,33 @@ class Targets:
         return {key: self._known[key][1] for key in wanted}
 
 
-def _load(endpoint_ids: Collection[UUID]) -> dict[UUID, tuple[int, Target]]:
-    signers: dict[UUID, list[tuple[Signer, datetime | None]]] = {key: [] for key in endpoint_ids}
-    secrets = EndpointSecret.objects.filter(endpoint__in=endpoint_ids)
-    for secret in secrets.order_by("-created_at", "-pk"):
-        signers[secret.endpoint_id].append((hmac_of(secret.text), secret.expires_at))
+def _load(endpoint_ids: Collection[UUID]) -> dict[UUID, tuple[int, Target | None]]:
+    secrets: dict[UUID, list[EndpointSecret]] = {key: [] for key in endpoint_ids}
+    for secret in EndpointSecret.objects.filter(endpoint__in=endpoint_ids).order_by("-created_at", "-pk"):
+        secrets[secret.endpoint_id].append(secret)
     public = keys.present_signer()
     return {
-        one.pk: (
-            one.version,
-            Target(
-                url=URL(one.url),
-                signers=(*signers[one.pk], *(((public, None),) if one.asymmetric and public else ())),
-                headers=one.own_headers,
-                level=one.payload_level,
-                client_id=one.client_id,
-                api_version=one.api_version,
-            ),
-        )
+        one.pk: (one.version, _target(one, secrets[one.pk], public))
         for one in Endpoint.objects.filter(pk__in=endpoint_ids)
     }
+
+
+def _target(endpoint: Endpoint, secrets: Sequence[EndpointSecret], public: Signer | None) -> Target | None:
+    if not secrets:
+        return None  # it was removed meanwhile; nothing leaves unsigned
+    try:
+        signers = [(hmac_of(secret.text), secret.expires_at) for secret in secrets]
+        return Target(
+            url=URL(endpoint.url),
+            signers=(*signers, *(((public, None),) if endpoint.asymmetric and public else ())),
+            headers=endpoint.own_headers,
+            level=endpoint.payload_level,
+            client_id=endpoint.client_id,
+            api_version=endpoint.api_version,
+        )
+    except Exception:  # a secret that does not open: it is this endpoint's alone
+        log.exception("endpoint not usable", extra={"subscription_id": str(endpoint.pk)})
+        return None
 
 
 def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
@@ -93,6 +103,9 @@ def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
     ready = []
     for row in claim.rows:
         target = found[row.endpoint_id]
+        if target is None:
+            ready.append(Ready(row, claim.id, error=ErrorClass.RENDER))
+            continue
         try:
             if row.body_sealed is not None and row.body_level == target.level:
                 bytes_ = unseal(row.body_sealed, aad=f"{_BODY}.{row.id}").encode()
@@ -102,11 +115,11 @@ def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
             else:
                 bytes_ = _render(row, target, rides.more_of(row, target))
         except Exception:  # whatever it is, it is this row's alone
-            log.exception("webhook body not made: delivery %s, event %s", row.id, row.event.id)
+            log.exception("webhook body not made", extra={"delivery_id": str(row.id), "event_id": str(row.event.id)})
             ready.append(Ready(row, claim.id, error=ErrorClass.RENDER))
         else:
             ready.append(Ready(row, claim.id, target, bytes_))
-    _keep([one for one in ready if one.row.id in rides.told_more], rides)
+    _keep([(one, one.target.level) for one in ready if one.target and one.row.id in rides.told_more], rides)
     return ready
 
 
@@ -117,11 +130,13 @@ def _render(row: Claimed, target: Target, more: dict[str, Any]) -> bytes:
 class _Rides:
     """What bodies of rides say beyond their event: the receiver's own reference, and the ride itself."""
 
-    def __init__(self, rows: Iterable[Claimed], targets: Mapping[UUID, Target], *, at: datetime) -> None:
+    def __init__(self, rows: Iterable[Claimed], targets: Mapping[UUID, Target | None], *, at: datetime) -> None:
         wanted = [
             row
             for row in rows
-            if row.event.subject_type == "ride" and targets[row.endpoint_id].level != PayloadLevel.ID_ONLY
+            if row.event.subject_type == "ride"
+            and (target := targets[row.endpoint_id]) is not None
+            and target.level != PayloadLevel.ID_ONLY
         ]
         self._rides = Ride.objects.in_bulk({row.event.subject_id for row in wanted}) if wanted else {}
         self._at = at
@@ -145,7 +160,7 @@ class _Rides:
         return more
 
 
-def _keep(ready: Sequence[Ready], rides: _Rides) -> None:
+def _keep(ready: Sequence[tuple[Ready, str]], rides: _Rides) -> None:
     """Store bodies for their retries, and record whose data leaves, before it does."""
     if not ready:
         return
@@ -153,9 +168,9 @@ def _keep(ready: Sequence[Ready], rides: _Rides) -> None:
         cursor.execute(
             _KEEP,
             [
-                [one.row.id for one in ready],
-                [seal(one.body.decode(), aad=f"{_BODY}.{one.row.id}") for one in ready],
-                [one.target.level for one in ready if one.target],
+                [one.row.id for one, _ in ready],
+                [seal(one.body.decode(), aad=f"{_BODY}.{one.row.id}") for one, _ in ready],
+                [level for _, level in ready],
             ],
         )
         for endpoint_id, riders in rides.shown.items():

@@ -67,7 +67,7 @@ async def session(rules: Rules) -> AsyncIterator[aiohttp.ClientSession]:
         _peer.get().append(str(addr_info[4][0]))
         return opened(addr_info)
 
-    connector = aiohttp.TCPConnector(
+    connector = _Connector(
         limit=0,  # lanes have windows; a limit here would let one lane hold up others
         resolver=resolver,
         socket_factory=open_socket,
@@ -86,6 +86,17 @@ async def session(rules: Rules) -> AsyncIterator[aiohttp.ClientSession]:
             yield found
     finally:
         await resolver.close()
+
+
+class _Connector(aiohttp.TCPConnector):
+    """One that says whereto each request goes, on connections that are used again, too."""
+
+    async def connect(self, *args: Any, **given: Any) -> aiohttp.connector.Connection:
+        found = await super().connect(*args, **given)
+        peer = found.transport.get_extra_info("peername") if found.transport else None
+        if peer:
+            _peer.get().append(str(peer[0]))
+        return found
 
 
 @cache
@@ -168,7 +179,7 @@ def _retry_after(text: str, now: datetime | None = None) -> timedelta | None:
         return timedelta(seconds=int(text[:8]))
     try:
         moment = email.utils.parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, IndexError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

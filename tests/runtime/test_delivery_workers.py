@@ -1,0 +1,37 @@
+"""How workers of deliveries are started, and how they end."""
+
+import re
+import threading
+
+import pytest
+from celery.signals import worker_shutting_down
+
+from apps.webhooks.services import delivering
+from config.celery import app
+from tests.serving import ROOT
+from tests.webhooks import made
+
+
+@pytest.mark.parametrize(
+    "name", ["deploy/compose.yaml", "deploy/systemd/carelane-deliveries.service", "docs/operations.md"]
+)
+def test_workers_of_deliveries_are_threads_so_that_one_goes_on_while_others_wait(name: str) -> None:
+    """A process of its own would not be free for a new shift before its last answer has come."""
+    text = re.sub(r'[\[\],"]|\n +', " ", (ROOT / name).read_text())
+    commands = [one for one in re.split(r"(?=celery )", text) if re.search(r"^celery .*--queues\s+\S*webhooks", one)]
+
+    assert commands
+    for command in commands:
+        given = re.search(r"--pool\s+threads\s+--concurrency\s+(\d+)", command)
+        assert given is not None
+        assert int(given[1]) >= 3
+
+
+def test_a_worker_that_is_told_to_end_claims_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivering, "_is_ending", threading.Event())
+    app.loader.import_default_modules()
+
+    worker_shutting_down.send(sender="worker", sig="SIGTERM", how="Warm", exitcode=0)
+
+    assert delivering._is_ending.is_set()
+    assert delivering.work(rules=made.LOOPBACK) is None

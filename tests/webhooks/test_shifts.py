@@ -1,0 +1,342 @@
+"""How a shift goes: what it takes, in which order, and what holds it up."""
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+from aiohttp import web
+from django.db import InterfaceError, OperationalError, transaction
+
+from apps.webhooks import tasks
+from apps.webhooks.models import Attempt, Delivery, Endpoint, LaneRow
+from apps.webhooks.services import claiming, delivering, publishing, rendering, settling, watching
+from apps.webhooks.services.claiming import Claim, Claimed
+from lib.outbound import Rules
+from tests.factories import NOW
+from tests.webhooks import made
+from tests.webhooks.receiver import Receiver
+
+pytestmark = [pytest.mark.usefixtures("transactional_db"), pytest.mark.real_clock]
+
+
+def test_one_shift_at_a_time_works_in_a_process() -> None:
+    with delivering._at_work:
+        assert delivering.work(rules=made.LOOPBACK) is None
+
+
+def test_a_body_that_cannot_be_made_waits_and_others_leave(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    render = rendering._render
+
+    def fail(row: Claimed, *given: Any) -> bytes:
+        if row.event.type == "ride.started":
+            raise RuntimeError
+        return render(row, *given)
+
+    monkeypatch.setattr(rendering, "_render", fail)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event("ride.started")
+    made.event("ride.completed")
+
+    done = made.work()
+
+    assert (done.tried, done.delivered) == (2, 1)
+    poison = Delivery.objects.get(event_type="ride.started")
+    assert (poison.status, poison.attempts, poison.claims) == ("pending", 0, 1)
+
+
+def test_suspects_are_tried_alone_before_anything_else(receiver: Receiver) -> None:
+    at_once, most = 0, []
+
+    async def count(request: web.Request) -> web.Response:
+        nonlocal at_once
+        at_once += 1
+        most.append(at_once)
+        await asyncio.sleep(0.05)
+        at_once -= 1
+        return web.Response()
+
+    receiver.answers["/hook"] = count
+    made.endpoint(f"{receiver.url}/hook")
+    with transaction.atomic():
+        for _ in range(6):
+            made.event()
+    publishing.publish(at=delivering.DatabaseClock()())
+    suspects = list(Delivery.objects.values_list("pk", flat=True)[:3])
+    Delivery.objects.filter(pk__in=suspects).update(claims=5)
+
+    made.work()
+
+    assert most[:4] == [1, 1, 1, 1]  # three alone, and then the first of the others
+    assert max(most) == 3
+    assert set(Delivery.objects.values_list("status", "claims")) == {("delivered", 0)}
+
+
+def test_a_shift_tries_only_so_many_suspects(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivering, "MOST_SUSPECTS", 1)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+    made.event()
+    publishing.publish(at=delivering.DatabaseClock()())
+    Delivery.objects.update(claims=5)
+
+    made.work()
+
+    assert len(receiver.got) == 1
+
+
+def test_suspects_do_not_keep_everything_else_waiting(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def take_time(request: web.Request) -> web.Response:
+        await asyncio.sleep(0.2)
+        return web.Response()
+
+    monkeypatch.setattr(delivering, "SUSPECTS_FOR", 0.1)
+    receiver.answers["/slow"] = take_time
+    made.endpoint(f"{receiver.url}/slow", event_types=["ride.started"])
+    made.endpoint(f"{receiver.url}/hook", event_types=["ride.completed"])
+    for kind in ("ride.started", "ride.started", "ride.completed"):
+        made.event(kind)
+    publishing.publish(at=delivering.DatabaseClock()())
+    Delivery.objects.filter(event_type="ride.started").update(claims=5)
+
+    made.work()
+
+    assert [one.path for one in receiver.got] == ["/slow", "/hook"]
+
+
+@pytest.mark.parametrize("due", [False, True])
+def test_a_shift_without_anything_to_send_makes_no_session(due: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(rules: Rules) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr("apps.webhooks.services.sending.session", fail)
+    endpoint = made.endpoint(max_in_flight=1)
+    if due:  # and its lane has no room
+        made.event()
+        made.event()
+        publishing.publish(at=delivering.DatabaseClock()())
+        assert len(claiming.claim(at=delivering.DatabaseClock()(), most=10).rows) == 1
+
+    assert made.work() == delivering.Done()
+    assert Delivery.objects.filter(endpoint=endpoint).count() == (2 if due else 0)
+
+
+def test_a_process_that_is_told_to_end_claims_no_more(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivering, "_is_ending", threading.Event())
+
+    async def end(request: web.Request) -> web.Response:
+        delivering.finish()
+        return web.Response()
+
+    receiver.answers["/hook"] = end
+    made.endpoint(f"{receiver.url}/hook", max_in_flight=1)
+    made.event()
+    made.event()
+
+    assert made.work() == delivering.Done(published=2, tried=1, delivered=1)  # what was on the way came home
+    assert delivering.work(rules=made.LOOPBACK) is None
+    assert sorted(Delivery.objects.values_list("status", flat=True)) == ["delivered", "pending"]
+
+
+def test_a_mistake_of_ours_is_an_attempt_that_failed(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*given: Any, **more: Any) -> Any:
+        raise OverflowError
+
+    monkeypatch.setattr("apps.webhooks.services.sending.post", fail)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    assert made.work().tried == 1
+
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.attempts, delivery.last_error) == ("pending", 1, "protocol")
+    (told,) = [record for record in caplog.records if record.msg == "webhook not sent"]
+    assert told.delivery_id == str(delivery.pk)  # type: ignore[attr-defined]
+
+
+def test_an_attempt_on_a_connection_that_is_used_again_names_its_address(receiver: Receiver) -> None:
+    made.endpoint(f"{receiver.url}/hook", max_in_flight=1)
+    for _ in range(3):
+        made.event()
+
+    made.work()
+
+    assert list(Attempt.objects.values_list("remote_ip", flat=True)) == ["127.0.0.1"] * 3
+
+
+def test_a_removed_endpoint_is_sent_no_tests() -> None:
+    endpoint = made.endpoint()
+    made.delivery(endpoint, made.event(), trigger="test")
+    Endpoint.objects.filter(pk=endpoint.pk).update(deleted_at=NOW)
+
+    assert claiming.claim(at=NOW, most=10).rows == []
+
+
+def test_a_claim_for_idle_lanes_leaves_out_those_that_failed_last(receiver: Receiver) -> None:
+    failing, sound = made.endpoint(f"{receiver.url}/failing"), made.endpoint(f"{receiver.url}/sound")
+    LaneRow.objects.filter(pk=failing.pk).update(failures=1)
+    made.event()
+    publishing.publish(at=NOW)
+
+    idle = claiming.claim(at=NOW, most=10, idle_only=True)
+    rest = claiming.claim(at=NOW, most=10)
+
+    assert [row.endpoint_id for row in idle.rows] == [sound.pk]
+    assert [row.endpoint_id for row in rest.rows] == [failing.pk]
+
+
+def test_results_outlast_a_database_that_is_away_for_a_moment(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle, failures = settling.settle, iter([OperationalError, InterfaceError])
+
+    def away(*given: Any, **more: Any) -> int:
+        for failure in failures:
+            raise failure
+        return settle(*given, **more)
+
+    monkeypatch.setattr(settling, "settle", away)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    done = made.work()
+
+    assert (done.tried, done.delivered, len(receiver.got)) == (1, 1, 1)
+    assert Delivery.objects.get().status == "delivered"
+
+
+def test_a_claim_that_fails_is_made_again(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish, failures = publishing.publish, iter([OperationalError, InterfaceError])
+
+    def away(*given: Any, **more: Any) -> int:
+        for failure in failures:
+            raise failure
+        return publish(*given, **more)
+
+    monkeypatch.setattr(publishing, "publish", away)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    assert made.work().delivered == 1
+
+
+def test_claims_that_fail_are_made_again_and_publishing_goes_on(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, failures = claiming.claim, iter([OperationalError, InterfaceError])
+
+    def away(*given: Any, **more: Any) -> Claim:
+        for failure in failures:
+            raise failure
+        return claim(*given, **more)
+
+    monkeypatch.setattr(claiming, "claim", away)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    assert made.work() == delivering.Done(published=1, tried=1, delivered=1)
+
+
+def test_what_is_due_leaves_while_more_is_published(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish, left = publishing.publish, threading.Event()
+
+    def slowly(*given: Any, **more: Any) -> int:
+        assert left.wait(5)  # for the answer to what was due already
+        return publish(*given, **more)
+
+    async def answer(request: web.Request) -> web.Response:
+        left.set()
+        return web.Response()
+
+    receiver.answers["/hook"] = answer
+    made.delivery(made.endpoint(f"{receiver.url}/hook"), made.event())
+    monkeypatch.setattr(publishing, "publish", slowly)
+
+    assert made.work().delivered == 1
+
+
+def test_what_is_published_as_a_shift_ends_counts(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish = publishing.publish
+
+    def slowly(*given: Any, **more: Any) -> int:
+        time.sleep(1)
+        return publish(*given, **more)
+
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+    publish(at=NOW)
+    monkeypatch.setattr(publishing, "publish", slowly)
+    made.event()
+
+    assert made.work(for_seconds=0.1) == delivering.Done(published=1, tried=1, delivered=1)
+    assert made.work() == delivering.Done(tried=1, delivered=1)
+
+
+def test_more_than_one_claim_holds_leaves_in_one_shift(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivering, "AT_ONCE", 2)
+    made.endpoint(f"{receiver.url}/hook")
+    with transaction.atomic():
+        for _ in range(7):
+            made.event()
+
+    assert made.work() == delivering.Done(published=7, tried=7, delivered=7)
+
+
+def test_a_lane_for_one_at_a_time_is_emptied_in_one_shift(receiver: Receiver) -> None:
+    made.endpoint(f"{receiver.url}/hook", max_in_flight=1)
+    with transaction.atomic():
+        for _ in range(5):
+            made.event()
+
+    assert made.work().delivered == 5
+
+
+def test_a_shift_with_no_room_left_goes_on_until_there_is(receiver: Receiver) -> None:
+    async def take_time(request: web.Request) -> web.Response:
+        await asyncio.sleep(0.1)
+        return web.Response()
+
+    receiver.answers["/hook"] = take_time
+    made.endpoint(f"{receiver.url}/hook")
+    with transaction.atomic():
+        for _ in range(9):
+            made.event()
+
+    assert made.work(slots=2).delivered == 9
+
+
+def test_a_database_that_stays_away_ends_the_shift_and_the_lease_brings_it_back(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*given: Any, **more: Any) -> int:
+        raise OperationalError
+
+    monkeypatch.setattr(settling, "settle", away)
+    monkeypatch.setattr(delivering, "SETTLE_WITHIN", 0.0)
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    with pytest.raises(OperationalError):
+        made.work(for_seconds=0.5)
+
+    row = Delivery.objects.get()
+    assert row.status == "in_flight"
+    assert row.lease_until is not None
+    assert watching.sweep(at=row.lease_until) == 1
+    monkeypatch.undo()
+    Delivery.objects.update(due_at=made.due_now())
+    assert made.work().delivered == 1
+
+
+def test_the_tasks_do_what_the_clock_asks_of_them(receiver: Receiver, settings: Any) -> None:
+    settings.WEBHOOK_ALLOWED_NETWORKS, settings.WEBHOOK_PLAIN_HTTP = made.LOOPBACK.networks, True
+    made.endpoint(f"{receiver.url}/hook")
+    made.event()
+
+    for task in (tasks.deliver, tasks.watch, tasks.tend, tasks.purge):
+        task()
+
+    assert Delivery.objects.get().status == "delivered"
