@@ -23,7 +23,9 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "accounts.mail_alerts": timedelta(seconds=10),
     "rides.expire_offers": timedelta(seconds=5),
     "webhooks.deliver": timedelta(seconds=1),
+    "webhooks.sweep": timedelta(seconds=10),
     "webhooks.watch": timedelta(seconds=10),
+    "webhooks.recover": timedelta(seconds=10),
     "webhooks.tend": timedelta(minutes=1),
     "webhooks.purge": timedelta(hours=1),
 }

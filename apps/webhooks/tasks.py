@@ -1,10 +1,10 @@
 """What the clock does to webhooks.  Any number of workers may run any of these at once."""
 
+from datetime import datetime
 from typing import Any
 
 from celery import shared_task
 from celery.signals import worker_shutting_down
-from django.utils import timezone
 
 from apps.webhooks.services import delivering, endpoints, recovering, retention, watching
 
@@ -21,21 +21,36 @@ def finish(**facts: Any) -> None:
     delivering.finish()
 
 
+@shared_task(name="webhooks.sweep")
+def sweep() -> None:
+    """Give back what lost workers held."""
+    watching.sweep(at=_now())
+
+
 @shared_task(name="webhooks.watch")
 def watch() -> None:
-    """Give back what lost workers held, judge endpoints that fail, and take recoveries further."""
-    watching.sweep(at=timezone.now())
-    watching.watch(at=timezone.now())
-    recovering.advance(at=timezone.now())
+    """Judge endpoints that fail."""
+    watching.watch(at=_now())
+
+
+@shared_task(name="webhooks.recover")
+def recover() -> None:
+    """Take recoveries further."""
+    recovering.advance(at=_now())
 
 
 @shared_task(name="webhooks.tend")
 def tend() -> None:
     """End what grew too old, and tell of what was given up."""
-    watching.tend(at=timezone.now())
+    watching.tend(at=_now())
 
 
 @shared_task(name="webhooks.purge")
 def purge() -> None:
     """Forget what is older than it is kept."""
-    retention.purge(at=timezone.now())
+    retention.purge(at=_now())
+
+
+def _now() -> datetime:
+    """Read the clock that leases run by: the database's, whatever this machine's says."""
+    return delivering.DatabaseClock()()

@@ -1,6 +1,7 @@
 """Which endpoints hear of which events."""
 
 import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 from uuid import UUID, uuid4
@@ -218,3 +219,26 @@ def test_what_was_recorded_before_there_was_the_endpoint_is_not_told_by_itself()
     publish(at=NOW)
 
     assert (_told(late), _told(near)) == ([], [event.pk])
+
+
+@pytest.mark.real_clock
+@pytest.mark.django_db(transaction=True)
+def test_what_is_published_while_an_endpoint_is_resumed_does_not_stay_held() -> None:
+    endpoint = made.endpoint(state="paused")
+    made.event()
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            Endpoint.objects.filter(pk=endpoint.pk).update(state="active")
+            publishing = other.submit(_publish_and_close)
+            with pytest.raises(TimeoutError):
+                publishing.result(0.5)  # it waits
+        assert publishing.result(5) == 1
+
+    assert Delivery.objects.get().status == "pending"
+
+
+def _publish_and_close() -> int:
+    try:
+        return publish(at=NOW)
+    finally:
+        connection.close()

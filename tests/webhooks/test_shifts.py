@@ -336,7 +336,20 @@ def test_the_tasks_do_what_the_clock_asks_of_them(receiver: Receiver, settings: 
     made.endpoint(f"{receiver.url}/hook")
     made.event()
 
-    for task in (tasks.deliver, tasks.watch, tasks.tend, tasks.purge):
+    for task in (tasks.deliver, tasks.sweep, tasks.watch, tasks.recover, tasks.tend, tasks.purge):
         task()
 
     assert Delivery.objects.get().status == "delivered"
+
+
+def test_a_machine_whose_clock_is_ahead_takes_nothing_from_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = delivering.DatabaseClock()
+    made.endpoint()
+    made.event()
+    publishing.publish(at=clock())
+    claiming.claim(at=clock(), most=1)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: clock() + 2 * claiming.LEASE)
+
+    tasks.sweep()
+
+    assert Delivery.objects.get().status == "in_flight"

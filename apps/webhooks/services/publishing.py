@@ -39,6 +39,7 @@ _PUBLISH: Final = f"""
     JOIN webhooks_endpoint e ON {MATCHES} AND ev.recorded_at >= e.created_at - interval '1 minute'
     LEFT JOIN accounts_apiclient c ON c.id = e.client_id
     ORDER BY taken.place
+    FOR SHARE OF e  -- one that is paused or resumed just now is waited for: what it collected would lie there for ever
     ON CONFLICT (event_id, endpoint_id, round) DO NOTHING
 """  # noqa: S608  # of ours
 
