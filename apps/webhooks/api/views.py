@@ -14,7 +14,7 @@ from apps.webhooks.event_types import CATALOGUE, EventType, body_schema
 from apps.webhooks.models import Endpoint, Job
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import deliveries, health, keys
-from apps.webhooks.services import endpoints, recovering, secrets
+from apps.webhooks.services import endpoints, recovering, secrets, wishes
 from apps.webhooks.services.recovering import Span
 from lib.access import PUBLIC
 from lib.api.views import ApiViewSet
@@ -87,7 +87,7 @@ class EndpointViewSet(ApiViewSet):
         """
         body = self.body()
         secret = body.pop("secret", None)
-        wanted = endpoints.Wanted(**_wanted(body))
+        wanted = wishes.Wanted(**_wanted(body))
         made = endpoints.register(wanted=wanted, secret=secret, by=self.principal, at=self.at)
         return self._answer(
             made.endpoint, secret=made.secret, headers={"Location": f"/api/webhooks/endpoints/{made.endpoint.pk}"}

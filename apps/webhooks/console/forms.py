@@ -17,8 +17,8 @@ from apps.webhooks.event_types import EVERYTHING
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import deliveries
-from apps.webhooks.services.endpoints import Wanted
 from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE, Span
+from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal
 from lib.console_forms import choose
 

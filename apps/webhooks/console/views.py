@@ -32,7 +32,7 @@ from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import deliveries, health
 from apps.webhooks.services import endpoints as services
-from apps.webhooks.services import secrets
+from apps.webhooks.services import secrets, wishes
 from lib.access import Principal
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
@@ -91,7 +91,7 @@ def change(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Change what an endpoint is."""
     by = principal_of(request)
     endpoint = _found(endpoint_id, by)
-    was = services.wanted_of(endpoint)
+    was = wishes.wanted_of(endpoint)
     if request.method != "POST":
         return _form(request, EndpointChange(initial=initial_of(endpoint, was), by=by, kept=was.headers), endpoint)
     form = EndpointChange(request.POST, by=by, kept=was.headers)
@@ -217,7 +217,7 @@ def _found(endpoint_id: UUID, by: Principal) -> Endpoint:
 def _refuse(form: EndpointForm, refusal: DomainError) -> None:
     if isinstance(refusal, StaleVersion):
         form.add_error(None, _("Somebody changed the endpoint meanwhile. Open it again to see what it is now."))
-    elif isinstance(refusal, services.PhiNotGranted):
+    elif isinstance(refusal, wishes.PhiNotGranted):
         form.add_error("payload_level", refusal.message)
     else:
         put_on(form, refusal, FIELDS)
