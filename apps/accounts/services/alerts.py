@@ -52,6 +52,11 @@ def resolve(*keys: str, at: datetime) -> None:
     Alert.objects.filter(key__in=keys, resolved_at__isnull=True).update(resolved_at=at)
 
 
+def resolve_about(record_id: UUID, *, at: datetime) -> None:
+    """Close the open alerts whose keys name this record: it is gone, and with it the pages they lead to."""
+    Alert.objects.filter(key__contains=str(record_id), resolved_at__isnull=True).update(resolved_at=at)
+
+
 @transaction.atomic
 def acknowledge(*, alert_id: UUID, by: Principal, at: datetime) -> Alert:
     """Put an alert aside, for everybody.  Doing it again changes nothing.

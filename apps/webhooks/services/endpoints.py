@@ -11,13 +11,12 @@ from django.conf import settings
 from django.db import transaction
 
 from apps.accounts.models import ApiClient
-from apps.accounts.services import audit
-from apps.webhooks import lane as lanes
+from apps.accounts.services import alerts, audit
 from apps.webhooks.event_types import TEST
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.schedule import MOST_AGE
-from apps.webhooks.services import access, lane_rows, recovering, secrets, states, wishes
+from apps.webhooks.services import access, recovering, secrets, states, wishes
 from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound
@@ -165,8 +164,7 @@ def resume(*, endpoint_id: UUID, deliver_held: bool = True, by: Principal, at: d
         raise AlreadyAsSaid("The endpoint is active.")
     if endpoint.state == Endpoint.State.PENDING or endpoint.state_reason in (states.UNVERIFIED, states.UNTRIED):
         raise NotVerified("The endpoint has not answered a test yet; send one.")
-    states.change(endpoint, Endpoint.State.ACTIVE, "", at)
-    lane_rows.store({endpoint.pk: lanes.new(endpoint.max_in_flight)})
+    states.start_over(endpoint, "was resumed", by=by, at=at)
     if deliver_held:
         recovering.release(endpoint, by=by, at=at)
     _audit("webhooks.resume", endpoint, by)
@@ -188,6 +186,7 @@ def remove(*, endpoint_id: UUID, expected_version: int | None = None, by: Princi
     waiting = Delivery.objects.filter(endpoint=endpoint, status__in=[Delivery.Status.PENDING, Delivery.Status.HELD])
     waiting.update(status=Delivery.Status.CANCELLED, ended_at=at)
     endpoint.secrets.all().delete()
+    alerts.resolve_about(endpoint.pk, at=at)
     _audit("webhooks.remove", endpoint, by)
 
 

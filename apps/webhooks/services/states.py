@@ -10,9 +10,10 @@ from uuid import UUID
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.events import services as events
+from apps.webhooks import lane as lanes
 from apps.webhooks.lane import Lane
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import recovering
+from apps.webhooks.services import lane_rows, recovering
 from lib.access import Principal, system
 from lib.api.fields import instant_text
 from lib.scopes import Scope
@@ -49,14 +50,31 @@ def answered(endpoint_id: UUID, *, version: int, at: datetime) -> None:
 
     A test that was sent when the endpoint had another `version` says nothing: it may have had another address.
     """
+    lane_rows.locked([endpoint_id])  # before the endpoint, as everywhere
     endpoint = locked(endpoint_id)
     if endpoint.version != version:
         return
     if endpoint.state_reason == UNTRIED:
         change(endpoint, Endpoint.State.PAUSED, BY_PEOPLE, at)
     elif endpoint.state == Endpoint.State.PENDING or endpoint.state_reason == UNVERIFIED:
-        change(endpoint, Endpoint.State.ACTIVE, "", at)
-        recovering.release(endpoint, by=system("webhooks"), at=at)
+        by = system("webhooks")
+        start_over(endpoint, "answers again", by=by, at=at)
+        recovering.release(endpoint, by=by, at=at)
+
+
+def start_over(endpoint: Endpoint, happened: str, *, by: Principal, at: datetime) -> None:
+    """Make a locked endpoint active and its lane, locked before it, as good as new.
+
+    Alerts about its trouble are closed, so that the next trouble is told of again.  Whoever was told that it failed
+    hears that this is over, in the words of `happened`.
+    """
+    ((_, was),) = lane_rows.locked([endpoint.pk])
+    told = was.told > 0 or endpoint.state == Endpoint.State.DISABLED
+    change(endpoint, Endpoint.State.ACTIVE, "", at)
+    lane_rows.store({endpoint.pk: lanes.new(endpoint.max_in_flight)})
+    alerts.resolve(*_of_failing(endpoint.pk), _key(endpoint.pk, "gone"), _key(endpoint.pk, "disabled"), at=at)
+    if told:
+        _tell_of_recovery(endpoint, was, happened, by=by, at=at)
 
 
 def gone(endpoint_id: UUID, *, at: datetime) -> None:
@@ -81,10 +99,13 @@ def failing(endpoint_id: UUID, lane: Lane, step: int, *, last_error: str, at: da
 
 def recovered(endpoint_id: UUID, was: Lane, *, at: datetime) -> None:
     """Tell that it answers again, to whoever was told that it did not."""
-    endpoint = locked(endpoint_id)
-    record(endpoint, "webhook.endpoint.recovered", _of(was, ""), by=system("webhooks"), at=at)
-    alerts.resolve(*(_key(endpoint_id, "failing", step) for step in range(was.told + 1)), at=at)
-    _tell(endpoint, "recovered", "answers again", Alert.Severity.INFO, at, step=endpoint.sequence)
+    alerts.resolve(*_of_failing(endpoint_id), at=at)
+    _tell_of_recovery(locked(endpoint_id), was, "answers again", by=system("webhooks"), at=at)
+
+
+def _tell_of_recovery(endpoint: Endpoint, was: Lane, happened: str, *, by: Principal, at: datetime) -> None:
+    record(endpoint, "webhook.endpoint.recovered", _of(was, ""), by=by, at=at)
+    _tell(endpoint, "recovered", happened, Alert.Severity.INFO, at, step=endpoint.sequence)
 
 
 def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> None:
@@ -93,7 +114,7 @@ def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> 
     change(endpoint, Endpoint.State.DISABLED, DEAD, at)
     hold(endpoint)
     record(endpoint, "webhook.endpoint.disabled", _of(lane, last_error), by=system("webhooks"), at=at)
-    alerts.resolve(*(_key(endpoint_id, "failing", step) for step in range(lane.told + 1)), at=at)
+    alerts.resolve(*_of_failing(endpoint_id), at=at)
     _tell(endpoint, "disabled", "was switched off: nobody answered for five days", Alert.Severity.CRITICAL, at)
 
 
@@ -131,6 +152,10 @@ def _of(lane: Lane, last_error: str) -> dict[str, Any]:
 
 def _key(endpoint_id: UUID, what: str, step: int = 0) -> str:
     return f"webhook.{what}:{endpoint_id}:{step}"
+
+
+def _of_failing(endpoint_id: UUID) -> list[str]:
+    return [_key(endpoint_id, "failing", step) for step in range(1, len(lanes.TOLD_AFTER) + 1)]
 
 
 def _tell(endpoint: Endpoint, what: str, happened: str, severity: str, at: datetime, *, step: int = 0) -> None:

@@ -75,8 +75,9 @@ def _judge(endpoint_id: UUID, at: datetime) -> None:
 def tend(*, at: datetime) -> None:
     """End what grew too old, tell of what was given up, and put what cannot be sent now with what is held."""
     _age(at)
-    _hold_strays()
-    given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED).exclude(trigger=Delivery.Trigger.TEST)
+    _put_strays_away(at)
+    given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED, endpoint__deleted_at__isnull=True)
+    given_up = given_up.exclude(trigger=Delivery.Trigger.TEST)
     told_at = F("endpoint__lane__exhausted_told_at")
     untold = Q(endpoint__lane__exhausted_told_at__isnull=True) | Q(ended_at__gt=told_at)
     due = Q(endpoint__lane__exhausted_told_at__isnull=True) | Q(endpoint__lane__exhausted_told_at__lte=at - TOLD_EVERY)
@@ -94,11 +95,13 @@ def _age(at: datetime) -> None:
     Delivery.objects.filter(pk__in=rows).update(status=Delivery.Status.EXHAUSTED, ended_at=at)
 
 
-def _hold_strays() -> None:
-    """Hold what came back from its last attempt after its endpoint was paused."""
-    strays = Delivery.objects.filter(status=Delivery.Status.PENDING, endpoint__state__in=["paused", "disabled"])
-    rows = strays.exclude(trigger=Delivery.Trigger.TEST).values("pk")[:ROWS_AT_ONCE]
-    Delivery.objects.filter(pk__in=rows).update(status=Delivery.Status.HELD)
+def _put_strays_away(at: datetime) -> None:
+    """Hold what came back from its last attempt after its endpoint was paused; end it where that was removed."""
+    waiting = Delivery.objects.filter(status=Delivery.Status.PENDING)
+    removed = waiting.filter(endpoint__deleted_at__isnull=False).values("pk")[:ROWS_AT_ONCE]
+    Delivery.objects.filter(pk__in=removed).update(status=Delivery.Status.CANCELLED, ended_at=at)
+    strays = waiting.filter(endpoint__state__in=["paused", "disabled"]).exclude(trigger=Delivery.Trigger.TEST)
+    Delivery.objects.filter(pk__in=strays.values("pk")[:ROWS_AT_ONCE]).update(status=Delivery.Status.HELD)
 
 
 @transaction.atomic
