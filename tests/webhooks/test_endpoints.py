@@ -153,6 +153,7 @@ def test_endpoint_hears_of_no_more_than_its_caller(name: str, field: str) -> Non
         ({"facility_ids": frozenset({UUID(int=1)})}, "facilityIds", "unknown_id"),
         ({"provider_ids": frozenset({UUID(int=1)})}, "providerIds", "unknown_id"),
         ({"headers": {"Host": "x"}}, "headers", "bad_header"),
+        ({"name": "Engine\r\nBcc: x@example.org"}, "name", "control"),
         ({"payload_level": "full-resource"}, "phiAgreement", "invalid"),
     ],
 )

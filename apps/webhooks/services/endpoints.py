@@ -59,7 +59,7 @@ def register(
     one is brought along.  Looks the host name up, before any transaction.
 
     Raises:
-        InvalidInput: an event type, a header, the secret, or a record named in it is none.
+        InvalidInput: the name, an event type, a header, the secret, or a record named in it is none.
         EndpointUrlBlocked: webhooks may not go there.
         PhiNotGranted: whole rides are asked for, and not granted.
         WiderThanCaller: it would hear of more than the caller reaches.

@@ -13,6 +13,7 @@ from apps.webhooks.event_types import unknown_among
 from apps.webhooks.models import Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
 from lib.access import Phi, Principal
+from lib.control_characters import has_control
 from lib.errors import Code, Detail, DomainError, InvalidInput
 from lib.outbound import BadUrl, Blocked, NameUnknown, Rules, check_url
 
@@ -96,6 +97,13 @@ def check_address(url: str) -> None:
 
 
 def check(wanted: Wanted) -> None:
+    """Judge what is asked for by itself.
+
+    Raises:
+        InvalidInput: the name, an event type, a header, or a record named in it is none.
+    """
+    if has_control(wanted.name):  # it stands in the subjects of mails
+        raise InvalidInput("name", "name must not contain control characters.", detail_code="control")
     if unknown_among(wanted.event_types):
         raise InvalidInput(
             "eventTypes", "eventTypes must be types of GET /webhooks/event-types.", detail_code="unknown_event_type"

@@ -64,6 +64,13 @@ def test_endpoint_is_registered_as_the_form_says_and_sent_a_test() -> None:
     assert Delivery.objects.get().trigger == "test"
 
 
+def test_name_is_one_line() -> None:
+    response = visitor().post(ADD, GOOD | {"name": "Interface\x0bengine"})
+
+    assert (response.status_code, Endpoint.objects.count()) == (422, 0)
+    assert _errors(response) == {"name": ["Name must not contain control characters."]}
+
+
 def test_everything_says_more_than_the_kinds_beside_it() -> None:
     visitor().post(ADD, GOOD | {"event_types": ["ride.completed", "*"]})
 
