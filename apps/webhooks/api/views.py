@@ -14,7 +14,7 @@ from apps.webhooks.event_types import CATALOGUE, EventType, body_schema
 from apps.webhooks.models import Endpoint, Job
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import deliveries, health, keys
-from apps.webhooks.services import endpoints, recovering, secrets, wishes
+from apps.webhooks.services import access, endpoints, recovering, secrets, wishes
 from apps.webhooks.services.recovering import Span
 from lib.access import PUBLIC
 from lib.api.views import ApiViewSet
@@ -154,10 +154,7 @@ class EndpointViewSet(ApiViewSet):
         return self.answer(health.of(self._endpoint(id), at=self.at))
 
     def _endpoint(self, endpoint_id: UUID) -> Endpoint:
-        endpoint = Endpoint.objects.visible_to(self.principal).filter(pk=endpoint_id).first()
-        if endpoint is None:
-            raise NotFound("webhook endpoint")
-        return endpoint
+        return access.found(endpoint_id, self.principal)
 
     def _answer(
         self, endpoint: Endpoint, *, secret: str | None = None, headers: dict[str, str] | None = None
@@ -187,7 +184,8 @@ class RecoveryViewSet(ApiViewSet):
         """Send again what an endpoint missed; unless `dryRun` is false, only say what that would be.
 
         Answers 202 with the job where there is something to send. It is sent behind everything new, under the ids of
-        the events. With `never_sent` among the statuses, a new endpoint hears of what happened before it was there.
+        the events. Of a long span only the first 100,000 events are counted (`totalIsCapped`); all that fit are sent.
+        With `never_sent` among the statuses, a new endpoint hears of what happened before it was there.
         """
         body = self.body()
         dry_run, types = body["dry_run"], body.get("types")
@@ -201,6 +199,7 @@ class RecoveryViewSet(ApiViewSet):
         shown = {
             "dry_run": dry_run,
             "total": sum(recovery.found.values()),
+            "total_is_capped": recovery.is_capped,
             "found": [{"status": status, "count": count} for status, count in recovery.found.items()],
             "job": recovery.job,
         }

@@ -46,6 +46,8 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
             context |= {
                 "counted": True,
                 "total": sum(found.found.values()),
+                "is_capped": found.is_capped,
+                "most_counted": recovering.MOST_COUNTED,
                 "found": [(words.FOUND[status], count) for status, count in sorted(found.found.items())],
                 "until": form.cleaned_data["until"] or now,
                 # What was counted is what is sent: until now, and not until the button is pressed.

@@ -42,7 +42,7 @@ def record(endpoint: Endpoint, type: str, data: dict[str, Any], *, by: Principal
 
 def locked(endpoint_id: UUID) -> Endpoint:
     """Lock and read an endpoint that is known to be there."""
-    return Endpoint.objects.select_for_update(of=("self",)).get(pk=endpoint_id)
+    return Endpoint.objects.select_for_update(of=("self",), no_key=True).get(pk=endpoint_id)
 
 
 def answered(endpoint_id: UUID, *, version: int, at: datetime) -> None:
