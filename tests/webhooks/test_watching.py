@@ -8,7 +8,7 @@ import pytest
 from apps.accounts.models import Alert
 from apps.events.models import Event
 from apps.webhooks.models import Attempt, Delivery, LaneRow
-from apps.webhooks.services import claiming, watching
+from apps.webhooks.services import claiming, states, watching
 from apps.webhooks.services.claiming import LEASE, MOST_CLAIMS
 from apps.webhooks.services.publishing import publish
 from tests.factories import NOW
@@ -123,6 +123,26 @@ def test_after_five_days_the_endpoint_is_disabled_and_collects() -> None:
     assert Event.objects.filter(type="webhook.endpoint.disabled").count() == 1
 
 
+def test_endpoint_that_cannot_be_judged_is_in_the_way_of_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ill, other = _failing(16 * MINUTE), _failing(16 * MINUTE)
+    failing = states.failing
+
+    def fail(endpoint_id: Any, *args: Any, **given: Any) -> None:
+        if endpoint_id == ill.pk:
+            raise RuntimeError("canary")
+        failing(endpoint_id, *args, **given)
+
+    monkeypatch.setattr(states, "failing", fail)
+
+    watching.watch(at=NOW)
+
+    assert [alert.key for alert in Alert.objects.all()] == [f"webhook.failing:{other.pk}:1"]
+    assert (made.lane_of(ill.endpoint).told, made.lane_of(other.endpoint).told) == (0, 1)
+    assert str(ill.pk) in caplog.text
+
+
 def test_the_last_error_is_named() -> None:
     lane = _failing(16 * MINUTE)
     made.event()
@@ -194,7 +214,7 @@ def test_watching_when_all_is_well_writes_nothing(django_assert_num_queries: Any
     for _ in range(3):
         made.endpoint()
 
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):  # endpoints that fail, urgent deliveries that are late
         watching.watch(at=NOW)
 
     assert (Alert.objects.count(), Event.objects.count()) == (0, 0)

@@ -30,6 +30,11 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
             endpoints = endpoints.filter(provider_ids__contained_by=sorted(principal.provider_ids))
         return endpoints
 
+    def sent_to(self) -> "EndpointQuerySet":
+        """Keep those that deliveries are sent to now: active, and of nobody whose client is switched off."""
+        nobodys_or_on = Q(client__isnull=True) | Q(client__active=True)
+        return self.filter(nobodys_or_on, state=Endpoint.State.ACTIVE, deleted_at__isnull=True)
+
 
 class Endpoint(models.Model):
     """An address that is told of events.  The URL is the receiver's own; nothing of a person stands in it."""

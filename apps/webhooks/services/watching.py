@@ -1,5 +1,6 @@
 """What only the passing of time brings about: leases that ran out, endpoints that fail for long, what grew too old."""
 
+import logging
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -13,10 +14,12 @@ from apps.webhooks import lane as lanes
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import health
-from apps.webhooks.services import lane_rows, states
+from apps.webhooks.services import lane_rows, states, urgency
 from apps.webhooks.services.claiming import MOST_CLAIMS
 from lib.access import system
 from lib.scopes import Scope
+
+log = logging.getLogger(__name__)
 
 ROWS_AT_ONCE: Final = 5_000
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
@@ -56,10 +59,17 @@ def sweep(*, at: datetime) -> int:
 
 
 def watch(*, at: datetime) -> None:
-    """Tell of endpoints that have failed for long, and switch off those that are dead.  Each in its own transaction."""
+    """Tell of endpoints that have failed for long and of urgent deliveries that are late; switch off what is dead.
+
+    Each in its own transaction: one endpoint that cannot be judged is in the way of no other.
+    """
+    urgency.tell(urgency.overdue(at=at), at=at)
     lacking = LaneRow.objects.filter(failing_since__lte=at - lanes.TOLD_AFTER[0], endpoint__state=Endpoint.State.ACTIVE)
     for endpoint_id in lacking.order_by("pk").values_list("pk", flat=True):
-        _judge(endpoint_id, at)
+        try:
+            _judge(endpoint_id, at)
+        except Exception:  # whatever it is, it is this endpoint's alone
+            log.exception("webhook endpoint not judged: endpoint %s", endpoint_id)
 
 
 @transaction.atomic
