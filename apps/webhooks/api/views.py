@@ -100,7 +100,8 @@ class EndpointViewSet(ApiViewSet):
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change an endpoint: fields left out stay as they are; lists and `headers` are replaced as a whole.
 
-        A new `url` is sent a test first; until that is answered with 2xx, events are held.
+        A new `url` is sent a test first; until that is answered with 2xx, events are held. What waits and is nothing
+        that the endpoint hears of any more is cancelled.
         """
         changed = endpoints.change(
             endpoint_id=id,

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -16,12 +17,13 @@ from apps.webhooks.event_types import TEST
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.schedule import MOST_AGE
-from apps.webhooks.services import access, recovering, secrets, states, wishes
+from apps.webhooks.services import access, publishing, recovering, secrets, states, wishes
 from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound
 
 MOST_ENDPOINTS: Final = 100  # of one client
+_HEARD: Final = attrgetter("event_types", "facility_ids", "provider_ids")
 
 
 class TooManyEndpoints(DomainError):
@@ -98,7 +100,8 @@ def change(
     """Change what is named in `changes`, in the fields of `Wanted`.
 
     A new address is tested first: until it answers, events are held, and are sent when it does; an endpoint that people
-    paused stays paused.  Looks the host name up, before any transaction of its own.
+    paused stays paused.  What waits and is nothing that the endpoint hears of any more is cancelled.  Looks the host
+    name up, before any transaction of its own.
 
     Raises:
         NotFound: there is no such endpoint.
@@ -122,6 +125,8 @@ def change(
         endpoint.version += 1
         endpoint.updated_at = at
         endpoint.save()
+        if _HEARD(wanted) != _HEARD(was):
+            publishing.withdraw(endpoint.pk, at=at)
         if endpoint.asymmetric:
             secrets.ensure_signing_key(at=at)
         if wanted.max_in_flight != was.max_in_flight:

@@ -20,7 +20,7 @@ from apps.webhooks.event_types import unknown_among
 from apps.webhooks.models import Delivery, Endpoint, Job
 from apps.webhooks.models.delivery import NEW_ID
 from apps.webhooks.schedule import MOST_AGE
-from apps.webhooks.services import access
+from apps.webhooks.services import access, publishing
 from apps.webhooks.services.publishing import MATCHES
 from lib.access import Principal
 from lib.api.fields import instant_text
@@ -93,6 +93,12 @@ class NotConfirmed(DomainError):
 
 class EndpointNotActive(DomainError):
     """Nothing is sent to an endpoint that is paused, disabled or not verified."""
+
+    code = Code.RULE_VIOLATION
+
+
+class NoLongerHeard(DomainError):
+    """The endpoint was narrowed since: it is not told of such events any more."""
 
     code = Code.RULE_VIOLATION
 
@@ -187,6 +193,7 @@ def resend(*, delivery_id: UUID, confirmed: bool = False, by: Principal, at: dat
         NotFound: there is no such delivery.
         StillOnItsWay: it is being sent.
         EndpointNotActive: nothing is sent there now.
+        NoLongerHeard: the endpoint does not hear of such events any more.
         NotConfirmed: it arrived before, and `confirmed` is not said.
     """
     delivery = access.locked_delivery(delivery_id, by)
@@ -194,6 +201,8 @@ def resend(*, delivery_id: UUID, confirmed: bool = False, by: Principal, at: dat
         raise StillOnItsWay("The delivery is being sent.")
     if delivery.trigger != Delivery.Trigger.TEST:
         _check_active(delivery.endpoint)
+        if not publishing.hears(delivery.endpoint_id, delivery.event_id):
+            raise NoLongerHeard("The endpoint does not hear of such events any more.")
     if delivery.status == Delivery.Status.DELIVERED and not confirmed:
         raise NotConfirmed(
             "The delivery has arrived; confirm that it is to be sent again.",
