@@ -65,7 +65,7 @@ class EventType:
     id_key: str
     path: str | None
     summary: Mapping[str, Schema] = field(default_factory=dict)
-    operational: bool = False  # of the service itself: only for endpoints that reach every facility
+    operational: bool = False  # of the service itself: for endpoints of the client it is about, and the operator's
 
 
 def _ride(name: str, about: str, **more: Schema) -> EventType:

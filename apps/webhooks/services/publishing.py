@@ -15,17 +15,17 @@ MOST_EVENTS: Final = 20  # in one transaction: with a hundred endpoints, what ta
 # Advisory locks of this app, by what they keep to one at a time.
 PUBLISHER_LOCK: Final = 0x77686B01
 
-# Endpoints that are not sent to now collect: their rows are held.  Events of tokens and endpoints are their client's
-# own business, and the operator's; an endpoint never hears of itself through itself.
+# Endpoints that are not sent to now collect: their rows are held.  Events of tokens and endpoints are of no facility or
+# provider: they are their client's own business, and the operator's.  An endpoint never hears of itself through itself.
 MATCHES: Final = f"""
     e.deleted_at IS NULL AND e.state <> 'pending'
     AND e.event_types && ARRAY[ev.type, split_part(ev.type, '.', 1) || '.*', '*']::varchar[]
-    AND (e.facility_ids IS NULL OR ev.facility_id = ANY(e.facility_ids))
-    AND (e.provider_ids IS NULL OR ev.provider_id = ANY(e.provider_ids))
     AND ev.type <> '{TEST}'
     AND NOT (ev.subject_type = 'endpoint' AND ev.subject_id = e.id)
-    AND (ev.subject_type NOT IN ('endpoint', 'token') OR e.client_id IS NULL
-        OR e.client_id::text = ev.data->>'clientId')
+    AND CASE WHEN ev.subject_type IN ('endpoint', 'token')
+        THEN e.client_id IS NULL OR e.client_id::text = ev.data->>'clientId'
+        ELSE (e.facility_ids IS NULL OR ev.facility_id = ANY(e.facility_ids))
+            AND (e.provider_ids IS NULL OR ev.provider_id = ANY(e.provider_ids)) END
 """
 
 # What waits for an endpoint that does not hear of it any more; tests are about nothing that it hears of.
