@@ -41,7 +41,6 @@ def tokens(*, by: Principal, shown: str, client_id: UUID | None, at: datetime) -
     rows = ApiToken.objects.visible_to(by).select_related("client")
     if client_id is not None:
         rows = rows.filter(client_id=client_id)
-    ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=at) | Q(overlap_until__lte=at)
     if shown == "live":
-        return rows.exclude(ended)
-    return rows.filter(ended) if shown == "ended" else rows
+        return rows.live(at)
+    return rows.ended(at) if shown == "ended" else rows

@@ -154,3 +154,12 @@ def test_closing_what_is_about_a_record_leaves_what_is_about_others() -> None:
     alerts.resolve_about(one.pk, at=LATER)
 
     assert [alert.key for alert in Alert.objects.open()] == [f"webhook.gone:{other.pk}:0"]
+
+
+def test_title_says_what_happened_however_long_the_name_is() -> None:
+    endpoint = made.endpoint(name="n" * 100)
+
+    states.gone(endpoint.pk, at=NOW)
+
+    title = Alert.objects.get().title
+    assert (len(title), title.partition("”")[2]) == (120, " answered 410 Gone and was paused")

@@ -74,7 +74,7 @@ def register(
     with transaction.atomic():
         owner = by.client_id if by.kind == "token" else client_id
         _check_owner(owner)
-        wishes.check_phi(wanted, owner, by)
+        wishes.check_phi(wanted, owner, by, at)
         endpoint = Endpoint(
             client_id=owner,
             api_version=by.api_version or settings.API_VERSIONS[-1],
@@ -118,7 +118,7 @@ def change(
             return endpoint
         wanted = wishes.within_reach(wanted, by)
         wishes.check(wanted)
-        wishes.check_phi(wanted, endpoint.client_id, by)
+        wishes.check_phi(wanted, endpoint.client_id, by, at)
         _apply(endpoint, wanted, by, at)
         if wanted.url != was.url:
             _await_answer(endpoint, at)

@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import Alert
-from apps.accounts.services import alerts
+from apps.accounts.services import alerts, audit
 from apps.events import services as events
 from apps.webhooks import lane as lanes
 from apps.webhooks.lane import Lane
 from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.services import lane_rows, recovering
 from lib.access import Principal, system
 from lib.api.fields import instant_text
@@ -118,6 +119,25 @@ def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> 
     _tell(endpoint, "disabled", "was switched off: nobody answered for five days", Alert.Severity.CRITICAL, at)
 
 
+def send_ids_alone(endpoint_id: UUID, *, at: datetime) -> None:
+    """Send no whole rides any more where the client may not see rider data, and tell people."""
+    endpoint = locked(endpoint_id)
+    endpoint.payload_level = PayloadLevel.ID_ONLY
+    endpoint.phi_agreed_at, endpoint.phi_agreed_by = None, ""
+    endpoint.updated_at = at
+    endpoint.version += 1
+    endpoint.save(update_fields=["payload_level", "phi_agreed_at", "phi_agreed_by", "updated_at", "version"])
+    audit.record(
+        by=system("webhooks"),
+        action="webhooks.change",
+        subject_type="endpoint",
+        subject_id=endpoint_id,
+        details={"changed": ["payload_level", "phi_agreement"]},
+    )
+    happened = "gets ids alone: no token of its client sees rider data any more"
+    _tell(endpoint, "ids_only", happened, Alert.Severity.CRITICAL, at, step=endpoint.version)
+
+
 def quarantined(*, at: datetime) -> None:
     """Tell that a delivery was put aside: it takes a person to find out why."""
     alerts.tell(
@@ -159,12 +179,13 @@ def _of_failing(endpoint_id: UUID) -> list[str]:
 
 
 def _tell(endpoint: Endpoint, what: str, happened: str, severity: str, at: datetime, *, step: int = 0) -> None:
+    name = endpoint.name[: 120 - len(f"Webhook endpoint “” {happened}")]  # what happened is never cut off
     alerts.tell(
         kind=f"webhook.endpoint.{what}",
         severity=severity,
         scope=Scope.WEBHOOKS_MANAGE,
         key=_key(endpoint.pk, what, step),
-        title=f"Webhook endpoint “{endpoint.name}” {happened}"[:120],
+        title=f"Webhook endpoint “{name}” {happened}",
         path=f"/console/developers/endpoints/{endpoint.pk}/",
         at=at,
     )

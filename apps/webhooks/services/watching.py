@@ -13,7 +13,7 @@ from apps.accounts.services import alerts
 from apps.webhooks import lane as lanes
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.models.delivery import ErrorClass
-from apps.webhooks.queries import health
+from apps.webhooks.queries import grants, health
 from apps.webhooks.services import lane_rows, states, urgency
 from apps.webhooks.services.claiming import MOST_CLAIMS
 from lib.access import system
@@ -83,7 +83,13 @@ def _judge(endpoint_id: UUID, at: datetime) -> None:
 
 
 def tend(*, at: datetime) -> None:
-    """End what grew too old, tell of what was given up, and put what cannot be sent now with what is held."""
+    """End what grew too old, tell of what was given up, and put what cannot be sent now with what is held.
+
+    Endpoints whose client was given rider data once, and is not any more, get no whole rides from now on.
+    """
+    for endpoint_id in grants.lapsed(at=at).order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            states.send_ids_alone(endpoint_id, at=at)
     _age(at)
     _put_strays_away(at)
     given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED, endpoint__deleted_at__isnull=True)

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
 
-from apps.accounts.models import ApiToken
 from apps.organizations.models import Facility, TransportProvider
 from apps.webhooks import own_headers
 from apps.webhooks.event_types import unknown_among
 from apps.webhooks.models import Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
+from apps.webhooks.queries import grants
 from lib.access import Phi, Principal
 from lib.control_characters import has_control
 from lib.errors import Code, Detail, DomainError, InvalidInput
@@ -138,7 +139,14 @@ def within_reach(wanted: Wanted, by: Principal) -> Wanted:
     return replace(wanted, facility_ids=bound["facility_ids"], provider_ids=bound["provider_ids"])
 
 
-def check_phi(wanted: Wanted, client_id: UUID | None, by: Principal) -> None:
+def check_phi(wanted: Wanted, client_id: UUID | None, by: Principal, at: datetime) -> None:
+    """Judge whether whole rides may go where they are asked for.
+
+    Raises:
+        EndpointUrlBlocked: not over http.
+        PhiNotGranted: the client holds no token at PHI level full that works.
+        InvalidInput: nobody says that it was agreed.
+    """
     if wanted.payload_level != PayloadLevel.FULL_RESOURCE:
         return
     if not wanted.url.startswith("https://"):
@@ -147,8 +155,7 @@ def check_phi(wanted: Wanted, client_id: UUID | None, by: Principal) -> None:
         granted = by.phi >= Phi.FULL
     else:
         # People who run the service decide for the operator's own systems; a client has to hold the right already.
-        live = ApiToken.objects.filter(client_id=client_id, phi_level="full", revoked_at__isnull=True)
-        granted = client_id is None or live.exists()
+        granted = client_id is None or client_id in grants.granted([client_id], at=at)
     if not granted:
         raise PhiNotGranted("Whole rides go only to systems that were given rider data at level full.")
     if not wanted.phi_agreement:
