@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -238,6 +239,13 @@ class Recovering(forms.Form):
         return Span(values["since"], values["until"] or at, tuple(values["statuses"]))
 
 
+def _day_field(label: Any) -> forms.DateField:
+    # Arithmetic with days and zones overflows where the calendar ends.
+    bounds = [MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(2199, 12, 31))]
+    widget = forms.DateInput(attrs={"type": "date"})
+    return forms.DateField(label=label, required=False, widget=widget, validators=bounds)
+
+
 class DeliveryFilter(forms.Form):
     """Which deliveries are listed; days begin and end in the zone of the page."""
 
@@ -250,8 +258,8 @@ class DeliveryFilter(forms.Form):
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
         error_messages={"invalid": _("This is no id of a ride.")},
     )
-    since = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
-    until = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    since = _day_field(_("From"))
+    until = _day_field(_("To"))
 
     def __init__(self, *args: Any, by: Principal, statuses: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -77,6 +77,16 @@ def test_days_of_the_filter_are_those_of_the_page() -> None:
     assert _found({"since": "2026-11-20"}) == set()
 
 
+@pytest.mark.parametrize("name", ["since", "until"])
+@pytest.mark.parametrize("day", ["0001-01-01", "1999-12-31", "2200-01-01", "9999-12-31"])
+def test_day_where_the_calendar_ends_is_refused_by_its_field(name: str, day: str) -> None:
+    response = visitor().get(LIST, {name: day})
+
+    assert response.status_code == 200
+    assert list(response.context["form"].errors) == [name]
+    assert "Mend the filter above." in text_of(response)
+
+
 def test_filter_that_is_wrong_and_lists_without_rows_say_so() -> None:
     client = visitor()
 
