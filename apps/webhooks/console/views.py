@@ -242,7 +242,7 @@ def _form(
 
 
 def _show_secret(request: HttpRequest, endpoint: Endpoint, text: str, *, new: bool) -> HttpResponse:
-    context = {"endpoint": endpoint, "text": text, "new": new, "valid": endpoint.secrets.count()}
+    context = {"endpoint": endpoint, "text": text, "new": new, "valid": endpoint.valid_secrets(timezone.now()).count()}
     context |= _last_test(endpoint, principal_of(request))
     return render(request, "webhooks/secret.html", context)
 
@@ -277,7 +277,7 @@ def _page(request: HttpRequest, endpoint_id: UUID, *, rotation: SecretRotation |
         "last_error": dict(ErrorClass.choices).get(one.last_error, ""),
         "facilities": Facility.objects.filter(pk__in=found.facility_ids or ()).order_by("name"),
         "providers": TransportProvider.objects.filter(pk__in=found.provider_ids or ()).order_by("name"),
-        "secrets": found.secrets.order_by("-created_at", "-pk"),
+        "secrets": found.valid_secrets(now),
         "agreed_by": accounts.names_of([found.phi_agreed_by]).get(found.phi_agreed_by, found.phi_agreed_by),
         "recent": [(delivery, words.STATUSES[delivery.status]) for delivery in recent],
         "jobs": found.jobs.order_by("-created_at")[:3],
