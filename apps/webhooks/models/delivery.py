@@ -131,6 +131,9 @@ class Delivery(models.Model):
                 condition=Q(status__in=["held", "exhausted", "quarantined"]),
             ),
             models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
+            # Tests: the last one of an endpoint, and those that somebody waits for.
+            models.Index(fields=["endpoint", "-id"], name="delivery_test", condition=Q(trigger="test")),
+            models.Index(fields=["due_at"], name="delivery_test_due", condition=Q(status="pending", trigger="test")),
             # Workers died over these: they are tried alone.
             models.Index(fields=["claims"], name="delivery_suspect", condition=Q(status="pending", claims__gte=3)),
         ]
