@@ -18,9 +18,10 @@ _ORDER = Case(
 MOST_OPEN = 200  # alerts at once; whoever has more has another problem
 
 
-def open_alerts(*, by: Principal) -> list[Alert]:
-    """List what still has to be looked after, the worst first, then the newest."""
-    return list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[:MOST_OPEN])
+def open_alerts(*, by: Principal) -> tuple[list[Alert], bool]:
+    """List what still has to be looked after, the worst first, then the newest; say whether there is more of it."""
+    found = list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[: MOST_OPEN + 1])
+    return found[:MOST_OPEN], len(found) > MOST_OPEN
 
 
 def past_alerts(*, by: Principal) -> AlertQuerySet:
