@@ -17,7 +17,7 @@ from apps.webhooks.console.words import FOUND
 from apps.webhooks.event_types import EVERYTHING
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
-from apps.webhooks.queries import deliveries
+from apps.webhooks.queries import deliveries, endpoints
 from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE, Span
 from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal
@@ -237,6 +237,29 @@ class Recovering(forms.Form):
     def span(self, at: datetime) -> Span:
         values = self.cleaned_data
         return Span(values["since"], values["until"] or at, tuple(values["statuses"]))
+
+
+class EndpointFilter(forms.Form):
+    """Which endpoints are listed."""
+
+    state = forms.ChoiceField(
+        label=_("State"),
+        required=False,
+        choices=[
+            ("", _("All")),
+            (endpoints.FAILING, _("Failing")),
+            (Endpoint.State.ACTIVE, _("Active")),
+            (Endpoint.State.PAUSED, _("Paused")),
+            (Endpoint.State.DISABLED, _("Switched off")),
+            (Endpoint.State.PENDING, _("Not verified")),
+        ],
+    )
+    sought = forms.CharField(
+        label=_("Name or client"),
+        required=False,
+        max_length=100,
+        widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
+    )
 
 
 def _day_field(label: Any) -> forms.DateField:

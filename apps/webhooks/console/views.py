@@ -21,6 +21,7 @@ from apps.webhooks.console.forms import (
     ABOUT_LEVELS,
     FIELDS,
     EndpointChange,
+    EndpointFilter,
     EndpointForm,
     NewEndpoint,
     SecretRotation,
@@ -31,6 +32,7 @@ from apps.webhooks.event_types import EVERYTHING
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import deliveries, health
+from apps.webhooks.queries import endpoints as queries
 from apps.webhooks.services import endpoints as services
 from apps.webhooks.services import secrets, wishes
 from lib.access import Principal
@@ -45,14 +47,21 @@ RECENT: Final = 10  # deliveries on the page of an endpoint
 @require_safe
 @needs(Scope.WEBHOOKS_MANAGE)
 def endpoints(request: HttpRequest) -> HttpResponse:
-    """List endpoints with how they do, newest first.  Four queries."""
+    """List endpoints with how they do: those that fail, then the others, newest first.  Five queries."""
     by, now = principal_of(request), timezone.now()
-    page = page_of(Endpoint.objects.visible_to(by).select_related("client"), request.GET.get("before", ""))
+    form = EndpointFilter(request.GET)
+    found = queries.found(by=by, **form.cleaned_data) if form.is_valid() else Endpoint.objects.none()
+    before = request.GET.get("before", "")
+    page = page_of(found.exclude(pk__in=queries.failing(found).values("pk")), before)
+    # On the first page alone, and however many: whoever looks at the list looks for these.
+    failing = [] if before else list(queries.failing(found).order_by("-pk"))
     rows = [
         {"health": one, "badge": words.badge_of(one.endpoint, one.lane), "spark": sparkline(one.hours)}
-        for one in health.of_all(page.rows, at=now)
+        for one in health.of_all([*failing, *page.rows], at=now)
     ]
-    return render(request, "webhooks/endpoints.html", {"rows": rows, "older": page.older})
+    filtered = any(request.GET.get(name) for name in form.fields)
+    context = {"form": form, "rows": rows, "older": page.older, "filtered": filtered}
+    return render(request, "webhooks/endpoints.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
