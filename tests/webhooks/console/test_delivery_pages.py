@@ -227,6 +227,29 @@ def test_own_reference_of_a_booker_is_not_shown_below_its_level(monkeypatch: pyt
     assert '"clientReference": "Ada Canary"' in shown
 
 
+def test_answer_that_may_repeat_the_reference_is_kept_back_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    delivery = _delivered(made.endpoint(payload_level="summary"))
+    delivery.body_text = json.dumps({"data": {"clientReference": "Ada Canary"}})
+    delivery.save()
+    echo = {"server": "nginx", "location": "https://hooks.example.org/?ref=Ada+Canary"}
+    Attempt.objects.create(
+        delivery=delivery, endpoint_id=delivery.endpoint_id, number=1, started_at=NOW, duration_ms=1, code=200,
+        response_headers=echo, response_snippet="got Ada Canary", worker="w",
+    )  # fmt: skip
+    client = visitor()
+
+    hidden = [text_of(client.get(_page(delivery, more))) for more in ("", "progress/")]
+    monkeypatch.setitem(PHI_OF_USER, UserRole.ADMIN, Phi.LIMITED)
+    shown = text_of(client.get(_page(delivery)))
+
+    for page in hidden:
+        assert "Canary" not in page
+        assert "nginx" in page
+        assert "What the receiver said is not shown: it may repeat rider data." in page
+    assert "got Ada Canary" in shown
+    assert "?ref=Ada+Canary" in shown
+
+
 def test_what_was_given_up_is_sent_again_at_once() -> None:
     delivery = made.delivery(made.endpoint(), made.event(), status="exhausted", ended_at=NOW)
 
