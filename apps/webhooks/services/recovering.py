@@ -164,11 +164,12 @@ def recover(*, endpoint_id: UUID, span: Span, dry_run: bool, by: Principal, at: 
     return Recovery(found, job, is_capped)
 
 
-def release(endpoint: Endpoint, *, by: Principal, at: datetime) -> Job | None:
-    """Send what a locked endpoint collected while nothing was sent there; None: there is nothing."""
+def release(endpoint: Endpoint, *, since: datetime | None = None, by: Principal, at: datetime) -> Job | None:
+    """Send what a locked endpoint collected while nothing was sent there, from `since` on; None: there is nothing."""
     # By the ids of their events, whatever the clocks of those who recorded them said; a replay that was held is newer
     # than its event by days.
     held = Delivery.objects.filter(endpoint=endpoint, status=Delivery.Status.HELD).order_by("event_id")
+    held = held if since is None else held.filter(created_at__gte=since)
     total = held.count()
     if not total:
         return None

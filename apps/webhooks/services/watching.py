@@ -6,15 +6,15 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.webhooks import lane as lanes
-from apps.webhooks.models import Delivery, Endpoint, LaneRow
+from apps.webhooks.models import Delivery, Endpoint, Job, LaneRow
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import grants, health
-from apps.webhooks.services import lane_rows, states, urgency
+from apps.webhooks.services import lane_rows, recovering, states, urgency
 from apps.webhooks.services.claiming import MOST_CLAIMS
 from lib.access import system
 from lib.scopes import Scope
@@ -92,6 +92,7 @@ def tend(*, at: datetime) -> None:
             states.send_ids_alone(endpoint_id, at=at)
     _age(at)
     _put_strays_away(at)
+    _release_what_nobody_holds(at)
     given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED, endpoint__deleted_at__isnull=True)
     given_up = given_up.exclude(trigger=Delivery.Trigger.TEST)
     told_at = F("endpoint__lane__exhausted_told_at")
@@ -118,6 +119,24 @@ def _put_strays_away(at: datetime) -> None:
     Delivery.objects.filter(pk__in=removed).update(status=Delivery.Status.CANCELLED, ended_at=at)
     strays = waiting.filter(endpoint__state__in=["paused", "disabled"]).exclude(trigger=Delivery.Trigger.TEST)
     Delivery.objects.filter(pk__in=strays.values("pk")[:ROWS_AT_ONCE]).update(status=Delivery.Status.HELD)
+
+
+def _release_what_nobody_holds(at: datetime) -> None:
+    """Send what was collected of an active endpoint while its client was switched off.
+
+    What is older than the endpoint's state was held by people, who resumed it without: theirs to recover.
+    """
+    held = Delivery.objects.filter(
+        endpoint=OuterRef("pk"), status=Delivery.Status.HELD, created_at__gte=OuterRef("state_changed_at")
+    )
+    running = Job.objects.filter(endpoint=OuterRef("pk"), state=Job.State.RUNNING)
+    left = Endpoint.objects.sent_to().filter(Exists(held), ~Exists(running))
+    for endpoint_id in left.order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            lane_rows.locked([endpoint_id])
+            endpoint = states.locked(endpoint_id)
+            if endpoint.state == Endpoint.State.ACTIVE:
+                recovering.release(endpoint, since=endpoint.state_changed_at, by=system("webhooks"), at=at)
 
 
 @transaction.atomic
