@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -292,6 +293,7 @@ def _page(request: HttpRequest, endpoint_id: UUID, *, rotation: SecretRotation |
         "jobs": found.jobs.order_by("-created_at")[:3],
         "rotation": rotation or SecretRotation(),
         "states": Endpoint.State,
+        "replays_per_second": settings.WEBHOOK_REPLAYS_PER_SECOND,
         **_last_test(found, by),
     }
     return render(request, "webhooks/endpoint.html", context, status=UNPROCESSABLE if rotation else 200)

@@ -157,7 +157,7 @@ def pause(*, endpoint_id: UUID, by: Principal, at: datetime) -> Endpoint:
 
 @transaction.atomic
 def resume(*, endpoint_id: UUID, deliver_held: bool = True, by: Principal, at: datetime) -> Endpoint:
-    """Send again, with a clean slate; what was held follows behind what is new, ten a second, unless told otherwise.
+    """Send again, with a clean slate; what was held follows behind what is new, unless told otherwise.
 
     Raises:
         NotFound: there is no such endpoint.

@@ -1,8 +1,8 @@
 """Sending again: one delivery, or what an endpoint missed in a span of time.
 
 A recovery goes through the events of its span, a few thousand in a step, and remembers how far it is: a restart goes
-on where it was.  What it makes is due one after the other, ten a second, behind everything live: a receiver that is
-just back is not knocked over.
+on where it was.  What it makes is due one after the other, WEBHOOK_REPLAYS_PER_SECOND, behind everything live: a
+receiver that is just back is not knocked over.
 """
 
 from collections.abc import Mapping

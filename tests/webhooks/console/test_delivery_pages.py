@@ -141,6 +141,18 @@ def test_page_shows_other_deliveries_of_the_event() -> None:
     assert f'href="{_page(again)}"' in page
 
 
+def test_body_that_nobody_made_before_the_end_was_never_made() -> None:
+    delivery = made.delivery(made.endpoint(), made.event("ride.teleported"), status="cancelled", ended_at=NOW)
+
+    assert "It was never made." in text_of(visitor().get(_page(delivery)))
+
+
+def test_empty_list_says_how_long_deliveries_are_kept(settings: Any) -> None:
+    settings.DELIVERY_RETENTION_DAYS = 45
+
+    assert "They are kept for 45 days." in text_of(visitor().get(LIST, {"status": "held"}))
+
+
 def test_delivery_of_a_kind_that_is_told_of_no_more_is_shown() -> None:
     delivery = made.delivery(made.endpoint(), made.event("ride.teleported"))
 
