@@ -9,7 +9,8 @@ import ipaddress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
 
 LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 POSTGRESQL: Final = "django.db.backends.postgresql"
@@ -88,6 +89,17 @@ def networks(name: str, entries: list[str]) -> tuple[Network, ...]:
         return tuple(ipaddress.ip_network(entry) for entry in entries)
     except ValueError:
         raise ImproperlyConfigured(f"{name} has to be a list of networks such as 10.20.0.0/16.") from None
+
+
+def mail_addresses(name: str, entries: list[str]) -> list[str]:
+    """Check addresses of mail, without names beside them."""
+    found = [entry.strip() for entry in entries]
+    try:
+        for address in found:
+            validate_email(address)
+    except ValidationError:
+        raise ImproperlyConfigured(f"{name} has to be a list of addresses such as pager@example.org.") from None
+    return found
 
 
 def _ring(name: str, entries: list[str]) -> list[str]:

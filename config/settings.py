@@ -263,7 +263,7 @@ vars().update(env.email_url("EMAIL_URL", default="dummymail://"))
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="carelane@localhost")
 EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not hold a worker
 # Who hears of alerts besides the people whose business they are: a pager, a shared mailbox.
-ALERT_EMAILS = env.list("ALERT_EMAILS", default=[])
+ALERT_EMAILS = safe_values.mail_addresses("ALERT_EMAILS", env.list("ALERT_EMAILS", default=[]))
 
 # --- What browsers are told ------------------------------------------------------------------------------
 

@@ -119,6 +119,18 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
             tokens = tokens.filter(provider_ids__contained_by=sorted(principal.provider_ids))
         return tokens
 
+    def live(self, at: datetime) -> "ApiTokenQuerySet":
+        """Keep those that are neither revoked nor at their end."""
+        return self.exclude(_ended(at))
+
+    def ended(self, at: datetime) -> "ApiTokenQuerySet":
+        """Keep those that do not work any more."""
+        return self.filter(_ended(at))
+
+
+def _ended(at: datetime) -> Q:
+    return Q(revoked_at__isnull=False) | Q(expires_at__lte=at) | Q(overlap_until__lte=at)
+
 
 class ApiToken(models.Model):
     """A bearer token: what it may do, for how long, from where.  The secret itself is shown once and never kept.

@@ -18,9 +18,10 @@ _ORDER = Case(
 MOST_OPEN = 200  # alerts at once; whoever has more has another problem
 
 
-def open_alerts(*, by: Principal) -> list[Alert]:
-    """List what still has to be looked after, the worst first, then the newest."""
-    return list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[:MOST_OPEN])
+def open_alerts(*, by: Principal) -> tuple[list[Alert], bool]:
+    """List what still has to be looked after, the worst first, then the newest; say whether there is more of it."""
+    found = list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[: MOST_OPEN + 1])
+    return found[:MOST_OPEN], len(found) > MOST_OPEN
 
 
 def past_alerts(*, by: Principal) -> AlertQuerySet:
@@ -41,7 +42,6 @@ def tokens(*, by: Principal, shown: str, client_id: UUID | None, at: datetime) -
     rows = ApiToken.objects.visible_to(by).select_related("client")
     if client_id is not None:
         rows = rows.filter(client_id=client_id)
-    ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=at) | Q(overlap_until__lte=at)
     if shown == "live":
-        return rows.exclude(ended)
-    return rows.filter(ended) if shown == "ended" else rows
+        return rows.live(at)
+    return rows.ended(at) if shown == "ended" else rows

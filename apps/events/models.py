@@ -65,6 +65,8 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["transaction", "id"], name="event_feed"),
             models.Index(fields=["type", "transaction", "id"], name="event_feed_by_type"),
+            # Retention: the oldest of what may be forgotten, without a walk past the history of all rides.
+            models.Index(fields=["id"], name="event_forgettable", condition=~Q(subject_type="ride")),
         ]
 
     def __str__(self) -> str:

@@ -65,7 +65,7 @@ class EventType:
     id_key: str
     path: str | None
     summary: Mapping[str, Schema] = field(default_factory=dict)
-    operational: bool = False  # of the service itself: only for endpoints that reach every facility
+    operational: bool = False  # of the service itself: for endpoints of the client it is about, and the operator's
 
 
 def _ride(name: str, about: str, **more: Schema) -> EventType:
@@ -124,7 +124,7 @@ _ALL: Final = (
     ),
     _endpoint("webhook.test", "Somebody asked whether this endpoint answers."),
     _endpoint("webhook.endpoint.failing", "Another endpoint has had no success for a while.", **_FAILING),
-    _endpoint("webhook.endpoint.recovered", "Another endpoint answers again.", **_FAILING),
+    _endpoint("webhook.endpoint.recovered", "Another endpoint answers again, or was resumed.", **_FAILING),
     _endpoint("webhook.endpoint.disabled", "Another endpoint was switched off: nobody answered for days.", **_FAILING),
     _endpoint(
         "webhook.delivery.exhausted",

@@ -6,13 +6,13 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from apps.webhooks.services import delivering, endpoints, recovering, retention, watching
+from apps.webhooks.services import delivering, recovering, retention, watching, wishes
 
 
 @shared_task(name="webhooks.deliver")
 def deliver() -> None:
     """Work a shift: beat calls every second, and a process that is at it already goes home."""
-    delivering.work(rules=endpoints.rules())
+    delivering.work(rules=wishes.rules())
 
 
 @worker_shutting_down.connect

@@ -16,6 +16,8 @@ from uuid import UUID
 from rest_framework import serializers
 from rest_framework.fields import empty
 
+from lib.control_characters import has_control
+
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
@@ -56,10 +58,7 @@ class Text(serializers.CharField):
 
     def to_internal_value(self, data: Any) -> str:
         text = unicodedata.normalize("NFC", super().to_internal_value(data))
-        if text.isprintable():  # most texts are, and need no second look
-            return text
-        allowed = "\n\r\t" if self.multiline else ""
-        if any(unicodedata.category(char) == "Cc" and char not in allowed for char in text):
+        if has_control(text, but="\n\r\t" if self.multiline else ""):
             self.fail("control")
         return text
 

@@ -8,6 +8,10 @@ const replace = (fragment, next) => {
     if (now) now.open = was.open;
   });
   fragment.replaceWith(next);
+  // A live region that is replaced says nothing: what is to be heard of a fragment is put into one that stays.
+  const [before, after] = [fragment, next].map((one) => one.querySelector("[data-says]")?.textContent.trim() ?? "");
+  const told = document.getElementById(next.dataset.told);
+  if (told && after !== before) told.textContent = after;
 };
 
 const poll = (fragment) => {

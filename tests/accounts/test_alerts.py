@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
+from django.core.mail.message import sanitize_address
 
 from apps.accounts.models import Alert, AuditEntry
 from apps.accounts.roles import UserRole
@@ -135,6 +136,31 @@ def test_one_address_that_is_refused_stops_no_other(broken: Callable[[set[str]],
     assert alerts.send_mails(at=NOW) == 1
     assert [message.to for message in mail.outbox] == [["bob@example.org"]]
     assert mail.outbox[0].body == "Webhook endpoint “EHR” has had no success for a while\n"
+
+
+def test_what_is_no_address_stops_no_other(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Django's backend for SMTP does: it reads the addresses before it opens a connection, and raises ValueError."""
+    settings.ALERT_EMAILS = ["a@b@example.org <"]
+    UserFactory.create(role=UserRole.ADMIN, email="ada@example.org")
+    _tell()
+    send = EmailBackend.send_messages
+
+    def reading(self: EmailBackend, messages: Any) -> int:
+        sanitize_address(messages[0].to[0], "utf-8")
+        return send(self, messages)
+
+    monkeypatch.setattr(EmailBackend, "send_messages", reading)
+
+    assert alerts.send_mails(at=NOW) == 1
+    assert [message.to for message in mail.outbox] == [["ada@example.org"]]
+
+
+def test_a_title_that_breaks_the_line_is_mailed_in_one() -> None:
+    UserFactory.create(role=UserRole.ADMIN, email="ada@example.org")
+    _tell(title="Webhook endpoint “EHR\r\nBcc: x@example.org” failed")
+
+    assert alerts.send_mails(at=NOW) == 1
+    assert mail.outbox[0].subject == "[Carelane] Webhook endpoint “EHR Bcc: x@example.org” failed"
 
 
 def test_the_task_mails_what_is_open() -> None:

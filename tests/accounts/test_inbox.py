@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from apps.accounts import queries
 from apps.accounts.models import Alert
 from apps.accounts.roles import UserRole
 from apps.accounts.services import alerts
@@ -55,6 +56,18 @@ def test_the_worst_comes_first_and_then_the_newest() -> None:
     ]
     assert "Critical Breaks And how. 2026-11-20 00:00 , 9 h ago Show : Breaks" in text_of(response)
     assert 'href="/console/developers/endpoints/"' in response.content.decode()
+
+
+@pytest.mark.parametrize(("most", "says"), [(1, True), (2, False)])
+def test_inbox_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch, most: int, says: bool) -> None:
+    monkeypatch.setattr(queries, "MOST_OPEN", most)
+    _tell("Told of", severity="info")
+    _tell("Breaks", severity="critical")
+
+    response = visitor().get(INBOX)
+
+    assert [alert.title for alert in response.context["alerts"]] == ["Breaks", "Told of"][:most]
+    assert ("There is more: only the worst alert is shown." in text_of(response)) == says
 
 
 def test_alert_is_acknowledged_for_everybody_and_stands_among_the_earlier_ones() -> None:

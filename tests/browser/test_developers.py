@@ -17,6 +17,7 @@ from apps.accounts.models import Alert, ApiToken, User
 from apps.accounts.roles import UserRole
 from apps.accounts.services import alerts
 from apps.webhooks.models import Attempt, Delivery, Endpoint
+from apps.webhooks.services import recovering
 from lib.scopes import Scope
 from tests import factories
 from tests.browser.harness import OVERFLOW, THEMES, Inspector, axe
@@ -153,16 +154,21 @@ def test_pages_without_rows_and_without_rights_are_sound(desk: Inspector, inspec
 
 
 def _work() -> None:
-    """Deliver what is due, as a worker does: in a thread, for this one's event loop is the browser's."""
+    """Deliver what is due, as a worker does."""
+    _apart(made.work)
 
-    def work() -> None:
+
+def _apart(call: Callable[[], object]) -> None:
+    """Call in a thread: this one's event loop is the browser's."""
+
+    def called() -> None:
         try:
-            made.work()
+            call()
         finally:
             connections.close_all()
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(work).result()
+        pool.submit(called).result()
 
 
 def _sound(page: Page) -> list[str]:
@@ -224,8 +230,11 @@ def test_endpoint_is_made_tried_and_its_deliveries_sent_again(desk: Inspector, r
         page.get_by_role("button", name="Send again", exact=True).click()
         expect(page.locator("#progress")).to_contain_text("Waiting")
         assert time.monotonic() - asked < 1
+        stays = page.locator("#progress-told").element_handle()
         _work()
         expect(page.locator("#progress .badge").first).to_have_text("Delivered")
+        expect(page.locator("#progress-told[role=status]")).to_have_text("Delivered The receiver answered 2xx.")
+        assert stays.evaluate("(region) => region.isConnected")  # one that is replaced is not read out
         assert [one.headers["webhook-id"] for one in receiver.got[1:]] == [str(event.pk)] * 2
         assert page.url != page.get_by_role("link", name=re.compile(r"^\d{4}-")).get_attribute("href")
 
@@ -350,6 +359,10 @@ def test_recovery_counts_first_and_shows_how_far_it_is(desk: Inspector, receiver
         expect(page.locator("#recoveries")).to_contain_text("3 of 3 events")
         found += _sound(page)
         _shoot(desk, page, "recovering")
+        stays = page.locator("#recoveries-told").element_handle()
+        _apart(lambda: recovering.advance(at=timezone.now()))
+        expect(page.locator("#recoveries-told[role=status]")).to_have_text("All are on their way")
+        assert stays.evaluate("(region) => region.isConnected")
 
     assert found == [], "\n".join(found)
     assert (before, Delivery.objects.count()) == (3, 6)

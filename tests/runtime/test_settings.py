@@ -58,6 +58,8 @@ def test_settings_do_not_load_without(name: str) -> None:
         ("TOKEN_PEPPERS", "no-colon-0123456789-0123456789-0123456789"),
         ("TOKEN_PEPPERS", "p1:abcdefghijklmnopqrstuvwxyz0123456789,p1:zyxwvutsrqponmlkjihgfedcba9876543210"),
         ("CURSOR_KEY", "short"),
+        ("ALERT_EMAILS", "pager@example.org,pager"),
+        ("ALERT_EMAILS", "Pager <pager@example.org>"),
         ("SESSION_IDLE_MINUTES", "1"),
         ("SESSION_IDLE_MINUTES", "61"),
     ],

@@ -70,11 +70,12 @@ def test_deliveries_from_before_an_endpoint_was_bound_stay_out_of_reach() -> Non
     )
     for facility_id, provider_id in ((other.pk, provider.pk), (own.pk, None), (own.pk, elsewhere.pk)):
         made.delivery(endpoint, made.event(facility_id=facility_id, provider_id=provider_id))
+    operational = made.delivery(endpoint, made.event("webhook.endpoint.failing", subject_type="endpoint"))
     by = caller(facility_ids=frozenset({own.pk}), provider_ids=frozenset({provider.pk}))
 
     seen = set(Delivery.objects.visible_to(by).values_list("pk", flat=True))
 
-    assert seen == {inside.pk, test.pk}
+    assert seen == {inside.pk, test.pk, operational.pk}
     assert access.locked_delivery(inside.pk, by) == inside
 
 

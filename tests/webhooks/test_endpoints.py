@@ -11,8 +11,8 @@ from apps.accounts.models import ApiClient, AuditEntry
 from apps.accounts.roles import UserRole
 from apps.events.models import Event
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret, Job, LaneRow, SigningKey
-from apps.webhooks.services import endpoints, secrets, states
-from apps.webhooks.services.endpoints import Wanted
+from apps.webhooks.services import endpoints, secrets, states, wishes
+from apps.webhooks.services.wishes import Wanted
 from lib.access import Phi, Principal
 from lib.errors import Code, DomainError, NotFound, StaleVersion
 from tests import factories
@@ -73,7 +73,7 @@ def test_new_endpoint_is_pending_and_is_sent_a_test() -> None:
     assert registered.endpoint == endpoint
     assert (endpoint.client_id, endpoint.state, endpoint.version, endpoint.sequence) == (client.pk, "pending", 1, 1)
     assert (endpoint.api_version, endpoint.created_by) == ("2026-11-20", by.actor)
-    assert endpoints.wanted_of(endpoint) == wanted(headers={"X-Site": "north"})
+    assert wishes.wanted_of(endpoint) == wanted(headers={"X-Site": "north"})
     assert endpoint.own_headers == {"X-Site": "north"}
     assert b"north" not in bytes(endpoint.headers_sealed or b"")
     assert EndpointSecret.objects.get().text == registered.secret
@@ -153,6 +153,7 @@ def test_endpoint_hears_of_no_more_than_its_caller(name: str, field: str) -> Non
         ({"facility_ids": frozenset({UUID(int=1)})}, "facilityIds", "unknown_id"),
         ({"provider_ids": frozenset({UUID(int=1)})}, "providerIds", "unknown_id"),
         ({"headers": {"Host": "x"}}, "headers", "bad_header"),
+        ({"name": "Engine\r\nBcc: x@example.org"}, "name", "control"),
         ({"payload_level": "full-resource"}, "phiAgreement", "invalid"),
     ],
 )
@@ -248,7 +249,7 @@ def test_change_keeps_what_is_not_named() -> None:
     changed = change(endpoint, version=1, description="new", asymmetric=True)
 
     endpoint.refresh_from_db()
-    assert endpoints.wanted_of(endpoint) == wanted(headers={"X-Site": "north"}, description="new", asymmetric=True)
+    assert wishes.wanted_of(endpoint) == wanted(headers={"X-Site": "north"}, description="new", asymmetric=True)
     assert (changed.version, endpoint.version, endpoint.updated_at) == (2, 2, NOW + dt.timedelta(hours=1))
     assert SigningKey.objects.count() == 1
     entry = AuditEntry.objects.get(action="webhooks.change")
@@ -283,7 +284,7 @@ def test_change_of_an_older_copy_or_of_nothing_is_refused() -> None:
         change(endpoint, version=2, name="Other")
     with pytest.raises(NotFound):
         change(Endpoint(), name="Other")
-    with pytest.raises(endpoints.EndpointUrlBlocked):
+    with pytest.raises(wishes.EndpointUrlBlocked):
         change(endpoint, url="https://10.0.0.1/")
 
     assert stored() == before

@@ -14,13 +14,16 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
+from http.client import HTTPConnection
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.utils import timezone
 
+from apps.webhooks.body import MOST_BYTES
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.queries import keys
 from apps.webhooks.schedule import DELAYS
@@ -145,6 +148,17 @@ def test_example_refuses_what_was_signed_long_ago(
         made.work()
 
         assert (Attempt.objects.get().code, receiver.said) == (401, [])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_example_refuses_a_body_that_no_webhook_has(language: str, tmp_path: Path) -> None:
+    with example(language, tmp_path) as receiver:
+        connection = HTTPConnection(urlsplit(receiver.url).netloc, timeout=PATIENCE)
+        connection.request("POST", "/", body=b"x" * (MOST_BYTES + 1))
+        answer = connection.getresponse()
+        connection.close()
+
+        assert (answer.status, receiver.said) == (413, [])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -138,6 +138,21 @@ def test_what_concerns_one_client_is_told_to_it_and_to_the_operator() -> None:
     assert _told(operators) == [event.pk, token.pk]
 
 
+def test_what_concerns_a_client_is_told_to_its_endpoints_whatever_they_are_bound_to() -> None:
+    client, other = ApiClientFactory.create(), ApiClientFactory.create()
+    here, ours = FacilityFactory.create(), TransportProviderFactory.create()
+    bound = made.endpoint(client=client, facility_ids=[here.pk], provider_ids=[ours.pk])
+    foreign = made.endpoint(client=other, facility_ids=[here.pk])
+    data = {"clientId": str(client.pk)}
+    failing = made.event("webhook.endpoint.failing", subject_type="endpoint", data=data)
+    token = made.event("token.expiring", subject_type="token", data=data)
+    made.event("driver.updated", subject_type="driver", data=data)
+
+    publish(at=NOW)
+
+    assert (_told(bound), _told(foreign)) == ([failing.pk, token.pk], [])
+
+
 def test_a_test_is_for_one_endpoint_and_never_published() -> None:
     made.endpoint()
     made.event("webhook.test", subject_type="endpoint", data={"clientId": "None"})

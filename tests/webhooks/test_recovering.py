@@ -4,10 +4,12 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import AuditEntry
 from apps.webhooks.models import Delivery, Endpoint, Job
-from apps.webhooks.services import recovering
+from apps.webhooks.services import access, recovering, states
 from apps.webhooks.services.publishing import publish
 from apps.webhooks.services.recovering import NEVER_SENT, Recovery, Span
 from lib.access import system
@@ -72,6 +74,63 @@ def test_recovery_sends_again_in_order_behind_what_is_live(settings: Any) -> Non
     assert (job.state, job.total, job.done, job.created_by) == ("running", 2, 2, "system")
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.subject_id, entry.details) == ("webhooks.recover", endpoint.pk, {"total": 2})
+
+
+def test_count_is_made_before_anything_is_locked_and_a_dry_run_locks_nothing() -> None:
+    endpoint = made.endpoint()
+    missed(endpoint, "held", 1)
+
+    with CaptureQueriesContext(connection) as dry:
+        recover(endpoint, dry_run=True)
+    with CaptureQueriesContext(connection) as meant:
+        recover(endpoint)
+
+    locks, counts = ([word in one["sql"] for one in meant.captured_queries] for word in ("UPDATE OF", "GROUP BY 1"))
+    assert not any(" FOR " in one["sql"] for one in dry.captured_queries)
+    assert counts.index(True) < locks.index(True)
+
+
+def test_lock_on_an_endpoint_lets_its_deliveries_be_published() -> None:
+    """A new delivery takes FOR KEY SHARE of its endpoint; FOR NO KEY UPDATE is the strongest that lets it."""
+    endpoint = made.endpoint()
+
+    with CaptureQueriesContext(connection) as asked:
+        access.locked(endpoint.pk, system())
+        states.locked(endpoint.pk)
+
+    locks = [one["sql"] for one in asked.captured_queries]
+    assert len(locks) == 3
+    assert all("FOR NO KEY UPDATE" in sql for sql in locks)
+
+
+@pytest.mark.parametrize(("status", "counted"), [("exhausted", {"exhausted": 2}), ("delivered", {})])
+def test_count_ends_early_and_the_recovery_does_not(
+    monkeypatch: pytest.MonkeyPatch, status: str, counted: dict[str, int]
+) -> None:
+    monkeypatch.setattr(recovering, "MOST_COUNTED", 2)
+    monkeypatch.setattr(recovering, "EVENTS_AT_ONCE", 2)
+    endpoint = made.endpoint()
+    for minutes in (5, 4):
+        missed(endpoint, status, minutes)
+    last = missed(endpoint, "exhausted", 3)
+
+    dry, meant = recover(endpoint, dry_run=True), recover(endpoint)
+    recovering.advance(at=NOW)
+
+    job = Job.objects.get()
+    assert dry == Recovery(counted, None, is_capped=True)
+    assert meant == Recovery(counted, job, is_capped=True)
+    assert (job.state, job.total, job.done) == ("done", len(replays()), len(replays()))
+    assert replays()[-1][0] == last.event_id
+
+
+def test_count_of_as_many_as_are_counted_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovering, "MOST_COUNTED", 2)
+    endpoint = made.endpoint()
+    for minutes in (5, 4):
+        missed(endpoint, "held", minutes)
+
+    assert recover(endpoint, dry_run=True) == Recovery({"held": 2}, None)
 
 
 def test_recovery_of_nothing_is_no_job() -> None:

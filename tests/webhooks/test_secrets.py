@@ -3,6 +3,7 @@
 import datetime as dt
 
 import pytest
+from django.core.management import call_command
 
 from apps.accounts.models import AuditEntry
 from apps.webhooks.models import Endpoint, EndpointSecret, SigningKey
@@ -101,3 +102,17 @@ def test_rotated_key_is_shown_for_a_week_and_workers_read_anew() -> None:
     ids = [[key["kid"] for key in jwks(at=at)["keys"]] for at in (NOW + HOUR, NOW + HOUR + SHOWN_AFTER_RETIRING)]
     assert ids == [[str(newer.pk), str(older.pk)], [str(newer.pk)]]
     assert AuditEntry.objects.get().action == "webhooks.rotate_signing_key"
+
+
+def test_operator_rotates_the_key_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    endpoint = made.endpoint(asymmetric=True)
+    first = secrets.ensure_signing_key(at=NOW - HOUR)
+
+    call_command("rotate_webhook_key")
+
+    second = SigningKey.objects.get(retired_at__isnull=True)
+    endpoint.refresh_from_db()
+    assert [one["kid"] for one in jwks(at=NOW)["keys"]] == [str(second.pk), str(first.pk)]
+    assert endpoint.version == 2  # workers sign with the new one from now on
+    assert AuditEntry.objects.get().action == "webhooks.rotate_signing_key"
+    assert capsys.readouterr().out == f"Key {second.pk} signs from now on; earlier ones are shown for 7 days.\n"

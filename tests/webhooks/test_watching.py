@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import Alert
+from apps.accounts.models import Alert, ApiClient
 from apps.events.models import Event
-from apps.webhooks.models import Attempt, Delivery, LaneRow
-from apps.webhooks.services import claiming, watching
+from apps.webhooks.models import Attempt, Delivery, Endpoint, Job, LaneRow
+from apps.webhooks.services import claiming, recovering, states, watching
 from apps.webhooks.services.claiming import LEASE, MOST_CLAIMS
 from apps.webhooks.services.publishing import publish
-from tests.factories import NOW
+from tests.factories import NOW, ApiClientFactory
 from tests.webhooks import made
 
 pytestmark = pytest.mark.django_db
@@ -123,6 +123,26 @@ def test_after_five_days_the_endpoint_is_disabled_and_collects() -> None:
     assert Event.objects.filter(type="webhook.endpoint.disabled").count() == 1
 
 
+def test_endpoint_that_cannot_be_judged_is_in_the_way_of_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ill, other = _failing(16 * MINUTE), _failing(16 * MINUTE)
+    failing = states.failing
+
+    def fail(endpoint_id: Any, *args: Any, **given: Any) -> None:
+        if endpoint_id == ill.pk:
+            raise RuntimeError("canary")
+        failing(endpoint_id, *args, **given)
+
+    monkeypatch.setattr(states, "failing", fail)
+
+    watching.watch(at=NOW)
+
+    assert [alert.key for alert in Alert.objects.all()] == [f"webhook.failing:{other.pk}:1"]
+    assert (made.lane_of(ill.endpoint).told, made.lane_of(other.endpoint).told) == (0, 1)
+    assert str(ill.pk) in caplog.text
+
+
 def test_the_last_error_is_named() -> None:
     lane = _failing(16 * MINUTE)
     made.event()
@@ -168,6 +188,62 @@ def test_what_came_back_after_the_pause_is_held() -> None:
     assert Delivery.objects.get().status == "held"
 
 
+def test_what_was_collected_while_the_client_was_off_is_sent_when_it_is_on_again() -> None:
+    client = ApiClientFactory.create(active=False)
+    endpoint = made.endpoint(client=client)
+    made.event()
+    publish(at=NOW)
+
+    watching.tend(at=NOW + MINUTE)
+    off = [row.status for row in Delivery.objects.all()]
+    ApiClient.objects.update(active=True)
+    watching.tend(at=NOW + 2 * MINUTE)
+    watching.tend(at=NOW + 3 * MINUTE)
+
+    row, job = Delivery.objects.get(), Job.objects.get()
+    assert off == ["held"]
+    assert (row.status, row.priority) == ("pending", 2)
+    assert (job.endpoint_id, job.total, job.created_by) == (endpoint.pk, 1, "system")
+
+
+def test_what_people_left_held_when_they_resumed_stays_held() -> None:
+    endpoint = made.endpoint(state_changed_at=NOW)
+    made.delivery(endpoint, made.event(), status="held", created_at=NOW - MINUTE)
+
+    watching.tend(at=NOW + MINUTE)
+
+    assert (Delivery.objects.get().status, Job.objects.count()) == ("held", 0)
+
+
+def test_recovery_that_runs_is_not_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovering, "EVENTS_AT_ONCE", 1)
+    endpoint = made.endpoint()
+    for _ in range(2):
+        made.delivery(endpoint, made.event(), status="held")
+
+    watching.tend(at=NOW)
+    watching.tend(at=NOW + MINUTE)
+
+    assert sorted(row.status for row in Delivery.objects.all()) == ["held", "pending"]
+    assert Job.objects.count() == 1
+
+
+def test_endpoint_that_is_paused_at_that_moment_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = made.endpoint()
+    made.delivery(endpoint, made.event(), status="held")
+    locked = states.locked
+
+    def paused_first(endpoint_id: Any) -> Endpoint:
+        Endpoint.objects.update(state="paused")
+        return locked(endpoint_id)
+
+    monkeypatch.setattr(states, "locked", paused_first)
+
+    watching.tend(at=NOW)
+
+    assert (Delivery.objects.get().status, Job.objects.count()) == ("held", 0)
+
+
 def test_people_are_told_once_an_hour_of_what_was_given_up() -> None:
     other = made.endpoint(event_types=["webhook.*"])
     endpoint = made.endpoint(name="EHR", event_types=["ride.*"])
@@ -194,7 +270,7 @@ def test_watching_when_all_is_well_writes_nothing(django_assert_num_queries: Any
     for _ in range(3):
         made.endpoint()
 
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):  # endpoints that fail, urgent deliveries that are late
         watching.watch(at=NOW)
 
     assert (Alert.objects.count(), Event.objects.count()) == (0, 0)

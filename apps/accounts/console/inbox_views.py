@@ -24,7 +24,8 @@ def inbox(request: HttpRequest) -> HttpResponse:
     past = page_of(queries.past_alerts(by=by), request.GET.get("before", ""))
     names = queries.names_of(alert.acknowledged_by for alert in past.rows)
     rows = [(alert, names.get(alert.acknowledged_by, "")) for alert in past.rows]
-    context = {"alerts": queries.open_alerts(by=by), "past": rows, "older": past.older}
+    shown, more = queries.open_alerts(by=by)
+    context = {"alerts": shown, "more": more, "past": rows, "older": past.older}
     return render(request, "accounts/inbox.html", context)
 
 

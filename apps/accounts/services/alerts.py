@@ -52,6 +52,11 @@ def resolve(*keys: str, at: datetime) -> None:
     Alert.objects.filter(key__in=keys, resolved_at__isnull=True).update(resolved_at=at)
 
 
+def resolve_about(record_id: UUID, *, at: datetime) -> None:
+    """Close the open alerts whose keys name this record: it is gone, and with it the pages they lead to."""
+    Alert.objects.filter(key__contains=str(record_id), resolved_at__isnull=True).update(resolved_at=at)
+
+
 @transaction.atomic
 def acknowledge(*, alert_id: UUID, by: Principal, at: datetime) -> Alert:
     """Put an alert aside, for everybody.  Doing it again changes nothing.
@@ -101,12 +106,13 @@ def _recipients(alert: Alert) -> list[str]:
 
 def _send(alert: Alert, recipients: list[str]) -> bool:
     link = f"\n\n{settings.BASE_URL}{alert.path}" if alert.path else ""
+    subject = " ".join(f"[Carelane] {alert.title}".split())  # a line break in it, and nobody gets the mail
     # Each on their own: addresses of colleagues are nobody's business, and one bad one stops no other.
     delivered = False
     for recipient in recipients:
         try:
-            EmailMessage(f"[Carelane] {alert.title}", f"{alert.text or alert.title}{link}\n", to=[recipient]).send()
-        except OSError as failure:
+            EmailMessage(subject, f"{alert.text or alert.title}{link}\n", to=[recipient]).send()
+        except (OSError, ValueError) as failure:  # the server refuses it, or Django: what is no address, a bad header
             log.warning("alert %s not mailed: %s", alert.pk, type(failure).__name__)
         else:
             delivered = True

@@ -1,6 +1,6 @@
 """Events that are no ride's history may be forgotten after a day; everything else stays as it was written."""
 
-from django.db import migrations
+from django.db import migrations, models
 
 _ALLOW = """
 CREATE FUNCTION refuse_to_alter_events() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -27,4 +27,12 @@ class Migration(migrations.Migration):
         ("events", "0002_unpublished"),
     ]
 
-    operations = [migrations.RunSQL(_ALLOW, _REFUSE)]
+    operations = [
+        migrations.RunSQL(_ALLOW, _REFUSE),
+        migrations.AddIndex(
+            model_name="event",
+            index=models.Index(
+                condition=models.Q(("subject_type", "ride"), _negated=True), fields=["id"], name="event_forgettable"
+            ),
+        ),
+    ]

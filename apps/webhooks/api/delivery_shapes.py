@@ -88,7 +88,9 @@ class AttemptOut(OutShape):
     error = fields.Text(help_text="Empty where it arrived.")
     request_headers = fields.Anything(allow_null=True, help_text="But for signatures, and values of your own headers.")
     response_headers = fields.Anything()
-    response_snippet = fields.Text(allow_null=True, help_text="The first 4 KiB.")
+    response_snippet = fields.Text(
+        allow_null=True, help_text="The first 4 KiB; null where it may repeat what is kept from you."
+    )
     remote_ip = fields.Text(allow_null=True)
 
     example: ClassVar[dict[str, Any]] = {

@@ -269,7 +269,7 @@ class JobOut(OutShape):
     until = fields.Text(source="params.until")
     statuses = fields.Listed(child=fields.Text(), source="params.statuses")
     types = fields.Listed(child=fields.Text(), source="params.types", allow_null=True)
-    total = fields.Integer(help_text="Events found.")
+    total = fields.Integer(help_text="Events found by now.")
     done = fields.Integer(help_text="Of them, made due again.")
     created_by = fields.Text()
     created_at = fields.Instant()
@@ -289,5 +289,6 @@ class RecoveryOut(OutShape):
 
     dry_run = fields.Boolean()
     total = fields.Integer()
+    total_is_capped = fields.Boolean(help_text="There may be more: the first 100,000 events of the span were counted.")
     found = FoundOut(many=True)
     job = JobOut(allow_null=True)

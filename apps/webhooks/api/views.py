@@ -14,7 +14,7 @@ from apps.webhooks.event_types import CATALOGUE, EventType, body_schema
 from apps.webhooks.models import Endpoint, Job
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import deliveries, health, keys
-from apps.webhooks.services import endpoints, recovering, secrets
+from apps.webhooks.services import access, endpoints, recovering, secrets, wishes
 from apps.webhooks.services.recovering import Span
 from lib.access import PUBLIC
 from lib.api.views import ApiViewSet
@@ -87,7 +87,7 @@ class EndpointViewSet(ApiViewSet):
         """
         body = self.body()
         secret = body.pop("secret", None)
-        wanted = endpoints.Wanted(**_wanted(body))
+        wanted = wishes.Wanted(**_wanted(body))
         made = endpoints.register(wanted=wanted, secret=secret, by=self.principal, at=self.at)
         return self._answer(
             made.endpoint, secret=made.secret, headers={"Location": f"/api/webhooks/endpoints/{made.endpoint.pk}"}
@@ -100,7 +100,8 @@ class EndpointViewSet(ApiViewSet):
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change an endpoint: fields left out stay as they are; lists and `headers` are replaced as a whole.
 
-        A new `url` is sent a test first; until that is answered with 2xx, events are held.
+        A new `url` is sent a test first; until that is answered with 2xx, events are held. What waits and is nothing
+        that the endpoint hears of any more is cancelled.
         """
         changed = endpoints.change(
             endpoint_id=id,
@@ -154,10 +155,7 @@ class EndpointViewSet(ApiViewSet):
         return self.answer(health.of(self._endpoint(id), at=self.at))
 
     def _endpoint(self, endpoint_id: UUID) -> Endpoint:
-        endpoint = Endpoint.objects.visible_to(self.principal).filter(pk=endpoint_id).first()
-        if endpoint is None:
-            raise NotFound("webhook endpoint")
-        return endpoint
+        return access.found(endpoint_id, self.principal)
 
     def _answer(
         self, endpoint: Endpoint, *, secret: str | None = None, headers: dict[str, str] | None = None
@@ -187,7 +185,8 @@ class RecoveryViewSet(ApiViewSet):
         """Send again what an endpoint missed; unless `dryRun` is false, only say what that would be.
 
         Answers 202 with the job where there is something to send. It is sent behind everything new, under the ids of
-        the events. With `never_sent` among the statuses, a new endpoint hears of what happened before it was there.
+        the events. Of a long span only the first 100,000 events are counted (`totalIsCapped`); all that fit are sent.
+        With `never_sent` among the statuses, a new endpoint hears of what happened before it was there.
         """
         body = self.body()
         dry_run, types = body["dry_run"], body.get("types")
@@ -201,6 +200,7 @@ class RecoveryViewSet(ApiViewSet):
         shown = {
             "dry_run": dry_run,
             "total": sum(recovery.found.values()),
+            "total_is_capped": recovery.is_capped,
             "found": [{"status": status, "count": count} for status, count in recovery.found.items()],
             "job": recovery.job,
         }

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -45,6 +46,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
         "rows": [_row(delivery) for delivery in page.rows],
         "older": page.older,
         "filtered": any(request.GET.get(name) for name in form.fields),
+        "kept_days": settings.DELIVERY_RETENTION_DAYS,
     }
     return render(request, "webhooks/deliveries.html", context)
 

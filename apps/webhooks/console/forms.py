@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -16,9 +17,9 @@ from apps.webhooks.console.words import FOUND
 from apps.webhooks.event_types import EVERYTHING
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
-from apps.webhooks.queries import deliveries
-from apps.webhooks.services.endpoints import Wanted
+from apps.webhooks.queries import deliveries, endpoints
 from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE, Span
+from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal
 from lib.console_forms import choose
 
@@ -238,6 +239,36 @@ class Recovering(forms.Form):
         return Span(values["since"], values["until"] or at, tuple(values["statuses"]))
 
 
+class EndpointFilter(forms.Form):
+    """Which endpoints are listed."""
+
+    state = forms.ChoiceField(
+        label=_("State"),
+        required=False,
+        choices=[
+            ("", _("All")),
+            (endpoints.FAILING, _("Failing")),
+            (Endpoint.State.ACTIVE, _("Active")),
+            (Endpoint.State.PAUSED, _("Paused")),
+            (Endpoint.State.DISABLED, _("Switched off")),
+            (Endpoint.State.PENDING, _("Not verified")),
+        ],
+    )
+    sought = forms.CharField(
+        label=_("Name or client"),
+        required=False,
+        max_length=100,
+        widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
+    )
+
+
+def _day_field(label: Any) -> forms.DateField:
+    # Arithmetic with days and zones overflows where the calendar ends.
+    bounds = [MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(2199, 12, 31))]
+    widget = forms.DateInput(attrs={"type": "date"})
+    return forms.DateField(label=label, required=False, widget=widget, validators=bounds)
+
+
 class DeliveryFilter(forms.Form):
     """Which deliveries are listed; days begin and end in the zone of the page."""
 
@@ -250,8 +281,8 @@ class DeliveryFilter(forms.Form):
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
         error_messages={"invalid": _("This is no id of a ride.")},
     )
-    since = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
-    until = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    since = _day_field(_("From"))
+    until = _day_field(_("To"))
 
     def __init__(self, *args: Any, by: Principal, statuses: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -34,7 +35,11 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     given = request.POST if starts else request.GET
     since = timezone.localtime(_failing_since(endpoint) or now - timedelta(days=1)).replace(second=0, microsecond=0)
     form = Recovering(given if given else None, initial={"since": since})
-    context: dict[str, Any] = {"endpoint": endpoint, "form": form}
+    context: dict[str, Any] = {
+        "endpoint": endpoint,
+        "form": form,
+        "replays_per_second": settings.WEBHOOK_REPLAYS_PER_SECOND,
+    }
     if form.is_bound and form.is_valid():
         try:
             found = recovering.recover(endpoint_id=endpoint_id, span=form.span(now), dry_run=not starts, by=by, at=now)
@@ -46,6 +51,8 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
             context |= {
                 "counted": True,
                 "total": sum(found.found.values()),
+                "is_capped": found.is_capped,
+                "most_counted": recovering.MOST_COUNTED,
                 "found": [(words.FOUND[status], count) for status, count in sorted(found.found.items())],
                 "until": form.cleaned_data["until"] or now,
                 # What was counted is what is sent: until now, and not until the button is pressed.

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -21,6 +22,7 @@ from apps.webhooks.console.forms import (
     ABOUT_LEVELS,
     FIELDS,
     EndpointChange,
+    EndpointFilter,
     EndpointForm,
     NewEndpoint,
     SecretRotation,
@@ -31,8 +33,9 @@ from apps.webhooks.event_types import EVERYTHING
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import deliveries, health
+from apps.webhooks.queries import endpoints as queries
 from apps.webhooks.services import endpoints as services
-from apps.webhooks.services import secrets
+from apps.webhooks.services import secrets, wishes
 from lib.access import Principal
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
@@ -45,14 +48,21 @@ RECENT: Final = 10  # deliveries on the page of an endpoint
 @require_safe
 @needs(Scope.WEBHOOKS_MANAGE)
 def endpoints(request: HttpRequest) -> HttpResponse:
-    """List endpoints with how they do, newest first.  Four queries."""
+    """List endpoints with how they do: those that fail, then the others, newest first.  Five queries."""
     by, now = principal_of(request), timezone.now()
-    page = page_of(Endpoint.objects.visible_to(by).select_related("client"), request.GET.get("before", ""))
+    form = EndpointFilter(request.GET)
+    found = queries.found(by=by, **form.cleaned_data) if form.is_valid() else Endpoint.objects.none()
+    before = request.GET.get("before", "")
+    page = page_of(found.exclude(pk__in=queries.failing(found).values("pk")), before)
+    # On the first page alone, and however many: whoever looks at the list looks for these.
+    failing = [] if before else list(queries.failing(found).order_by("-pk"))
     rows = [
         {"health": one, "badge": words.badge_of(one.endpoint, one.lane), "spark": sparkline(one.hours)}
-        for one in health.of_all(page.rows, at=now)
+        for one in health.of_all([*failing, *page.rows], at=now)
     ]
-    return render(request, "webhooks/endpoints.html", {"rows": rows, "older": page.older})
+    filtered = any(request.GET.get(name) for name in form.fields)
+    context = {"form": form, "rows": rows, "older": page.older, "filtered": filtered}
+    return render(request, "webhooks/endpoints.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -91,7 +101,7 @@ def change(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Change what an endpoint is."""
     by = principal_of(request)
     endpoint = _found(endpoint_id, by)
-    was = services.wanted_of(endpoint)
+    was = wishes.wanted_of(endpoint)
     if request.method != "POST":
         return _form(request, EndpointChange(initial=initial_of(endpoint, was), by=by, kept=was.headers), endpoint)
     form = EndpointChange(request.POST, by=by, kept=was.headers)
@@ -217,7 +227,7 @@ def _found(endpoint_id: UUID, by: Principal) -> Endpoint:
 def _refuse(form: EndpointForm, refusal: DomainError) -> None:
     if isinstance(refusal, StaleVersion):
         form.add_error(None, _("Somebody changed the endpoint meanwhile. Open it again to see what it is now."))
-    elif isinstance(refusal, services.PhiNotGranted):
+    elif isinstance(refusal, wishes.PhiNotGranted):
         form.add_error("payload_level", refusal.message)
     else:
         put_on(form, refusal, FIELDS)
@@ -242,7 +252,7 @@ def _form(
 
 
 def _show_secret(request: HttpRequest, endpoint: Endpoint, text: str, *, new: bool) -> HttpResponse:
-    context = {"endpoint": endpoint, "text": text, "new": new, "valid": endpoint.secrets.count()}
+    context = {"endpoint": endpoint, "text": text, "new": new, "valid": endpoint.valid_secrets(timezone.now()).count()}
     context |= _last_test(endpoint, principal_of(request))
     return render(request, "webhooks/secret.html", context)
 
@@ -277,12 +287,13 @@ def _page(request: HttpRequest, endpoint_id: UUID, *, rotation: SecretRotation |
         "last_error": dict(ErrorClass.choices).get(one.last_error, ""),
         "facilities": Facility.objects.filter(pk__in=found.facility_ids or ()).order_by("name"),
         "providers": TransportProvider.objects.filter(pk__in=found.provider_ids or ()).order_by("name"),
-        "secrets": found.secrets.order_by("-created_at", "-pk"),
+        "secrets": found.valid_secrets(now),
         "agreed_by": accounts.names_of([found.phi_agreed_by]).get(found.phi_agreed_by, found.phi_agreed_by),
         "recent": [(delivery, words.STATUSES[delivery.status]) for delivery in recent],
         "jobs": found.jobs.order_by("-created_at")[:3],
         "rotation": rotation or SecretRotation(),
         "states": Endpoint.State,
+        "replays_per_second": settings.WEBHOOK_REPLAYS_PER_SECOND,
         **_last_test(found, by),
     }
     return render(request, "webhooks/endpoint.html", context, status=UNPROCESSABLE if rotation else 200)

@@ -406,6 +406,20 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="delivery",
             index=models.Index(
+                condition=models.Q(("trigger", "test")), fields=["endpoint", "-id"], name="delivery_test"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("status", "pending"), ("trigger", "test")),
+                fields=["due_at"],
+                name="delivery_test_due",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
                 condition=models.Q(("claims__gte", 3), ("status", "pending")),
                 fields=["claims"],
                 name="delivery_suspect",

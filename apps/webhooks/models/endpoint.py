@@ -1,6 +1,7 @@
 """Endpoints: where events go, what of them, under which secrets, and how each endpoint does."""
 
 import json
+from datetime import datetime
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -29,6 +30,11 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         if principal.provider_ids is not None:
             endpoints = endpoints.filter(provider_ids__contained_by=sorted(principal.provider_ids))
         return endpoints
+
+    def sent_to(self) -> "EndpointQuerySet":
+        """Keep those that deliveries are sent to now: active, and of nobody whose client is switched off."""
+        nobodys_or_on = Q(client__isnull=True) | Q(client__active=True)
+        return self.filter(nobodys_or_on, state=Endpoint.State.ACTIVE, deleted_at__isnull=True)
 
 
 class Endpoint(models.Model):
@@ -100,6 +106,11 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return f"endpoint {self.pk}"
+
+    def valid_secrets(self, at: datetime) -> "models.QuerySet[EndpointSecret]":
+        """Find the secrets that deliveries are signed with, the newest first."""
+        valid = self.secrets.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=at))
+        return valid.order_by("-created_at", "-pk")
 
     @property
     def own_headers(self) -> dict[str, str]:

@@ -84,32 +84,38 @@ def one(delivery_id: UUID, *, by: Principal) -> Delivery | None:
 def show(delivery: Delivery, *, by: Principal) -> Shown:
     """Show a delivery with its attempts.  One query, and one more where riders are shown.
 
-    Bodies of whole rides, and what receivers answered to them, are for those who may see everything of a rider.
+    Bodies of whole rides, and what receivers answered to them, are for those who may see everything of a rider.  Of a
+    body that holds the booker's own reference the rest is shown to those who may not see that; receivers may repeat it,
+    so that their answers are kept back too.
     """
     sensitive = PayloadLevel.FULL_RESOURCE in (delivery.endpoint.payload_level, delivery.body_level)
     redacted = sensitive and by.phi < Phi.FULL
+    text, curtailed = (None, True) if redacted else _seen(_body(delivery), by)
     own = dict.fromkeys(delivery.endpoint.header_names, HIDDEN)
     return Shown(
         delivery=delivery,
         redacted=redacted,
         sensitive=sensitive,
-        body=None if redacted else _seen(_body(delivery), by),
+        body=text,
         attempts=[
-            _attempt(one, str(delivery.event_id), own, redacted=redacted)
+            _attempt(one, str(delivery.event_id), own, silent=curtailed)
             for one in Attempt.objects.filter(delivery=delivery).order_by("pk")
         ],
         rider_ids=[] if redacted or not sensitive else _riders(delivery),
     )
 
 
-def _seen(text: str | None, by: Principal) -> str | None:
-    """Leave the booker's own reference out for those who do not see it of a ride: people write names into it."""
+def _seen(text: str | None, by: Principal) -> tuple[str | None, bool]:
+    """Leave the booker's own reference out for those who do not see it of a ride: people write names into it.
+
+    Says whether there was one.
+    """
     if text is None or by.phi >= FIELDS["clientReference"]:
-        return text
+        return text, False
     shown = orjson.loads(text)
     if shown["data"].pop("clientReference", None) is None:
-        return text
-    return orjson.dumps(shown, option=orjson.OPT_SORT_KEYS).decode()
+        return text, False
+    return orjson.dumps(shown, option=orjson.OPT_SORT_KEYS).decode(), True
 
 
 def _body(delivery: Delivery) -> str | None:
@@ -137,8 +143,10 @@ def _body(delivery: Delivery) -> str | None:
         return None
 
 
-def _attempt(one: Attempt, event_id: str, own: dict[str, str], *, redacted: bool) -> dict[str, Any]:
+def _attempt(one: Attempt, event_id: str, own: dict[str, str], *, silent: bool) -> dict[str, Any]:
+    """Show an attempt; `silent`: without what the receiver may repeat of a body in words or in an address."""
     sent = one.number > 0
+    answered = {name: HIDDEN if silent and name == "location" else text for name, text in one.response_headers.items()}
     return {
         "number": one.number,
         "started_at": one.started_at,
@@ -146,8 +154,8 @@ def _attempt(one: Attempt, event_id: str, own: dict[str, str], *, redacted: bool
         "code": one.code,
         "error": one.error,
         "request_headers": unsigned_headers(event_id, attempt=one.number, at=one.started_at, own=own) if sent else None,
-        "response_headers": one.response_headers,
-        "response_snippet": None if redacted else one.response_snippet,
+        "response_headers": answered,
+        "response_snippet": None if silent else one.response_snippet,
         "remote_ip": one.remote_ip,
     }
 

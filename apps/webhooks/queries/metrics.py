@@ -9,24 +9,24 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from apps.events.models import Unpublished
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 
-# Delivered ones are counted by the attempts that they took: there are millions of them.
-_COUNTED = ("pending", "in_flight", "held", "exhausted", "quarantined")
+# Each by its own partial index, which no longer list of statuses would be read by.  Delivered ones are counted by the
+# attempts that they took: there are millions of them.
+_COUNTED = (("pending",), ("in_flight",), ("held", "exhausted", "quarantined"))
 
 
 def families(*, at: datetime) -> Iterator[Metric]:
-    """Give the metrics of webhooks.  Five queries."""
+    """Give the metrics of webhooks.  Seven queries."""
     yield GaugeMetricFamily(
         "carelane_events_unpublished",
         "Events that no delivery was made of yet; more than a few for long means that no worker runs.",
         value=Unpublished.objects.count(),
     )
-    counted = Delivery.objects.filter(status__in=_COUNTED).values_list("status").annotate(Count("pk"))
-    found = dict(counted.order_by())
+    found = _by_status()
     deliveries = GaugeMetricFamily(
         "carelane_webhook_deliveries", "Deliveries that have not arrived.", labels=["status"]
     )
-    for status in _COUNTED:
-        deliveries.add_metric([status], found.get(status, 0))
+    for status, count in found.items():
+        deliveries.add_metric([status], count)
     yield deliveries
     waiting = Delivery.objects.filter(status="pending", due_at__lte=at, endpoint__state=Endpoint.State.ACTIVE)
     oldest = waiting.aggregate(oldest=Min("due_at"))["oldest"]
@@ -43,6 +43,14 @@ def families(*, at: datetime) -> Iterator[Metric]:
         endpoints.add_metric([state], states.get(state, 0))
     yield endpoints
     yield from _of_lanes(at)
+
+
+def _by_status() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for statuses in _COUNTED:
+        rows = Delivery.objects.filter(status__in=statuses).values_list("status").annotate(Count("pk")).order_by()
+        found |= dict.fromkeys(statuses, 0) | dict(rows)
+    return found
 
 
 def _of_lanes(at: datetime) -> Iterator[Metric]:

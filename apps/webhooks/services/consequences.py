@@ -6,19 +6,13 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from apps.accounts.models import Alert
-from apps.accounts.services import alerts
-from apps.rides.models import Ride
-from apps.webhooks.event_types import URGENT
 from apps.webhooks.lane import Lane
 from apps.webhooks.models import Delivery
-from apps.webhooks.services import states
+from apps.webhooks.services import states, urgency
 from apps.webhooks.services.claiming import Claimed
-from lib.scopes import Scope
 
 GONE: Final = 410  # the receiver wants no more of it
-URGENT_AFTER: Final = 4  # attempts, 2 minutes 40 seconds after the first: somebody may be waiting at a door
-DISCHARGE: Final = "hospital_discharge"
+URGENT_AFTER: Final = 4  # attempts, where they take less time than `urgency.LATE`
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +49,8 @@ def draw(results: Sequence[Result], turns: Mapping[UUID, Turn], *, at: datetime)
         states.gone(endpoint_id, at=at)
     if any(one.status == Delivery.Status.QUARANTINED for one in results):
         states.quarantined(at=at)
-    _tell_of_urgent([one for one in results if one.status == Delivery.Status.PENDING], at)
-
-
-def _tell_of_urgent(failed: Sequence[Result], at: datetime) -> None:
-    late = [one.row for one in failed if one.row.attempts + 1 == URGENT_AFTER]
-    rides = {row.event.subject_id for row in late if row.event.subject_type == "ride" and row.event.type not in URGENT}
-    discharges = set(Ride.objects.filter(pk__in=rides, service_type=DISCHARGE).values_list("pk", flat=True))
-    for row in late:
-        if row.event.type in URGENT or row.event.subject_id in discharges:
-            alerts.tell(
-                kind="webhook.delivery.urgent",
-                severity=Alert.Severity.CRITICAL,
-                scope=Scope.WEBHOOKS_MANAGE,
-                key=f"webhook.urgent:{row.endpoint_id}:{row.event.id}",
-                title=f"An endpoint has not been told of {row.event.type} after {URGENT_AFTER} attempts",
-                path=f"/console/developers/deliveries/{row.id}/",
-                at=at,
-            )
+    late = [
+        one.row.id for one in results if one.status == Delivery.Status.PENDING and one.row.attempts + 1 == URGENT_AFTER
+    ]
+    if late:
+        urgency.tell(Delivery.objects.filter(pk__in=late), at=at)

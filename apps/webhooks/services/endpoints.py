@@ -2,50 +2,28 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
 
-from apps.accounts.models import ApiClient, ApiToken
-from apps.accounts.services import audit
-from apps.organizations.models import Facility, TransportProvider
-from apps.webhooks import lane as lanes
-from apps.webhooks import own_headers
-from apps.webhooks.event_types import TEST, unknown_among
+from apps.accounts.models import ApiClient
+from apps.accounts.services import alerts, audit
+from apps.webhooks.event_types import TEST
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.schedule import MOST_AGE
-from apps.webhooks.services import access, lane_rows, recovering, secrets, states
-from lib.access import Phi, Principal
-from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
-from lib.outbound import BadUrl, Blocked, NameUnknown, Rules, check_url
+from apps.webhooks.services import access, publishing, recovering, secrets, states, wishes
+from apps.webhooks.services.wishes import Wanted
+from lib.access import Principal
+from lib.errors import Code, DomainError, NotFound
 
 MOST_ENDPOINTS: Final = 100  # of one client
-
-
-class EndpointUrlBlocked(DomainError):
-    """No webhook goes there: the scheme, the port, the name or an address of it is not allowed."""
-
-    code = Code.ENDPOINT_URL_BLOCKED
-
-    def __init__(self, detail_code: str, message: str) -> None:
-        super().__init__(message, details=[Detail(field="url", code=detail_code, message=message)])
-
-
-class PhiNotGranted(DomainError):
-    """Whole rides go only to systems that were given rider data at level full."""
-
-    code = Code.PHI_NOT_PERMITTED
-
-
-class WiderThanCaller(DomainError):
-    """An endpoint hears of no more facilities and providers than whoever registers it."""
-
-    code = Code.FORBIDDEN
+_HEARD: Final = attrgetter("event_types", "facility_ids", "provider_ids")
 
 
 class TooManyEndpoints(DomainError):
@@ -67,34 +45,11 @@ class AlreadyAsSaid(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What an endpoint is to be; None of `facility_ids` or `provider_ids` is all of them."""
-
-    name: str
-    url: str
-    event_types: list[str]
-    description: str = ""
-    facility_ids: frozenset[UUID] | None = None
-    provider_ids: frozenset[UUID] | None = None
-    payload_level: str = PayloadLevel.ID_ONLY
-    phi_agreement: bool = False
-    ordering: str = Endpoint.Ordering.NONE
-    asymmetric: bool = False
-    max_in_flight: int = 8
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Registered:
     """A new endpoint, and its secret, which no other answer holds."""
 
     endpoint: Endpoint
     secret: str = field(repr=False)
-
-
-def rules() -> Rules:
-    """Where this deployment's webhooks may go."""
-    return Rules(networks=settings.WEBHOOK_ALLOWED_NETWORKS, plain_http=settings.WEBHOOK_PLAIN_HTTP)
 
 
 def register(
@@ -106,20 +61,20 @@ def register(
     one is brought along.  Looks the host name up, before any transaction.
 
     Raises:
-        InvalidInput: an event type, a header, the secret, or a record named in it is none.
+        InvalidInput: the name, an event type, a header, the secret, or a record named in it is none.
         EndpointUrlBlocked: webhooks may not go there.
         PhiNotGranted: whole rides are asked for, and not granted.
         WiderThanCaller: it would hear of more than the caller reaches.
         TooManyEndpoints: the client has 100.
         NotFound: there is no such client.
     """
-    wanted = _within_reach(wanted, by)
-    _check(wanted)
-    check_address(wanted.url)
+    wanted = wishes.within_reach(wanted, by)
+    wishes.check(wanted)
+    wishes.check_address(wanted.url)
     with transaction.atomic():
         owner = by.client_id if by.kind == "token" else client_id
         _check_owner(owner)
-        _check_phi(wanted, owner, by)
+        wishes.check_phi(wanted, owner, by, at)
         endpoint = Endpoint(
             client_id=owner,
             api_version=by.api_version or settings.API_VERSIONS[-1],
@@ -145,7 +100,8 @@ def change(
     """Change what is named in `changes`, in the fields of `Wanted`.
 
     A new address is tested first: until it answers, events are held, and are sent when it does; an endpoint that people
-    paused stays paused.  Looks the host name up, before any transaction of its own.
+    paused stays paused.  What waits and is nothing that the endpoint hears of any more is cancelled.  Looks the host
+    name up, before any transaction of its own.
 
     Raises:
         NotFound: there is no such endpoint.
@@ -153,22 +109,24 @@ def change(
         InvalidInput, EndpointUrlBlocked, PhiNotGranted, WiderThanCaller: as in `register`.
     """
     if "url" in changes:
-        check_address(changes["url"])
+        wishes.check_address(changes["url"])
     with transaction.atomic():
         endpoint = access.locked(endpoint_id, by, expected_version=expected_version)
-        was = wanted_of(endpoint)
+        was = wishes.wanted_of(endpoint)
         wanted = Wanted(**{one.name: changes.get(one.name, getattr(was, one.name)) for one in fields(Wanted)})
         if wanted == was:
             return endpoint
-        wanted = _within_reach(wanted, by)
-        _check(wanted)
-        _check_phi(wanted, endpoint.client_id, by)
+        wanted = wishes.within_reach(wanted, by)
+        wishes.check(wanted)
+        wishes.check_phi(wanted, endpoint.client_id, by, at)
         _apply(endpoint, wanted, by, at)
         if wanted.url != was.url:
             _await_answer(endpoint, at)
         endpoint.version += 1
         endpoint.updated_at = at
         endpoint.save()
+        if _HEARD(wanted) != _HEARD(was):
+            publishing.withdraw(endpoint.pk, at=at)
         if endpoint.asymmetric:
             secrets.ensure_signing_key(at=at)
         if wanted.max_in_flight != was.max_in_flight:
@@ -199,7 +157,7 @@ def pause(*, endpoint_id: UUID, by: Principal, at: datetime) -> Endpoint:
 
 @transaction.atomic
 def resume(*, endpoint_id: UUID, deliver_held: bool = True, by: Principal, at: datetime) -> Endpoint:
-    """Send again, with a clean slate; what was held follows behind what is new, ten a second, unless told otherwise.
+    """Send again, with a clean slate; what was held follows behind what is new, unless told otherwise.
 
     Raises:
         NotFound: there is no such endpoint.
@@ -211,8 +169,7 @@ def resume(*, endpoint_id: UUID, deliver_held: bool = True, by: Principal, at: d
         raise AlreadyAsSaid("The endpoint is active.")
     if endpoint.state == Endpoint.State.PENDING or endpoint.state_reason in (states.UNVERIFIED, states.UNTRIED):
         raise NotVerified("The endpoint has not answered a test yet; send one.")
-    states.change(endpoint, Endpoint.State.ACTIVE, "", at)
-    lane_rows.store({endpoint.pk: lanes.new(endpoint.max_in_flight)})
+    states.start_over(endpoint, "was resumed", by=by, at=at)
     if deliver_held:
         recovering.release(endpoint, by=by, at=at)
     _audit("webhooks.resume", endpoint, by)
@@ -234,6 +191,7 @@ def remove(*, endpoint_id: UUID, expected_version: int | None = None, by: Princi
     waiting = Delivery.objects.filter(endpoint=endpoint, status__in=[Delivery.Status.PENDING, Delivery.Status.HELD])
     waiting.update(status=Delivery.Status.CANCELLED, ended_at=at)
     endpoint.secrets.all().delete()
+    alerts.resolve_about(endpoint.pk, at=at)
     _audit("webhooks.remove", endpoint, by)
 
 
@@ -249,75 +207,6 @@ def test(*, endpoint_id: UUID, by: Principal, at: datetime) -> Delivery:
     return _send_test(endpoint, by=by, at=at)
 
 
-def wanted_of(endpoint: Endpoint) -> Wanted:
-    """Say what an endpoint is as one would ask for it."""
-    return Wanted(
-        name=endpoint.name,
-        url=endpoint.url,
-        event_types=list(endpoint.event_types),
-        description=endpoint.description,
-        facility_ids=_set(endpoint.facility_ids),
-        provider_ids=_set(endpoint.provider_ids),
-        payload_level=endpoint.payload_level,
-        phi_agreement=endpoint.phi_agreed_at is not None,
-        ordering=endpoint.ordering,
-        asymmetric=endpoint.asymmetric,
-        max_in_flight=endpoint.max_in_flight,
-        headers=endpoint.own_headers,
-    )
-
-
-def check_address(url: str) -> None:
-    """Judge an address; looks its name up.
-
-    Raises:
-        EndpointUrlBlocked: webhooks may not go there.
-    """
-    try:
-        check_url(url, rules())
-    except BadUrl as refusal:
-        raise EndpointUrlBlocked("form", f"url {refusal}") from None
-    except NameUnknown:
-        raise EndpointUrlBlocked("unresolvable", "url must have a host name that resolves.") from None
-    except Blocked:
-        raise EndpointUrlBlocked("address", "url leads to an address that webhooks may not reach.") from None
-
-
-def _check(wanted: Wanted) -> None:
-    if unknown_among(wanted.event_types):
-        raise InvalidInput(
-            "eventTypes", "eventTypes must be types of GET /webhooks/event-types.", detail_code="unknown_event_type"
-        )
-    for name, ids, known in (
-        ("facilityIds", wanted.facility_ids, Facility.objects),
-        ("providerIds", wanted.provider_ids, TransportProvider.objects),
-    ):
-        if ids is not None and known.filter(pk__in=ids).count() != len(ids):
-            raise InvalidInput(name, f"{name} must name records that exist.", detail_code="unknown_id")
-    if fault := own_headers.fault_of(wanted.headers):
-        raise InvalidInput("headers", f"headers {fault}", detail_code="bad_header")
-
-
-def _within_reach(wanted: Wanted, by: Principal) -> Wanted:
-    """Bind an endpoint to its caller's own reach where it names none.
-
-    Raises:
-        WiderThanCaller: it names what the caller does not reach.
-    """
-    bound: dict[str, frozenset[UUID] | None] = {}
-    for name, on_wire, own in (
-        ("facility_ids", "facilityIds", by.facility_ids),
-        ("provider_ids", "providerIds", by.provider_ids),
-    ):
-        asked = getattr(wanted, name)
-        if own is not None and asked is not None and not asked <= own:
-            message = f"{on_wire} exceeds your own."
-            detail = Detail(field=on_wire, code="exceeds_caller", message=message)
-            raise WiderThanCaller("An endpoint hears of no more than its caller reaches.", details=[detail])
-        bound[name] = own if asked is None else asked
-    return replace(wanted, facility_ids=bound["facility_ids"], provider_ids=bound["provider_ids"])
-
-
 def _check_owner(client_id: UUID | None) -> None:
     if client_id is None:
         return
@@ -325,23 +214,6 @@ def _check_owner(client_id: UUID | None) -> None:
         raise NotFound("client")
     if Endpoint.objects.filter(client_id=client_id, deleted_at__isnull=True).count() >= MOST_ENDPOINTS:
         raise TooManyEndpoints(f"A client has at most {MOST_ENDPOINTS} endpoints.")
-
-
-def _check_phi(wanted: Wanted, client_id: UUID | None, by: Principal) -> None:
-    if wanted.payload_level != PayloadLevel.FULL_RESOURCE:
-        return
-    if not wanted.url.startswith("https://"):
-        raise EndpointUrlBlocked("plain_http", "url must be https where whole rides are sent.")
-    if by.kind == "token":
-        granted = by.phi >= Phi.FULL
-    else:
-        # People who run the service decide for the operator's own systems; a client has to hold the right already.
-        live = ApiToken.objects.filter(client_id=client_id, phi_level="full", revoked_at__isnull=True)
-        granted = client_id is None or live.exists()
-    if not granted:
-        raise PhiNotGranted("Whole rides go only to systems that were given rider data at level full.")
-    if not wanted.phi_agreement:
-        raise InvalidInput("phiAgreement", "phiAgreement must be true where whole rides are sent.")
 
 
 def _apply(endpoint: Endpoint, wanted: Wanted, by: Principal, at: datetime) -> None:
@@ -386,7 +258,3 @@ def _send_test(endpoint: Endpoint, *, by: Principal, at: datetime) -> Delivery:
 
 def _audit(action: str, endpoint: Endpoint, by: Principal, **details: Any) -> None:
     audit.record(by=by, action=action, subject_type="endpoint", subject_id=endpoint.pk, details=details)
-
-
-def _set(ids: list[UUID] | None) -> frozenset[UUID] | None:
-    return None if ids is None else frozenset(ids)

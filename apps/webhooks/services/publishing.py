@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from django.db import connection, transaction
 
@@ -14,19 +15,29 @@ MOST_EVENTS: Final = 20  # in one transaction: with a hundred endpoints, what ta
 # Advisory locks of this app, by what they keep to one at a time.
 PUBLISHER_LOCK: Final = 0x77686B01
 
-# Endpoints that are not sent to now collect: their rows are held.  Events of tokens and endpoints are their client's
-# own business, and the operator's; an endpoint never hears of itself through itself.
+# Endpoints that are not sent to now collect: their rows are held.  Events of tokens and endpoints are of no facility or
+# provider: they are their client's own business, and the operator's.  An endpoint never hears of itself through itself.
 MATCHES: Final = f"""
     e.deleted_at IS NULL AND e.state <> 'pending'
     AND e.event_types && ARRAY[ev.type, split_part(ev.type, '.', 1) || '.*', '*']::varchar[]
-    AND (e.facility_ids IS NULL OR ev.facility_id = ANY(e.facility_ids))
-    AND (e.provider_ids IS NULL OR ev.provider_id = ANY(e.provider_ids))
     AND ev.type <> '{TEST}'
     AND NOT (ev.subject_type = 'endpoint' AND ev.subject_id = e.id)
-    AND (ev.subject_type NOT IN ('endpoint', 'token') OR e.client_id IS NULL
-        OR e.client_id::text = ev.data->>'clientId')
+    AND CASE WHEN ev.subject_type IN ('endpoint', 'token')
+        THEN e.client_id IS NULL OR e.client_id::text = ev.data->>'clientId'
+        ELSE (e.facility_ids IS NULL OR ev.facility_id = ANY(e.facility_ids))
+            AND (e.provider_ids IS NULL OR ev.provider_id = ANY(e.provider_ids)) END
 """
 
+# What waits for an endpoint that does not hear of it any more; tests are about nothing that it hears of.
+_NO_LONGER: Final = f"""
+    UPDATE webhooks_delivery d SET status = 'cancelled', ended_at = %(at)s
+    FROM webhooks_endpoint e, events_event ev
+    WHERE d.endpoint_id = %(endpoint)s AND d.status IN ('pending', 'held') AND d.trigger <> 'test'
+        AND e.id = d.endpoint_id AND ev.id = d.event_id AND ({MATCHES}) IS NOT TRUE
+"""  # noqa: S608  # of ours
+_HEARS: Final = f"""
+    SELECT FROM webhooks_endpoint e, events_event ev WHERE e.id = %(endpoint)s AND ev.id = %(event)s AND {MATCHES}
+"""
 _PUBLISH: Final = f"""
     INSERT INTO webhooks_delivery (id, endpoint_id, event_id, event_type, subject_id, subject_sequence, status,
         priority, trigger, round, ordered, attempts, claims, last_error, body_level, due_at, created_at, expires_at)
@@ -58,3 +69,17 @@ def publish(*, at: datetime, most: int = MOST_EVENTS) -> int:
         if events:
             cursor.execute(_PUBLISH, {"events": events, "at": at, "expires": at + MOST_AGE})
     return len(events)
+
+
+def hears(endpoint_id: UUID, event_id: UUID) -> bool:
+    """Say whether an event is one that the endpoint is told of, as it is now."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HEARS, {"endpoint": endpoint_id, "event": event_id})
+        return cursor.fetchone() is not None
+
+
+def withdraw(endpoint_id: UUID, *, at: datetime) -> int:
+    """Cancel what waits for a locked endpoint and is nothing that it hears of any more; say how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NO_LONGER, {"endpoint": endpoint_id, "at": at})
+        return int(cursor.rowcount)

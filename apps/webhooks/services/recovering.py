@@ -1,8 +1,8 @@
 """Sending again: one delivery, or what an endpoint missed in a span of time.
 
 A recovery goes through the events of its span, a few thousand in a step, and remembers how far it is: a restart goes
-on where it was.  What it makes is due one after the other, ten a second, behind everything live: a receiver that is
-just back is not knocked over.
+on where it was.  What it makes is due one after the other, WEBHOOK_REPLAYS_PER_SECOND, behind everything live: a
+receiver that is just back is not knocked over.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from apps.webhooks.event_types import unknown_among
 from apps.webhooks.models import Delivery, Endpoint, Job
 from apps.webhooks.models.delivery import NEW_ID
 from apps.webhooks.schedule import MOST_AGE
-from apps.webhooks.services import access
+from apps.webhooks.services import access, publishing
 from apps.webhooks.services.publishing import MATCHES
 from lib.access import Principal
 from lib.api.fields import instant_text
@@ -30,6 +30,7 @@ from lib.rows import insert
 
 MOST_SPAN: Final = timedelta(days=30)
 EVENTS_AT_ONCE: Final = 5_000
+MOST_COUNTED: Final = 100_000  # events: half a second; a recovery goes through all, however many there are
 NEVER_SENT: Final = "never_sent"  # the endpoint has no delivery of the event: it is newer, or heard of less then
 RECOVERABLE: Final = ("exhausted", "held", "cancelled", "quarantined", "delivered", NEVER_SENT)
 DEFAULT: Final = ("exhausted", "held")
@@ -53,6 +54,10 @@ _COUNT: Final = f"""
     WITH span AS (SELECT * FROM events_event WHERE id >= %(since)s AND id < %(until)s), {_FOUND}
     SELECT coalesce(status, '{NEVER_SENT}'), count(*) FROM found GROUP BY 1 ORDER BY 1
 """  # noqa: S608  # of ours
+# Where a count ends that would take too long.
+_END_OF_COUNT: Final = """
+    SELECT id FROM events_event WHERE id >= %(since)s AND id < %(until)s ORDER BY id OFFSET %(most)s LIMIT 1
+"""
 _STEP: Final = f"""
     WITH span AS MATERIALIZED (
         SELECT * FROM events_event WHERE id > %(cursor)s AND id < %(until)s ORDER BY id LIMIT %(most)s
@@ -92,6 +97,12 @@ class EndpointNotActive(DomainError):
     code = Code.RULE_VIOLATION
 
 
+class NoLongerHeard(DomainError):
+    """The endpoint was narrowed since: it is not told of such events any more."""
+
+    code = Code.RULE_VIOLATION
+
+
 class AlreadyEnded(DomainError):
     """There is nothing left to cancel."""
 
@@ -110,17 +121,21 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What a recovery finds: how many events by what became of them, and the job that sends them, if any is sent."""
+    """What a recovery finds: how many events by what became of them, and the job that sends them, if any is sent.
+
+    `is_capped`: there may be more; no more than the first 100,000 events of the span were looked at.
+    """
 
     found: Mapping[str, int]
     job: Job | None
+    is_capped: bool = False
 
 
-@transaction.atomic
 def recover(*, endpoint_id: UUID, span: Span, dry_run: bool, by: Principal, at: datetime) -> Recovery:
     """Deliver again what an endpoint missed; with `dry_run`, say what that would be.
 
-    The first step is taken at once, the others by workers.
+    Counts before it locks anything, and locks nothing in a dry run: a count may take a second, and nothing of the
+    endpoint's has to wait for it.  The first step is taken at once, the others by workers.
 
     Raises:
         NotFound: there is no such endpoint.
@@ -128,30 +143,33 @@ def recover(*, endpoint_id: UUID, span: Span, dry_run: bool, by: Principal, at: 
         EndpointNotActive: nothing is sent there now.
     """
     _check(span, at)
-    endpoint = access.locked(endpoint_id, by)
-    if not dry_run and endpoint.state != Endpoint.State.ACTIVE:
-        raise EndpointNotActive("Resume the endpoint first.")
+    endpoint = access.found(endpoint_id, by)
+    if not dry_run:
+        _check_active(endpoint)
     params = {
         "since": instant_text(span.since),
         "until": instant_text(span.until),
         "statuses": list(span.statuses),
         "types": None if span.types is None else list(span.types),
     }
-    found = _count(endpoint, params)
-    if dry_run or not found:
-        return Recovery(found, None)
-    job = _start(endpoint, params, total=sum(found.values()), by=by, at=at)
-    audit.record(
-        by=by, action="webhooks.recover", subject_type="endpoint", subject_id=endpoint.pk, details={"total": job.total}
-    )
-    return Recovery(found, job)
+    found, is_capped = _count(endpoint, params)
+    if dry_run or not (found or is_capped):
+        return Recovery(found, None, is_capped)
+    with transaction.atomic():
+        endpoint = access.locked(endpoint_id, by)
+        _check_active(endpoint)
+        job = _start(endpoint, params, total=sum(found.values()), by=by, at=at)
+        details = {"total": job.total}
+        audit.record(by=by, action="webhooks.recover", subject_type="endpoint", subject_id=endpoint.pk, details=details)
+    return Recovery(found, job, is_capped)
 
 
-def release(endpoint: Endpoint, *, by: Principal, at: datetime) -> Job | None:
-    """Send what a locked endpoint collected while nothing was sent there; None: there is nothing."""
+def release(endpoint: Endpoint, *, since: datetime | None = None, by: Principal, at: datetime) -> Job | None:
+    """Send what a locked endpoint collected while nothing was sent there, from `since` on; None: there is nothing."""
     # By the ids of their events, whatever the clocks of those who recorded them said; a replay that was held is newer
     # than its event by days.
     held = Delivery.objects.filter(endpoint=endpoint, status=Delivery.Status.HELD).order_by("event_id")
+    held = held if since is None else held.filter(created_at__gte=since)
     total = held.count()
     if not total:
         return None
@@ -176,13 +194,16 @@ def resend(*, delivery_id: UUID, confirmed: bool = False, by: Principal, at: dat
         NotFound: there is no such delivery.
         StillOnItsWay: it is being sent.
         EndpointNotActive: nothing is sent there now.
+        NoLongerHeard: the endpoint does not hear of such events any more.
         NotConfirmed: it arrived before, and `confirmed` is not said.
     """
     delivery = access.locked_delivery(delivery_id, by)
     if delivery.status == Delivery.Status.IN_FLIGHT:
         raise StillOnItsWay("The delivery is being sent.")
-    if delivery.endpoint.state != Endpoint.State.ACTIVE and delivery.trigger != Delivery.Trigger.TEST:
-        raise EndpointNotActive("Resume the endpoint first.")
+    if delivery.trigger != Delivery.Trigger.TEST:
+        _check_active(delivery.endpoint)
+        if not publishing.hears(delivery.endpoint_id, delivery.event_id):
+            raise NoLongerHeard("The endpoint does not hear of such events any more.")
     if delivery.status == Delivery.Status.DELIVERED and not confirmed:
         raise NotConfirmed(
             "The delivery has arrived; confirm that it is to be sent again.",
@@ -258,6 +279,11 @@ def _check(span: Span, at: datetime) -> None:
         raise InvalidInput("types", message, detail_code="unknown_event_type")
 
 
+def _check_active(endpoint: Endpoint) -> None:
+    if endpoint.state != Endpoint.State.ACTIVE:
+        raise EndpointNotActive("Resume the endpoint first.")
+
+
 def _start(endpoint: Endpoint, params: dict[str, Any], *, total: int, by: Principal, at: datetime) -> Job:
     job = Job.objects.create(
         endpoint=endpoint, params=params, total=total, created_by=by.actor, created_at=at, updated_at=at
@@ -275,10 +301,14 @@ def _bounds(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _count(endpoint: Endpoint, params: Mapping[str, Any]) -> dict[str, int]:
+def _count(endpoint: Endpoint, params: Mapping[str, Any]) -> tuple[dict[str, int], bool]:
+    """Count events by what became of them, and say whether there were too many to look at all of them."""
+    values = {**_bounds(params), "endpoint": endpoint.pk, "most": MOST_COUNTED}
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT, {**_bounds(params), "endpoint": endpoint.pk})
-        return dict(cursor.fetchall())
+        cursor.execute(_END_OF_COUNT, values)
+        end = cursor.fetchone()
+        cursor.execute(_COUNT, values if end is None else {**values, "until": end[0]})
+        return dict(cursor.fetchall()), end is not None
 
 
 def _step(job: Job, at: datetime) -> None:
@@ -303,7 +333,8 @@ def _step(job: Job, at: datetime) -> None:
         cursor.execute(_STEP, values)
         last, made = cursor.fetchone()
     job.done += made
+    job.total = max(job.total, job.done)  # it was counted up to a limit, or more was missed since
     job.cursor = last or job.cursor
     job.state = Job.State.RUNNING if last is not None else Job.State.DONE
     job.updated_at = at
-    job.save(update_fields=["done", "cursor", "state", "updated_at"])
+    job.save(update_fields=["done", "total", "cursor", "state", "updated_at"])

@@ -3,7 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -17,7 +17,7 @@ from apps.webhooks import body
 from apps.webhooks.models import Endpoint, EndpointSecret
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.models.endpoint import PayloadLevel
-from apps.webhooks.queries import full_rides, keys
+from apps.webhooks.queries import full_rides, grants, keys
 from apps.webhooks.services.claiming import Claim, Claimed
 from apps.webhooks.services.sending import Target
 from lib.access import system
@@ -97,7 +97,7 @@ def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
     Bodies that hold a whole ride are rendered once and stored sealed before they leave, so that a retry sends the same
     bytes; a few queries for those, none for the rest.
     """
-    found = targets.of(claim.rows)
+    found = _within_grants(targets.of(claim.rows), at)
     made: dict[tuple[UUID, str], bytes] = {}  # hundreds of endpoints may hear of one event
     rides = _Rides(claim.rows, found, at=at)
     ready = []
@@ -121,6 +121,21 @@ def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
             ready.append(Ready(row, claim.id, target, bytes_))
     _keep([(one, one.target.level) for one in ready if one.target and one.row.id in rides.told_more], rides)
     return ready
+
+
+def _within_grants(targets: dict[UUID, Target], at: datetime) -> dict[UUID, Target]:
+    """Let whole rides go to nobody whose client was given rider data once and is not any more: ids alone go there.
+
+    `watching.tend` sees to it that people are told.
+    """
+    asked = {one.client_id for one in targets.values() if one.level == PayloadLevel.FULL_RESOURCE and one.client_id}
+    lapsed = asked - grants.granted(asked, at=at) if asked else asked
+    return {
+        key: replace(one, level=PayloadLevel.ID_ONLY)
+        if one.level == PayloadLevel.FULL_RESOURCE and one.client_id in lapsed
+        else one
+        for key, one in targets.items()
+    }
 
 
 def _render(row: Claimed, target: Target, more: dict[str, Any]) -> bytes:

@@ -8,11 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import Alert
-from apps.accounts.services import alerts
+from apps.accounts.services import alerts, audit
 from apps.events import services as events
+from apps.webhooks import lane as lanes
 from apps.webhooks.lane import Lane
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import recovering
+from apps.webhooks.models.endpoint import PayloadLevel
+from apps.webhooks.services import lane_rows, recovering
 from lib.access import Principal, system
 from lib.api.fields import instant_text
 from lib.scopes import Scope
@@ -41,7 +43,7 @@ def record(endpoint: Endpoint, type: str, data: dict[str, Any], *, by: Principal
 
 def locked(endpoint_id: UUID) -> Endpoint:
     """Lock and read an endpoint that is known to be there."""
-    return Endpoint.objects.select_for_update(of=("self",)).get(pk=endpoint_id)
+    return Endpoint.objects.select_for_update(of=("self",), no_key=True).get(pk=endpoint_id)
 
 
 def answered(endpoint_id: UUID, *, version: int, at: datetime) -> None:
@@ -49,14 +51,31 @@ def answered(endpoint_id: UUID, *, version: int, at: datetime) -> None:
 
     A test that was sent when the endpoint had another `version` says nothing: it may have had another address.
     """
+    lane_rows.locked([endpoint_id])  # before the endpoint, as everywhere
     endpoint = locked(endpoint_id)
     if endpoint.version != version:
         return
     if endpoint.state_reason == UNTRIED:
         change(endpoint, Endpoint.State.PAUSED, BY_PEOPLE, at)
     elif endpoint.state == Endpoint.State.PENDING or endpoint.state_reason == UNVERIFIED:
-        change(endpoint, Endpoint.State.ACTIVE, "", at)
-        recovering.release(endpoint, by=system("webhooks"), at=at)
+        by = system("webhooks")
+        start_over(endpoint, "answers again", by=by, at=at)
+        recovering.release(endpoint, by=by, at=at)
+
+
+def start_over(endpoint: Endpoint, happened: str, *, by: Principal, at: datetime) -> None:
+    """Make a locked endpoint active and its lane, locked before it, as good as new.
+
+    Alerts about its trouble are closed, so that the next trouble is told of again.  Whoever was told that it failed
+    hears that this is over, in the words of `happened`.
+    """
+    ((_, was),) = lane_rows.locked([endpoint.pk])
+    told = was.told > 0 or endpoint.state == Endpoint.State.DISABLED
+    change(endpoint, Endpoint.State.ACTIVE, "", at)
+    lane_rows.store({endpoint.pk: lanes.new(endpoint.max_in_flight)})
+    alerts.resolve(*_of_failing(endpoint.pk), _key(endpoint.pk, "gone"), _key(endpoint.pk, "disabled"), at=at)
+    if told:
+        _tell_of_recovery(endpoint, was, happened, by=by, at=at)
 
 
 def gone(endpoint_id: UUID, *, at: datetime) -> None:
@@ -81,10 +100,13 @@ def failing(endpoint_id: UUID, lane: Lane, step: int, *, last_error: str, at: da
 
 def recovered(endpoint_id: UUID, was: Lane, *, at: datetime) -> None:
     """Tell that it answers again, to whoever was told that it did not."""
-    endpoint = locked(endpoint_id)
-    record(endpoint, "webhook.endpoint.recovered", _of(was, ""), by=system("webhooks"), at=at)
-    alerts.resolve(*(_key(endpoint_id, "failing", step) for step in range(was.told + 1)), at=at)
-    _tell(endpoint, "recovered", "answers again", Alert.Severity.INFO, at, step=endpoint.sequence)
+    alerts.resolve(*_of_failing(endpoint_id), at=at)
+    _tell_of_recovery(locked(endpoint_id), was, "answers again", by=system("webhooks"), at=at)
+
+
+def _tell_of_recovery(endpoint: Endpoint, was: Lane, happened: str, *, by: Principal, at: datetime) -> None:
+    record(endpoint, "webhook.endpoint.recovered", _of(was, ""), by=by, at=at)
+    _tell(endpoint, "recovered", happened, Alert.Severity.INFO, at, step=endpoint.sequence)
 
 
 def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> None:
@@ -93,8 +115,27 @@ def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> 
     change(endpoint, Endpoint.State.DISABLED, DEAD, at)
     hold(endpoint)
     record(endpoint, "webhook.endpoint.disabled", _of(lane, last_error), by=system("webhooks"), at=at)
-    alerts.resolve(*(_key(endpoint_id, "failing", step) for step in range(lane.told + 1)), at=at)
+    alerts.resolve(*_of_failing(endpoint_id), at=at)
     _tell(endpoint, "disabled", "was switched off: nobody answered for five days", Alert.Severity.CRITICAL, at)
+
+
+def send_ids_alone(endpoint_id: UUID, *, at: datetime) -> None:
+    """Send no whole rides any more where the client may not see rider data, and tell people."""
+    endpoint = locked(endpoint_id)
+    endpoint.payload_level = PayloadLevel.ID_ONLY
+    endpoint.phi_agreed_at, endpoint.phi_agreed_by = None, ""
+    endpoint.updated_at = at
+    endpoint.version += 1
+    endpoint.save(update_fields=["payload_level", "phi_agreed_at", "phi_agreed_by", "updated_at", "version"])
+    audit.record(
+        by=system("webhooks"),
+        action="webhooks.change",
+        subject_type="endpoint",
+        subject_id=endpoint_id,
+        details={"changed": ["payload_level", "phi_agreement"]},
+    )
+    happened = "gets ids alone: no token of its client sees rider data any more"
+    _tell(endpoint, "ids_only", happened, Alert.Severity.CRITICAL, at, step=endpoint.version)
 
 
 def quarantined(*, at: datetime) -> None:
@@ -133,13 +174,18 @@ def _key(endpoint_id: UUID, what: str, step: int = 0) -> str:
     return f"webhook.{what}:{endpoint_id}:{step}"
 
 
+def _of_failing(endpoint_id: UUID) -> list[str]:
+    return [_key(endpoint_id, "failing", step) for step in range(1, len(lanes.TOLD_AFTER) + 1)]
+
+
 def _tell(endpoint: Endpoint, what: str, happened: str, severity: str, at: datetime, *, step: int = 0) -> None:
+    name = endpoint.name[: 120 - len(f"Webhook endpoint “” {happened}")]  # what happened is never cut off
     alerts.tell(
         kind=f"webhook.endpoint.{what}",
         severity=severity,
         scope=Scope.WEBHOOKS_MANAGE,
         key=_key(endpoint.pk, what, step),
-        title=f"Webhook endpoint “{endpoint.name}” {happened}"[:120],
+        title=f"Webhook endpoint “{name}” {happened}",
         path=f"/console/developers/endpoints/{endpoint.pk}/",
         at=at,
     )

@@ -1,22 +1,25 @@
 """What only the passing of time brings about: leases that ran out, endpoints that fail for long, what grew too old."""
 
+import logging
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.webhooks import lane as lanes
-from apps.webhooks.models import Delivery, Endpoint, LaneRow
+from apps.webhooks.models import Delivery, Endpoint, Job, LaneRow
 from apps.webhooks.models.delivery import ErrorClass
-from apps.webhooks.queries import health
-from apps.webhooks.services import lane_rows, states
+from apps.webhooks.queries import grants, health
+from apps.webhooks.services import lane_rows, recovering, states, urgency
 from apps.webhooks.services.claiming import MOST_CLAIMS
 from lib.access import system
 from lib.scopes import Scope
+
+log = logging.getLogger(__name__)
 
 ROWS_AT_ONCE: Final = 5_000
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
@@ -56,10 +59,17 @@ def sweep(*, at: datetime) -> int:
 
 
 def watch(*, at: datetime) -> None:
-    """Tell of endpoints that have failed for long, and switch off those that are dead.  Each in its own transaction."""
+    """Tell of endpoints that have failed for long and of urgent deliveries that are late; switch off what is dead.
+
+    Each in its own transaction: one endpoint that cannot be judged is in the way of no other.
+    """
+    urgency.tell(urgency.overdue(at=at), at=at)
     lacking = LaneRow.objects.filter(failing_since__lte=at - lanes.TOLD_AFTER[0], endpoint__state=Endpoint.State.ACTIVE)
     for endpoint_id in lacking.order_by("pk").values_list("pk", flat=True):
-        _judge(endpoint_id, at)
+        try:
+            _judge(endpoint_id, at)
+        except Exception:  # whatever it is, it is this endpoint's alone
+            log.exception("webhook endpoint not judged: endpoint %s", endpoint_id)
 
 
 @transaction.atomic
@@ -73,10 +83,18 @@ def _judge(endpoint_id: UUID, at: datetime) -> None:
 
 
 def tend(*, at: datetime) -> None:
-    """End what grew too old, tell of what was given up, and put what cannot be sent now with what is held."""
+    """End what grew too old, tell of what was given up, and put what cannot be sent now with what is held.
+
+    Endpoints whose client was given rider data once, and is not any more, get no whole rides from now on.
+    """
+    for endpoint_id in grants.lapsed(at=at).order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            states.send_ids_alone(endpoint_id, at=at)
     _age(at)
-    _hold_strays()
-    given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED).exclude(trigger=Delivery.Trigger.TEST)
+    _put_strays_away(at)
+    _release_what_nobody_holds(at)
+    given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED, endpoint__deleted_at__isnull=True)
+    given_up = given_up.exclude(trigger=Delivery.Trigger.TEST)
     told_at = F("endpoint__lane__exhausted_told_at")
     untold = Q(endpoint__lane__exhausted_told_at__isnull=True) | Q(ended_at__gt=told_at)
     due = Q(endpoint__lane__exhausted_told_at__isnull=True) | Q(endpoint__lane__exhausted_told_at__lte=at - TOLD_EVERY)
@@ -94,11 +112,31 @@ def _age(at: datetime) -> None:
     Delivery.objects.filter(pk__in=rows).update(status=Delivery.Status.EXHAUSTED, ended_at=at)
 
 
-def _hold_strays() -> None:
-    """Hold what came back from its last attempt after its endpoint was paused."""
-    strays = Delivery.objects.filter(status=Delivery.Status.PENDING, endpoint__state__in=["paused", "disabled"])
-    rows = strays.exclude(trigger=Delivery.Trigger.TEST).values("pk")[:ROWS_AT_ONCE]
-    Delivery.objects.filter(pk__in=rows).update(status=Delivery.Status.HELD)
+def _put_strays_away(at: datetime) -> None:
+    """Hold what came back from its last attempt after its endpoint was paused; end it where that was removed."""
+    waiting = Delivery.objects.filter(status=Delivery.Status.PENDING)
+    removed = waiting.filter(endpoint__deleted_at__isnull=False).values("pk")[:ROWS_AT_ONCE]
+    Delivery.objects.filter(pk__in=removed).update(status=Delivery.Status.CANCELLED, ended_at=at)
+    strays = waiting.filter(endpoint__state__in=["paused", "disabled"]).exclude(trigger=Delivery.Trigger.TEST)
+    Delivery.objects.filter(pk__in=strays.values("pk")[:ROWS_AT_ONCE]).update(status=Delivery.Status.HELD)
+
+
+def _release_what_nobody_holds(at: datetime) -> None:
+    """Send what was collected of an active endpoint while its client was switched off.
+
+    What is older than the endpoint's state was held by people, who resumed it without: theirs to recover.
+    """
+    held = Delivery.objects.filter(
+        endpoint=OuterRef("pk"), status=Delivery.Status.HELD, created_at__gte=OuterRef("state_changed_at")
+    )
+    running = Job.objects.filter(endpoint=OuterRef("pk"), state=Job.State.RUNNING)
+    left = Endpoint.objects.sent_to().filter(Exists(held), ~Exists(running))
+    for endpoint_id in left.order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            lane_rows.locked([endpoint_id])
+            endpoint = states.locked(endpoint_id)
+            if endpoint.state == Endpoint.State.ACTIVE:
+                recovering.release(endpoint, since=endpoint.state_changed_at, by=system("webhooks"), at=at)
 
 
 @transaction.atomic

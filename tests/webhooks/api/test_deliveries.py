@@ -208,7 +208,7 @@ def whole_ride(endpoint: Endpoint, **columns: Any) -> tuple[Delivery, Any]:
     delivery = made.delivery(endpoint, made.event(subject_id=ride.pk), body_level="full-resource", **columns)
     delivery.body_text = '{"riderId":"canary"}'
     delivery.save()
-    attempt(delivery, response_snippet="canary")
+    attempt(delivery, response_snippet="canary", response_headers={"location": "/?rider=canary"})
     return delivery, ride
 
 
@@ -222,6 +222,7 @@ def test_whole_ride_is_shown_at_full_and_the_trail_says_to_whom(
 
     assert (shown["redacted"], shown["body"]) == (False, '{"riderId":"canary"}')
     assert shown["attempts"][0]["responseSnippet"] == "canary"
+    assert shown["attempts"][0]["responseHeaders"] == {"location": "/?rider=canary"}
     entry = AuditEntry.objects.get(action="webhooks.read_delivery")
     assert (entry.actor, entry.subject_id, entry.phi) == (f"token:{api.token.pk}", delivery.pk, "full")
     assert entry.rider_ids == [ride.rider_id]
@@ -238,6 +239,7 @@ def test_whole_ride_is_kept_from_others(client: ApiClient, phi: str, level: str)
     shown = response.json()
     assert (shown["redacted"], shown["body"], shown["attempts"][0]["responseSnippet"]) == (True, None, None)
     assert shown["attempts"][0]["requestHeaders"]["webhook-attempt"] == "1"
+    assert shown["attempts"][0]["responseHeaders"] == {"location": "(not shown)"}
     assert b"canary" not in response.content
     assert not AuditEntry.objects.filter(action="webhooks.read_delivery").exists()
 

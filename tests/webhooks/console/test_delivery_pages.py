@@ -77,6 +77,16 @@ def test_days_of_the_filter_are_those_of_the_page() -> None:
     assert _found({"since": "2026-11-20"}) == set()
 
 
+@pytest.mark.parametrize("name", ["since", "until"])
+@pytest.mark.parametrize("day", ["0001-01-01", "1999-12-31", "2200-01-01", "9999-12-31"])
+def test_day_where_the_calendar_ends_is_refused_by_its_field(name: str, day: str) -> None:
+    response = visitor().get(LIST, {name: day})
+
+    assert response.status_code == 200
+    assert list(response.context["form"].errors) == [name]
+    assert "Mend the filter above." in text_of(response)
+
+
 def test_filter_that_is_wrong_and_lists_without_rows_say_so() -> None:
     client = visitor()
 
@@ -129,6 +139,18 @@ def test_page_shows_other_deliveries_of_the_event() -> None:
     page = visitor().get(_page(delivery)).content.decode()
 
     assert f'href="{_page(again)}"' in page
+
+
+def test_body_that_nobody_made_before_the_end_was_never_made() -> None:
+    delivery = made.delivery(made.endpoint(), made.event("ride.teleported"), status="cancelled", ended_at=NOW)
+
+    assert "It was never made." in text_of(visitor().get(_page(delivery)))
+
+
+def test_empty_list_says_how_long_deliveries_are_kept(settings: Any) -> None:
+    settings.DELIVERY_RETENTION_DAYS = 45
+
+    assert "They are kept for 45 days." in text_of(visitor().get(LIST, {"status": "held"}))
 
 
 def test_delivery_of_a_kind_that_is_told_of_no_more_is_shown() -> None:
@@ -215,6 +237,29 @@ def test_own_reference_of_a_booker_is_not_shown_below_its_level(monkeypatch: pyt
     assert '"status": "completed"' in hidden
     assert "Canary" not in hidden
     assert '"clientReference": "Ada Canary"' in shown
+
+
+def test_answer_that_may_repeat_the_reference_is_kept_back_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    delivery = _delivered(made.endpoint(payload_level="summary"))
+    delivery.body_text = json.dumps({"data": {"clientReference": "Ada Canary"}})
+    delivery.save()
+    echo = {"server": "nginx", "location": "https://hooks.example.org/?ref=Ada+Canary"}
+    Attempt.objects.create(
+        delivery=delivery, endpoint_id=delivery.endpoint_id, number=1, started_at=NOW, duration_ms=1, code=200,
+        response_headers=echo, response_snippet="got Ada Canary", worker="w",
+    )  # fmt: skip
+    client = visitor()
+
+    hidden = [text_of(client.get(_page(delivery, more))) for more in ("", "progress/")]
+    monkeypatch.setitem(PHI_OF_USER, UserRole.ADMIN, Phi.LIMITED)
+    shown = text_of(client.get(_page(delivery)))
+
+    for page in hidden:
+        assert "Canary" not in page
+        assert "nginx" in page
+        assert "What the receiver said is not shown: it may repeat rider data." in page
+    assert "got Ada Canary" in shown
+    assert "?ref=Ada+Canary" in shown
 
 
 def test_what_was_given_up_is_sent_again_at_once() -> None:

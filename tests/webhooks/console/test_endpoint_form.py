@@ -11,7 +11,7 @@ from apps.accounts.models import AuditEntry
 from apps.accounts.roles import TokenRole
 from apps.webhooks.console.forms import KEPT
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services.endpoints import wanted_of
+from apps.webhooks.services.wishes import wanted_of
 from tests import factories
 from tests.callers import api_with
 from tests.console.visits import text_of, visitor
@@ -62,6 +62,13 @@ def test_endpoint_is_registered_as_the_form_says_and_sent_a_test() -> None:
     assert (wanted.max_in_flight, wanted.description) == (4, "Of the north site")
     assert wanted.headers == {"X-Site": "north", "Authorization": "Basic eDp5"}
     assert Delivery.objects.get().trigger == "test"
+
+
+def test_name_is_one_line() -> None:
+    response = visitor().post(ADD, GOOD | {"name": "Interface\x0bengine"})
+
+    assert (response.status_code, Endpoint.objects.count()) == (422, 0)
+    assert _errors(response) == {"name": ["Name must not contain control characters."]}
 
 
 def test_everything_says_more_than_the_kinds_beside_it() -> None:
@@ -120,7 +127,7 @@ def test_what_was_typed_stays_but_for_the_secret() -> None:
 
 
 def test_whole_rides_need_the_agreement_and_a_client_with_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.webhooks.services.endpoints.check_address", lambda url: None)
+    monkeypatch.setattr("apps.webhooks.services.wishes.check_address", lambda url: None)
     client = factories.ApiClientFactory.create()
     full = GOOD | {"url": "https://hooks.example.org/", "payload_level": "full-resource"}
 

@@ -45,7 +45,7 @@ def test_list_tells_how_each_endpoint_does() -> None:
 
     page = text_of(visitor().get(LIST))
 
-    assert page.index("Ailing") < page.index("Well"), "the newest is first"
+    assert page.index("Ailing") < page.index("Well"), "what fails is first"
     assert "Failing Failing since 2026-11-20 07:00 , 2 h ago" in page
     assert "1 1 90 / 135" in page
     assert "Record system Active 2026-11-20 08:58 , 2 min ago 0 0 \N{EN DASH}" in page
@@ -57,8 +57,49 @@ def test_list_asks_the_same_however_many_endpoints(django_assert_num_queries: An
         made.endpoint()
     client = visitor()
 
-    with django_assert_num_queries(7):  # session, user, endpoints, lanes, waiting, hours, open alerts
+    with django_assert_num_queries(8):  # session, user, endpoints, failing, lanes, waiting, hours, open alerts
         client.get(LIST)
+
+
+def _listed(**asked: str) -> list[str]:
+    response = visitor().get(LIST, asked)
+    return [row["health"].endpoint.name for row in response.context["rows"]]
+
+
+def test_what_fails_comes_first_on_the_first_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_of, "__kwdefaults__", {"size": 1})
+    made.endpoint(name="ailing", lane={"failing_since": NOW})
+    made.endpoint(name="switched off", state="disabled", lane={"failing_since": NOW})
+    made.endpoint(name="ailing too", lane={"failing_since": NOW})
+    newest = made.endpoint(name="well")
+
+    assert _listed() == ["ailing too", "ailing", "well"]
+    assert _listed(before=str(newest.pk)) == ["switched off"]
+
+
+def test_endpoints_are_found_by_state_and_by_name_of_theirs_or_their_client() -> None:
+    client = factories.ApiClientFactory.create(name="Record system")
+    made.endpoint(name="Engine north", client=client)
+    made.endpoint(name="Engine south", state="paused", state_reason="paused")
+    made.endpoint(name="Billing", lane={"failing_since": NOW})
+
+    assert _listed(sought="engine") == ["Engine south", "Engine north"]
+    assert _listed(sought="RECORD") == ["Engine north"]
+    assert _listed(state="paused") == ["Engine south"]
+    assert _listed(state="active") == ["Billing", "Engine north"]
+    assert _listed(state="failing") == ["Billing"]
+    assert _listed(state="failing", sought="engine") == []
+
+
+def test_filter_that_finds_nothing_and_one_that_is_none_say_so() -> None:
+    made.endpoint()
+    client = visitor()
+
+    nothing, wrong = client.get(LIST, {"sought": "nowhere"}), client.get(LIST, {"state": "asleep"})
+
+    assert "No endpoint passes this filter. Clear the filter" in text_of(nothing)
+    assert "Mend the filter above." in text_of(wrong)
+    assert "Select a valid choice. asleep is not one of the available choices." in text_of(wrong)
 
 
 def test_list_without_endpoints_says_what_one_is() -> None:

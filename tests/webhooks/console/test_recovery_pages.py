@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from apps.webhooks.models import Delivery, Endpoint, Job
+from apps.webhooks.services import recovering
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 from tests.webhooks import made
@@ -80,6 +81,28 @@ def test_recovery_that_is_over_is_looked_at_no_more(state: str, says: str) -> No
 
     assert says in text_of(watched)
     assert "data-poll" not in watched.content.decode()
+
+
+def test_count_that_ended_early_says_so_and_sends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovering, "MOST_COUNTED", 1)
+    endpoint = made.endpoint()
+    _missed(endpoint)
+
+    page = text_of(visitor().get(_page(endpoint), SINCE))
+
+    assert "At least: 1 event would be sent again" in page
+    assert "There may be more: only the first 1 events of this time were looked at." in page
+    assert "Send all of them" in page
+
+
+@pytest.mark.parametrize(("rate", "says"), [(1, "one a second."), (25, "25 a second.")])
+def test_pages_say_how_fast_it_goes(settings: Any, rate: int, says: str) -> None:
+    settings.WEBHOOK_REPLAYS_PER_SECOND = rate
+    endpoint = made.endpoint(state="paused", state_reason="paused")
+    client = visitor()
+
+    assert f"They follow behind everything new, {says}" in text_of(client.get(_page(endpoint)))
+    assert f"Behind what is new, {says}" in text_of(client.get(_page(endpoint, "")))
 
 
 def test_nothing_that_was_missed_is_nothing_to_send() -> None:

@@ -67,12 +67,16 @@ def test_rotation_shows_the_new_secret_and_keeps_the_older_one_for_a_while() -> 
 
 def test_rotation_without_overlap_leaves_one_secret() -> None:
     endpoint = made.endpoint()
+    client = visitor()
+    page = f"/console/developers/endpoints/{endpoint.pk}/"
 
-    answer = visitor().post(
-        f"/console/developers/endpoints/{endpoint.pk}/rotate/", {"overlap": "0", "secret": made.SECRET}
-    )
+    answer = client.post(f"{page}rotate/", {"overlap": "0", "secret": made.SECRET})
 
     assert _secret_in(answer) == made.SECRET
+    assert "Deliveries are signed with" not in text_of(answer)
+    assert "an older secret" not in text_of(client.get(page))
+    (valid,) = endpoint.valid_secrets(NOW)
+    assert (valid.expires_at, valid.text) == (None, made.SECRET)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from apps.webhooks.body import MOST_BYTES
 from apps.webhooks.services import endpoints
-from apps.webhooks.services.endpoints import EndpointUrlBlocked, Registered, Wanted
+from apps.webhooks.services.endpoints import Registered
+from apps.webhooks.services.wishes import EndpointUrlBlocked, Wanted
 from lib.access import system
 from lib.errors import InvalidInput, NotFound
 from lib.standard_webhooks import NotGenuine, hmac_of, new_secret, verify

@@ -1,0 +1,56 @@
+"""Deliveries that somebody may be waiting for at a door: people are told when they are late, whatever keeps them."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts
+from apps.rides.models import Ride
+from apps.webhooks.event_types import URGENT
+from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.models.delivery import DeliveryQuerySet
+from lib.scopes import Scope
+
+LATE: Final = timedelta(seconds=160)  # the fourth attempt is due then: 10 s, 30 s and 2 min after the first
+LOOKS_BACK: Final = timedelta(hours=1)  # what is older was looked at before, unless nobody was there to look
+DISCHARGE: Final = "hospital_discharge"
+
+
+def overdue(*, at: datetime) -> DeliveryQuerySet:
+    """Find what waits for longer than it may, though its endpoint is sent to: behind a breaker above all."""
+    since = at - LATE - LOOKS_BACK
+    return Delivery.objects.filter(
+        endpoint__in=Endpoint.objects.sent_to(),
+        status=Delivery.Status.PENDING,
+        priority__in=(Delivery.Priority.LIVE, Delivery.Priority.RETRY),
+        due_at__gt=since,  # nothing is due before it is made: so the index of what is pending narrows it down
+        created_at__gt=since,
+        created_at__lte=at - LATE,
+    )
+
+
+def tell(late: DeliveryQuerySet, *, at: datetime) -> None:
+    """Tell people of those that are urgent, once of each event and endpoint.  One query where none is."""
+    discharges = Exists(Ride.objects.filter(pk=OuterRef("subject_id"), service_type=DISCHARGE))
+    urgent = late.exclude(trigger=Delivery.Trigger.TEST).filter(Q(event_type__in=URGENT) | discharges)
+    columns = ("pk", "endpoint_id", "event_id", "event_type")
+    found = {f"webhook.urgent:{to}:{of}": (pk, kind) for pk, to, of, kind in urgent.values_list(*columns)}
+    if not found:
+        return
+    # Whatever became of the alert: one that was put aside does not come again every few seconds.
+    told = set(Alert.objects.filter(key__in=found).values_list("key", flat=True))
+    with transaction.atomic():
+        for key, (pk, kind) in found.items():
+            if key not in told:
+                alerts.tell(
+                    kind="webhook.delivery.urgent",
+                    severity=Alert.Severity.CRITICAL,
+                    scope=Scope.WEBHOOKS_MANAGE,
+                    key=key,
+                    title=f"An endpoint has still not been told of {kind}",
+                    path=f"/console/developers/deliveries/{pk}/",
+                    at=at,
+                )

@@ -1,0 +1,165 @@
+"""What people and other endpoints are told of an endpoint's trouble, and that it is told anew when it comes again."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts
+from apps.events.models import Event
+from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.services import endpoints, states, watching
+from lib.access import system
+from tests.factories import NOW
+from tests.webhooks import made
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("names")]
+
+MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
+LATER = NOW + MINUTE
+
+
+def _failing(for_: dt.timedelta, **columns: Any) -> Endpoint:
+    lane = {"failing_since": NOW - for_, "failures": 60, "failures_since_success": 60, "trips": 3}
+    return made.endpoint(lane=lane, **columns)
+
+
+def _fails_again(endpoint: Endpoint, for_: dt.timedelta, at: dt.datetime) -> None:
+    lane = made.lane_of(endpoint)
+    lane.failing_since, lane.failures_since_success = at - for_, 60
+    lane.save()
+
+
+def _open() -> list[str]:
+    return sorted(Alert.objects.open().values_list("kind", flat=True))
+
+
+def _events() -> list[str]:
+    return list(Event.objects.order_by("pk").values_list("type", flat=True))
+
+
+def _resume(endpoint: Endpoint) -> None:
+    endpoints.resume(endpoint_id=endpoint.pk, by=system(), at=LATER)
+
+
+def test_endpoint_that_failed_paused_and_resumed_is_told_of_when_it_fails_again() -> None:
+    endpoint = _failing(20 * MINUTE)
+    watching.watch(at=NOW)
+    endpoints.pause(endpoint_id=endpoint.pk, by=system(), at=NOW)
+
+    _resume(endpoint)
+    after = _open()
+    _fails_again(endpoint, 16 * MINUTE, NOW + 30 * MINUTE)
+    watching.watch(at=NOW + 30 * MINUTE)
+
+    assert after == ["webhook.endpoint.recovered"]
+    assert _open() == ["webhook.endpoint.failing", "webhook.endpoint.recovered"]
+    assert _events() == [f"webhook.endpoint.{what}" for what in ("failing", "recovered", "failing")]
+    assert Alert.objects.get(kind="webhook.endpoint.recovered").title == (
+        "Webhook endpoint “Interface engine” was resumed"
+    )
+
+
+def test_endpoint_that_was_switched_off_and_resumed_is_told_of_when_it_is_switched_off_again() -> None:
+    endpoint = _failing(5 * DAY)
+    watching.watch(at=NOW)
+    off = _open()
+
+    _resume(endpoint)
+    resumed = _open()
+    _fails_again(endpoint, 5 * DAY, LATER)
+    watching.watch(at=LATER)
+
+    assert (off, resumed) == (["webhook.endpoint.disabled"], ["webhook.endpoint.recovered"])
+    assert _open() == ["webhook.endpoint.disabled", "webhook.endpoint.recovered"]
+    assert _events() == [f"webhook.endpoint.{what}" for what in ("disabled", "recovered", "disabled")]
+
+
+def test_endpoint_that_is_gone_twice_is_told_of_twice() -> None:
+    endpoint = made.endpoint()
+    states.gone(endpoint.pk, at=NOW)
+
+    _resume(endpoint)
+    resumed = _open()
+    states.gone(endpoint.pk, at=LATER)
+
+    assert (resumed, _open()) == ([], ["webhook.endpoint.gone"])
+    assert _events() == []  # nobody but people was told, and they did it themselves
+
+
+def test_pause_that_nobody_was_told_of_ends_without_a_word() -> None:
+    endpoint = made.endpoint()
+    endpoints.pause(endpoint_id=endpoint.pk, by=system(), at=NOW)
+
+    _resume(endpoint)
+
+    assert (Alert.objects.count(), _events()) == (0, [])
+
+
+def test_new_address_that_answers_begins_with_a_clean_slate() -> None:
+    endpoint = _failing(20 * MINUTE)
+    watching.watch(at=NOW)
+    changed = endpoints.change(
+        endpoint_id=endpoint.pk, changes={"url": "https://new.example.org/"}, expected_version=None, by=system(), at=NOW
+    )
+
+    states.answered(endpoint.pk, version=changed.version, at=LATER)
+
+    lane = made.lane_of(endpoint)
+    assert (lane.failing_since, lane.trips, lane.told) == (None, 0, 0)
+    assert _open() == ["webhook.endpoint.recovered"]
+    assert _events() == ["webhook.endpoint.failing", "webhook.test", "webhook.endpoint.recovered"]
+
+
+def test_alerts_about_a_removed_endpoint_lead_nowhere_and_are_closed() -> None:
+    endpoint, other = _failing(20 * MINUTE), _failing(20 * MINUTE)
+    made.delivery(endpoint, made.event(), status="exhausted", ended_at=NOW)
+    watching.watch(at=NOW)
+    watching.tend(at=NOW)
+    before = _open()
+
+    endpoints.remove(endpoint_id=endpoint.pk, by=system(), at=LATER)
+
+    assert before == ["webhook.delivery.exhausted", "webhook.endpoint.failing", "webhook.endpoint.failing"]
+    assert [alert.key for alert in Alert.objects.open()] == [f"webhook.failing:{other.pk}:1"]
+    assert set(Alert.objects.filter(resolved_at__isnull=False).values_list("resolved_at", flat=True)) == {LATER}
+
+
+def test_nobody_is_told_of_what_was_given_up_at_a_removed_endpoint() -> None:
+    endpoint = made.endpoint(deleted_at=NOW, state="disabled")
+    made.delivery(endpoint, made.event(), status="exhausted", ended_at=NOW)
+
+    watching.tend(at=NOW)
+
+    assert (Alert.objects.count(), _events()) == (0, ["ride.completed"])
+
+
+def test_what_comes_back_after_its_endpoint_was_removed_is_cancelled() -> None:
+    endpoint = made.endpoint(deleted_at=NOW, state="disabled")
+    back = made.delivery(endpoint, made.event())
+    test = made.delivery(endpoint, made.event("webhook.test"), trigger="test")
+
+    watching.tend(at=LATER)
+
+    found = list(Delivery.objects.order_by("pk").values_list("pk", "status", "ended_at"))
+    assert found == [(back.pk, "cancelled", LATER), (test.pk, "cancelled", LATER)]
+
+
+def test_closing_what_is_about_a_record_leaves_what_is_about_others() -> None:
+    one, other = made.endpoint(), made.endpoint()
+    for endpoint in (one, other):
+        states.gone(endpoint.pk, at=NOW)
+
+    alerts.resolve_about(one.pk, at=LATER)
+
+    assert [alert.key for alert in Alert.objects.open()] == [f"webhook.gone:{other.pk}:0"]
+
+
+def test_title_says_what_happened_however_long_the_name_is() -> None:
+    endpoint = made.endpoint(name="n" * 100)
+
+    states.gone(endpoint.pk, at=NOW)
+
+    title = Alert.objects.get().title
+    assert (len(title), title.partition("”")[2]) == (120, " answered 410 Gone and was paused")
