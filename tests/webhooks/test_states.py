@@ -4,19 +4,23 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.events.models import Event
-from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import endpoints, states, watching
+from apps.webhooks.models import Delivery, Endpoint, LaneRow
+from apps.webhooks.services import claiming, endpoints, states, watching
+from apps.webhooks.services.publishing import publish
+from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.settling import Tried, settle
 from lib.access import system
 from tests.factories import NOW
 from tests.webhooks import made
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("names")]
 
-MINUTE, DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
+MINUTE, HOUR, DAY = dt.timedelta(minutes=1), dt.timedelta(hours=1), dt.timedelta(days=1)
 LATER = NOW + MINUTE
 
 
@@ -37,6 +41,10 @@ def _open() -> list[str]:
 
 def _events() -> list[str]:
     return list(Event.objects.order_by("pk").values_list("type", flat=True))
+
+
+def _version(endpoint: Endpoint) -> int:
+    return Endpoint.objects.get(pk=endpoint.pk).version
 
 
 def _resume(endpoint: Endpoint) -> None:
@@ -78,11 +86,11 @@ def test_endpoint_that_was_switched_off_and_resumed_is_told_of_when_it_is_switch
 
 def test_endpoint_that_is_gone_twice_is_told_of_twice() -> None:
     endpoint = made.endpoint()
-    states.gone(endpoint.pk, at=NOW)
+    states.gone(endpoint.pk, version=_version(endpoint), at=NOW)
 
     _resume(endpoint)
     resumed = _open()
-    states.gone(endpoint.pk, at=LATER)
+    states.gone(endpoint.pk, version=_version(endpoint), at=LATER)
 
     assert (resumed, _open()) == ([], ["webhook.endpoint.gone"])
     assert _events() == []  # nobody but people was told, and they did it themselves
@@ -95,6 +103,29 @@ def test_pause_that_nobody_was_told_of_ends_without_a_word() -> None:
     _resume(endpoint)
 
     assert (Alert.objects.count(), _events()) == (0, [])
+
+
+def test_old_address_that_is_gone_says_nothing_of_the_new_one() -> None:
+    endpoint = made.endpoint()
+    made.event()
+    publish(at=NOW)
+    claim = claiming.claim(at=NOW, most=1)
+    Endpoint.objects.filter(pk=endpoint.pk).update(url="https://new.example.org/", version=F("version") + 1)
+
+    settle([Tried(claim.rows[0], claim.id, NOW, 0.1, Answer(code=410, error="http_4xx"))], at=NOW, worker="test")
+
+    endpoint.refresh_from_db()
+    assert (endpoint.state, Alert.objects.count()) == ("active", 0)
+
+
+def test_endpoint_that_is_resumed_remembers_when_it_answered_last() -> None:
+    endpoint = made.endpoint(state="paused")
+    LaneRow.objects.filter(pk=endpoint.pk).update(last_success_at=NOW - HOUR, last_failure_at=NOW - MINUTE)
+
+    _resume(endpoint)
+
+    lane = made.lane_of(endpoint)
+    assert (lane.last_success_at, lane.last_failure_at) == (NOW - HOUR, NOW - MINUTE)
 
 
 def test_new_address_that_answers_begins_with_a_clean_slate() -> None:
@@ -149,7 +180,7 @@ def test_what_comes_back_after_its_endpoint_was_removed_is_cancelled() -> None:
 def test_closing_what_is_about_a_record_leaves_what_is_about_others() -> None:
     one, other = made.endpoint(), made.endpoint()
     for endpoint in (one, other):
-        states.gone(endpoint.pk, at=NOW)
+        states.gone(endpoint.pk, version=_version(endpoint), at=NOW)
 
     alerts.resolve_about(one.pk, at=LATER)
 
@@ -159,7 +190,7 @@ def test_closing_what_is_about_a_record_leaves_what_is_about_others() -> None:
 def test_title_says_what_happened_however_long_the_name_is() -> None:
     endpoint = made.endpoint(name="n" * 100)
 
-    states.gone(endpoint.pk, at=NOW)
+    states.gone(endpoint.pk, version=_version(endpoint), at=NOW)
 
     title = Alert.objects.get().title
     assert (len(title), title.partition("”")[2]) == (120, " answered 410 Gone and was paused")

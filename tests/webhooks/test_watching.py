@@ -8,9 +8,10 @@ import pytest
 from apps.accounts.models import Alert, ApiClient
 from apps.events.models import Event
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Job, LaneRow
-from apps.webhooks.services import claiming, recovering, states, watching
+from apps.webhooks.services import claiming, endpoints, recovering, states, watching
 from apps.webhooks.services.claiming import LEASE, MOST_CLAIMS
 from apps.webhooks.services.publishing import publish
+from lib.access import system
 from tests.factories import NOW, ApiClientFactory
 from tests.webhooks import made
 
@@ -140,7 +141,8 @@ def test_endpoint_that_cannot_be_judged_is_in_the_way_of_no_other(
 
     assert [alert.key for alert in Alert.objects.all()] == [f"webhook.failing:{other.pk}:1"]
     assert (made.lane_of(ill.endpoint).told, made.lane_of(other.endpoint).told) == (0, 1)
-    assert str(ill.pk) in caplog.text
+    (told,) = [record for record in caplog.records if record.msg == "webhook endpoint not judged"]
+    assert told.subscription_id == str(ill.pk)  # type: ignore[attr-defined]
 
 
 def test_the_last_error_is_named() -> None:
@@ -158,8 +160,19 @@ def test_the_last_error_is_named() -> None:
     assert Event.objects.get(type="webhook.endpoint.failing").data["lastError"] == "timeout"
 
 
-def test_what_could_not_be_tried_for_three_days_is_given_up() -> None:
+def test_what_waited_for_workers_and_not_for_its_endpoint_is_not_given_up() -> None:
     made.endpoint()
+    made.event()
+    publish(at=NOW)
+
+    watching.tend(at=NOW + 4 * DAY)
+
+    assert Delivery.objects.get().status == "pending"
+
+
+def test_what_could_not_be_tried_for_three_days_is_given_up() -> None:
+    endpoint = made.endpoint()
+    LaneRow.objects.filter(pk=endpoint.pk).update(failing_since=NOW)
     for _ in range(3):
         made.event()
     publish(at=NOW)
@@ -186,6 +199,44 @@ def test_what_came_back_after_the_pause_is_held() -> None:
     watching.tend(at=NOW)
 
     assert Delivery.objects.get().status == "held"
+
+
+@pytest.mark.parametrize("state", ["paused", "disabled"])
+def test_more_than_one_change_moves_is_held_by_and_by(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "ROWS_AT_ONCE", 2)
+    endpoint = made.endpoint()
+    for _ in range(5):
+        made.event()
+    publish(at=NOW)
+    endpoint.state = state
+    endpoint.save(update_fields=["state"])
+
+    states.hold(endpoint)
+    held = [Delivery.objects.filter(status="held").count()]
+    for _ in range(2):
+        watching.tend(at=NOW)
+        held.append(Delivery.objects.filter(status="held").count())
+
+    assert held == [2, 4, 5]
+    assert claiming.claim(at=NOW, most=10).rows == []
+
+
+def test_what_a_removed_endpoint_leaves_is_cancelled_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "ROWS_AT_ONCE", 2)
+    endpoint = made.endpoint()
+    for _ in range(3):
+        made.event()
+    publish(at=NOW)
+    Delivery.objects.update(status="held")
+    made.event()
+    publish(at=NOW)
+
+    endpoints.remove(endpoint_id=endpoint.pk, by=system(), at=NOW)
+    left = Delivery.objects.exclude(status="cancelled").count()
+    watching.tend(at=NOW)
+
+    assert left == 2
+    assert set(Delivery.objects.values_list("status", flat=True)) == {"cancelled"}
 
 
 def test_what_was_collected_while_the_client_was_off_is_sent_when_it_is_on_again() -> None:

@@ -45,8 +45,10 @@ def draw(results: Sequence[Result], turns: Mapping[UUID, Turn], *, at: datetime)
         }
     ):
         states.answered(endpoint_id, version=version, at=at)
-    for endpoint_id in sorted({one.row.endpoint_id for one in results if one.code == GONE}):
-        states.gone(endpoint_id, at=at)
+    for endpoint_id, version in sorted(
+        {(one.row.endpoint_id, one.row.endpoint_version) for one in results if one.code == GONE}
+    ):
+        states.gone(endpoint_id, version=version, at=at)
     if any(one.status == Delivery.Status.QUARANTINED for one in results):
         states.quarantined(at=at)
     late = [

@@ -189,7 +189,7 @@ def remove(*, endpoint_id: UUID, expected_version: int | None = None, by: Princi
     endpoint.deleted_at = at
     endpoint.save(update_fields=["deleted_at"])
     waiting = Delivery.objects.filter(endpoint=endpoint, status__in=[Delivery.Status.PENDING, Delivery.Status.HELD])
-    waiting.update(status=Delivery.Status.CANCELLED, ended_at=at)
+    states.put_away(waiting, status=Delivery.Status.CANCELLED, ended_at=at)
     endpoint.secrets.all().delete()
     alerts.resolve_about(endpoint.pk, at=at)
     _audit("webhooks.remove", endpoint, by)

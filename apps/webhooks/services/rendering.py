@@ -123,18 +123,19 @@ def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
     return ready
 
 
-def _within_grants(targets: dict[UUID, Target], at: datetime) -> dict[UUID, Target]:
+def _within_grants(targets: Mapping[UUID, Target | None], at: datetime) -> Mapping[UUID, Target | None]:
     """Let whole rides go to nobody whose client was given rider data once and is not any more: ids alone go there.
 
     `watching.tend` sees to it that people are told.
     """
-    asked = {one.client_id for one in targets.values() if one.level == PayloadLevel.FULL_RESOURCE and one.client_id}
+    whole = {
+        key: one for key, one in targets.items() if one and one.client_id and one.level == PayloadLevel.FULL_RESOURCE
+    }
+    asked = {one.client_id for one in whole.values() if one.client_id}
     lapsed = asked - grants.granted(asked, at=at) if asked else asked
     return {
-        key: replace(one, level=PayloadLevel.ID_ONLY)
-        if one.level == PayloadLevel.FULL_RESOURCE and one.client_id in lapsed
-        else one
-        for key, one in targets.items()
+        **targets,
+        **{key: replace(one, level=PayloadLevel.ID_ONLY) for key, one in whole.items() if one.client_id in lapsed},
     }
 
 

@@ -4,8 +4,10 @@ Each change is an event for other endpoints, an alert for people, or both.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts, audit
@@ -24,6 +26,8 @@ DEAD = "no_success_for_days"
 BY_PEOPLE = "paused"
 UNVERIFIED = "unverified"  # paused until the new address has answered
 UNTRIED = "paused_unverified"  # paused by people, and the new address has not answered yet
+
+ROWS_AT_ONCE: Final = 5_000  # deliveries that one change moves, under locks that sending waits for
 
 
 def record(endpoint: Endpoint, type: str, data: dict[str, Any], *, by: Principal, at: datetime) -> UUID:
@@ -72,16 +76,21 @@ def start_over(endpoint: Endpoint, happened: str, *, by: Principal, at: datetime
     ((_, was),) = lane_rows.locked([endpoint.pk])
     told = was.told > 0 or endpoint.state == Endpoint.State.DISABLED
     change(endpoint, Endpoint.State.ACTIVE, "", at)
-    lane_rows.store({endpoint.pk: lanes.new(endpoint.max_in_flight)})
+    new = lanes.new(endpoint.max_in_flight)
+    new = new._replace(last_success_at=was.last_success_at, last_failure_at=was.last_failure_at)
+    lane_rows.store({endpoint.pk: new})
     alerts.resolve(*_of_failing(endpoint.pk), _key(endpoint.pk, "gone"), _key(endpoint.pk, "disabled"), at=at)
     if told:
         _tell_of_recovery(endpoint, was, happened, by=by, at=at)
 
 
-def gone(endpoint_id: UUID, *, at: datetime) -> None:
-    """Pause an endpoint that wants nothing more, keep what it has not got, and tell people."""
+def gone(endpoint_id: UUID, *, version: int, at: datetime) -> None:
+    """Pause an endpoint that wants nothing more, keep what it has not got, and tell people.
+
+    What was sent when the endpoint had another `version` says nothing: it may have had another address.
+    """
     endpoint = locked(endpoint_id)
-    if endpoint.state != Endpoint.State.ACTIVE:
+    if endpoint.state != Endpoint.State.ACTIVE or endpoint.version != version:
         return
     change(endpoint, Endpoint.State.PAUSED, GONE, at)
     hold(endpoint)
@@ -154,7 +163,12 @@ def quarantined(*, at: datetime) -> None:
 def hold(endpoint: Endpoint) -> None:
     """Keep what an endpoint has not got for later; what is on its way comes to its end."""
     waiting = Delivery.objects.filter(endpoint=endpoint, status=Delivery.Status.PENDING)
-    waiting.exclude(trigger=Delivery.Trigger.TEST).update(status=Delivery.Status.HELD)
+    put_away(waiting.exclude(trigger=Delivery.Trigger.TEST), status=Delivery.Status.HELD)
+
+
+def put_away(rows: QuerySet[Delivery], **columns: Any) -> None:
+    """Write what nothing is sent of any more: so many rows as hold nobody up.  `watching.tend` writes the rest."""
+    Delivery.objects.filter(pk__in=rows.order_by().values("pk")[:ROWS_AT_ONCE]).update(**columns)
 
 
 def change(endpoint: Endpoint, state: str, reason: str, at: datetime) -> None:

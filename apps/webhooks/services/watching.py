@@ -21,7 +21,6 @@ from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
 
-ROWS_AT_ONCE: Final = 5_000
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
 TOLD_EVERY: Final = timedelta(hours=1)  # of deliveries that were given up
 
@@ -50,7 +49,7 @@ def sweep(*, at: datetime) -> int:
     """Give back what workers hold whose lease is over; put aside what too many died over.  Says how many it found."""
     with connection.cursor() as cursor:
         cursor.execute(
-            _SWEEP, {"at": at, "rows": ROWS_AT_ONCE, "most": MOST_CLAIMS, "error": ErrorClass.LOST_WORKER.value}
+            _SWEEP, {"at": at, "rows": states.ROWS_AT_ONCE, "most": MOST_CLAIMS, "error": ErrorClass.LOST_WORKER.value}
         )
         found, quarantined = cursor.fetchone()
     if quarantined:
@@ -69,7 +68,7 @@ def watch(*, at: datetime) -> None:
         try:
             _judge(endpoint_id, at)
         except Exception:  # whatever it is, it is this endpoint's alone
-            log.exception("webhook endpoint not judged: endpoint %s", endpoint_id)
+            log.exception("webhook endpoint not judged", extra={"subscription_id": str(endpoint_id)})
 
 
 @transaction.atomic
@@ -106,19 +105,26 @@ def tend(*, at: datetime) -> None:
 @transaction.atomic
 def _age(at: datetime) -> None:
     overdue = Delivery.objects.filter(
-        status=Delivery.Status.PENDING, due_at__lte=at - OVERDUE, expires_at__lte=at, endpoint__state="active"
+        status=Delivery.Status.PENDING,
+        due_at__lte=at - OVERDUE,
+        expires_at__lte=at,
+        endpoint__state="active",
+        endpoint__lane__failing_since__isnull=False,  # workers that were away are no fault of a receiver's
     )
-    rows = overdue.order_by("pk").select_for_update(of=("self",), skip_locked=True).values("pk")[:ROWS_AT_ONCE]
+    rows = overdue.order_by("pk").select_for_update(of=("self",), skip_locked=True).values("pk")[: states.ROWS_AT_ONCE]
     Delivery.objects.filter(pk__in=rows).update(status=Delivery.Status.EXHAUSTED, ended_at=at)
 
 
 def _put_strays_away(at: datetime) -> None:
-    """Hold what came back from its last attempt after its endpoint was paused; end it where that was removed."""
-    waiting = Delivery.objects.filter(status=Delivery.Status.PENDING)
-    removed = waiting.filter(endpoint__deleted_at__isnull=False).values("pk")[:ROWS_AT_ONCE]
-    Delivery.objects.filter(pk__in=removed).update(status=Delivery.Status.CANCELLED, ended_at=at)
-    strays = waiting.filter(endpoint__state__in=["paused", "disabled"]).exclude(trigger=Delivery.Trigger.TEST)
-    Delivery.objects.filter(pk__in=strays.values("pk")[:ROWS_AT_ONCE]).update(status=Delivery.Status.HELD)
+    """Hold what an endpoint that was paused left waiting, and end it where that was removed.
+
+    It came back from its last attempt, or was more than one change moves.  Claims look at the endpoint: nothing leaves.
+    """
+    for status in (Delivery.Status.PENDING, Delivery.Status.HELD):  # each has an index, both together have none
+        left = Delivery.objects.filter(status=status, endpoint__deleted_at__isnull=False)
+        states.put_away(left, status=Delivery.Status.CANCELLED, ended_at=at)
+    strays = Delivery.objects.filter(status=Delivery.Status.PENDING, endpoint__state__in=["paused", "disabled"])
+    states.put_away(strays.exclude(trigger=Delivery.Trigger.TEST), status=Delivery.Status.HELD)
 
 
 def _release_what_nobody_holds(at: datetime) -> None:
