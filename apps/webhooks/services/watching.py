@@ -69,7 +69,7 @@ def watch(*, at: datetime) -> None:
         try:
             _judge(endpoint_id, at)
         except Exception:  # whatever it is, it is this endpoint's alone
-            log.exception("webhook endpoint not judged: endpoint %s", endpoint_id)
+            log.exception("webhook endpoint not judged", extra={"subscription_id": str(endpoint_id)})
 
 
 @transaction.atomic
