@@ -4,8 +4,10 @@ Each change is an event for other endpoints, an alert for people, or both.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts, audit
@@ -19,6 +21,7 @@ from lib.access import Principal, system
 from lib.api.fields import instant_text
 from lib.scopes import Scope
 
+MOST_MOVED: Final = 5_000  # rows of one statement: a hundred thousand take seconds, with the endpoint locked
 GONE = "gone"  # it answered 410
 DEAD = "no_success_for_days"
 BY_PEOPLE = "paused"
@@ -151,10 +154,27 @@ def quarantined(*, at: datetime) -> None:
     )
 
 
-def hold(endpoint: Endpoint) -> None:
-    """Keep what an endpoint has not got for later; what is on its way comes to its end."""
-    waiting = Delivery.objects.filter(endpoint=endpoint, status=Delivery.Status.PENDING)
-    waiting.exclude(trigger=Delivery.Trigger.TEST).update(status=Delivery.Status.HELD)
+def hold(endpoint: Endpoint) -> int:
+    """Keep what an endpoint has not got for later, MOST_MOVED of it, and say how many; `watching.tend` keeps the rest.
+
+    What is on its way comes to its end.  Nothing is claimed for an endpoint that is not active: the state alone stops
+    what still says that it waits.
+    """
+    waiting = Delivery.objects.filter(endpoint=endpoint).exclude(trigger=Delivery.Trigger.TEST)
+    return _move(waiting, [Delivery.Status.PENDING], status=Delivery.Status.HELD)
+
+
+def cancel_all(endpoint: Endpoint, *, at: datetime) -> int:
+    """End what waits for a removed endpoint, as `hold` does."""
+    waiting = Delivery.objects.filter(endpoint=endpoint)
+    stopped = [Delivery.Status.PENDING, Delivery.Status.HELD]
+    return _move(waiting, stopped, status=Delivery.Status.CANCELLED, ended_at=at)
+
+
+def _move(rows: QuerySet[Delivery], those_of: list[Delivery.Status], **columns: Any) -> int:
+    some = rows.filter(status__in=those_of).values("pk")[:MOST_MOVED]
+    # Asked twice: a row may have been claimed since it was found.
+    return Delivery.objects.filter(pk__in=some, status__in=those_of).update(**columns)
 
 
 def change(endpoint: Endpoint, state: str, reason: str, at: datetime) -> None:

@@ -1,7 +1,9 @@
 """What only the passing of time brings about: leases that ran out, endpoints that fail for long, what grew too old."""
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -22,6 +24,7 @@ from lib.scopes import Scope
 log = logging.getLogger(__name__)
 
 ROWS_AT_ONCE: Final = 5_000
+BATCHES: Final = 50  # of one endpoint; the next minute goes on
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
 TOLD_EVERY: Final = timedelta(hours=1)  # of deliveries that were given up
 
@@ -113,12 +116,20 @@ def _age(at: datetime) -> None:
 
 
 def _put_strays_away(at: datetime) -> None:
-    """Hold what came back from its last attempt after its endpoint was paused; end it where that was removed."""
-    waiting = Delivery.objects.filter(status=Delivery.Status.PENDING)
-    removed = waiting.filter(endpoint__deleted_at__isnull=False).values("pk")[:ROWS_AT_ONCE]
-    Delivery.objects.filter(pk__in=removed).update(status=Delivery.Status.CANCELLED, ended_at=at)
-    strays = waiting.filter(endpoint__state__in=["paused", "disabled"]).exclude(trigger=Delivery.Trigger.TEST)
-    Delivery.objects.filter(pk__in=strays.values("pk")[:ROWS_AT_ONCE]).update(status=Delivery.Status.HELD)
+    """Hold what was too much to be held when its endpoint was paused, or came back since; end it where that is gone."""
+    pending = Delivery.objects.filter(endpoint=OuterRef("pk"), status=Delivery.Status.PENDING)
+    held = Delivery.objects.filter(endpoint=OuterRef("pk"), status=Delivery.Status.HELD)
+    for endpoint in Endpoint.objects.filter(Exists(pending) | Exists(held), deleted_at__isnull=False).order_by("pk"):
+        _in_batches(partial(states.cancel_all, endpoint, at=at))
+    at_rest = Endpoint.objects.filter(deleted_at__isnull=True, state__in=["paused", "disabled"])
+    for endpoint in at_rest.filter(Exists(pending.exclude(trigger=Delivery.Trigger.TEST))).order_by("pk"):
+        _in_batches(partial(states.hold, endpoint))
+
+
+def _in_batches(move: Callable[[], int]) -> None:
+    for _ in range(BATCHES):
+        if move() < states.MOST_MOVED:
+            return
 
 
 def _release_what_nobody_holds(at: datetime) -> None:
