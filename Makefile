@@ -26,6 +26,7 @@ reset: install ## Remove everything below var/: data, secrets, logs
 	@exec $(RUNS) reset
 
 test: install-dev ## Run the whole suite on real PostgreSQL (embedded, unless DATABASE_URL is set); ARGS= goes to pytest
+	@$(VENV)/python -m tests.browser.chromium # installs it where there is none and the machine lets it
 	@$(VENV)/$(if $(COVERAGE),coverage run,python) -m pytest --numprocesses logical --maxprocesses 4 \
 		$(or $(ARGS),--ignore=tests/chaos)
 	@$(if $(ARGS),,$(VENV)/python -m pytest tests/chaos) # alone: what they find is how long things wait
@@ -44,7 +45,7 @@ fix: install-dev ## Mend what the linter and the formatter can mend
 	$(VENV)/ruff format .
 
 docs: install-dev ## Write docs/openapi.json and docs/errors.md anew
-	@exec $(VENV)/python -c "from tests import environment; from django.core.management import execute_from_command_line as run; run(['manage.py', 'write_docs'])"
+	@exec env DJANGO_SETTINGS_MODULE=config.settings $(VENV)/python -c "from tests import environment; from django.core.management import execute_from_command_line as run; run(['manage.py', 'write_docs'])"
 
 bench: install-dev ## Measure speed and memory against bare floors; ONLY= chooses one
 	@exec $(VENV)/python -m tests.bench $(ONLY)

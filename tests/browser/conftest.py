@@ -4,7 +4,6 @@
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,16 @@ from playwright.sync_api import Browser, sync_playwright
 
 from apps.accounts.models import User
 from tests.accounts.signed_in import sign_in
+from tests.browser import chromium
 from tests.browser.harness import Inspector
 from tests.serving import serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what needs a browser where there is none."""
-    if CHROMIUM is not None:
+    if chromium.find() is not None:
         return
     for item in items:
         if item.get_closest_marker("browser"):
@@ -38,11 +37,11 @@ def browser() -> Iterator[Browser]:
     # Playwright's event loop would otherwise make Django refuse database calls in this thread.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        opened = playwright.chromium.launch(
+            executable_path=chromium.find(), args=["--no-sandbox", "--disable-background-networking"]
         )
-        yield chromium
-        chromium.close()
+        yield opened
+        opened.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 

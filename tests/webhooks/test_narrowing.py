@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import endpoints, recovering
+from apps.webhooks.services import endpoints, publishing, recovering
 from lib.access import system
 from lib.errors import Code
 from tests.factories import NOW, FacilityFactory, TransportProviderFactory
@@ -49,6 +49,17 @@ def test_what_waits_of_other_types_is_cancelled_and_tests_are_not() -> None:
     _change(endpoint, event_types=["ride.started"])
 
     assert _statuses() == ["pending", "cancelled", "pending"]
+
+
+def test_however_much_waits_nothing_of_it_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "MOST_WITHDRAWN", 2)
+    endpoint = made.endpoint()
+    for _ in range(4):
+        made.delivery(endpoint, made.event("ride.completed"))
+
+    _change(endpoint, event_types=["ride.started"])
+
+    assert _statuses() == ["cancelled"] * 4
 
 
 def test_change_of_something_else_cancels_nothing() -> None:

@@ -90,8 +90,8 @@ def test_count_is_made_before_anything_is_locked_and_a_dry_run_locks_nothing() -
     assert counts.index(True) < locks.index(True)
 
 
-def test_lock_on_an_endpoint_lets_its_deliveries_be_published() -> None:
-    """A new delivery takes FOR KEY SHARE of its endpoint; FOR NO KEY UPDATE is the strongest that lets it."""
+def test_lock_on_an_endpoint_lets_new_deliveries_refer_to_it() -> None:
+    """They take FOR KEY SHARE of it; FOR NO KEY UPDATE is the strongest that lets them."""
     endpoint = made.endpoint()
 
     with CaptureQueriesContext(connection) as asked:

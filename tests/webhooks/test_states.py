@@ -194,3 +194,66 @@ def test_title_says_what_happened_however_long_the_name_is() -> None:
 
     title = Alert.objects.get().title
     assert (len(title), title.partition("”")[2]) == (120, " answered 410 Gone and was paused")
+
+
+@pytest.fixture
+def one_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "MOST_MOVED", 1)
+    monkeypatch.setattr(watching, "BATCHES", 2)
+
+
+def _statuses() -> list[str]:
+    return sorted(Delivery.objects.values_list("status", flat=True))
+
+
+def _with_four(**columns: Any) -> Endpoint:
+    endpoint = made.endpoint(**columns)
+    for _ in range(4):
+        made.delivery(endpoint, made.event())
+    return endpoint
+
+
+@pytest.mark.usefixtures("one_at_once")
+def test_what_is_too_much_to_be_held_at_once_is_held_bit_by_bit() -> None:
+    endpoint = _with_four()
+
+    endpoints.pause(endpoint_id=endpoint.pk, by=system(), at=NOW)
+    found = [_statuses()]
+    for minutes in (1, 2):
+        watching.tend(at=NOW + minutes * MINUTE)
+        found.append(_statuses())
+
+    assert found == [["held", *["pending"] * 3], [*["held"] * 3, "pending"], ["held"] * 4]
+
+
+@pytest.mark.usefixtures("one_at_once")
+def test_nothing_is_claimed_for_a_paused_endpoint_though_some_still_waits() -> None:
+    endpoint = _with_four()
+    endpoints.pause(endpoint_id=endpoint.pk, by=system(), at=NOW)
+
+    assert claiming.claim(at=NOW, most=10).rows == []
+
+
+@pytest.mark.usefixtures("one_at_once")
+def test_what_waits_for_a_removed_endpoint_is_cancelled_bit_by_bit() -> None:
+    endpoint = _with_four()
+    Delivery.objects.filter(pk=Delivery.objects.order_by("pk").first().pk).update(status="held")  # type: ignore[union-attr]
+
+    endpoints.remove(endpoint_id=endpoint.pk, by=system(), at=NOW)
+    removed = _statuses().count("cancelled")
+    for _ in range(2):
+        watching.tend(at=LATER)
+
+    assert removed == 1
+    assert _statuses() == ["cancelled"] * 4
+
+
+@pytest.mark.usefixtures("one_at_once")
+def test_resumed_endpoint_that_wants_nothing_of_it_is_sent_none_of_it() -> None:
+    endpoint = _with_four()
+    endpoints.pause(endpoint_id=endpoint.pk, by=system(), at=NOW)
+
+    endpoints.resume(endpoint_id=endpoint.pk, deliver_held=False, by=system(), at=LATER)
+    watching.tend(at=LATER)
+
+    assert _statuses() == ["held"] * 4

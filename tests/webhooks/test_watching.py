@@ -8,10 +8,9 @@ import pytest
 from apps.accounts.models import Alert, ApiClient
 from apps.events.models import Event
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Job, LaneRow
-from apps.webhooks.services import claiming, endpoints, recovering, states, watching
+from apps.webhooks.services import claiming, recovering, states, watching
 from apps.webhooks.services.claiming import LEASE, MOST_CLAIMS
 from apps.webhooks.services.publishing import publish
-from lib.access import system
 from tests.factories import NOW, ApiClientFactory
 from tests.webhooks import made
 
@@ -199,44 +198,6 @@ def test_what_came_back_after_the_pause_is_held() -> None:
     watching.tend(at=NOW)
 
     assert Delivery.objects.get().status == "held"
-
-
-@pytest.mark.parametrize("state", ["paused", "disabled"])
-def test_more_than_one_change_moves_is_held_by_and_by(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "ROWS_AT_ONCE", 2)
-    endpoint = made.endpoint()
-    for _ in range(5):
-        made.event()
-    publish(at=NOW)
-    endpoint.state = state
-    endpoint.save(update_fields=["state"])
-
-    states.hold(endpoint)
-    held = [Delivery.objects.filter(status="held").count()]
-    for _ in range(2):
-        watching.tend(at=NOW)
-        held.append(Delivery.objects.filter(status="held").count())
-
-    assert held == [2, 4, 5]
-    assert claiming.claim(at=NOW, most=10).rows == []
-
-
-def test_what_a_removed_endpoint_leaves_is_cancelled_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "ROWS_AT_ONCE", 2)
-    endpoint = made.endpoint()
-    for _ in range(3):
-        made.event()
-    publish(at=NOW)
-    Delivery.objects.update(status="held")
-    made.event()
-    publish(at=NOW)
-
-    endpoints.remove(endpoint_id=endpoint.pk, by=system(), at=NOW)
-    left = Delivery.objects.exclude(status="cancelled").count()
-    watching.tend(at=NOW)
-
-    assert left == 2
-    assert set(Delivery.objects.values_list("status", flat=True)) == {"cancelled"}
 
 
 def test_what_was_collected_while_the_client_was_off_is_sent_when_it_is_on_again() -> None:

@@ -22,7 +22,7 @@ def found(endpoint_id: UUID, by: Principal) -> Endpoint:
 def locked(endpoint_id: UUID, by: Principal, *, expected_version: int | None = None) -> Endpoint:
     """Lock an endpoint of the caller's, its lane first: results of deliveries come in that order too.
 
-    New deliveries may refer to it meanwhile: publishing does not wait.
+    New deliveries may refer to it meanwhile.
 
     Raises:
         NotFound: there is none.

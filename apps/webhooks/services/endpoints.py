@@ -170,6 +170,8 @@ def resume(*, endpoint_id: UUID, deliver_held: bool = True, by: Principal, at: d
     if endpoint.state == Endpoint.State.PENDING or endpoint.state_reason in (states.UNVERIFIED, states.UNTRIED):
         raise NotVerified("The endpoint has not answered a test yet; send one.")
     states.start_over(endpoint, "was resumed", by=by, at=at)
+    while not deliver_held and states.hold(endpoint):
+        pass  # what has not been moved since the pause would be sent
     if deliver_held:
         recovering.release(endpoint, by=by, at=at)
     _audit("webhooks.resume", endpoint, by)
@@ -188,8 +190,7 @@ def remove(*, endpoint_id: UUID, expected_version: int | None = None, by: Princi
     states.change(endpoint, Endpoint.State.DISABLED, "removed", at)
     endpoint.deleted_at = at
     endpoint.save(update_fields=["deleted_at"])
-    waiting = Delivery.objects.filter(endpoint=endpoint, status__in=[Delivery.Status.PENDING, Delivery.Status.HELD])
-    states.put_away(waiting, status=Delivery.Status.CANCELLED, ended_at=at)
+    states.cancel_all(endpoint, at=at)
     endpoint.secrets.all().delete()
     alerts.resolve_about(endpoint.pk, at=at)
     _audit("webhooks.remove", endpoint, by)

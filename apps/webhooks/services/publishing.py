@@ -12,6 +12,7 @@ from apps.webhooks.models.delivery import NEW_ID
 from apps.webhooks.schedule import MOST_AGE
 
 MOST_EVENTS: Final = 20  # in one transaction: with a hundred endpoints, what takes longer holds up the sending
+MOST_WITHDRAWN: Final = 50_000  # rows of one statement: a second or two
 # Advisory locks of this app, by what they keep to one at a time.
 PUBLISHER_LOCK: Final = 0x77686B01
 
@@ -31,9 +32,12 @@ MATCHES: Final = f"""
 # What waits for an endpoint that does not hear of it any more; tests are about nothing that it hears of.
 _NO_LONGER: Final = f"""
     UPDATE webhooks_delivery d SET status = 'cancelled', ended_at = %(at)s
-    FROM webhooks_endpoint e, events_event ev
-    WHERE d.endpoint_id = %(endpoint)s AND d.status IN ('pending', 'held') AND d.trigger <> 'test'
-        AND e.id = d.endpoint_id AND ev.id = d.event_id AND ({MATCHES}) IS NOT TRUE
+    WHERE d.status IN ('pending', 'held') AND d.id IN (SELECT w.id FROM webhooks_delivery w
+        JOIN webhooks_endpoint e ON e.id = w.endpoint_id
+        JOIN events_event ev ON ev.id = w.event_id
+        WHERE w.endpoint_id = %(endpoint)s AND w.status IN ('pending', 'held') AND w.trigger <> 'test'
+            AND ({MATCHES}) IS NOT TRUE
+        LIMIT %(most)s)
 """  # noqa: S608  # of ours
 _HEARS: Final = f"""
     SELECT FROM webhooks_endpoint e, events_event ev WHERE e.id = %(endpoint)s AND ev.id = %(event)s AND {MATCHES}
@@ -80,6 +84,10 @@ def hears(endpoint_id: UUID, event_id: UUID) -> bool:
 
 def withdraw(endpoint_id: UUID, *, at: datetime) -> int:
     """Cancel what waits for a locked endpoint and is nothing that it hears of any more; say how many."""
+    withdrawn = 0
     with connection.cursor() as cursor:
-        cursor.execute(_NO_LONGER, {"endpoint": endpoint_id, "at": at})
-        return int(cursor.rowcount)
+        while True:
+            cursor.execute(_NO_LONGER, {"endpoint": endpoint_id, "at": at, "most": MOST_WITHDRAWN})
+            withdrawn += int(cursor.rowcount)
+            if cursor.rowcount < MOST_WITHDRAWN:
+                return withdrawn

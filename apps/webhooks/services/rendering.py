@@ -123,20 +123,16 @@ def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
     return ready
 
 
-def _within_grants(targets: Mapping[UUID, Target | None], at: datetime) -> Mapping[UUID, Target | None]:
+def _within_grants(targets: dict[UUID, Target | None], at: datetime) -> dict[UUID, Target | None]:
     """Let whole rides go to nobody whose client was given rider data once and is not any more: ids alone go there.
 
     `watching.tend` sees to it that people are told.
     """
-    whole = {
-        key: one for key, one in targets.items() if one and one.client_id and one.level == PayloadLevel.FULL_RESOURCE
-    }
-    asked = {one.client_id for one in whole.values() if one.client_id}
+    whole = {key: one for key, one in targets.items() if one is not None and one.level == PayloadLevel.FULL_RESOURCE}
+    asked = {one.client_id for one in whole.values() if one.client_id is not None}
     lapsed = asked - grants.granted(asked, at=at) if asked else asked
-    return {
-        **targets,
-        **{key: replace(one, level=PayloadLevel.ID_ONLY) for key, one in whole.items() if one.client_id in lapsed},
-    }
+    cut = {key: replace(one, level=PayloadLevel.ID_ONLY) for key, one in whole.items() if one.client_id in lapsed}
+    return {**targets, **cut}
 
 
 def _render(row: Claimed, target: Target, more: dict[str, Any]) -> bytes:

@@ -21,13 +21,12 @@ from lib.access import Principal, system
 from lib.api.fields import instant_text
 from lib.scopes import Scope
 
+MOST_MOVED: Final = 5_000  # rows of one statement: a hundred thousand take seconds, with the endpoint locked
 GONE = "gone"  # it answered 410
 DEAD = "no_success_for_days"
 BY_PEOPLE = "paused"
 UNVERIFIED = "unverified"  # paused until the new address has answered
 UNTRIED = "paused_unverified"  # paused by people, and the new address has not answered yet
-
-ROWS_AT_ONCE: Final = 5_000  # deliveries that one change moves, under locks that sending waits for
 
 
 def record(endpoint: Endpoint, type: str, data: dict[str, Any], *, by: Principal, at: datetime) -> UUID:
@@ -160,15 +159,27 @@ def quarantined(*, at: datetime) -> None:
     )
 
 
-def hold(endpoint: Endpoint) -> None:
-    """Keep what an endpoint has not got for later; what is on its way comes to its end."""
-    waiting = Delivery.objects.filter(endpoint=endpoint, status=Delivery.Status.PENDING)
-    put_away(waiting.exclude(trigger=Delivery.Trigger.TEST), status=Delivery.Status.HELD)
+def hold(endpoint: Endpoint) -> int:
+    """Keep what an endpoint has not got for later, MOST_MOVED of it, and say how many; `watching.tend` keeps the rest.
+
+    What is on its way comes to its end.  Nothing is claimed for an endpoint that is not active: the state alone stops
+    what still says that it waits.
+    """
+    waiting = Delivery.objects.filter(endpoint=endpoint).exclude(trigger=Delivery.Trigger.TEST)
+    return _move(waiting, [Delivery.Status.PENDING], status=Delivery.Status.HELD)
 
 
-def put_away(rows: QuerySet[Delivery], **columns: Any) -> None:
-    """Write what nothing is sent of any more: so many rows as hold nobody up.  `watching.tend` writes the rest."""
-    Delivery.objects.filter(pk__in=rows.order_by().values("pk")[:ROWS_AT_ONCE]).update(**columns)
+def cancel_all(endpoint: Endpoint, *, at: datetime) -> int:
+    """End what waits for a removed endpoint, as `hold` does."""
+    waiting = Delivery.objects.filter(endpoint=endpoint)
+    stopped = [Delivery.Status.PENDING, Delivery.Status.HELD]
+    return _move(waiting, stopped, status=Delivery.Status.CANCELLED, ended_at=at)
+
+
+def _move(rows: QuerySet[Delivery], those_of: list[Delivery.Status], **columns: Any) -> int:
+    some = rows.filter(status__in=those_of).values("pk")[:MOST_MOVED]
+    # Asked twice: a row may have been claimed since it was found.
+    return Delivery.objects.filter(pk__in=some, status__in=those_of).update(**columns)
 
 
 def change(endpoint: Endpoint, state: str, reason: str, at: datetime) -> None:

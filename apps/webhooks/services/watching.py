@@ -1,7 +1,9 @@
 """What only the passing of time brings about: leases that ran out, endpoints that fail for long, what grew too old."""
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -21,6 +23,8 @@ from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
 
+ROWS_AT_ONCE: Final = 5_000
+BATCHES: Final = 50  # of one endpoint; the next minute goes on
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
 TOLD_EVERY: Final = timedelta(hours=1)  # of deliveries that were given up
 
@@ -49,7 +53,7 @@ def sweep(*, at: datetime) -> int:
     """Give back what workers hold whose lease is over; put aside what too many died over.  Says how many it found."""
     with connection.cursor() as cursor:
         cursor.execute(
-            _SWEEP, {"at": at, "rows": states.ROWS_AT_ONCE, "most": MOST_CLAIMS, "error": ErrorClass.LOST_WORKER.value}
+            _SWEEP, {"at": at, "rows": ROWS_AT_ONCE, "most": MOST_CLAIMS, "error": ErrorClass.LOST_WORKER.value}
         )
         found, quarantined = cursor.fetchone()
     if quarantined:
@@ -111,20 +115,25 @@ def _age(at: datetime) -> None:
         endpoint__state="active",
         endpoint__lane__failing_since__isnull=False,  # workers that were away are no fault of a receiver's
     )
-    rows = overdue.order_by("pk").select_for_update(of=("self",), skip_locked=True).values("pk")[: states.ROWS_AT_ONCE]
+    rows = overdue.order_by("pk").select_for_update(of=("self",), skip_locked=True).values("pk")[:ROWS_AT_ONCE]
     Delivery.objects.filter(pk__in=rows).update(status=Delivery.Status.EXHAUSTED, ended_at=at)
 
 
 def _put_strays_away(at: datetime) -> None:
-    """Hold what an endpoint that was paused left waiting, and end it where that was removed.
+    """Hold what was too much to be held when its endpoint was paused, or came back since; end it where that is gone."""
+    pending = Delivery.objects.filter(endpoint=OuterRef("pk"), status=Delivery.Status.PENDING)
+    held = Delivery.objects.filter(endpoint=OuterRef("pk"), status=Delivery.Status.HELD)
+    for endpoint in Endpoint.objects.filter(Exists(pending) | Exists(held), deleted_at__isnull=False).order_by("pk"):
+        _in_batches(partial(states.cancel_all, endpoint, at=at))
+    at_rest = Endpoint.objects.filter(deleted_at__isnull=True, state__in=["paused", "disabled"])
+    for endpoint in at_rest.filter(Exists(pending.exclude(trigger=Delivery.Trigger.TEST))).order_by("pk"):
+        _in_batches(partial(states.hold, endpoint))
 
-    It came back from its last attempt, or was more than one change moves.  Claims look at the endpoint: nothing leaves.
-    """
-    for status in (Delivery.Status.PENDING, Delivery.Status.HELD):  # each has an index, both together have none
-        left = Delivery.objects.filter(status=status, endpoint__deleted_at__isnull=False)
-        states.put_away(left, status=Delivery.Status.CANCELLED, ended_at=at)
-    strays = Delivery.objects.filter(status=Delivery.Status.PENDING, endpoint__state__in=["paused", "disabled"])
-    states.put_away(strays.exclude(trigger=Delivery.Trigger.TEST), status=Delivery.Status.HELD)
+
+def _in_batches(move: Callable[[], int]) -> None:
+    for _ in range(BATCHES):
+        if move() < states.MOST_MOVED:
+            return
 
 
 def _release_what_nobody_holds(at: datetime) -> None:

@@ -1,0 +1,84 @@
+"""Where the browser tests get Chromium from: what is there, else what the machine lets `make test` install."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.browser import chromium
+
+BROWSER = "#!/bin/sh\necho Chromium 1\n"
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have nothing but the programs of a folder, and no Chromium of Playwright's; give the folder."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("CHROMIUM", "PLAYWRIGHT_BROWSERS_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(chromium, "_WHERE", f"print({str(tmp_path / 'playwrights')!r})")
+    monkeypatch.setattr(chromium, "PLAYWRIGHT", [str(folder / "playwright")])
+    chromium.find.cache_clear()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> object:
+    yield
+    chromium.find.cache_clear()
+
+
+def _program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def test_one_that_is_there_is_used_and_nothing_installed(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _program(machine / "chromium", BROWSER)
+
+    assert chromium.install()
+    assert chromium.find() == str(machine / "chromium")
+    assert capsys.readouterr().out == ""
+
+
+def test_root_gets_debians(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    _program(machine / "apt-get", f'#!/bin/sh\necho "$@" >> {machine}/asked\n/bin/cp /bin/true {machine}/chromium\n')
+
+    assert chromium.install()
+
+    assert chromium.find() == str(machine / "chromium")
+    update, install = (machine / "asked").read_text().splitlines()
+    assert update.endswith("update -qq")
+    assert install.endswith("install -y -qq --no-install-recommends chromium")
+
+
+def test_others_get_playwrights_own(machine: Path) -> None:
+    _program(machine / "apt-get", "#!/bin/sh\nexit 1\n")
+    own = machine.parent / "playwrights"
+    script = f"#!/bin/sh\n[ \"$*\" = 'install chromium' ] && /bin/cp /bin/true {own}\n"
+    _program(machine / "playwright", script)
+
+    assert chromium.install()
+    assert chromium.find() == str(own)
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_machine_that_lets_nothing_be_installed_has_none(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, root: bool
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+    for name in ("apt-get", "playwright"):
+        _program(machine / name, "#!/bin/sh\nexit 1\n")
+
+    assert not chromium.install()
+    assert chromium.find() is None
+
+
+def test_one_that_does_not_start_is_none(machine: Path) -> None:
+    _program(machine.parent / "playwrights", "#!/bin/sh\nexit 127\n")
+
+    assert chromium.find() is None
