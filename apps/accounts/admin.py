@@ -111,6 +111,10 @@ class ApiClientAdmin(ScopedAdmin[ApiClient]):
     search_fields = ("name",)
     search_placeholder = "Name"
 
+    def save_model(self, request: HttpRequest, obj: ApiClient, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        tokens.settle_client_change(client_id=obj.pk)
+
     def scope(self, rows: Rows, principal: Principal) -> Rows:
         """Clients are the operator's as a whole."""
         return rows

@@ -20,6 +20,7 @@ from lib.ids import uuid7
 from lib.scopes import Scope
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of
+from tests.console.visits import visitor
 
 pytestmark = pytest.mark.django_db
 SELF = "/api/tokens/self"
@@ -239,6 +240,24 @@ def test_revocation_reaches_the_cache_at_once(
 
     with pytest.raises((authentication.TokenRevoked, authentication.TokenExpired)):
         authentication.authenticate(issued.text, at=at)
+
+
+def test_client_switched_off_in_the_admin_is_refused_at_once(
+    cached: None, django_capture_on_commit_callbacks: Any
+) -> None:
+    at, client = timezone.now(), factories.ApiClientFactory.create()
+    api, other = api_with(client=client), api_with()
+    for one in (api, other):
+        authentication.authenticate(one.text, at=at)
+    form = {"name": client.name, "contact_email": "", "max_token_age_days": 365}  # unticked: not active
+
+    with django_capture_on_commit_callbacks(execute=True):
+        saved = visitor().post(f"/admin/accounts/apiclient/{client.pk}/change/", form)
+
+    assert saved.status_code == 302
+    with pytest.raises(authentication.TokenRevoked):
+        authentication.authenticate(api.text, at=at)
+    authentication.authenticate(other.text, at=at)
 
 
 def test_without_the_call_to_forget_a_revoked_token_would_live_on(cached: None) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -76,10 +77,10 @@ class _Verified:
             if generation == self.generation:
                 self._rows[presented] = (time.monotonic() + settings.API_TOKEN_CACHE_SECONDS, token)
 
-    def forget(self, token_id: UUID) -> None:
+    def forget(self, is_changed: Callable[[ApiToken], bool]) -> None:
         with self._lock:
             self.generation += 1
-            self._rows = {key: held for key, held in self._rows.items() if held[1].pk != token_id}
+            self._rows = {key: held for key, held in self._rows.items() if not is_changed(held[1])}
 
 
 _verified = _Verified()
@@ -87,7 +88,12 @@ _verified = _Verified()
 
 def forget(token_id: UUID) -> None:
     """Drop a changed token from this process's cache; other processes follow within API_TOKEN_CACHE_SECONDS."""
-    _verified.forget(token_id)
+    _verified.forget(lambda token: token.pk == token_id)
+
+
+def forget_client(client_id: UUID) -> None:
+    """Drop the tokens of a changed client as `forget` does."""
+    _verified.forget(lambda token: token.client_id == client_id)
 
 
 def digest_of(secret: str, *, pepper_id: str) -> bytes:

@@ -143,6 +143,11 @@ def revoke(*, token_id: UUID, reason: str, by: Principal, at: datetime) -> ApiTo
     return token
 
 
+def settle_client_change(*, client_id: UUID) -> None:
+    """Let a changed client's tokens be judged by what it is now: at once here, elsewhere as after `revoke`."""
+    transaction.on_commit(lambda: authentication.forget_client(client_id))
+
+
 def _forget_at_commit(token_id: UUID) -> None:
     """Clear the cache once the change is visible; before, a request could put the old row back."""
     transaction.on_commit(lambda: authentication.forget(token_id))
