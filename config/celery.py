@@ -20,6 +20,7 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "accounts.seal_audit_trail": timedelta(seconds=10),
     "accounts.announce_expiring_tokens": timedelta(hours=1),
     "accounts.purge_idempotency_records": timedelta(hours=1),
+    "accounts.clear_sessions": timedelta(hours=1),
     "accounts.mail_alerts": timedelta(seconds=10),
     "rides.expire_offers": timedelta(seconds=5),
     "webhooks.deliver": timedelta(seconds=1),

@@ -9,6 +9,7 @@ ALTER DATABASE :"DBNAME" OWNER TO carelane_owner;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT ALL ON SCHEMA public TO carelane_owner;
 GRANT USAGE ON SCHEMA public TO carelane;
+-- Migrations take some of these back, of tables that only grow.
 ALTER DEFAULT PRIVILEGES FOR ROLE carelane_owner IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO carelane;
 ALTER DEFAULT PRIVILEGES FOR ROLE carelane_owner IN SCHEMA public GRANT USAGE ON SEQUENCES TO carelane;

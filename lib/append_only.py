@@ -25,3 +25,26 @@ def append_only(table: str) -> RunSQL:
         """,
         reverse_sql=f"DROP TRIGGER {table}_append_only ON {table}; DROP TRIGGER {table}_no_truncate ON {table};",
     )
+
+
+def only_for_owner(table: str, *rights: str) -> RunSQL:
+    """Build the migration operation that takes `rights` on a table from every role but its owner.
+
+    deploy/roles.sql gives the role that serves the same rights on every table, as it comes to be.  Cannot be undone:
+    who had which rights is not kept.
+    """
+    return RunSQL(
+        sql=f"""
+DO $$
+DECLARE holder text;
+BEGIN
+    FOR holder IN
+        SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END
+        FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = '{table}'::regclass AND a.grantee <> c.relowner
+    LOOP
+        EXECUTE 'REVOKE {", ".join(rights)} ON {table} FROM ' || holder;
+    END LOOP;
+END $$;
+""",  # noqa: S608  # of ours
+        reverse_sql=RunSQL.noop,
+    )

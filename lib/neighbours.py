@@ -21,6 +21,11 @@ def register(kind: str, find: Find) -> None:
     _FINDS[kind] = find
 
 
+def in_reach(kind: str, ids: Collection[UUID], by: Principal) -> set[UUID]:
+    """Keep those of the ids that exist within the caller's reach.  One query, none where there are no ids."""
+    return set(_FINDS[kind](ids, by)) if ids else set()
+
+
 def require_known(kind: str, ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
     """Check ids that are to be kept under `field`; those `held` already stay whoever names them.  One query at most.
 
@@ -28,7 +33,7 @@ def require_known(kind: str, ids: Sequence[UUID], *, field: str, held: Collectio
         FieldRefused: names the place of each that does not exist, or lies out of reach: the two are told apart nowhere.
     """
     new = {one for one in ids if one not in held}
-    missing = new - set(_FINDS[kind](new, by)) if new else set()
+    missing = new - in_reach(kind, new, by)
     if missing:
         message = f"There is no such {kind}."
         places = [position for position, one in enumerate(ids) if one in missing]

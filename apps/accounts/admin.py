@@ -1,9 +1,11 @@
 """Tables of access: people, API clients and their tokens, and the trail of what everybody did."""
 
 from typing import Any
+from uuid import UUID
 
 from allauth.account.decorators import reauthentication_required
 from django.contrib import admin
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -111,6 +113,10 @@ class ApiClientAdmin(ScopedAdmin[ApiClient]):
     search_fields = ("name",)
     search_placeholder = "Name"
 
+    def save_model(self, request: HttpRequest, obj: ApiClient, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        tokens.settle_client_change(client_id=obj.pk)
+
     def scope(self, rows: Rows, principal: Principal) -> Rows:
         """Clients are the operator's as a whole."""
         return rows
@@ -185,7 +191,7 @@ class AuditEntryAdmin(ScopedAdmin[AuditEntry]):
     list_select_related = ()
     ordering = ("-at", "id")
     search_fields = ("subject_id__exact", "actor", "action", "request_id")
-    search_placeholder = "Id, actor, action or request id"
+    search_placeholder = "Id of a rider or record, actor, action or request id"
     fields = (
         ("at", "outcome"),
         ("actor", "role"),
@@ -202,3 +208,14 @@ class AuditEntryAdmin(ScopedAdmin[AuditEntry]):
     def scope(self, rows: Rows, principal: Principal) -> Rows:
         """The trail is one: who may read it reads all of it, and that is recorded."""
         return rows
+
+    def get_search_results(self, request: HttpRequest, queryset: Rows, search_term: str) -> tuple[Rows, bool]:
+        """Find who saw or changed a rider by the indexes; what is no rider's id is looked for in every row (S-50)."""
+        try:
+            rider_id = UUID(search_term.strip())
+        except ValueError:
+            return super().get_search_results(request, queryset, search_term)
+        of_rider = queryset.filter(Q(rider_ids__contains=[rider_id]) | Q(subject_type="rider", subject_id=rider_id))
+        if of_rider.exists():
+            return of_rider, False
+        return super().get_search_results(request, queryset, search_term)

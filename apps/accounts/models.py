@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -249,6 +250,7 @@ class AuditEntry(models.Model):
             models.Index(fields=["-at", "id"], name="audit_newest"),
             models.Index(fields=["subject_type", "subject_id", "-at"], name="audit_of_subject"),
             models.Index(fields=["actor", "-at"], name="audit_of_actor"),
+            GinIndex(fields=["rider_ids"], name="audit_of_rider"),  # who saw me, S-50
         ]
 
     def __str__(self) -> str:

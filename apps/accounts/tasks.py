@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.accounts.services import alerts, audit_chain, idempotency, token_expiry
+from apps.accounts.services import alerts, audit_chain, idempotency, people, token_expiry
 
 
 @shared_task(name="accounts.purge_idempotency_records")
@@ -24,3 +24,8 @@ def announce_expiring_tokens() -> None:
 @shared_task(name="accounts.mail_alerts")
 def mail_alerts() -> None:
     alerts.send_mails(at=timezone.now())
+
+
+@shared_task(name="accounts.clear_sessions")
+def clear_sessions() -> None:
+    people.clear_sessions(at=timezone.now())

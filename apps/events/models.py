@@ -4,7 +4,7 @@ One row is at once the history of a record, the source of reports, the pull feed
 written in the transaction of the change they tell of, and never altered: a trigger of migration 0001 refuses it.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.db import models
 from django.db.models import F, Q
@@ -18,10 +18,20 @@ if TYPE_CHECKING:
     from lib.access import Principal
 
 
+# Subjects that are the business of their client and the operator; the data of their events name it in `clientId`.
+OF_CLIENTS: Final = ("endpoint", "token")
+
+
 class EventQuerySet(models.QuerySet["Event"]):
     def visible_to(self, principal: "Principal") -> "EventQuerySet":
-        """Keep the events of facilities and providers inside the principal's data scope."""
+        """Keep the events inside the principal's data scope; of tokens and endpoints, those of its own client.
+
+        People, and the service itself, hear of the tokens and endpoints of every client.
+        """
         events = self
+        if principal.client_id is not None:
+            own = Q(data__clientId=str(principal.client_id))
+            events = events.filter(~Q(subject_type__in=OF_CLIENTS) | own)
         if principal.facility_ids is not None:
             events = events.filter(facility_id__in=principal.facility_ids)
         if principal.provider_ids is not None:

@@ -12,8 +12,9 @@ from django.db.models import Prefetch, Q, QuerySet
 
 from apps.fleet.credentials import TYPES_OF, Paper, Standing, Subject, blocks_by_default, standing
 from apps.fleet.models import Credential, Driver, Leave, Shift, Vehicle
-from lib.access import Principal
+from lib.access import Phi, Principal
 from lib.compiled import Compiled
+from lib.neighbours import in_reach
 
 # A ride under way whose pickup was promised longer ago than this is stuck, and says nothing of where its driver is.
 UNDER_WAY_WITHIN: Final = timedelta(hours=24)
@@ -67,6 +68,17 @@ def vehicles(by: Principal) -> QuerySet[Vehicle]:
         .select_related("provider")
         .prefetch_related("capacity_configs", Prefetch("credentials", _in_force(), to_attr="papers"))
     )
+
+
+def excluded_riders(rows: Iterable[Driver], by: Principal) -> dict[UUID, list[UUID]]:
+    """Find, for each driver, the riders kept from them whom the caller may know of: in reach, at PHI limited or above.
+
+    One query at most.
+    """
+    kept = {driver.pk: driver.excluded_rider_ids for driver in rows}
+    named = {rider_id for rider_ids in kept.values() for rider_id in rider_ids}
+    known = in_reach("rider", named, by) if by.phi >= Phi.LIMITED else set()
+    return {driver_id: [one for one in rider_ids if one in known] for driver_id, rider_ids in kept.items()}
 
 
 def papers_of(subject: Subject, owner: Driver | Vehicle, rows: Iterable[Credential], at: datetime) -> list[PaperShown]:

@@ -3,13 +3,16 @@
 import math
 import re
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from typing import Any, Final
 
 import psycopg
+from django.conf import settings
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.module_loading import import_string
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -92,12 +95,20 @@ def headers_of(code: Code, details: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def exception_handler(failure: Exception, context: dict[str, Any]) -> Response | None:
-    """Answer what a view raised; None leaves it to Django, which logs it, and to the middleware below."""
+    """Answer what a view raised; None leaves it to Django, which logs it, and to the middleware below.
+
+    Everything that the view began to write is undone by now; what was denied is recorded after it.
+    """
     request = context["request"]
     judged = _judge(failure)
     if judged is None:
         return None
     code, message, details = judged
+    if code.status == HTTPStatus.FORBIDDEN:
+        try:
+            _denial_hook()(context["view"], code, details)
+        except (OperationalError, InterfaceError) as lost:
+            return exception_handler(lost, context)  # what cannot be recorded is not answered either
     headers = headers_of(code, details)
     wait = getattr(failure, "wait", None)  # of DRF's Throttled, in seconds
     if wait is not None:
@@ -107,6 +118,11 @@ def exception_handler(failure: Exception, context: dict[str, Any]) -> Response |
         headers["ETag"] = f'"{current_version}"'
     body = body_of(code, message, request_id=id_of(request._request), details=details)
     return Response(body, status=code.status, headers=headers)
+
+
+def _denial_hook() -> Any:
+    """Find what records that somebody was denied something; it has a table, and so lives in an app."""
+    return import_string(settings.API_DENIAL_HOOK)
 
 
 def _judge(failure: Exception) -> tuple[Code, str, list[dict[str, Any]]] | None:

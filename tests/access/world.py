@@ -92,6 +92,8 @@ def _side(mark: str, payer: Payer, shared: Rider) -> Side:
     facility = _places(side)
     provider, driver, vehicle = _fleet(side)
     rider = _rider(side, facility)
+    driver.excluded_rider_ids = [rider.pk]
+    driver.save(update_fields=["excluded_rider_ids"])
     shared.facilities.add(facility)
     client: ApiClient = side.canaries.fill(factories.ApiClientFactory.create(), "access")
     side.add("clients", client)

@@ -20,6 +20,7 @@ from lib.ids import uuid7
 from lib.scopes import Scope
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of
+from tests.console.visits import visitor
 
 pytestmark = pytest.mark.django_db
 SELF = "/api/tokens/self"
@@ -171,6 +172,34 @@ def test_right_header_does_not_excuse_a_token_in_the_query(api: TokenClient) -> 
     assert error_of(api.get(f"{SELF}?token=abc"))["code"] == "TOKEN_IN_QUERY"
 
 
+def test_leak_is_recorded_once_a_minute_and_of_known_tokens_alone(api: TokenClient) -> None:
+    unknown = token_format.write(token_format.generate())
+    AuditEntry.objects.create(
+        at=dt.datetime(2020, 1, 1, tzinfo=dt.UTC),
+        actor="token",
+        action="tokens.leaked",
+        subject_type="token",
+        subject_id=api.token.pk,
+    )
+
+    for value in (unknown, "abc", api.text, api.text):
+        assert error_of(APIClient().get(f"{SELF}?token={value}"))["code"] == "TOKEN_IN_QUERY"
+
+    leaks = AuditEntry.objects.order_by("at")
+    assert [(leak.at.year == 2020, leak.subject_id) for leak in leaks] == [(True, api.token.pk), (False, api.token.pk)]
+
+
+def test_address_that_sends_tokens_in_queries_is_stopped(api: TokenClient) -> None:
+    address = "192.0.2.67"
+    codes = [
+        error_of(APIClient().get(f"{SELF}?token={api.text}", REMOTE_ADDR=address))["code"]
+        for _ in range(throttles.FAILURES.burst + 2)
+    ]
+
+    assert codes == ["TOKEN_IN_QUERY"] * throttles.FAILURES.burst + ["RATE_LIMITED"] * 2
+    assert AuditEntry.objects.count() == 1
+
+
 @pytest.fixture
 def cached() -> Iterator[None]:
     with override_settings(API_TOKEN_CACHE_SECONDS=60):
@@ -211,6 +240,24 @@ def test_revocation_reaches_the_cache_at_once(
 
     with pytest.raises((authentication.TokenRevoked, authentication.TokenExpired)):
         authentication.authenticate(issued.text, at=at)
+
+
+def test_client_switched_off_in_the_admin_is_refused_at_once(
+    cached: None, django_capture_on_commit_callbacks: Any
+) -> None:
+    at, client = timezone.now(), factories.ApiClientFactory.create()
+    api, other = api_with(client=client), api_with()
+    for one in (api, other):
+        authentication.authenticate(one.text, at=at)
+    form = {"name": client.name, "contact_email": "", "max_token_age_days": 365}  # unticked: not active
+
+    with django_capture_on_commit_callbacks(execute=True):
+        saved = visitor().post(f"/admin/accounts/apiclient/{client.pk}/change/", form)
+
+    assert saved.status_code == 302
+    with pytest.raises(authentication.TokenRevoked):
+        authentication.authenticate(api.text, at=at)
+    authentication.authenticate(other.text, at=at)
 
 
 def test_without_the_call_to_forget_a_revoked_token_would_live_on(cached: None) -> None:

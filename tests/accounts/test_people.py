@@ -1,5 +1,6 @@
 """How somebody gets in for the first time, and how access ends."""
 
+import datetime as dt
 from io import StringIO
 
 import pytest
@@ -8,12 +9,14 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP
 from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import UserRole
 from apps.accounts.services import people
+from apps.accounts.tasks import clear_sessions
 from lib.access import Principal, system
 from lib.errors import NotFound
 from tests import factories
@@ -164,3 +167,18 @@ def _session_of(person: User) -> Client:
         user=person, session_key=client.session.session_key, ip="192.0.2.1", user_agent="a browser"
     )
     return client
+
+
+def test_sessions_that_are_over_are_deleted_with_what_was_noted_of_them(now: dt.datetime) -> None:
+    old, young = factories.UserFactory.create(), factories.UserFactory.create()
+    sign_in(Client(), old)
+    UserSession.objects.create(user=old, session_key="old", ip="192.0.2.1", user_agent="canary")
+    assert Session.objects.count() == 1
+
+    with time_machine.travel(now + dt.timedelta(hours=12, seconds=1), tick=False):
+        sign_in(Client(), young)
+        UserSession.objects.create(user=young, session_key="young", ip="192.0.2.2", user_agent="")
+        clear_sessions()
+
+    assert [session.get_decoded()["_auth_user_id"] for session in Session.objects.all()] == [str(young.pk)]
+    assert [session.session_key for session in UserSession.objects.all()] == ["young"]

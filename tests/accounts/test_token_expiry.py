@@ -5,10 +5,11 @@ import datetime as dt
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import ApiClient, ApiToken
-from apps.accounts.services import token_expiry
+from apps.accounts.models import Alert, ApiClient, ApiToken
+from apps.accounts.services import token_expiry, tokens
 from apps.accounts.tasks import announce_expiring_tokens, purge_idempotency_records
 from apps.events.models import Event
+from lib.access import system
 from tests.callers import api_with
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +45,38 @@ def test_token_is_announced_three_times(at: dt.datetime) -> None:
         "expiresAt": expiring.expires_at.isoformat().replace("+00:00", "Z"),
         "daysLeft": 14,
     }
+
+
+def test_each_notice_tells_those_who_manage_tokens_once(at: dt.datetime) -> None:
+    expiring = token(at + 20 * DAY)
+
+    for day in range(21):
+        for _ in range(2):
+            token_expiry.announce(at=at + day * DAY)
+
+    name = expiring.client.name
+    told = Alert.objects.order_by("created_at")
+    assert [(alert.created_at - at, alert.severity, alert.title, alert.resolved_at is None) for alert in told] == [
+        (6 * DAY, "warning", f"Token {expiring.key_id} of “{name}” expires within 14 days", False),
+        (13 * DAY, "warning", f"Token {expiring.key_id} of “{name}” expires within 7 days", False),
+        (19 * DAY, "critical", f"Token {expiring.key_id} of “{name}” expires within a day", True),
+    ]
+    assert {(alert.kind, alert.scope, alert.path) for alert in told} == {
+        ("token.expiring", "tokens:manage", f"/console/developers/tokens/{expiring.pk}/")
+    }
+
+
+@pytest.mark.parametrize("end", ["rotate", "revoke"])
+def test_alert_is_over_with_its_cause(at: dt.datetime, end: str) -> None:
+    expiring, untouched = token(at + DAY), token(at + DAY)
+    token_expiry.announce(at=at)
+
+    if end == "rotate":
+        tokens.rotate(token_id=expiring.pk, by=system(), at=at)
+    else:
+        tokens.revoke(token_id=expiring.pk, reason="lost", by=system(), at=at)
+
+    assert Alert.objects.open().get().path == f"/console/developers/tokens/{untouched.pk}/"
 
 
 def test_short_life_is_announced_by_the_most_urgent_notice(at: dt.datetime) -> None:

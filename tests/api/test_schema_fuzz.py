@@ -27,6 +27,7 @@ from schemathesis.specs.openapi.checks import (
 
 from apps.accounts.models import ApiClient
 from apps.accounts.roles import TokenRole
+from apps.events.models import Event
 from apps.fleet.models import Credential
 from apps.rides.exception_types import ExceptionType
 from apps.rides.lifecycle import RideStatus
@@ -89,7 +90,21 @@ def world(client: ApiClient) -> dict[str, list[str]]:
     params = {"since": "2026-11-19T06:00:00Z", "until": "2026-11-20T06:00:00Z", "statuses": ["held"], "types": None}
     at = factories.NOW
     job = Job.objects.create(endpoint=endpoint, params=params, total=1, created_by="x", created_at=at, updated_at=at)
+    # One that every feed has passed: what this test records itself is held back until it commits, which it never does.
+    event = Event.objects.create(
+        transaction=3,
+        type="ride.scheduled",
+        subject_type="ride",
+        subject_id=rides[0].pk,
+        sequence=1000,
+        facility=rides[0].facility,
+        occurred_at=at,
+        actor="system",
+        data={"status": "scheduled"},
+    )
     rows: dict[str, list[Any]] = {
+        "tokens": [api_with(TokenRole.AUDITOR, client=client).token.pk],
+        "events": [event.pk],
         "webhooks/endpoints": [endpoint.pk],
         "webhooks/deliveries": [delivery.pk],
         "webhooks/jobs": [job.pk],

@@ -286,7 +286,7 @@ def test_buttons_of_people_are_refused_to_other_roles(role: UserRole, action: st
     response = client.post(f"/admin/accounts/user/{person.pk}/{action}/")
 
     assert response.status_code == 403
-    assert AuditEntry.objects.count() == 0
+    assert [entry.action for entry in AuditEntry.objects.all()] == ["users.denied"]
 
 
 def test_buttons_do_nothing_on_get() -> None:

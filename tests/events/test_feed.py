@@ -140,6 +140,37 @@ def test_outsider_reads_no_event_of_others(committed: None) -> None:
     assert error_of(api.get(f"/api/events?after={other.pk}"))["code"] == "VALIDATION_ERROR"
 
 
+@pytest.mark.parametrize(
+    ("type", "subject_type"), [("token.expiring", "token"), ("webhook.endpoint.failing", "endpoint")]
+)
+def test_client_reads_nothing_of_the_tokens_and_endpoints_of_others(
+    committed: None, type: str, subject_type: str
+) -> None:
+    api, others = api_with(), api_with(TokenRole.WEBHOOK_ADMIN)
+    own, other = (
+        services.record(
+            type=type,
+            subject_type=subject_type,
+            subject_id=uuid7(),
+            sequence=1,
+            occurred_at=NOW,
+            by=system(),
+            data={"clientId": str(one.token.client_id)},
+        )
+        for one in (api, others)
+    )
+    ride = record()
+    wait_until_settled()
+
+    def shown(caller: TokenClient) -> list[str]:
+        return [event["id"] for event in caller.get("/api/events").json()["data"]]
+
+    assert (shown(api), shown(others)) == ([str(own.pk), str(ride.pk)], [str(other.pk), str(ride.pk)])
+    assert error_of(api.get(f"/api/events/{other.pk}"))["message"] == "There is no such event."
+    assert error_of(api.get(f"/api/events?after={other.pk}"))["code"] == "VALIDATION_ERROR"
+    assert set(Event.objects.visible_to(system())) == {own, other, ride}
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_feed_costs_two_queries(committed: None, django_assert_num_queries: Any, count: int) -> None:
     for _ in range(count):

@@ -152,7 +152,9 @@ def test_bound_token_finds_its_own_facilities_alone(api_as: Callable[..., TokenC
     assert {field_of_404(answer) for answer in answers} == {(404, "NOT_FOUND", "There is no such facility.")}
     assert field_free(created) == (403, "FORBIDDEN")
     assert b"Canary" not in b"".join(response.content for response in (listed, created, *answers))
-    assert state() == before
+    facilities, entries = before
+    assert state() == [facilities, entries + 1]
+    assert AuditEntry.objects.get().outcome == "denied"
 
 
 def field_of_404(response: Any) -> tuple[int, str, str]:

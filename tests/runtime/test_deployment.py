@@ -58,6 +58,50 @@ def test_owner_migrates_and_the_other_role_serves_without_owning_anything(server
         assert session.execute("SELECT count(*) FROM organizations_facility").fetchone() == (0,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             session.execute("ALTER TABLE events_event DISABLE TRIGGER ALL")
+    _check_history(server)
+
+
+# On empty tables no trigger fires: what is refused, the rights refuse.
+REFUSED_TO_THE_ROLE = [
+    "UPDATE accounts_auditentry SET actor = '' WHERE false",
+    "DELETE FROM accounts_auditentry WHERE false",
+    "TRUNCATE accounts_auditentry CASCADE",
+    "UPDATE accounts_auditseal SET number = 1 WHERE false",
+    "DELETE FROM accounts_auditseal WHERE false",
+    "TRUNCATE accounts_auditseal",
+    "UPDATE events_event SET type = '' WHERE false",
+    "TRUNCATE events_event CASCADE",
+    "SET session_replication_role = replica",
+]
+REFUSED_TO_THE_OWNER = [
+    "TRUNCATE accounts_auditentry CASCADE",
+    "TRUNCATE accounts_auditseal",
+    "TRUNCATE events_event CASCADE",
+    "UPDATE accounts_auditentry SET actor = ''",
+    "DELETE FROM accounts_auditentry",
+]
+ENTRY = """
+INSERT INTO accounts_auditentry
+    (id, actor, role, action, subject_type, rider_ids, phi, reason, outcome, details, request_id)
+VALUES (gen_random_uuid(), 'system', '', 'test', '', '{}', '', '', 'done', '{}', '')
+"""
+
+
+def _check_history(server: EmbeddedPostgres) -> None:
+    def connected(role: str) -> "psycopg.Connection[tuple[object, ...]]":
+        return psycopg.connect(host=str(server.socket_folder), user=role, dbname="carelane", autocommit=True)
+
+    with connected("carelane") as session:
+        session.execute(ENTRY)
+        for statement in REFUSED_TO_THE_ROLE:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
+                session.execute(statement.encode())
+        session.execute("DELETE FROM events_event WHERE false")  # old ones that are no ride's history
+    with connected("carelane_owner") as session:
+        for statement in REFUSED_TO_THE_OWNER:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
+                session.execute(statement.encode())
+        assert session.execute("SELECT count(*) FROM accounts_auditentry").fetchone() == (1,)
 
 
 def test_guide_for_operators_lists_every_setting_and_no_other() -> None:

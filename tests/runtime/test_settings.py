@@ -115,6 +115,10 @@ def test_database_options_of_the_address_stand_beside_ours() -> None:
     assert done.stdout == "verify-full options pool sslmode\n"
 
 
+def test_revoked_token_passes_for_five_seconds_at_most() -> None:
+    assert _load(_production(), "API_TOKEN_CACHE_SECONDS").stdout == '{"API_TOKEN_CACHE_SECONDS": 5}\n'
+
+
 NAMES = ("SESSION_COOKIE_SECURE", "SESSION_COOKIE_NAME", "SECURE_SSL_REDIRECT", "SECURE_HSTS_SECONDS", "MFA_REQUIRED")
 
 

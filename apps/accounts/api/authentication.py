@@ -55,5 +55,7 @@ def _refuse_token_in_query(request: Request, ip: str | None) -> None:
     for name, values in request.query_params.lists():
         key_id = next(filter(None, map(token_format.key_id_in, values)), None)
         if key_id or name.lower() in _NAMES_OF_TOKENS:
-            authentication.report_leak(key_id or "", request_id=id_of(request._request), ip=ip)
+            count_failure(ip)
+            if key_id:
+                authentication.report_leak(key_id, request_id=id_of(request._request), ip=ip)
             raise TokenInQuery("Send the token in the Authorization header; rotate this one, it has been exposed.")

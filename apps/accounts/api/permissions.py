@@ -21,6 +21,22 @@ class InsufficientScope(DomainError):
         super().__init__(detail.message, details=[detail])
 
 
+def record_denial(view: Any, code: Code, details: list[dict[str, Any]]) -> None:
+    """Record what a valid token was denied, wherever the refusal came from; `details` are those of the answer."""
+    if code is Code.IP_NOT_ALLOWED:
+        return  # recorded where the token was known: to the rest of the request nobody is there
+    match code:
+        case Code.INSUFFICIENT_SCOPE:
+            reason = f"scope {details[0]['requiredScope']}"
+        case Code.PHI_NOT_PERMITTED:
+            reason = f"PHI level: {', '.join(detail['field'] for detail in details)}"
+        case _:
+            reason = code.name.lower()
+    request = view.request
+    asked = {"method": request.method, "route": request.resolver_match.route}
+    audit.record_denial(by=request.auth, reason=reason, details=asked)
+
+
 class ScopePermission(BasePermission):
     """Deny by default: an action passes when `view.scopes` names it and the token holds that scope."""
 
@@ -36,6 +52,5 @@ class ScopePermission(BasePermission):
         if scope == ANY_TOKEN:
             return True
         if scope is None or not principal.may(scope):
-            audit.record_denial(by=principal, reason=f"scope {scope}")
             raise InsufficientScope(str(scope))
         return True

@@ -13,7 +13,8 @@ from apps.accounts.admin_rights import roles_with
 from apps.accounts.console.rights import RightMissing
 from apps.accounts.models import User
 from apps.accounts.roles import SCOPES_OF_USER, UserRole
-from apps.accounts.sessions import seconds_left
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of, seconds_left
 
 # What an admin address asks for, by the end of its name.
 RIGHT_OF_PAGE = {"changelist": "view", "change": "view", "history": "view", "add": "add"}
@@ -27,6 +28,9 @@ def not_offered(request: HttpRequest, key: str = "") -> HttpResponse:
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Say which roles may open the page, and whom to ask for one (console.md 4.5)."""
     signed_in = isinstance(request.user, User)
+    if signed_in:
+        route = request.resolver_match.route if request.resolver_match else ""
+        audit.record_denial(by=principal_of(request), reason="page", details={"method": request.method, "route": route})
     context = {
         "roles": [role.label for role in _roles_for(request, exception)] if signed_in else [],
         "admins": _admins() if signed_in else [],

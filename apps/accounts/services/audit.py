@@ -68,9 +68,17 @@ def riders_named() -> Iterator[set[UUID]]:
             around |= riders
 
 
-def record_denial(*, by: Principal, reason: str) -> None:
-    """Write that a valid token was used where or for what it may not be."""
-    record(by=by, action="tokens.denied", subject_type=by.kind, subject_id=by.id, reason=reason, outcome="denied")
+def record_denial(*, by: Principal, reason: str, details: dict[str, Any] | None = None) -> None:
+    """Write that a valid token, or somebody signed in, was used where or for what they may not be."""
+    record(
+        by=by,
+        action=f"{by.kind}s.denied",
+        subject_type=by.kind,
+        subject_id=by.id,
+        reason=reason,
+        outcome=AuditEntry.Outcome.DENIED,
+        details=details,
+    )
 
 
 def read_in_one(*, rider_ids: str, waits: bool) -> str:

@@ -4,15 +4,17 @@ import hashlib
 import hmac
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from apps.accounts import token_format
-from apps.accounts.models import ApiToken
+from apps.accounts.models import ApiToken, AuditEntry
 from apps.accounts.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services import audit
 from lib.access import Phi, Principal
@@ -20,6 +22,7 @@ from lib.client_address import is_within
 from lib.errors import Code, DomainError
 
 USE_IS_NOTED_EVERY: Final = timedelta(minutes=1)
+LEAK_IS_NOTED_EVERY: Final = timedelta(minutes=1)
 _CACHE_ENTRIES: Final = 10_000
 
 
@@ -74,10 +77,10 @@ class _Verified:
             if generation == self.generation:
                 self._rows[presented] = (time.monotonic() + settings.API_TOKEN_CACHE_SECONDS, token)
 
-    def forget(self, token_id: UUID) -> None:
+    def forget(self, is_changed: Callable[[ApiToken], bool]) -> None:
         with self._lock:
             self.generation += 1
-            self._rows = {key: held for key, held in self._rows.items() if held[1].pk != token_id}
+            self._rows = {key: held for key, held in self._rows.items() if not is_changed(held[1])}
 
 
 _verified = _Verified()
@@ -85,7 +88,12 @@ _verified = _Verified()
 
 def forget(token_id: UUID) -> None:
     """Drop a changed token from this process's cache; other processes follow within API_TOKEN_CACHE_SECONDS."""
-    _verified.forget(token_id)
+    _verified.forget(lambda token: token.pk == token_id)
+
+
+def forget_client(client_id: UUID) -> None:
+    """Drop the tokens of a changed client as `forget` does."""
+    _verified.forget(lambda token: token.client_id == client_id)
 
 
 def digest_of(secret: str, *, pepper_id: str) -> bytes:
@@ -177,13 +185,22 @@ def principal_of(token: ApiToken, *, request_id: str = "", ip: str | None = None
 
 
 def report_leak(key_id: str, *, request_id: str, ip: str | None) -> None:
-    """Record that a token stood in a query string, where proxies and browsers write it down; its secret is not kept."""
-    token = ApiToken.objects.filter(key_id=key_id).first() if key_id else None
+    """Record that a token stood in a query string, where proxies and browsers write it down; its secret is not kept.
+
+    Of tokens that exist, once a minute each: anybody can send anything, and the trail keeps it for years.
+    """
+    token_id = ApiToken.objects.filter(key_id=key_id).values_list("pk", flat=True).first()
+    if token_id is None:
+        return
+    since = Now() - LEAK_IS_NOTED_EVERY  # by the clock that dates the rows
+    leaks = AuditEntry.objects.filter(subject_type="token", subject_id=token_id, action="tokens.leaked")
+    if leaks.filter(at__gt=since).exists():
+        return
     audit.record(
         by=Principal(kind="token", id=None, role="", scopes=frozenset(), request_id=request_id, ip=ip),
         action="tokens.leaked",
         subject_type="token",
-        subject_id=token.pk if token else None,
+        subject_id=token_id,
         outcome="denied",
         reason="in the query string",
     )

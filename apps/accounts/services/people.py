@@ -1,6 +1,7 @@
 """Accounts of people: how the first one comes to be, how somebody gets in for the first time, and how access ends."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from allauth.account.forms import default_token_generator
@@ -9,6 +10,7 @@ from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.urls import reverse
 
@@ -115,6 +117,12 @@ def settle_change(*, user_id: UUID, changed: Iterable[str], by: Principal) -> No
 def _require(by: Principal) -> None:
     if not by.may(Scope.USERS_MANAGE):
         raise MayNotManageUsers("Your role does not manage accounts.")
+
+
+def clear_sessions(*, at: datetime) -> int:
+    """Delete the sessions that are over, and where from and with which browser they were held; say how many (S-42)."""
+    UserSession.objects.filter(last_seen_at__lt=at - timedelta(seconds=settings.SESSION_COOKIE_AGE)).delete()
+    return Session.objects.filter(expire_date__lt=at).delete()[0]
 
 
 def _locked(user_id: UUID) -> User:

@@ -1,4 +1,4 @@
-"""Tell integrators in time that a token is about to expire."""
+"""Tell integrators, and those who manage tokens, in time that one is about to expire."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -6,18 +6,20 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.models import ApiToken
+from apps.accounts.models import Alert, ApiToken
+from apps.accounts.services import alerts
 from apps.events import services as events
 from apps.events.models import Event
 from lib.access import system
 from lib.api.fields import instant_text
+from lib.scopes import Scope
 
 # Days before the end, most urgent last; its place in the list is the sequence of the event (api.md B.8).
 NOTICES: Final = (14, 7, 1)
 
 
 def announce(*, at: datetime) -> int:
-    """Record `token.expiring` for every token that has come within 14, 7 or 1 days of its end; answer how many.
+    """Tell, by an event and an alert, of every token within 14, 7 or 1 days of its end; answer how many.
 
     A token that enters several at once (its life is shorter) is announced by the most urgent alone.  Two runs at the
     same time announce once: the token's row is locked, and an event has a sequence of its own.
@@ -34,7 +36,7 @@ def announce(*, at: datetime) -> int:
 
 @transaction.atomic
 def _announce(token_id: UUID, at: datetime) -> bool:
-    token = ApiToken.objects.select_for_update(of=("self",)).get(pk=token_id)
+    token = ApiToken.objects.select_related("client").select_for_update(of=("self",)).get(pk=token_id)
     left = token.expires_at - at
     sequence = max(place for place, days in enumerate(NOTICES, start=1) if left <= timedelta(days=days))
     if Event.objects.filter(subject_type="token", subject_id=token.pk, sequence__gte=sequence).exists():
@@ -54,4 +56,24 @@ def _announce(token_id: UUID, at: datetime) -> bool:
             "daysLeft": NOTICES[sequence - 1],
         },
     )
+    _alert(token, days=NOTICES[sequence - 1], at=at)
     return True
+
+
+def _alert(token: ApiToken, *, days: int, at: datetime) -> None:
+    left = f"{days} days" if days > 1 else "a day"
+    alerts.resolve(alert_key(token.pk), at=at)  # the notice before this one
+    alerts.tell(
+        kind="token.expiring",
+        severity=Alert.Severity.CRITICAL if days == NOTICES[-1] else Alert.Severity.WARNING,
+        scope=Scope.TOKENS_MANAGE,
+        key=alert_key(token.pk),
+        title=f"Token {token.key_id} of “{token.client.name[:60]}” expires within {left}",
+        path=f"/console/developers/tokens/{token.pk}/",
+        at=at,
+    )
+
+
+def alert_key(token_id: UUID) -> str:
+    """Name the alert that a token is about to expire: over when the token is replaced or revoked."""
+    return f"token.expiring:{token_id}"

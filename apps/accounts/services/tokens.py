@@ -13,7 +13,8 @@ from django.db import transaction
 from apps.accounts import token_format
 from apps.accounts.models import ApiClient, ApiToken
 from apps.accounts.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
-from apps.accounts.services import audit, authentication
+from apps.accounts.services import alerts, audit, authentication
+from apps.accounts.services.token_expiry import alert_key
 from apps.organizations.models import Facility, TransportProvider
 from lib.access import Phi, Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
@@ -117,6 +118,7 @@ def rotate(*, token_id: UUID, overlap: timedelta = DEFAULT_OVERLAP, by: Principa
     _check_issuer(grant, by)
     token.overlap_until = min(at + overlap, token.expires_at)
     token.save(update_fields=["overlap_until"])
+    alerts.resolve(alert_key(token.pk), at=at)
     if token.replaces_id is not None:
         before = ApiToken.objects.filter(pk=token.replaces_id, overlap_until__gt=at)
         before.update(overlap_until=at)
@@ -139,8 +141,14 @@ def revoke(*, token_id: UUID, reason: str, by: Principal, at: datetime) -> ApiTo
         token.revoked_at, token.revoked_reason = at, reason
         token.save(update_fields=["revoked_at", "revoked_reason"])
         audit.record(by=by, action="tokens.revoke", subject_type="token", subject_id=token.pk, reason=reason)
+        alerts.resolve(alert_key(token.pk), at=at)
         _forget_at_commit(token.pk)
     return token
+
+
+def settle_client_change(*, client_id: UUID) -> None:
+    """Let a changed client's tokens be judged by what it is now: at once here, elsewhere as after `revoke`."""
+    transaction.on_commit(lambda: authentication.forget_client(client_id))
 
 
 def _forget_at_commit(token_id: UUID) -> None:

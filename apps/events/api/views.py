@@ -26,7 +26,8 @@ class EventViewSet(ApiViewSet):
         """Follow the feed of events.
 
         Store `page.nextCursor`, which is there even when nothing is new, and come back with it: no event is missed and
-        none appears behind you. Events of other facilities than yours are not among them.
+        none appears behind you. Events of other facilities than yours are not among them, nor those of other clients'
+        tokens and endpoints.
         """
         types, limit = self.query.get("types"), min(self.query["limit"], MAX_LIMIT)
         bound = digest_of(["events", types, reach(self.principal)])

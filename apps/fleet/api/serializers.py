@@ -172,7 +172,10 @@ class LocationOut(OutShape):
 
 
 class DriverOut(Out):
-    """A driver.  `licenseNumber` is null unless one driver is read by a caller who may see it."""
+    """A driver.  `licenseNumber` is null unless one driver is read by a caller who may see it.
+
+    `excludedRiderIds` names riders within the caller's reach, and is left out below PHI level limited.
+    """
 
     may_lack_keys = True
 
@@ -183,6 +186,7 @@ class DriverOut(Out):
     duty = serializers.SerializerMethodField(method_name="present_duty")
     current_assignment_id = serializers.SerializerMethodField(method_name="present_assignment")
     license_number = serializers.SerializerMethodField(method_name="shown_license_number")
+    excluded_rider_ids = serializers.SerializerMethodField(method_name="shown_excluded_riders")
     credentials = serializers.SerializerMethodField(method_name="shown_papers")
     shifts = ShiftOut(many=True, source="coming_shifts")
     leave = LeaveOut(many=True, source="coming_leave")
@@ -224,6 +228,16 @@ class DriverOut(Out):
             "created_at",
             "updated_at",
         )
+
+    def get_fields(self) -> dict[str, Any]:
+        declared = super().get_fields()
+        if self.context.get("phi", Phi.FULL) < Phi.LIMITED:
+            del declared["excludedRiderIds"]
+        return declared
+
+    @extend_schema_field(fields.Listed(child=fields.Uuid()))
+    def shown_excluded_riders(self, driver: Driver) -> list[str]:
+        return [str(rider_id) for rider_id in self.context["excluded_riders"][driver.pk]]
 
     @extend_schema_field(ExternalIdOut(many=True))
     def shown_external_ids(self, driver: Driver) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Drivers, vehicles, their papers, and shifts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -16,6 +16,7 @@ from apps.fleet.models import Activation, Driver, Employment, Shift, Vehicle, Ve
 from apps.fleet.services import credentials, drivers, shifts, vehicles
 from apps.organizations.models import SubjectType
 from apps.organizations.queries import external_ids_of
+from lib.access import Phi
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.views import ApiViewSet
@@ -50,7 +51,7 @@ class DriverViewSet(ApiViewSet):
         if "provider_id" in self.query:
             wanted["provider_id"] = self.query["provider_id"]
         page = self.page(queries.drivers(self.principal, self.at).filter(**wanted))
-        self.shown = page.rows
+        self._show(page.rows)
         return self.answer_page(page)
 
     def create(self, request: Request) -> Response:
@@ -78,17 +79,38 @@ class DriverViewSet(ApiViewSet):
         return self._answer_one(id)
 
     shown: Collection[Driver] = ()
+    excluded_riders: Mapping[UUID, Collection[UUID]] = {}
 
     def get_serializer_context(self) -> dict[str, Any]:
         named = external_ids_of(SubjectType.DRIVER, [driver.pk for driver in self.shown])
-        duties = queries.duties(self.shown, self.at)
-        return {**super().get_serializer_context(), "duties": duties, "external_ids": named}
+        by = getattr(self.request, "auth", None)
+        return {
+            **super().get_serializer_context(),
+            "phi": by.phi if by else Phi.FULL,  # the document shows everything
+            "duties": queries.duties(self.shown, self.at),
+            "external_ids": named,
+            "excluded_riders": self.excluded_riders,
+        }
+
+    def _show(self, rows: Collection[Driver]) -> None:
+        """Take what is to be shown, and record the riders that it names."""
+        self.shown = rows
+        self.excluded_riders = queries.excluded_riders(rows, self.principal)
+        if riders := {rider_id for rider_ids in self.excluded_riders.values() for rider_id in rider_ids}:
+            audit.record(
+                by=self.principal,
+                action="drivers.read",
+                subject_type="driver",
+                subject_id=next(iter(rows)).pk if len(rows) == 1 else None,
+                rider_ids=riders,
+                phi=self.principal.phi.name.lower(),
+            )
 
     def _answer_one(self, driver_id: UUID, headers: dict[str, str] | None = None) -> Response:
         driver = queries.drivers(self.principal, self.at).filter(pk=driver_id).first()
         if driver is None:
             raise NotFound("driver")
-        self.shown = [driver]
+        self._show([driver])
         # Duty, place and papers change without the driver's version.
         return self.answer(driver, version=driver.version, settled=False, headers=headers)
 

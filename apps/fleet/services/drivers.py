@@ -1,6 +1,6 @@
 """Drivers as records: hiring and amending.  Whether one may drive is `activation.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.accounts.services import audit
+from apps.fleet import queries
 from apps.fleet.models import Driver, Leave, Vehicle
 from apps.fleet.services.changes import record_event
 from apps.fleet.services.external_ids import EXTERNAL_IDS, replace_external_ids
@@ -73,6 +74,8 @@ def amend(
 ) -> Driver:
     """Change what is recorded about a driver; keys absent stay, as does the version when nothing differs.
 
+    Of excluded riders, `changes` replaces those the caller may know of; others stay.
+
     Raises:
         NotFound: the driver is not in the caller's reach.
         StaleVersion: `expected_version` is given and not the present one.
@@ -82,8 +85,10 @@ def amend(
     driver = locked_driver(driver_id, by)
     if expected_version is not None and driver.version != expected_version:
         raise StaleVersion(driver.version)
-    excluded = changes.get("excluded_rider_ids", ())
-    require_known("rider", excluded, field=_EXCLUDED, held=driver.excluded_rider_ids, by=by)
+    if "excluded_rider_ids" in changes:
+        excluded = changes["excluded_rider_ids"]
+        require_known("rider", excluded, field=_EXCLUDED, held=driver.excluded_rider_ids, by=by)
+        changes = {**changes, "excluded_rider_ids": _with_unknown(excluded, driver, by)}
     columns = [key for key in changes if key in PLAIN and getattr(driver, key) != changes[key]]
     for key in columns:
         setattr(driver, key, changes[key])
@@ -132,6 +137,14 @@ def locate(*, driver_id: UUID, lat: Decimal, lng: Decimal, at: datetime) -> None
     """
     known = Driver.objects.filter(pk=driver_id).exclude(last_located_at__gte=at)
     known.update(last_lat=lat, last_lng=lng, last_located_at=at)
+
+
+def _with_unknown(excluded: Sequence[UUID], driver: Driver, by: Principal) -> Sequence[UUID]:
+    """Add the riders whom the caller was not shown, and so did not mean to take back."""
+    known = {*queries.excluded_riders([driver], by)[driver.pk], *excluded}
+    merged = [*excluded, *(one for one in driver.excluded_rider_ids if one not in known)]
+    # In the order that is kept already, or sending back what was read would change the driver.
+    return driver.excluded_rider_ids if set(merged) == set(driver.excluded_rider_ids) else merged
 
 
 def _check_belongings(driver: Driver) -> None:

@@ -40,6 +40,15 @@ class ShiftCancelled(DomainError):
         super().__init__("The shift is cancelled.")
 
 
+class ShiftChangedHands(DomainError):
+    """Meanwhile somebody gave the shift to another driver or vehicle than those locked for it; trying again helps."""
+
+    code = Code.RESOURCE_BUSY
+
+    def __init__(self) -> None:
+        super().__init__("Another change gave the shift to somebody else; try again.")
+
+
 @transaction.atomic
 def plan(
     *, driver_id: UUID, vehicle_id: UUID, starts_at: datetime, ends_at: datetime, by: Principal, at: datetime
@@ -72,6 +81,7 @@ def amend(
         NotFound: the shift is not in the caller's reach.
         StaleVersion: `expected_version` is given and not the present one.
         ShiftCancelled: it was cancelled before.
+        ShiftChangedHands: another change of driver or vehicle came in between.
         InvalidInput, ShiftTaken: as `plan`.
     """
     before = _visible(shift_id, by)
@@ -81,6 +91,7 @@ def amend(
     shift = Shift.objects.select_for_update(of=("self",), no_key=True).get(pk=before.pk)
     if expected_version is not None and shift.version != expected_version:
         raise StaleVersion(shift.version)
+    _require_same_pair(shift, before)
     changed = [key for key, value in changes.items() if getattr(shift, key) != value]
     if not changed:
         return shift
@@ -102,6 +113,12 @@ def amend(
         details={"changed": sorted(changed)},
     )
     return shift
+
+
+def _require_same_pair(shift: Shift, before: Shift) -> None:
+    """Refuse a locked shift whose pair is not the one that was read, locked and found in reach."""
+    if (shift.driver_id, shift.vehicle_id) != (before.driver_id, before.vehicle_id):
+        raise ShiftChangedHands
 
 
 def _visible(shift_id: UUID, by: Principal) -> Shift:

@@ -120,7 +120,7 @@ class RideViewSet(ApiViewSet):
         """Book a ride.
 
         Answers `scheduled` when nothing stands against it, else `requested` with `openQuestions`.  With `returnLeg` a
-        second, linked ride is booked for the way back.
+        second, linked ride is booked for the way back.  A rider given inline takes the scope `riders:write` as well.
         """
         draft = bodies.draft_of(self.body())
         ride = booking.book(draft=draft, by=self.principal, at=self.at).ride

@@ -38,9 +38,7 @@ def facilities(ids: Collection[str], by: Principal) -> Found:
 
 
 def drivers(ids: Collection[str], by: Principal) -> Found:
-    rows = Driver.objects.filter(pk__in=ids)
-    if by.provider_ids is not None:
-        rows = rows.filter(provider_id__in=by.provider_ids)
+    rows = Driver.objects.visible_to(by).filter(pk__in=ids)
     columns = {
         "id": "pk",
         "providerId": "provider_id",

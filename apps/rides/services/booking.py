@@ -217,10 +217,13 @@ def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Pr
 
     Raises:
         InvalidInput: there is no such rider within the caller's reach.
+        ScopeMissing: a rider is given inline, and the caller may not write riders.
     """
     if (draft.rider_id is None) == (draft.rider is None):
         raise InvalidInput("riderId", "riderId is required, or a rider, and not both.", detail_code="required")
     if draft.rider is not None:
+        if not by.may(Scope.RIDERS_WRITE):
+            raise ScopeMissing(Scope.RIDERS_WRITE)
         # Locks the row, too.
         return riders.match_or_register(draft=draft.rider, facility_id=owner.pk if owner else None, by=by, at=at)
     if found is None:
