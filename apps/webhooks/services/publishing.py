@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from apps.events.models import OF_CLIENTS
 from apps.events.services import take_unpublished
 from apps.webhooks.event_types import TEST
 from apps.webhooks.models.delivery import NEW_ID
@@ -23,7 +24,7 @@ MATCHES: Final = f"""
     AND e.event_types && ARRAY[ev.type, split_part(ev.type, '.', 1) || '.*', '*']::varchar[]
     AND ev.type <> '{TEST}'
     AND NOT (ev.subject_type = 'endpoint' AND ev.subject_id = e.id)
-    AND CASE WHEN ev.subject_type IN ('endpoint', 'token')
+    AND CASE WHEN ev.subject_type IN {OF_CLIENTS}
         THEN e.client_id IS NULL OR e.client_id::text = ev.data->>'clientId'
         ELSE (e.facility_ids IS NULL OR ev.facility_id = ANY(e.facility_ids))
             AND (e.provider_ids IS NULL OR ev.provider_id = ANY(e.provider_ids)) END
