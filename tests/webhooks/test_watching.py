@@ -256,6 +256,22 @@ def test_endpoint_that_is_paused_at_that_moment_keeps_what_it_has(monkeypatch: p
     assert (Delivery.objects.get().status, Job.objects.count()) == ("held", 0)
 
 
+def test_endpoint_that_is_resumed_at_that_moment_has_nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = made.endpoint(state="paused")
+    made.delivery(endpoint, made.event(), created_at=NOW - MINUTE)
+    locked = states.locked
+
+    def resumed_first(endpoint_id: Any) -> Endpoint:
+        Endpoint.objects.update(state="active")
+        return locked(endpoint_id)
+
+    monkeypatch.setattr(states, "locked", resumed_first)
+
+    watching.tend(at=NOW)
+
+    assert Delivery.objects.get().status == "pending"
+
+
 def test_people_are_told_once_an_hour_of_what_was_given_up() -> None:
     other = made.endpoint(event_types=["webhook.*"])
     endpoint = made.endpoint(name="EHR", event_types=["ride.*"])

@@ -24,6 +24,7 @@ from lib.scopes import Scope
 log = logging.getLogger(__name__)
 
 ROWS_AT_ONCE: Final = 5_000
+_AT_REST: Final = (Endpoint.State.PAUSED, Endpoint.State.DISABLED)
 BATCHES: Final = 50  # of one endpoint; the next minute goes on
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
 TOLD_EVERY: Final = timedelta(hours=1)  # of deliveries that were given up
@@ -125,9 +126,17 @@ def _put_strays_away(at: datetime) -> None:
     held = Delivery.objects.filter(endpoint=OuterRef("pk"), status=Delivery.Status.HELD)
     for endpoint in Endpoint.objects.filter(Exists(pending) | Exists(held), deleted_at__isnull=False).order_by("pk"):
         _in_batches(partial(states.cancel_all, endpoint, at=at))
-    at_rest = Endpoint.objects.filter(deleted_at__isnull=True, state__in=["paused", "disabled"])
-    for endpoint in at_rest.filter(Exists(pending.exclude(trigger=Delivery.Trigger.TEST))).order_by("pk"):
-        _in_batches(partial(states.hold, endpoint))
+    at_rest = Endpoint.objects.filter(deleted_at__isnull=True, state__in=_AT_REST)
+    strays = at_rest.filter(Exists(pending.exclude(trigger=Delivery.Trigger.TEST)))
+    for endpoint_id in strays.order_by("pk").values_list("pk", flat=True):
+        _in_batches(partial(_hold_some, endpoint_id))
+
+
+@transaction.atomic
+def _hold_some(endpoint_id: UUID) -> int:
+    endpoint = states.locked(endpoint_id)
+    # Not what somebody resumes just now: what is held after that lies there until people recover it.
+    return states.hold(endpoint) if endpoint.state in _AT_REST else 0
 
 
 def _in_batches(move: Callable[[], int]) -> None:
