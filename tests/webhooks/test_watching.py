@@ -258,7 +258,7 @@ def test_endpoint_that_is_paused_at_that_moment_keeps_what_it_has(monkeypatch: p
 
 def test_endpoint_that_is_resumed_at_that_moment_has_nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = made.endpoint(state="paused")
-    made.delivery(endpoint, made.event())
+    made.delivery(endpoint, made.event(), created_at=NOW - MINUTE)
     locked = states.locked
 
     def resumed_first(endpoint_id: Any) -> Endpoint:
