@@ -117,7 +117,7 @@ def amend(
         rescheduling.ChangeQuestioned: the new time or place breaks a soft rule, and there is no override.
         booking.RiderNotBookable, booking.OverlappingRide: as for a booking, when the time moves.
     """
-    rider = _locked_rider(ride_id, by) if _TIMES_ASKED & set(changes) else None
+    rider = booking.locked_rider(ride_id, by) if _TIMES_ASKED & set(changes) else None
     ride = locked(ride_id, by, expected_version=expected_version)
     _require_editable(ride, changes, by)
     leg = amended_leg.leg_after(ride, changes, by)
@@ -149,12 +149,6 @@ def amend(
     if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & set(names):
         recheck(ride, by=by, at=at, detected_by="amend")
     return ride
-
-
-def _locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
-    """Lock the rider of a ride in reach, so that no other ride of theirs is booked or moved meanwhile."""
-    rides = Ride.objects.visible_to(by).filter(pk=ride_id)
-    return Rider.objects.select_for_update(no_key=True).filter(pk__in=rides.values("rider_id")).first()
 
 
 def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> None:
@@ -190,11 +184,8 @@ def _columns_after(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> dict[str
 
 def _require_time(ride: Ride, rider: Rider, columns: Mapping[str, Any], allow_duplicate: bool, by: Principal) -> None:
     booking.require_bookable(rider, columns["service_date"])
-    besides = [ride.pk]
-    if ride.trip_id is not None:
-        besides += Ride.objects.filter(trip_id=ride.trip_id).values_list("pk", flat=True)
     if not allow_duplicate:
-        booking.require_free(ride.rider_id, columns, besides=besides, by=by)
+        booking.require_free(ride.rider_id, columns, besides=booking.legs_of_trip(ride), by=by)
 
 
 def _seal(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:

@@ -36,12 +36,12 @@ class RiderNotBookable(DomainError):
 
 
 class OverlappingRide(DomainError):
-    """The rider already has a ride at this time; `allowDuplicate` books another one."""
+    """The rider already has a ride at this time; `way` is the part of a request that books another one all the same."""
 
     code = Code.DUPLICATE_RIDE
 
-    def __init__(self, existing_id: UUID, *, path: str = "") -> None:
-        message = "The rider has a ride at this time; send allowDuplicate to book it anyway."
+    def __init__(self, existing_id: UUID, *, way: str = "allowDuplicate", path: str = "") -> None:
+        message = f"The rider has a ride at this time; send {way} to book it anyway."
         detail = Detail(
             field=f"{path}pickupTime", code="overlap", message=message, also={"existingId": str(existing_id)}
         )
@@ -294,10 +294,32 @@ def require_free(
     Raises:
         OverlappingRide: names the other one.
     """
+    if others := overlapping(rider_id, columns, besides=besides, by=by):
+        raise OverlappingRide(others[0], path=path)
+
+
+def overlapping(
+    rider_id: UUID, columns: Mapping[str, Any], *, besides: Sequence[UUID] = (), by: Principal
+) -> list[UUID]:
+    """List the rider's other open rides at the time that `columns` of a ride say, the earliest first.  One query."""
     ends_at = timing.busy_until(columns["pickup_at"], columns["estimated_minutes"])
-    existing = bookings.overlapping(rider_id, starts_at=columns["pickup_at"], ends_at=ends_at, by=by, besides=besides)
-    if existing is not None:
-        raise OverlappingRide(existing, path=path)
+    return bookings.overlapping(rider_id, starts_at=columns["pickup_at"], ends_at=ends_at, by=by, besides=besides)
+
+
+def legs_of_trip(ride: Ride) -> list[UUID]:
+    """List the legs of a ride's trip, itself among them: they are not in each other's way.  No query without a trip."""
+    if ride.trip_id is None:
+        return [ride.pk]
+    return list(Ride.objects.filter(trip_id=ride.trip_id).values_list("pk", flat=True))
+
+
+def locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
+    """Lock the rider of a ride in reach, so that no other ride of theirs is booked or moved meanwhile.
+
+    Before the ride is locked, as booking does it.
+    """
+    rides = Ride.objects.visible_to(by).filter(pk=ride_id)
+    return Rider.objects.select_for_update(no_key=True).filter(pk__in=rides.values("rider_id")).first()
 
 
 def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | None, by: Principal, at: datetime) -> Ride:

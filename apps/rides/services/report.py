@@ -6,22 +6,21 @@ from uuid import UUID
 
 from apps.accounts.services import audit
 from apps.fleet.services import drivers
-from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.models import Milestone, Ride
 from apps.rides.services import (
     assignment,
     booking,
+    confirming,
     corrections,
     documents,
     endings,
     eta,
-    exceptions,
     milestones,
     progress,
 )
 from apps.rides.services.amending import wire_name
-from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
+from apps.rides.services.status import InvalidTransition, Note, locked, require_permission, touch, transition_of
 from apps.rides.status_report import MilestoneReport, StatusReport, misplaced
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
@@ -34,7 +33,6 @@ _RECORDED_ONLY: Final = frozenset(
     {Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.CONTACT_ATTEMPT, Milestone.Type.HANDOFF}
 )
 _DEVICES: Final = frozenset({Milestone.Source.DRIVER_APP, Milestone.Source.INTEGRATION})
-_SCHEDULED_AGAIN: Final = ["scheduled_at", "open_questions", "confirm_by"]
 
 
 @one_transaction
@@ -50,11 +48,13 @@ def change_status(
     Raises:
         NotFound, StaleVersion: see `locked`.
         ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the step is refused.
-        FieldRefused: the report holds what its status has no use for.
+        FieldRefused: the report holds what its status has no use for, or confirms what breaks a hard rule by now.
         InvalidInput: a reason or note is missing or wrong, or the status is set by another operation.
-        booking.RiderNotBookable: a request is to be confirmed that could not be booked by now.
+        booking.RiderNotBookable, booking.OverlappingRide: a request is to be confirmed that could not be booked by now.
         AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
     """
+    if report.status is RideStatus.SCHEDULED:
+        booking.locked_rider(ride_id, by)  # a request may be confirmed: nobody books its rider meanwhile
     ride = locked(ride_id, by, expected_version=expected_version)
     with sent_together():
         _report(ride, report, by=by, at=at)
@@ -169,19 +169,7 @@ def _dispatch(
 ) -> list[str]:
     """Take a step that is a decision rather than a moment of the road."""
     if row.action is Action.CONFIRM:
-        booking.require_bookable(ride.rider, ride.service_date)
-        ride.scheduled_at = at
-        ride.open_questions = []
-        ride.confirm_by = None
-        move(ride, Action.CONFIRM, by=by, at=at, also=_SCHEDULED_AGAIN)
-        exceptions.settle(
-            ride,
-            [ExceptionType.UNCONFIRMED_REQUEST],
-            by=by,
-            at=at,
-            code=ResolutionCode.RECOVERED_ON_TIME,
-        )
-        return []
+        return confirming.confirm(ride, report, by=by, at=at)
     if row.action in (Action.ASSIGN, Action.REASSIGN):
         raise InvalidInput("status", "A driver is assigned by PUT /rides/{id}/assignment.", detail_code="not_here")
     if row.action is Action.UNASSIGN:
