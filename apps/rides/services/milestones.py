@@ -109,6 +109,19 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
     return [column]
 
 
+def has_passed(ride: Ride, milestone: Milestone.Type) -> bool:
+    """Say whether this moment of the road, or a later one, is recorded: a word on it now moves no status."""
+    order = list(COLUMN_OF)
+    return any(getattr(ride, COLUMN_OF[one]) is not None for one in order[order.index(milestone) :])
+
+
+def missing(ride: Ride) -> list[Milestone.Type]:
+    """List the moments of the road that nobody has reported though a later one is recorded."""
+    order = list(COLUMN_OF)
+    recorded = [one for one in order if getattr(ride, COLUMN_OF[one]) is not None]
+    return [one for one in order if recorded and order.index(one) < order.index(recorded[-1]) and one not in recorded]
+
+
 def is_known(ride: Ride, report: MilestoneReport) -> bool:
     """Say whether this very moment has been recorded: a device repeats what it is not sure has arrived.  One query."""
     said = Milestone.objects.filter(ride=ride, type=report.type, occurred_at=report.occurred_at, voided=False)

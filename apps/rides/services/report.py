@@ -43,7 +43,8 @@ def change_status(
 
     Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
     With it may come a new estimate of the arrival (eta.py), or papers of a ride on board or completed (documents.py).
-    All or nothing: one refused milestone leaves the ride as it was.
+    A milestone that the ride has passed completes or corrects its record (`progress.set_right`).  All or nothing: one
+    refused milestone leaves the ride as it was.
 
     Raises:
         NotFound, StaleVersion: see `locked`.
@@ -126,6 +127,9 @@ def _apply_milestone(
         raise InvalidInput("milestones", "A release is POST /rides/{id}/ready.", detail_code="not_here")
     if getattr(ride, milestones.COLUMN_OF[milestone]) == moment.occurred_at:
         return []  # a device repeats what it is not sure has arrived
+    if milestones.has_passed(ride, milestone):
+        progress.set_right(ride, moment, report, by=by, at=at)
+        return []
     return progress.advance(ride, ACTION_OF[milestone], moment, report, by=by, at=at)
 
 
