@@ -54,6 +54,14 @@ def test_later_leg_is_cancelled_where_the_facility_wants_it(dispatcher: Principa
 
     later.refresh_from_db()
     assert (later.status, later.reason_code, later.fault) == ("cancelled", "other", "none")
+    assert {entry.subject_id: (entry.actor, entry.action, entry.details) for entry in AuditEntry.objects.all()} == {
+        ride.pk: (
+            dispatcher.actor,
+            "rides.status",
+            {"from": "scheduled", "to": "cancelled", "overridden": [], "reasonCode": code},
+        )
+        for ride, code in ((outbound, "rider_ill"), (later, "other"))
+    }
 
 
 @pytest.mark.parametrize("policy", ["hold", "cancel"])

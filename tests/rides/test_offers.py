@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.rides import tasks
 from apps.rides.lifecycle import RideStatus
@@ -219,6 +220,14 @@ def test_due_offers_expire_once(ride: Ride, dispatcher: Principal) -> None:
     assert ended == [1, 0]
     assert (due.status, due.ended_at, waiting.status) == ("expired", at, "offered")
     assert list(RideException.objects.values_list("type", flat=True)) == ["assignment_declined"]
+    entry = AuditEntry.objects.get(action="rides.expire_offer")
+    assert (entry.actor, entry.subject_id, entry.rider_ids, entry.facility_id, entry.details) == (
+        "system",
+        ride.pk,
+        [ride.rider_id],
+        ride.facility_id,
+        {"assignmentId": str(due.pk)},
+    )
 
 
 def test_task_on_the_timetable_expires_offers(ride: Ride, dispatcher: Principal) -> None:

@@ -22,7 +22,7 @@ from apps.rides.reasons import (
 )
 from apps.rides.services import exceptions
 from apps.rides.services.guard_check import require
-from apps.rides.services.status import Note, locked, move, require_permission, transition_of
+from apps.rides.services.status import Note, audit_step, locked, move, require_permission, transition_of
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing
@@ -184,7 +184,9 @@ def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None
                 fault=Fault(ride.fault),
                 note=f"The leg before it ended: {ride.status}, {ride.reason_code}.",
             )
+            was = RideStatus(leg.status)
             end(leg, Action.CANCEL, report, occurred_at=at, by=by, at=at)
+            audit_step(leg, was, by=by, reason_code=report.reason_code)
         else:
             exceptions.open_exception(
                 leg,

@@ -108,6 +108,7 @@ def _expire(offer_id: UUID, *, by: Principal, at: datetime) -> bool:
         return False
     offer.ride = ride
     _end(offer, Assignment.Status.EXPIRED, by=by, at=at)
+    _audit("rides.expire_offer", offer, by)
     return True
 
 

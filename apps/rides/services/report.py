@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from apps.accounts.services import audit
 from apps.fleet.services import drivers
 from apps.rides.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.models import Milestone, Ride
@@ -20,7 +19,15 @@ from apps.rides.services import (
     progress,
 )
 from apps.rides.services.amending import wire_name
-from apps.rides.services.status import InvalidTransition, Note, locked, require_permission, touch, transition_of
+from apps.rides.services.status import (
+    InvalidTransition,
+    Note,
+    audit_step,
+    locked,
+    require_permission,
+    touch,
+    transition_of,
+)
 from apps.rides.status_report import MilestoneReport, StatusReport, misplaced
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
@@ -76,21 +83,8 @@ def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if report.eta_pickup is not None:
         eta.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
     if ride.version != version:
-        audit.record(
-            by=by,
-            action="rides.status",
-            subject_type="ride",
-            subject_id=ride.pk,
-            rider_ids=[ride.rider_id],
-            facility_id=ride.facility_id,
-            reason=report.override_reason,
-            details={
-                "from": was.value,
-                "to": ride.status,
-                "overridden": overridden,
-                **({"reasonCode": report.reason_code} if report.reason_code else {}),
-            },
-        )
+        reason_code, reason = report.reason_code, report.override_reason
+        audit_step(ride, was, by=by, overridden=overridden, reason_code=reason_code, reason=reason)
         if driver_id is not None:
             _locate(driver_id, report, at=at)
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from apps.accounts.services import audit
 from apps.events import services as events
 from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
 from apps.rides.models import Ride
@@ -210,6 +211,33 @@ def touch(
         previous_status=ride.status,
     )
     return ride
+
+
+def audit_step(
+    ride: Ride,
+    was: RideStatus,
+    *,
+    by: Principal,
+    overridden: Sequence[str] = (),
+    reason_code: str = "",
+    reason: str = "",
+) -> None:
+    """Leave the row in the trail that says who brought a ride from `was` to where it is now."""
+    audit.record(
+        by=by,
+        action="rides.status",
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        reason=reason,
+        details={
+            "from": was.value,
+            "to": ride.status,
+            "overridden": list(overridden),
+            **({"reasonCode": reason_code} if reason_code else {}),
+        },
+    )
 
 
 def record_created(ride: Ride, *, by: Principal, at: datetime) -> None:
