@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from django.db.models.expressions import Combinable
 
@@ -52,9 +53,18 @@ _COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "e
 
 
 def end(
-    ride: Ride, action: Action, report: StatusReport, *, occurred_at: datetime, by: Principal, at: datetime
+    ride: Ride,
+    action: Action,
+    report: StatusReport,
+    *,
+    occurred_at: datetime,
+    because_of: UUID | None = None,
+    by: Principal,
+    at: datetime,
 ) -> list[str]:
     """End a locked ride with a reason; answer the soft guards that were overridden.
+
+    `because_of` is the earlier leg whose ending brings this one about; its event names it.
 
     Releases the driver, settles what the ending makes moot, opens the exception of a no-show or failure, and decides
     about later legs of the trip by the facility's policy.
@@ -79,6 +89,7 @@ def end(
             "fault": ride.fault,
             **({"timing": ride.cancellation_timing} if ride.cancellation_timing else {}),
             **({"overridden": overridden} if overridden else {}),
+            **({"endedRideId": str(because_of)} if because_of else {}),
         }
     )
     move(ride, action, by=by, at=at, occurred_at=occurred_at, also=_COLUMNS, notes={row.events[0]: note})
@@ -185,7 +196,7 @@ def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None
                 note=f"The leg before it ended: {ride.status}, {ride.reason_code}.",
             )
             was = RideStatus(leg.status)
-            end(leg, Action.CANCEL, report, occurred_at=at, by=by, at=at)
+            end(leg, Action.CANCEL, report, occurred_at=at, because_of=ride.pk, by=by, at=at)
             audit_step(leg, was, by=by, reason_code=report.reason_code)
         else:
             exceptions.open_exception(
