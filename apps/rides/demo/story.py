@@ -156,16 +156,20 @@ class Story:
         self.milestone("departed", at, occurred)
         self._move(RideStatus.EN_ROUTE, "ride.driver_en_route", at, self.reporter, occurred=occurred)
 
-    def arrive(self, at: int, occurred: int, *, in_time: bool) -> None:
+    def arrive(self, at: int, occurred: int, *, in_time: bool, off: int = 0) -> None:
+        """Report the arrival at the pickup; `off` meters from it, where the address is a problem."""
         skipped = self.status == RideStatus.ASSIGNED
         self.row["eta_pickup_at"] = None
-        self.milestone("arrived_pickup", at, occurred)
+        self.milestone("arrived_pickup", at, occurred, off=off)
         self._move(RideStatus.ARRIVED, "ride.driver_arrived", at, self.reporter, occurred=occurred)
         if skipped:
             self._start(occurred)
             self.open(ExceptionType.MILESTONE_GAP, at, "T12", by=self.reporter, details={"missing": "departed"})
         code = "recovered_on_time" if in_time else "recovered_late"
         self.settle({ExceptionType.LATE_PICKUP}, at, self.reporter, code)
+        if off:
+            details = {"stop": "pickup", "milestone": "arrived_pickup", "distanceMeters": off}
+            self.open(ExceptionType.ADDRESS_PROBLEM, at, "distance", by=self.reporter, details=details)
 
     def board(self, at: int, occurred: int, papers: dict[str, Any], *, in_time: bool) -> None:
         self.row |= papers
@@ -254,18 +258,18 @@ class Story:
 
     def milestone(
         self, type_: str, at: int, occurred: int, *, source: str = "", by: str = "", edited: bool = False,
-        contacted: str = "", note: str = "",
+        contacted: str = "", note: str = "", off: int = 0,
     ) -> None:  # fmt: skip
-        """Write one moment, with a position where a phone reported it."""
+        """Write one moment, with a position where a phone reported it: `off` meters from the stop, 0 for near it."""
         source = source or self.source
         row = {
             "id": self.dice.id_at(at), "ride_id": self.id, "type": type_, "occurred_at": occurred, "recorded_at": at,
             "source": source, "actor": by or self.reporter, "edited": edited, "voided": False, "note": note,
             "contacted": contacted,
         }  # fmt: skip
-        if source == "driver_app" and type_ != "departed" and not self.dice.hit(0.02):
+        if source == "driver_app" and type_ != "departed" and (off or not self.dice.hit(0.02)):
             end = self.leg.destination if type_ in ("arrived_dropoff", "dropped_off") else self.leg.origin
-            off = 400 if self.dice.hit(0.015) else self.dice.randrange(4, 95)
+            off = off or self.dice.randrange(4, 95)
             row |= {"lat": round(end.spot.lat + off / 111_195, 6), "lng": end.spot.lng,
                     "accuracy_meters": self.dice.randrange(4, 28), "distance_from_stop_meters": off}  # fmt: skip
         self.tables.milestones.append(row)

@@ -77,6 +77,19 @@ def errand_of(ride: Ride, *, at: datetime) -> Errand:
     )
 
 
+def expected_dropoff_at(ride: Ride) -> datetime | None:
+    """Estimate when the rider gets to the drop-off, by the latest that is known of the pickup.
+
+    None where the drive is not known.
+    """
+    if ride.estimated_minutes is None:
+        return None
+    if ride.boarded_at is not None:
+        return ride.boarded_at + timedelta(minutes=ride.estimated_minutes)
+    begins_at = ride.arrived_pickup_at or ride.eta_pickup_at or ride.pickup_at
+    return begins_at + timedelta(minutes=_loading(ride) + ride.estimated_minutes)
+
+
 def place_of(stop: Mapping[str, Any]) -> Place | None:
     lat, lng = stop.get("lat"), stop.get("lng")
     return None if lat is None or lng is None else Place(float(lat), float(lng))

@@ -30,16 +30,16 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     """
     booking.require_bookable(ride.rider, ride.service_date)
     legs.require_sound(amended_leg.leg_of(ride), at=at)
-    others = booking.overlapping(
+    others = booking.require_free(
         ride.rider_id,
         {"pickup_at": ride.pickup_at, "estimated_minutes": ride.estimated_minutes},
         besides=booking.legs_of_trip(ride),
+        allowed=report.override,
+        way="override",
         by=by,
     )
     overridden = [ExceptionType.DUPLICATE_RIDE.value] if others else []
     if others:
-        if not report.override:
-            raise booking.OverlappingRide(others[0], way="override")
         overriding.require_right(Override(report.override, report.override_reason), by)
     ride.scheduled_at = at
     ride.open_questions = []
@@ -48,4 +48,5 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     move(ride, Action.CONFIRM, by=by, at=at, also=_COLUMNS, notes=notes)
     code = ResolutionCode.RECOVERED_ON_TIME
     exceptions.settle(ride, [ExceptionType.UNCONFIRMED_REQUEST], by=by, at=at, code=code)
+    booking.open_duplicate(ride, others, detected_by="T03", by=by, at=at)
     return overridden

@@ -35,6 +35,15 @@ _OPENS: Final = {
     RideStatus.NO_SHOW: ExceptionType.RIDER_NO_SHOW,
     RideStatus.UNFULFILLED: ExceptionType.RIDE_UNFULFILLED,
 }
+# What a reason reports besides, by the built-in code it counts as: an incident, which a person looks into, or a stop
+# that could not be found.
+OPENED_BY_REASON: Final = {
+    "vehicle_breakdown": ExceptionType.VEHICLE_BREAKDOWN,
+    "accident": ExceptionType.ACCIDENT,
+    "aborted_medical_emergency": ExceptionType.MEDICAL_EMERGENCY,
+    "aborted_safety": ExceptionType.SAFETY_INCIDENT,
+    "bad_pickup_details": ExceptionType.ADDRESS_PROBLEM,
+}
 # An ended ride may still owe these: its paper, and what was reported of it.
 _OUTLIVES_THE_RIDE: Final = PERSON_ONLY | {
     ExceptionType.MISSING_DOCUMENTATION,
@@ -66,8 +75,8 @@ def end(
 
     `because_of` is the earlier leg whose ending brings this one about; its event names it.
 
-    Releases the driver, settles what the ending makes moot, opens the exception of a no-show or failure, and decides
-    about later legs of the trip by the facility's policy.
+    Releases the driver, settles what the ending makes moot, opens the exception of a no-show or failure and of an
+    incident that the reason reports, and decides about later legs of the trip by the facility's policy.
 
     Raises:
         InvalidTransition, ScopeMissing, GuardFailed: see the functions called.
@@ -96,6 +105,10 @@ def end(
     settle_what_ended(ride, by=by, at=at, code=_CODE_OF[row.target])
     if row.target in _OPENS:
         exceptions.open_exception(ride, _OPENS[row.target], by=by, at=at, detected_by=row.number)
+    if row.source in WITH_DRIVER and parent_code in OPENED_BY_REASON:
+        details = {"reasonCode": parent_code}
+        type_ = OPENED_BY_REASON[parent_code]
+        exceptions.open_exception(ride, type_, by=by, at=at, detected_by=row.number, details=details)
     _decide_about_later_legs(ride, by=by, at=at)
     return overridden
 

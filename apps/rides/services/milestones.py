@@ -96,7 +96,7 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
         lat=place.lat if place else None,
         lng=place.lng if place else None,
         accuracy_meters=place.accuracy_meters if place else None,
-        distance_from_stop_meters=_distance_from_stop(ride, milestone, report),
+        distance_from_stop_meters=distance_from_stop(ride, milestone, report),
         actor=by.actor,
         edited=voided > 0,
         note=report.note,
@@ -133,10 +133,17 @@ def void(ride: Ride, types: list[Milestone.Type]) -> int:
     return Milestone.objects.filter(ride=ride, type__in=types, voided=False).update(voided=True)
 
 
-def _distance_from_stop(ride: Ride, milestone: Milestone.Type, report: MilestoneReport) -> int | None:
-    if report.place is None:
+def stop_of(milestone: Milestone.Type) -> str | None:
+    """Name the stop at which a moment happens, as the ride does: "pickup", "dropoff", or None for the road."""
+    return "pickup" if milestone in _AT_PICKUP else "dropoff" if milestone in _AT_DROPOFF else None
+
+
+def distance_from_stop(ride: Ride, milestone: Milestone.Type, report: MilestoneReport) -> int | None:
+    """Measure in meters how far from its stop a moment was reported; None where either place is not known."""
+    name = stop_of(milestone)
+    if report.place is None or name is None:
         return None
-    stop = ride.pickup if milestone in _AT_PICKUP else ride.dropoff if milestone in _AT_DROPOFF else None
-    if stop is None or stop.get("lat") is None or stop.get("lng") is None:
+    stop = getattr(ride, name)
+    if stop.get("lat") is None or stop.get("lng") is None:
         return None
     return round(meters_between(float(report.place.lat), float(report.place.lng), stop["lat"], stop["lng"]))

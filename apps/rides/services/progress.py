@@ -8,7 +8,7 @@ from uuid import UUID
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
-from apps.rides.services import documents, endings, eta, exceptions, milestones
+from apps.rides.services import addresses, documents, endings, eta, exceptions, milestones, punctuality
 from apps.rides.services.guard_check import require
 from apps.rides.services.status import Note, move, require_permission, touch, transition_of
 from apps.rides.standing import promised_at
@@ -28,6 +28,7 @@ _ENDED_BY_BOARDING: Final = (
     ExceptionType.WILL_CALL_OVERDUE,
     ExceptionType.WILL_CALL_UNACTIVATED,
     ExceptionType.RIDER_STRANDED_RISK,
+    ExceptionType.DISCHARGE_SLIPPED,
 )
 
 
@@ -60,6 +61,7 @@ def advance(
         notes={row.events[0]: note},
     )
     _settle(ride, action, skipped_departure=skipped_departure, by=by, at=at)
+    addresses.compare(ride, moment, by=by, at=at)
     return overridden
 
 
@@ -88,6 +90,7 @@ def set_right(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: 
     if not milestones.missing(ride):
         code = ResolutionCode.RECOVERED_LATE
         exceptions.settle(ride, [ExceptionType.MILESTONE_GAP], by=by, at=at, code=code)
+    addresses.compare(ride, moment, by=by, at=at)
 
 
 def _boarded(ride: Ride, boarded_at: datetime, report: StatusReport) -> list[str]:
@@ -157,6 +160,7 @@ def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principa
     elif action is Action.START:
         exceptions.settle(ride, _ENDED_BY_BOARDING, by=by, at=at, code=_recovered(ride))
     else:
+        punctuality.arrived(ride, delivered=True, by=by, at=at)
         endings.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
 
 

@@ -8,6 +8,7 @@ from apps.fleet.services import drivers
 from apps.rides.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.models import Milestone, Ride
 from apps.rides.services import (
+    addresses,
     assignment,
     booking,
     confirming,
@@ -17,6 +18,7 @@ from apps.rides.services import (
     eta,
     milestones,
     progress,
+    punctuality,
 )
 from apps.rides.services.amending import wire_name
 from apps.rides.services.status import (
@@ -140,6 +142,9 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
     columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
     note = Note(data={"changed": ["milestones"], "milestone": moment.type})
     touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
+    if moment.type == Milestone.Type.ARRIVED_DROPOFF:
+        punctuality.arrived(ride, by=by, at=at)
+    addresses.compare(ride, moment, by=by, at=at)
 
 
 def _take(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
