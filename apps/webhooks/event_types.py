@@ -97,6 +97,7 @@ _ALL: Final = (
     _ride("unfulfilled", "The ride was not provided.", reasonCode=_maybe(_TEXT)),
     _ride("corrected", "What was recorded of an ended ride was put right.", endedAs=_STATUS),
     _ride("exception", "Something about the ride needs attention, or more of it.", exception=_EXCEPTION),
+    _ride("exception_noted", "Something about the ride is worth knowing; nobody has to act yet.", exception=_EXCEPTION),
     _ride("exception_acknowledged", "Somebody looks after it.", exception=_EXCEPTION),
     _ride("exception_resolved", "It needs no more attention.", exception=_EXCEPTION),
     EventType("facility.created", "A facility was added.", "facility", "facilityId", "/facilities"),

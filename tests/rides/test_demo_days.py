@@ -90,6 +90,7 @@ def test_demo_events_replay_to_each_rides_status() -> None:
         "ride.ready",
         "ride.updated",
         "ride.exception",
+        "ride.exception_noted",
         "ride.exception_acknowledged",
         "ride.exception_resolved",
     }

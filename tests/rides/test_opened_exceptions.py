@@ -237,7 +237,7 @@ def test_discharge_that_is_expected_at_another_time_has_slipped(
     assert exceptions_of(ride) == ([("discharge_slipped", "open")] if opened else [])
     if opened:
         assert only(ride) == ("discharge_slipped", "info", "amend", {})
-        assert events_of(ride)[-2:] == ["ride.updated", "ride.exception"]
+        assert events_of(ride)[-2:] == ["ride.updated", "ride.exception_noted"]
 
 
 def test_discharge_of_a_patient_who_is_ready_does_not_slip(dispatcher: Principal) -> None:

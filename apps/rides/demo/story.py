@@ -24,7 +24,7 @@ from apps.rides.exception_types import (
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment
 from apps.rides.services.assignment import SETTLED_BY_ASSIGNMENT
-from apps.rides.services.exceptions import SUMMARY_OF
+from apps.rides.services.exceptions import SUMMARY_OF, event_of
 from lib.crypto import seal
 
 _MILESTONE_COLUMNS: Final = {
@@ -233,7 +233,7 @@ class Story:
             self.tables.exceptions.append(row)
         else:
             row |= {"severity": wanted.value, "version": row["version"] + 1, "updated_at": at}
-        self.tell("ride.exception", at, by, data=_of_exception(row))
+        self.tell(event_of(wanted), at, by, data=_of_exception(row))
 
     def acknowledge(self, type_: ExceptionType, at: int) -> None:
         row = self.unsettled[type_]
