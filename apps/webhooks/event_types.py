@@ -85,6 +85,12 @@ _ALL: Final = (
     _ride("rescheduled", "The pickup time changed.", changed=_NAMES),
     _ride("updated", "Something else of the ride changed; `changed` says what.", changed=_NAMES),
     _ride("ready", "A will-call rider is ready; the vehicle was promised."),
+    _ride(
+        "driver_offered",
+        "A driver was asked to take the ride; the answer is due at `respondBy`.",
+        **{key: _DRIVER[key] for key in ("assignmentId", "driverId", "vehicleId")},
+        respondBy=_INSTANT,
+    ),
     _ride("driver_assigned", "A driver and a vehicle were put on the ride.", **_DRIVER),
     _ride("driver_unassigned", "The driver was taken off, or gave the ride back.", **_DRIVER),
     _ride("driver_en_route", "The driver is on the way to the pickup."),

@@ -81,6 +81,7 @@ def _facts(name: str) -> dict[str, Any]:
         "vehicleId": _OTHER,
         "reasonCode": _REASONS.get(name),
         "etaPickup": "2026-11-20T20:12:00Z",
+        "respondBy": "2026-11-20T20:19:00Z",
         "endedAs": "completed",
         "exception": {
             "id": _OTHER,

@@ -108,7 +108,8 @@ class Plot:
         first = max(self.scheduled_at + 40, at - dice.randrange(1, 10) * MINUTE)
         at = min(latest, max(at, first) + dice.randrange(20, 300) * MINUTE)
         if dice.hit(0.3):
-            self.at(first, partial(story.decline, first, other))
+            self.at(first, partial(story.offer, first, other))
+            self.at(first + 4 * MINUTE, partial(story.decline, first + 4 * MINUTE))
         else:
             self.at(first, partial(story.assign, first, other, method, by))
             if dice.hit(0.4):

@@ -80,6 +80,7 @@ class Story:
         self.version = 0
         self.provider: str | None = None
         self.assignment: dict[str, Any] | None = None
+        self.asked: dict[str, Any] = {}
         self.unsettled: dict[str, dict[str, Any]] = {}
         self.recorded_at = leg.requested_at
         self.id = dice.id_at(leg.requested_at)
@@ -126,14 +127,22 @@ class Story:
         if at > self.leg.pickup_at - 4 * HOUR:
             self.open(ExceptionType.DRIVER_RELEASED_LATE, at, "T09", by=by, details={"reasonCode": reason})
 
-    def decline(self, at: int, duty: Duty) -> None:
-        """Keep the row of an offer that its driver did not take; nothing else changes."""
+    def offer(self, at: int, duty: Duty) -> None:
+        """Ask a driver, who is no employee, whether they take the ride."""
         row = self._assignment_row(at, duty, "manual", self.cast.dispatcher)
-        self.tables.assignments.append(
-            row
-            | {"status": "declined", "respond_by": at + 900, "responded_at": at + 240, "ended_at": at + 240,
-               "decline_reason": "Too far away", "end_reason": "declined"}
-        )  # fmt: skip
+        self.asked = row | {"status": "offered", "respond_by": at + 900, "responded_at": None}
+        self.tables.assignments.append(self.asked)
+        named = {"assignmentId": row["id"], "driverId": row["driver_id"], "vehicleId": row["vehicle_id"]}
+        data = {**named, "respondBy": iso(at + 900)}
+        self.tell("ride.driver_offered", at, self.cast.dispatcher, data=data, provider=row["provider_id"])
+
+    def decline(self, at: int) -> None:
+        """Let the driver who was asked say no; the dispatcher hears of it."""
+        self.asked |= {"status": "declined", "responded_at": at, "ended_at": at, "decline_reason": "Too far away",
+                       "end_reason": "declined"}  # fmt: skip
+        details = {"assignmentId": self.asked["id"], "driverId": self.asked["driver_id"]}
+        by = self.cast.driver_app
+        self.open(ExceptionType.ASSIGNMENT_DECLINED, at, "offer_declined", by=by, details=details)
 
     def ready(self, at: int, occurred: int, source: str, by: str) -> None:
         self.row |= {"ready_at": occurred, "ready_source": source, "promised_pickup_by": occurred + 3600,

@@ -1,6 +1,7 @@
 """Answers to offers: a driver takes the ride, declines it, or says nothing in time.
 
-An offer is in reach of the provider it was made to, though the ride has no provider yet.
+An offer is in reach of the provider it was made to, though the ride has no provider yet; that is shown to it, for it to
+decide by, and can be changed by it once it has accepted.
 """
 
 from datetime import datetime

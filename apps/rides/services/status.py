@@ -27,9 +27,17 @@ CREATED_EVENT: Mapping[RideStatus, str] = {
 
 
 _LOCKED: Compiled[Ride] = Compiled(
-    lambda by, pk: Ride.objects.visible_to(by).select_for_update(of=("self",)).select_related("facility").filter(pk=pk),
+    lambda by, pk: (
+        Ride.objects.in_charge_of(by).select_for_update(of=("self",)).select_related("facility").filter(pk=pk)
+    ),
     pk=UUID,
 )
+
+
+class OfferedOnly(DomainError):
+    """The ride is shown to the caller because it is offered to them; it is theirs once they have accepted."""
+
+    code = Code.FORBIDDEN
 
 
 class InvalidTransition(DomainError):
@@ -65,10 +73,13 @@ def locked(ride_id: UUID, by: Principal, *, expected_version: int | None = None)
 
     Raises:
         NotFound: there is no such ride within the scope.
+        OfferedOnly: it is offered to the caller, who has not accepted it.
         StaleVersion: the caller read an older version.
     """
     ride = _LOCKED.one(by, pk=ride_id)
     if ride is None:
+        if by.provider_ids is not None and Ride.objects.visible_to(by).filter(pk=ride_id).exists():
+            raise OfferedOnly("The ride is offered to you: accept it first.")
         raise NotFound("ride")
     if expected_version is not None and expected_version != ride.version:
         raise StaleVersion(ride.version)
