@@ -28,7 +28,7 @@ class Principal:
 
     `facility_ids` and `provider_ids` are the data scope: None reaches all of them, an empty set none.  A ride is in
     reach when its facility is in `facility_ids` (or that is None) and, where it has a driver, or `provider_ids` alone
-    is set, its provider is in `provider_ids` (or that is None).
+    is set, its provider is in `provider_ids` (or that is None).  One that is offered to a provider is shown to it, too.
     """
 
     kind: Literal["user", "token", "system"]

@@ -44,6 +44,9 @@ _EXCEPTION_STATUS: Final[Mapping[str, str]] = {
     "ride.exception_acknowledged": "acknowledged",
     "ride.exception_resolved": "resolved",
 }
+_EXCEPTION_OF: Final[Mapping[str, Mapping[str, str]]] = {
+    "ride.exception_noted": {"type": "discharge_slipped", "severity": "info"},
+}
 _STATES: Final[Mapping[str, str]] = {"webhook.test": "pending", "webhook.endpoint.disabled": "disabled"}
 
 
@@ -78,11 +81,11 @@ def _facts(name: str) -> dict[str, Any]:
         "vehicleId": _OTHER,
         "reasonCode": _REASONS.get(name),
         "etaPickup": "2026-11-20T20:12:00Z",
+        "respondBy": "2026-11-20T20:19:00Z",
         "endedAs": "completed",
         "exception": {
             "id": _OTHER,
-            "type": "late_pickup",
-            "severity": "warning",
+            **_EXCEPTION_OF.get(name, {"type": "late_pickup", "severity": "warning"}),
             "status": _EXCEPTION_STATUS.get(name, "open"),
             "dueAt": "2026-11-20T20:20:00Z",
         },

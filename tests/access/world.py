@@ -326,11 +326,13 @@ def _name(side: Side, subject_type: str, subject_id: UUID, kind: Kind) -> str:
 
 
 def reached(binding: str, row: Any) -> bool:
-    """Whether a caller of our side bound so reaches a row of ours: providers see what has their driver on it."""
+    """Whether a caller of our side bound so reaches a row of ours: a provider what it drives, or is offered."""
     if binding == "facility":
         return True
     if isinstance(row, Rider):
         return False  # known to facilities; a provider meets riders on its rides
+    if isinstance(row, Ride) and row.assignments.filter(status="offered").exists():
+        return True
     about = row.ride if isinstance(row, RideException) else row
     return getattr(about, "provider_id", True) is not None
 

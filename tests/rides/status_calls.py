@@ -5,12 +5,18 @@ from typing import Any
 
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
-from apps.rides.lifecycle import RideStatus
+from apps.rides.lifecycle import BY_STATUSES, Action, ReasonList, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
-from apps.rides.status_report import StatusReport
-from tests.rides.rides_in import DROPPED_OFF
+from apps.rides.status_report import MilestoneReport, StatusReport
+from tests.rides.rides_in import BOARDED, DROPPED_OFF
 
 AT = DROPPED_OFF + dt.timedelta(minutes=10)
+REASON = {
+    ReasonList.CANCELLED: "rider_request",
+    ReasonList.UNFULFILLED: "vehicle_breakdown",
+    ReasonList.NO_SHOW: "rider_unreachable",
+    ReasonList.UNASSIGN: "vehicle_breakdown",
+}
 
 
 def traces(ride: Ride) -> dict[str, Any]:
@@ -27,3 +33,17 @@ def traces(ride: Ride) -> dict[str, Any]:
 
 def report_to(status: RideStatus, **more: Any) -> StatusReport:
     return StatusReport(status=status, source="driver_app", **more)
+
+
+def complete_report(source: RideStatus, target: RideStatus) -> StatusReport:
+    """A report that gives the step all it may ask for."""
+    row = BY_STATUSES[source, target]
+    attempts = [MilestoneReport(type="contact_attempt", occurred_at=BOARDED, contacted="rider")]
+    reason = "aborted_safety" if row.action is Action.ABORT else REASON[row.reasons] if row.reasons else ""
+    return report_to(
+        target,
+        reason_code=reason,
+        rider_location="At the side of Ashland Ave",
+        securement_confirmed=True,
+        milestones=tuple(attempts) if row.action is Action.MARK_NO_SHOW else (),
+    )

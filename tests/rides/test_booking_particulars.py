@@ -18,6 +18,7 @@ from lib.ids import uuid7
 from tests import factories
 from tests.fleet.crew import fit_vehicle
 from tests.rides.drafts import HOME, dialysis, draft
+from tests.rides.traces import events_of
 
 HOUR = dt.timedelta(hours=1)
 ELSEWHERE = {**HOME, "addressLine1": "9 Elm St"}
@@ -132,7 +133,8 @@ def test_second_ride_of_an_hour_is_moved_there_on_purpose_alone(
         amending.amend(**moved)
     amended = amending.amend(**moved, allow_duplicate=True)
 
-    assert (amended.pickup_at, amended.version) == (factories.PICKUP, 2)
+    assert (amended.pickup_at, amended.version) == (factories.PICKUP, 3)
+    assert events_of(ride) == ["ride.scheduled", "ride.rescheduled", "ride.exception"]
 
 
 @pytest.mark.parametrize(("told", "kept"), [("M-77", "M-77"), (None, "")])

@@ -89,7 +89,9 @@ def test_demo_events_replay_to_each_rides_status() -> None:
     standing_still = {
         "ride.ready",
         "ride.updated",
+        "ride.driver_offered",
         "ride.exception",
+        "ride.exception_noted",
         "ride.exception_acknowledged",
         "ride.exception_resolved",
     }

@@ -44,6 +44,26 @@ def test_worse_opening_sharpens_the_first_one(late: RideException, dispatcher: P
     assert (ride.open_exception_count, ride.max_exception_severity, ride.version) == (1, "critical", 3)
 
 
+def test_what_is_for_information_is_told_as_such_until_somebody_has_to_act(dispatcher: Principal) -> None:
+    ride = ride_in(RideStatus.SCHEDULED)
+    for severity in (ExceptionSeverity.INFO, ExceptionSeverity.WARNING, ExceptionSeverity.CRITICAL):
+        exceptions.open_exception(
+            ride,
+            ExceptionType.UNASSIGNED_AT_RISK,
+            severity=severity,
+            by=dispatcher,
+            at=NOW,
+            detected_by="test",
+        )
+
+    told = Event.objects.filter(subject_id=ride.pk).order_by("sequence")
+    assert [(event.type, event.data["exception"]["severity"]) for event in told] == [
+        ("ride.exception_noted", "info"),
+        ("ride.exception", "warning"),
+        ("ride.exception", "critical"),
+    ]
+
+
 def test_claim_has_an_owner_and_is_refused_to_the_next(late: RideException, dispatcher: Principal) -> None:
     exceptions.acknowledge(exception_id=late.pk, by=dispatcher, at=NOW)
     exceptions.acknowledge(exception_id=late.pk, by=dispatcher, at=NOW)

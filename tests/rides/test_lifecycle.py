@@ -2,9 +2,11 @@
 
 from collections import deque
 
+from apps.accounts.roles import SCOPES_OF_TOKEN, SCOPES_OF_USER, TokenRole, UserRole
 from apps.rides.guards import CHECKS
 from apps.rides.lifecycle import BY_ACTION, BY_STATUSES, OPEN, TERMINAL, TRANSITIONS, Action, Guard, RideStatus
 from apps.rides.reasons import CODES, FAULT_OF_CANCELLATION, FAULT_OF_FAILURE, FAULT_OF_NO_SHOW
+from lib.scopes import Scope
 
 # domain.md, appendix A, row by row.
 DESIGNED = """
@@ -18,6 +20,88 @@ T20 arrived start in_progress; T21 arrived mark_no_show no_show; T22 arrived can
 T23 arrived mark_unfulfilled unfulfilled; T24 arrived unassign scheduled; T25 arrived reassign assigned;
 T26 in_progress transfer in_progress; T27 in_progress complete completed; T28 in_progress abort unfulfilled
 """
+
+# domain.md 4.4, row by row: who, guards, the list that the reason comes from, events.
+DESIGNED_MORE = """
+T01 | planner, dispatcher, integration | - | - | requested
+T02 | planner, dispatcher, integration | - | - | scheduled
+T03 | dispatcher | - | - | scheduled
+T04 | dispatcher | - | unfulfilled | unfulfilled, exception
+T05 | planner, dispatcher, integration | - | cancelled | cancelled
+T06 | dispatcher, partner | - | - | driver_assigned
+T07 | planner, dispatcher, integration | - | cancelled | cancelled
+T08 | dispatcher | - | unfulfilled | unfulfilled, exception
+T09 | dispatcher, driver | - | unassign | driver_unassigned
+T10 | dispatcher, partner | - | - | driver_unassigned, driver_assigned
+T11 | driver, dispatcher, partner | released, papers, in service, checklist | - | driver_en_route
+T12 | driver, dispatcher, partner | released, papers, in service, checklist | - | driver_arrived
+T13 | planner, dispatcher, integration | - | cancelled | cancelled
+T14 | dispatcher | - | unfulfilled | unfulfilled, exception
+T15 | driver, dispatcher, partner | - | - | driver_arrived
+T16 | dispatcher, driver | - | unassign | driver_unassigned, exception
+T17 | dispatcher, partner | - | - | driver_unassigned, driver_assigned
+T18 | planner, dispatcher, integration | - | cancelled | cancelled
+T19 | dispatcher | - | unfulfilled | unfulfilled, exception
+T20 | driver, dispatcher, partner | securement, payer's proof | - | started
+T21 | driver, dispatcher | in window, waited, contact | no_show | no_show, exception
+T22 | driver, dispatcher, planner | - | cancelled | cancelled
+T23 | dispatcher | - | unfulfilled | unfulfilled, exception
+T24 | dispatcher | - | unassign | driver_unassigned, exception
+T25 | dispatcher | - | - | driver_unassigned, driver_assigned, exception
+T26 | dispatcher | where the rider is | unassign | driver_unassigned, driver_assigned, exception
+T27 | driver, dispatcher, partner | handoff | - | completed
+T28 | dispatcher, driver | where the rider is | unfulfilled | unfulfilled, exception
+"""
+GUARD_IN_WORDS = {
+    Guard.WILL_CALL_RELEASED: "released",
+    Guard.CREDENTIALS_VALID: "papers",
+    Guard.VEHICLE_IN_SERVICE: "in service",
+    Guard.DISCHARGE_CHECKLIST: "checklist",  # 4.12.4
+    Guard.SECUREMENT_CONFIRMED: "securement",
+    Guard.PICKUP_PROOF: "payer's proof",
+    Guard.ARRIVED_IN_WINDOW: "in window",
+    Guard.WAITED_LONG_ENOUGH: "waited",
+    Guard.CONTACT_ATTEMPTED: "contact",
+    Guard.HANDOFF_NAMED: "handoff",
+    Guard.RIDER_LOCATION_KNOWN: "where the rider is",
+}
+# The people of the design as scopes.  What it calls integration books as an EHR does, and drives as a partner does: a
+# partner holds what drivers and dispatchers hold here, so that its rows are those of either.
+PEOPLE = {
+    "planner": SCOPES_OF_USER[UserRole.PLANNER],
+    "dispatcher": SCOPES_OF_USER[UserRole.DISPATCHER],
+    "integration": SCOPES_OF_TOKEN[TokenRole.EHR_INTEGRATOR],
+    "driver": frozenset({Scope.RIDES_READ, Scope.RIDES_STATUS}),
+}
+
+
+def rows_designed() -> dict[str, list[list[str]]]:
+    lines = [line.split(" | ") for line in DESIGNED_MORE.strip().splitlines()]
+    return {number: [[] if one == "-" else one.split(", ") for one in rest] for number, *rest in lines}
+
+
+def test_each_step_is_taken_by_those_the_design_names() -> None:
+    for row in TRANSITIONS:
+        named = {one for one in rows_designed()[row.number][0] if one != "partner"}
+        permitted = {name for name, scopes in PEOPLE.items() if scopes & set(row.who)}
+        # T22: who books at a distance cancels at the door too, planner or integration.
+        assert permitted - named == ({"integration"} if row.number == "T22" else set()), row.number
+        assert named <= permitted, row.number
+        if "partner" in rows_designed()[row.number][0]:
+            assert SCOPES_OF_TOKEN[TokenRole.DISPATCH_PARTNER] & set(row.who), row.number
+
+
+def test_guards_reasons_and_events_are_the_designed_ones() -> None:
+    rows = {
+        row.number: [
+            [GUARD_IN_WORDS[guard] for guard in row.guards],
+            [] if row.reasons is None else [row.reasons.value],
+            [event.removeprefix("ride.") for event in row.events],
+        ]
+        for row in TRANSITIONS
+    }
+
+    assert rows == {number: rest for number, (_, *rest) in rows_designed().items()}
 
 
 def test_table_is_the_designed_one() -> None:

@@ -54,6 +54,14 @@ def test_later_leg_is_cancelled_where_the_facility_wants_it(dispatcher: Principa
 
     later.refresh_from_db()
     assert (later.status, later.reason_code, later.fault) == ("cancelled", "other", "none")
+    assert {entry.subject_id: (entry.actor, entry.action, entry.details) for entry in AuditEntry.objects.all()} == {
+        ride.pk: (
+            dispatcher.actor,
+            "rides.status",
+            {"from": "scheduled", "to": "cancelled", "overridden": [], "reasonCode": code},
+        )
+        for ride, code in ((outbound, "rider_ill"), (later, "other"))
+    }
 
 
 @pytest.mark.parametrize("policy", ["hold", "cancel"])
@@ -184,6 +192,45 @@ def test_correction_releases_the_leg_that_was_held(supervisor: Principal) -> Non
     held = RideException.objects.get(ride=later, type="return_leg_at_risk")
     assert (outbound.status, outbound.reason_code, outbound.driver_id) == ("scheduled", "", None)
     assert (held.status, held.resolution_code, later.open_exception_count) == ("resolved", "false_alarm", 0)
+
+
+def test_correction_asks_about_the_leg_that_was_cancelled_with_it(supervisor: Principal) -> None:
+    outbound, later = trip_of_two("cancel")
+    later_at = factories.NOW + dt.timedelta(hours=1)
+    cancelled = report_to(RideStatus.CANCELLED, reason_code="rider_ill")
+    service.change_status(ride_id=outbound.pk, report=cancelled, by=supervisor, at=factories.NOW)
+    assert Event.objects.get(subject_id=later.pk).data["endedRideId"] == str(outbound.pk)
+
+    service.change_status(
+        ride_id=outbound.pk, report=report_to(RideStatus.SCHEDULED, note="Well again."), by=supervisor, at=later_at
+    )
+
+    later.refresh_from_db()
+    asked = RideException.objects.get(ride=later)
+    assert (asked.type, asked.status, asked.detected_by, asked.due_at, asked.details) == (
+        "return_leg_at_risk",
+        "open",
+        "T29",
+        later_at + dt.timedelta(minutes=30),
+        {"correctedRideId": str(outbound.pk)},
+    )
+    assert (later.status, later.open_exception_count, later.max_exception_severity) == ("cancelled", 1, "warning")
+    reopened = report_to(RideStatus.SCHEDULED, note="The way home is wanted.")
+    assert service.change_status(ride_id=later.pk, report=reopened, by=supervisor, at=later_at).status == "scheduled"
+
+
+def test_correction_leaves_legs_alone_that_ended_for_reasons_of_their_own(supervisor: Principal) -> None:
+    outbound, later = trip_of_two("cancel")
+    cancelled = report_to(RideStatus.CANCELLED, reason_code="rider_ill")
+    reopened = report_to(RideStatus.SCHEDULED, note="Well again.")
+    for ride, report in ((outbound, cancelled), (later, reopened), (later, cancelled)):
+        service.change_status(ride_id=ride.pk, report=report, by=supervisor, at=factories.NOW)
+    before = traces(later)["row"]
+
+    service.change_status(ride_id=outbound.pk, report=reopened, by=supervisor, at=factories.NOW)
+
+    assert traces(later)["row"] == before
+    assert not RideException.objects.exists()
 
 
 def test_ride_whose_assignment_is_gone_is_not_reopened(supervisor: Principal) -> None:

@@ -133,13 +133,13 @@ def test_change_of_needs_beside_a_move_waits(monkeypatch: pytest.MonkeyPatch, fa
 def test_change_of_needs_beside_a_move_deadlocks_when_the_ride_is_locked_first(
     monkeypatch: pytest.MonkeyPatch, facility: Facility
 ) -> None:
-    lock_rider = amending._locked_rider
+    lock_rider = booking.locked_rider
 
     def late(ride_id: UUID, by: Any) -> Rider | None:
         vars(amending)["locked"](ride_id, by)
         return lock_rider(ride_id, by)
 
-    monkeypatch.setattr(amending, "_locked_rider", late)
+    monkeypatch.setattr(booking, "locked_rider", late)
 
     assert race_of_change_and_move(monkeypatch, facility, within=OUT_OF_ORDER) == ["deadlock", "done"]
 

@@ -2,11 +2,14 @@
 
 import dataclasses
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import TokenRole
 from apps.events.models import Event
 from apps.rides import tasks
 from apps.rides.lifecycle import RideStatus
@@ -18,8 +21,10 @@ from config.celery import TIMETABLE
 from lib.access import Principal, system
 from lib.errors import InvalidInput, NotFound, ScopeMissing
 from tests import factories
+from tests.callers import TokenClient, error_of
 from tests.fleet.crew import fit_pair
 from tests.rides.rides_in import ride_in
+from tests.rides.traces import events_of
 
 pytestmark = pytest.mark.django_db
 
@@ -53,9 +58,24 @@ def test_offer_leaves_the_ride_waiting(ride: Ride, dispatcher: Principal) -> Non
     offer = offered(ride, dispatcher)
 
     ride.refresh_from_db()
-    assert (ride.status, ride.version, ride.driver_id) == ("scheduled", 1, None)
+    event = Event.objects.get()
+    assert (ride.status, ride.version, ride.driver_id) == ("scheduled", 2, None)
     assert (offer.status, offer.respond_by, offer.responded_at) == ("offered", NOW + dt.timedelta(minutes=15), None)
-    assert Event.objects.count() == 0
+    assert (event.type, event.provider_id, event.facility_id) == (
+        "ride.driver_offered",
+        offer.provider_id,
+        ride.facility_id,
+    )
+    assert event.data == {
+        "rideId": str(ride.pk),
+        "status": "scheduled",
+        "previousStatus": "scheduled",
+        "pickupTime": "2026-11-20T20:00:00Z",
+        "assignmentId": str(offer.pk),
+        "driverId": str(offer.driver_id),
+        "vehicleId": str(offer.vehicle_id),
+        "respondBy": "2026-11-20T15:15:00Z",
+    }
 
 
 def test_employee_accepts_at_once(ride: Ride, dispatcher: Principal) -> None:
@@ -97,7 +117,7 @@ def test_accepted_offer_assigns_and_withdraws_the_others(ride: Ride, dispatcher:
     assert (ride.status, ride.assignment_id, ride.driver_id) == ("assigned", second.pk, second.driver_id)
     assert (taken.status, taken.responded_at) == ("accepted", LATER)
     assert (first.status, first.end_reason) == ("expired", "given_to_another")
-    assert list(Event.objects.values_list("type", flat=True)) == ["ride.driver_assigned"]
+    assert events_of(ride) == ["ride.driver_offered", "ride.driver_offered", "ride.driver_assigned"]
 
 
 def test_several_open_offers_have_to_be_told_apart(ride: Ride, dispatcher: Principal) -> None:
@@ -157,7 +177,7 @@ def test_declined_offer_is_told_to_the_dispatcher(ride: Ride, dispatcher: Princi
     assert (offer.status, offer.decline_reason, offer.ended_at) == ("declined", "Too far", LATER)
     assert (ride.status, ride.open_exception_count) == ("scheduled", 1)
     assert list(RideException.objects.values_list("type", "severity")) == [("assignment_declined", "warning")]
-    assert list(Event.objects.values_list("type", flat=True)) == ["ride.exception"]
+    assert events_of(ride) == ["ride.driver_offered", "ride.exception"]
 
 
 def test_declined_offer_cannot_be_taken(ride: Ride, dispatcher: Principal) -> None:
@@ -182,6 +202,45 @@ def test_partner_answers_offers_made_to_it_alone(ride: Ride, dispatcher: Princip
     taken = offers.accept(ride_id=ride.pk, by=partner, at=LATER)
 
     assert taken.pk == mine.pk
+
+
+def test_offered_ride_is_shown_to_the_provider_that_may_take_it_while_it_may(
+    ride: Ride, dispatcher: Principal, api_as: Callable[..., TokenClient]
+) -> None:
+    offer = offered(ride, dispatcher)
+    other = factories.TransportProviderFactory.create()
+    mine, theirs = (
+        api_as(TokenRole.DISPATCH_PARTNER, provider_ids=[provider_id]) for provider_id in (offer.provider_id, other.pk)
+    )
+
+    def seen_by(caller: TokenClient) -> tuple[list[str], int]:
+        listed = caller.get("/api/rides?status=scheduled").json()["data"]
+        return [row["id"] for row in listed], caller.get(f"/api/rides/{ride.pk}").status_code
+
+    assert seen_by(mine) == ([str(ride.pk)], 200)
+    assert seen_by(theirs) == ([], 404)
+    offers.decline(ride_id=ride.pk, by=dispatcher, at=LATER)
+    assert seen_by(mine) == ([], 404)
+
+
+def test_offered_ride_is_changed_by_nobody_it_is_offered_to(
+    ride: Ride, dispatcher: Principal, api_as: Callable[..., TokenClient]
+) -> None:
+    offer = offered(ride, dispatcher)
+    mine = api_as(TokenRole.FULL_ACCESS, provider_ids=[offer.provider_id])
+    pair = {"driverId": str(offer.driver_id), "vehicleId": str(offer.vehicle_id)}
+    before = everything()
+
+    for refused in (
+        mine.put(f"/api/rides/{ride.pk}/assignment", pair),
+        mine.patch(f"/api/rides/{ride.pk}", {"notes": {"driver": "Ring twice."}}),
+        mine.post(f"/api/rides/{ride.pk}/status", {"status": "unfulfilled", "reasonCode": "no_driver_available"}),
+    ):
+        assert (refused.status_code, error_of(refused)["code"]) == (403, "FORBIDDEN")
+
+    assert everything() == before
+    assert mine.post(f"/api/rides/{ride.pk}/assignment/accept").json()["rideStatus"] == "assigned"
+    assert mine.patch(f"/api/rides/{ride.pk}", {"notes": {"driver": "Ring twice."}}).status_code == 200
 
 
 def test_outsider_finds_no_offer(ride: Ride, dispatcher: Principal, outsider: Principal) -> None:
@@ -219,6 +278,14 @@ def test_due_offers_expire_once(ride: Ride, dispatcher: Principal) -> None:
     assert ended == [1, 0]
     assert (due.status, due.ended_at, waiting.status) == ("expired", at, "offered")
     assert list(RideException.objects.values_list("type", flat=True)) == ["assignment_declined"]
+    entry = AuditEntry.objects.get(action="rides.expire_offer")
+    assert (entry.actor, entry.subject_id, entry.rider_ids, entry.facility_id, entry.details) == (
+        "system",
+        ride.pk,
+        [ride.rider_id],
+        ride.facility_id,
+        {"assignmentId": str(due.pk)},
+    )
 
 
 def test_task_on_the_timetable_expires_offers(ride: Ride, dispatcher: Principal) -> None:

@@ -71,6 +71,7 @@ class RideViewSet(ApiViewSet):
             Code.TRANSITION_GUARD_FAILED,
             Code.MILESTONE_OUT_OF_ORDER,
             Code.RIDER_NOT_BOOKABLE,
+            Code.DUPLICATE_RIDE,
             Code.ASSIGNMENT_CONFLICT,
             Code.ASSIGNMENT_REJECTED,
             Code.PRECONDITION_FAILED,
@@ -155,7 +156,10 @@ class RideViewSet(ApiViewSet):
         """Report the status that a ride has now.
 
         Naming the present status changes nothing, but for papers that were missing.  A batch of earlier milestones may
-        come with it.  What the status has no use for is refused, such as a reason where nothing ends.
+        come with it; one that the ride has passed completes its record, or corrects it while the ride has not ended;
+        the first word stays, `voided`.  What the status has no use for is refused, such as a reason where nothing ends.
+        A request is confirmed by `scheduled`: the hard rules of booking are asked again, and `override` with
+        `overrideReason` (scope `rides:override`) confirms it beside another ride of the rider.
         """
         said = report_bodies.report_of(self.body())
         return self._change(lambda: report.change_status(ride_id=id, report=said, **self._by_whom()))

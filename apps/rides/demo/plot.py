@@ -10,8 +10,9 @@ from apps.rides.demo.fleet import Duty
 from apps.rides.demo.legs import Leg
 from apps.rides.demo.story import Story
 from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import ReasonList, RideStatus
+from apps.rides.lifecycle import BY_STATUSES, ReasonList, RideStatus
 from apps.rides.reasons import Cancelled, cancellation_timing, default_fault
+from apps.rides.services.endings import OPENED_BY_REASON
 
 _X, _S = ExceptionType, RideStatus
 LATE_CANCEL_MINUTES: Final = 120
@@ -107,7 +108,8 @@ class Plot:
         first = max(self.scheduled_at + 40, at - dice.randrange(1, 10) * MINUTE)
         at = min(latest, max(at, first) + dice.randrange(20, 300) * MINUTE)
         if dice.hit(0.3):
-            self.at(first, partial(story.decline, first, other))
+            self.at(first, partial(story.offer, first, other))
+            self.at(first + 4 * MINUTE, partial(story.decline, first + 4 * MINUTE))
         else:
             self.at(first, partial(story.assign, first, other, method, by))
             if dice.hit(0.4):
@@ -115,15 +117,20 @@ class Plot:
                 self.at(off, partial(story.unassign, off, reason, dispatcher))
         self.at(at, partial(story.assign, at, duty, "manual", dispatcher))
 
-    def fail(self, at: int, *, also: ExceptionType | None = None, note: str = "") -> None:
+    def fail(self, at: int, *, note: str = "") -> None:
         """End the ride unfulfilled, and let a person close what that opens."""
         code = _FAILURES[self.leg.fate]
-        by = self.cast.dispatcher
-        self.at(at, partial(self.end, at, _S.UNFULFILLED, ReasonList.UNFULFILLED, code, by, note))
-        self.at(at, partial(self.story.open, _X.RIDE_UNFULFILLED, at, "unfulfilled", by=by))
+        self.at(at, partial(self._fail, at, code, note))
         self.looked_at(_X.RIDE_UNFULFILLED, at, 20)
-        if also is not None:
-            self.looked_at(also, at, 30)
+        if code in OPENED_BY_REASON:
+            self.looked_at(OPENED_BY_REASON[code], at, 30)
+
+    def _fail(self, at: int, code: str, note: str) -> None:
+        by, rule = self.cast.dispatcher, BY_STATUSES[self.story.status, _S.UNFULFILLED].number
+        self.end(at, _S.UNFULFILLED, ReasonList.UNFULFILLED, code, by, note)
+        self.story.open(_X.RIDE_UNFULFILLED, at, rule, by=by)
+        if code in OPENED_BY_REASON:
+            self.story.open(OPENED_BY_REASON[code], at, rule, by=by, details={"reasonCode": code})
 
     def looked_at(self, type_: ExceptionType, opened: int, within_hours: int) -> None:
         """Let a dispatcher acknowledge an exception and close it later, in most cases."""

@@ -25,7 +25,11 @@ _NO_SHOW_AT_FACILITY: Final = (
     ("not_found_at_facility", 38), ("not_ready_wait_exceeded", 42), ("rider_already_left", 20),
 )  # fmt: skip
 _READY_SOURCES: Final = ("facility_portal", "facility_portal", "phone", "api", "api")
-_REPORTED_AHEAD: Final = (_X.ACCOMMODATION_MISMATCH, _X.ADDRESS_PROBLEM, _X.ADDRESS_PROBLEM, _X.CREDENTIAL_LAPSE)
+# What comes to light when a ride is judged again after a change, by which change, and what it is about.
+_JUDGED_AGAIN: Final = (
+    (_X.ACCOMMODATION_MISMATCH, "accommodation_change", "VEHICLE_NOT_SUITABLE"),
+    (_X.CREDENTIAL_LAPSE, "amend", "CREDENTIAL_INVALID"),
+)
 
 
 def tell(seed: int, leg: Leg, cast: Cast, tables: Tables, stand_in: StandIn) -> None:
@@ -65,7 +69,7 @@ def _driven(plot: Plot, duty: Duty) -> None:
     plot.assign(duty, leg.departed - 2 * MINUTE)
     _release(plot, story.cast)
     _late(plot)
-    _reported_ahead(plot)
+    _judged_again(plot)
     lag = plot.lag()
     if leg.freeze or leg.fate != "completed" or not plot.dice.hit(0.02):
         plot.at(leg.departed + lag, partial(story.depart, leg.departed + lag, leg.departed))
@@ -75,12 +79,13 @@ def _driven(plot: Plot, duty: Duty) -> None:
         plot.at(leg.left + lag, partial(plot.cancel, leg.left + lag))
         return
     if leg.fate == "unf_breakdown":
-        broken = leg.left + lag
-        plot.at(broken, partial(story.open, _X.VEHICLE_BREAKDOWN, broken, "driver_report", by=story.reporter))
-        plot.fail(broken + 6 * MINUTE, also=_X.VEHICLE_BREAKDOWN)
+        plot.fail(leg.left + lag)
         return
     arrived = leg.arrived + lag
-    plot.at(arrived, partial(story.arrive, arrived, leg.arrived, in_time=plot.in_time))
+    elsewhere = 400 if story.source == "driver_app" and not leg.freeze and plot.dice.hit(0.006) else 0
+    plot.at(arrived, partial(story.arrive, arrived, leg.arrived, in_time=plot.in_time, off=elsewhere))
+    if elsewhere:
+        plot.looked_at(_X.ADDRESS_PROBLEM, arrived, 9)
     if leg.fate == "no_show":
         _no_show(plot, lag)
     elif leg.fate == "cancel_door":
@@ -102,9 +107,7 @@ def _ride_along(plot: Plot, duty: Duty, lag: int) -> None:
         plot.at(limit, partial(story.open, _X.RIDER_NOT_READY, limit, "wait_timer"))
     plot.at(boarded, partial(story.board, boarded, leg.boarded, at_pickup, in_time=plot.in_time))
     if leg.fate == "unf_aborted":
-        left = leg.left + lag
-        plot.at(left, partial(story.open, _X.MEDICAL_EMERGENCY, left, "T28", by=story.reporter))
-        plot.fail(left, also=_X.MEDICAL_EMERGENCY, note="Handed over to an ambulance crew on the way")
+        plot.fail(leg.left + lag, note="Handed over to an ambulance crew on the way")
         return
     done = leg.dropped + lag
     if leg.dropped - leg.reached > 2 * MINUTE and plot.dice.hit(0.03):
@@ -231,16 +234,17 @@ def _late(plot: Plot) -> None:
             plot.at(at, partial(story.open, _X.LATE_PICKUP, at, "late_timer", severity=severity))
 
 
-def _reported_ahead(plot: Plot) -> None:
-    """Let somebody find a flaw in a plan a few hours ahead, now and then; it is mostly mended in time."""
+def _judged_again(plot: Plot) -> None:
+    """Let a change bring out a flaw in a plan a few hours ahead, now and then; it is mended in time."""
     if plot.leg.freeze or not plot.dice.hit(0.006):
         return
-    story, type_ = plot.story, plot.dice.choice(_REPORTED_AHEAD)
+    story, (type_, rule, violation) = plot.story, plot.dice.choice(_JUDGED_AGAIN)
     found = max(plot.leg.departed - plot.dice.randrange(3, 20) * HOUR, plot.leg.requested_at + HOUR)
     mended = found + plot.dice.randrange(20, 150) * MINUTE
     if mended < plot.leg.departed:
         by = plot.cast.dispatcher
-        plot.at(found, partial(story.open, type_, found, "dispatcher_report", by=by))
+        details = {"violations": [violation]}
+        plot.at(found, partial(story.open, type_, found, rule, by=by, details=details))
         plot.at(mended, partial(story.settle, {type_}, mended, by, "recovered_on_time"))
 
 

@@ -24,7 +24,7 @@ from apps.rides.exception_types import (
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment
 from apps.rides.services.assignment import SETTLED_BY_ASSIGNMENT
-from apps.rides.services.exceptions import SUMMARY_OF
+from apps.rides.services.exceptions import SUMMARY_OF, event_of
 from lib.crypto import seal
 
 _MILESTONE_COLUMNS: Final = {
@@ -80,6 +80,7 @@ class Story:
         self.version = 0
         self.provider: str | None = None
         self.assignment: dict[str, Any] | None = None
+        self.asked: dict[str, Any] = {}
         self.unsettled: dict[str, dict[str, Any]] = {}
         self.recorded_at = leg.requested_at
         self.id = dice.id_at(leg.requested_at)
@@ -126,14 +127,22 @@ class Story:
         if at > self.leg.pickup_at - 4 * HOUR:
             self.open(ExceptionType.DRIVER_RELEASED_LATE, at, "T09", by=by, details={"reasonCode": reason})
 
-    def decline(self, at: int, duty: Duty) -> None:
-        """Keep the row of an offer that its driver did not take; nothing else changes."""
+    def offer(self, at: int, duty: Duty) -> None:
+        """Ask a driver, who is no employee, whether they take the ride."""
         row = self._assignment_row(at, duty, "manual", self.cast.dispatcher)
-        self.tables.assignments.append(
-            row
-            | {"status": "declined", "respond_by": at + 900, "responded_at": at + 240, "ended_at": at + 240,
-               "decline_reason": "Too far away", "end_reason": "declined"}
-        )  # fmt: skip
+        self.asked = row | {"status": "offered", "respond_by": at + 900, "responded_at": None}
+        self.tables.assignments.append(self.asked)
+        named = {"assignmentId": row["id"], "driverId": row["driver_id"], "vehicleId": row["vehicle_id"]}
+        data = {**named, "respondBy": iso(at + 900)}
+        self.tell("ride.driver_offered", at, self.cast.dispatcher, data=data, provider=row["provider_id"])
+
+    def decline(self, at: int) -> None:
+        """Let the driver who was asked say no; the dispatcher hears of it."""
+        self.asked |= {"status": "declined", "responded_at": at, "ended_at": at, "decline_reason": "Too far away",
+                       "end_reason": "declined"}  # fmt: skip
+        details = {"assignmentId": self.asked["id"], "driverId": self.asked["driver_id"]}
+        by = self.cast.driver_app
+        self.open(ExceptionType.ASSIGNMENT_DECLINED, at, "offer_declined", by=by, details=details)
 
     def ready(self, at: int, occurred: int, source: str, by: str) -> None:
         self.row |= {"ready_at": occurred, "ready_source": source, "promised_pickup_by": occurred + 3600,
@@ -156,16 +165,20 @@ class Story:
         self.milestone("departed", at, occurred)
         self._move(RideStatus.EN_ROUTE, "ride.driver_en_route", at, self.reporter, occurred=occurred)
 
-    def arrive(self, at: int, occurred: int, *, in_time: bool) -> None:
+    def arrive(self, at: int, occurred: int, *, in_time: bool, off: int = 0) -> None:
+        """Report the arrival at the pickup; `off` meters from it, where the address is a problem."""
         skipped = self.status == RideStatus.ASSIGNED
         self.row["eta_pickup_at"] = None
-        self.milestone("arrived_pickup", at, occurred)
+        self.milestone("arrived_pickup", at, occurred, off=off)
         self._move(RideStatus.ARRIVED, "ride.driver_arrived", at, self.reporter, occurred=occurred)
         if skipped:
             self._start(occurred)
             self.open(ExceptionType.MILESTONE_GAP, at, "T12", by=self.reporter, details={"missing": "departed"})
         code = "recovered_on_time" if in_time else "recovered_late"
         self.settle({ExceptionType.LATE_PICKUP}, at, self.reporter, code)
+        if off:
+            details = {"stop": "pickup", "milestone": "arrived_pickup", "distanceMeters": off}
+            self.open(ExceptionType.ADDRESS_PROBLEM, at, "distance", by=self.reporter, details=details)
 
     def board(self, at: int, occurred: int, papers: dict[str, Any], *, in_time: bool) -> None:
         self.row |= papers
@@ -229,7 +242,7 @@ class Story:
             self.tables.exceptions.append(row)
         else:
             row |= {"severity": wanted.value, "version": row["version"] + 1, "updated_at": at}
-        self.tell("ride.exception", at, by, data=_of_exception(row))
+        self.tell(event_of(wanted), at, by, data=_of_exception(row))
 
     def acknowledge(self, type_: ExceptionType, at: int) -> None:
         row = self.unsettled[type_]
@@ -254,18 +267,18 @@ class Story:
 
     def milestone(
         self, type_: str, at: int, occurred: int, *, source: str = "", by: str = "", edited: bool = False,
-        contacted: str = "", note: str = "",
+        contacted: str = "", note: str = "", off: int = 0,
     ) -> None:  # fmt: skip
-        """Write one moment, with a position where a phone reported it."""
+        """Write one moment, with a position where a phone reported it: `off` meters from the stop, 0 for near it."""
         source = source or self.source
         row = {
             "id": self.dice.id_at(at), "ride_id": self.id, "type": type_, "occurred_at": occurred, "recorded_at": at,
             "source": source, "actor": by or self.reporter, "edited": edited, "voided": False, "note": note,
             "contacted": contacted,
         }  # fmt: skip
-        if source == "driver_app" and type_ != "departed" and not self.dice.hit(0.02):
+        if source == "driver_app" and type_ != "departed" and (off or not self.dice.hit(0.02)):
             end = self.leg.destination if type_ in ("arrived_dropoff", "dropped_off") else self.leg.origin
-            off = 400 if self.dice.hit(0.015) else self.dice.randrange(4, 95)
+            off = off or self.dice.randrange(4, 95)
             row |= {"lat": round(end.spot.lat + off / 111_195, 6), "lng": end.spot.lng,
                     "accuracy_meters": self.dice.randrange(4, 28), "distance_from_stop_meters": off}  # fmt: skip
         self.tables.milestones.append(row)

@@ -78,10 +78,23 @@ def _known(name: str, choices: type[models.TextChoices], *, blank: bool = False)
 
 class RideQuerySet(models.QuerySet["Ride"]):
     def visible_to(self, principal: "Principal") -> "RideQuerySet":
-        """Keep the rides of the principal's facilities and, once they have a driver, of its providers."""
+        """Keep the rides of the principal's facilities and, once they have a driver, of its providers.
+
+        A ride that waits for a driver is also shown to the providers it is offered to, as long as the offer is open.
+        """
         rides = self
         if principal.facility_ids is not None:
             rides = rides.filter(facility_id__in=principal.facility_ids)
+        if principal.provider_ids is not None:
+            offered = Ride.objects.filter(
+                assignments__status="offered", assignments__provider_id__in=principal.provider_ids
+            )
+            rides = rides.filter(Q(provider_id__in=principal.provider_ids) | Q(pk__in=offered.values("pk")))
+        return rides
+
+    def in_charge_of(self, principal: "Principal") -> "RideQuerySet":
+        """Keep the visible rides that the principal may change: an offer shows a ride, and that is all it does."""
+        rides = self.visible_to(principal)
         if principal.provider_ids is not None:
             rides = rides.filter(provider_id__in=principal.provider_ids)
         return rides

@@ -104,20 +104,15 @@ def overlapping(
     ends_at: datetime,
     by: Principal,
     besides: Sequence[UUID] = (),
-) -> UUID | None:
-    """Find an open ride of the rider, inside the caller's data scope, that is under way in `[starts_at, ends_at)`.
+) -> list[UUID]:
+    """List the open rides of the rider, inside the caller's data scope, that are under way in `[starts_at, ends_at)`.
 
     Only rides the caller may see: a refusal would otherwise tell of the others.
     """
     near = _OPEN_RIDES.all(by, rider_id=rider_id, since=starts_at - LONGEST_RIDE, until=ends_at)
-    return next(
-        (
-            pk
-            for pk, pickup_at, minutes in near
-            if timing.busy_until(pickup_at, minutes) > starts_at and pk not in besides
-        ),
-        None,
-    )
+    return [
+        pk for pk, pickup_at, minutes in near if timing.busy_until(pickup_at, minutes) > starts_at and pk not in besides
+    ]
 
 
 def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool:

@@ -225,6 +225,11 @@ _BY_EXTERNAL_ID: Final = """r.id IN (SELECT x.subject_id FROM organizations_exte
     AND x.value = %(external_value)s AND %(external_system)s IN ('', x.system))"""
 
 
+# Theirs, or offered to them.
+_OF_PROVIDERS: Final = """(r.provider_id = ANY(%(provider_ids)s) OR r.id = ANY(ARRAY(SELECT a.ride_id
+    FROM rides_assignment a WHERE a.status = 'offered' AND a.provider_id = ANY(%(provider_ids)s))))"""
+
+
 def conditions(filters: Mapping[str, Any], by: Principal) -> tuple[str, dict[str, Any]]:
     """Write the WHERE clause of the caller's data scope and filters, with its parameters.
 
@@ -252,6 +257,6 @@ def conditions(filters: Mapping[str, Any], by: Principal) -> tuple[str, dict[str
         found.append("r.facility_id = ANY(%(facility_ids)s)")
         parameters["facility_ids"] = list(by.facility_ids)
     if by.provider_ids is not None:
-        found.append("r.provider_id = ANY(%(provider_ids)s)")
+        found.append(_OF_PROVIDERS)
         parameters["provider_ids"] = list(by.provider_ids)
     return " AND ".join(found) or "true", parameters

@@ -59,7 +59,7 @@ def errand_of(ride: Ride, *, at: datetime) -> Errand:
     begins_at = ride.arrived_pickup_at or (ride.ready_at if ride.will_call and ride.ready_at else ride.pickup_at)
     ends_at = begins_at + timedelta(minutes=_minutes(ride))
     if ride.boarded_at is not None:
-        ends_at = ride.boarded_at + timedelta(minutes=_drive(ride) + _handling(ride, "unloadMinutes"))
+        ends_at = ride.boarded_at + timedelta(minutes=_drive(ride) + _unloading(ride))
     if ride.status in {RideStatus.ARRIVED, RideStatus.IN_PROGRESS}:
         ends_at = max(ends_at, at)
     latest = ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
@@ -69,12 +69,25 @@ def errand_of(ride: Ride, *, at: datetime) -> Errand:
         latest_pickup_at=max(latest, begins_at),
         pickup=place_of(ride.pickup),
         dropoff=place_of(ride.dropoff),
-        load_minutes=_handling(ride, "loadMinutes"),
-        unload_minutes=_handling(ride, "unloadMinutes"),
+        load_minutes=_loading(ride),
+        unload_minutes=_unloading(ride),
         driver_id=ride.driver_id,
         vehicle_id=ride.vehicle_id,
         attendant_ids=frozenset(ride.attendant_ids),
     )
+
+
+def expected_dropoff_at(ride: Ride) -> datetime | None:
+    """Estimate when the rider gets to the drop-off, by the latest that is known of the pickup.
+
+    None where the drive is not known.
+    """
+    if ride.estimated_minutes is None:
+        return None
+    if ride.boarded_at is not None:
+        return ride.boarded_at + timedelta(minutes=ride.estimated_minutes)
+    begins_at = ride.arrived_pickup_at or ride.eta_pickup_at or ride.pickup_at
+    return begins_at + timedelta(minutes=_loading(ride) + ride.estimated_minutes)
 
 
 def place_of(stop: Mapping[str, Any]) -> Place | None:
@@ -85,7 +98,8 @@ def place_of(stop: Mapping[str, Any]) -> Place | None:
 def _rescue(ride: Ride, at: datetime, place: Place) -> Errand:
     dropoff = place_of(ride.dropoff)
     onward = drive_minutes(place, dropoff) or MINUTES_WHEN_UNKNOWN
-    load, unload = _handling(ride, "loadMinutes"), _handling(ride, "unloadMinutes")
+    # The rider changes vehicles at no stop: it is their own minutes that this takes.
+    load, unload = _minutes_of_rider(ride, "loadMinutes"), _unloading(ride)
     return Errand(
         ride_id=ride.pk,
         span=Span(at, at + timedelta(minutes=load + onward + unload)),
@@ -98,7 +112,7 @@ def _rescue(ride: Ride, at: datetime, place: Place) -> Errand:
 
 
 def _minutes(ride: Ride) -> float:
-    return max(SHORTEST_MINUTES, _handling(ride, "loadMinutes") + _drive(ride) + _handling(ride, "unloadMinutes"))
+    return max(SHORTEST_MINUTES, _loading(ride) + _drive(ride) + _unloading(ride))
 
 
 def _drive(ride: Ride) -> float:
@@ -108,7 +122,18 @@ def _drive(ride: Ride) -> float:
     return MINUTES_WHEN_UNKNOWN if estimate is None else estimate
 
 
-def _handling(ride: Ride, key: str) -> int:
+def _loading(ride: Ride) -> int:
+    """Count the minutes of getting in: those of the place, where they are known, or those the rider takes anywhere."""
+    at_the_stop = ride.pickup.get("loadMinutes")
+    return _minutes_of_rider(ride, "loadMinutes") if at_the_stop is None else int(at_the_stop)
+
+
+def _unloading(ride: Ride) -> int:
+    at_the_stop = ride.dropoff.get("loadMinutes")
+    return _minutes_of_rider(ride, "unloadMinutes") if at_the_stop is None else int(at_the_stop)
+
+
+def _minutes_of_rider(ride: Ride, key: str) -> int:
     return int(ride.accommodation.get(key) or 0)
 
 

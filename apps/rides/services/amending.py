@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,9 +13,18 @@ from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import SubjectType
 from apps.riders.models import Rider
+from apps.rides.exception_types import ExceptionType
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
-from apps.rides.services import amended_leg, booking, legs, rescheduling
+from apps.rides.services import (
+    addresses,
+    amended_leg,
+    booking,
+    exceptions,
+    legs,
+    punctuality,
+    rescheduling,
+)
 from apps.rides.services.legs import Leg
 from apps.rides.services.overriding import Override
 from apps.rides.services.recheck import recheck
@@ -70,6 +79,11 @@ _TIMES_ASKED: Final = frozenset({"pickup_at", "appointment_at"})
 _TOUCHES_ASSIGNMENT: Final = frozenset(
     {"pickup_at", "pickup", "dropoff", "accommodation", "companions", "vehicle_type_requested"}
 )
+# Changes that can make a rider late, or in time again, for what the ride is for.
+_DECIDES_PUNCTUALITY: Final = frozenset(
+    {"pickup_at", "appointment_at", "pickup", "dropoff", "accommodation", "discharge", "service_type"}
+)
+SLIPPED_BY: Final = timedelta(minutes=30)  # domain.md 4.9, `discharge_slipped`
 _WIRE: Final = {"pickup_at": "pickupTime", "appointment_at": "appointmentTime", "payment": "payer"}
 
 
@@ -106,8 +120,9 @@ def amend(
     `changes` has keys of `RideDraft`; stops, accommodation, companions, discharge, dialysis, payment, notes and
     requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  Records
     `ride.rescheduled` when the pickup time moves, else `ride.updated`; nothing when nothing is different.  A driver
-    and vehicle on the ride are checked again: what no longer fits opens `accommodation_mismatch`.  Where a time is
-    named, locks the rider before the ride.
+    and vehicle on the ride are checked again: what no longer fits opens `accommodation_mismatch`.  A discharge that is
+    expected more than half an hour off opens `discharge_slipped`; what a booking opens is opened here too.  Where a
+    time is named, locks the rider before the ride.
 
     Raises:
         NotFound, StaleVersion: see `status.locked`.
@@ -117,15 +132,16 @@ def amend(
         rescheduling.ChangeQuestioned: the new time or place breaks a soft rule, and there is no override.
         booking.RiderNotBookable, booking.OverlappingRide: as for a booking, when the time moves.
     """
-    rider = _locked_rider(ride_id, by) if _TIMES_ASKED & set(changes) else None
+    rider = booking.locked_rider(ride_id, by) if _TIMES_ASKED & set(changes) else None
     ride = locked(ride_id, by, expected_version=expected_version)
     _require_editable(ride, changes, by)
     leg = amended_leg.leg_after(ride, changes, by)
     legs.require_sound(leg, at=at, time_is_new="pickup_at" in changes)
     columns = _columns_after(ride, leg, changes)
     different = [name for name, value in columns.items() if getattr(ride, name) != value]
+    beside: list[UUID] = []
     if rider is not None and "pickup_at" in different:
-        _require_time(ride, rider, columns, allow_duplicate, by)
+        beside = _require_time(ride, rider, columns, allow_duplicate, by)
     before = copy.copy(ride)
     for name in different:
         setattr(ride, name, columns[name])
@@ -146,15 +162,33 @@ def amend(
     if "pickup_at" in names:
         data["previousPickupTime"] = before.pickup_at.isoformat().replace("+00:00", "Z")
     _record(ride, names, different, data, reason=override.reason if override and overridden else "", by=by, at=at)
-    if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & set(names):
-        recheck(ride, by=by, at=at, detected_by="amend")
+    _open_and_settle(before, ride, set(names), by=by, at=at)
+    booking.open_duplicate(ride, beside, detected_by="amend", by=by, at=at)
     return ride
 
 
-def _locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
-    """Lock the rider of a ride in reach, so that no other ride of theirs is booked or moved meanwhile."""
-    rides = Ride.objects.visible_to(by).filter(pk=ride_id)
-    return Rider.objects.select_for_update(no_key=True).filter(pk__in=rides.values("rider_id")).first()
+def _open_and_settle(before: Ride, ride: Ride, names: set[str], *, by: Principal, at: datetime) -> None:
+    """Open what the change brings about, and settle what it puts right."""
+    if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & names:
+        recheck(ride, by=by, at=at, detected_by="amend")
+    if _DECIDES_PUNCTUALITY & names:
+        punctuality.expect(ride, detected_by="amend", by=by, at=at)
+    if _has_slipped(before, ride):
+        exceptions.open_exception(ride, ExceptionType.DISCHARGE_SLIPPED, by=by, at=at, detected_by="amend")
+    addresses.corrected(ride, names & {"pickup", "dropoff"}, by=by, at=at)
+
+
+def _has_slipped(before: Ride, after: Ride) -> bool:
+    """Say whether a patient who is not ready yet is expected to be at another time by now, more than a little off."""
+    was, will_be = _expected_ready_at(before), _expected_ready_at(after)
+    if after.ready_at is not None or was is None or will_be is None:
+        return False
+    return abs(will_be - was) > SLIPPED_BY
+
+
+def _expected_ready_at(ride: Ride) -> datetime | None:
+    told = (ride.discharge or {}).get("expectedReadyAt")
+    return datetime.fromisoformat(told) if told else None
 
 
 def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> None:
@@ -188,13 +222,12 @@ def _columns_after(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> dict[str
     return {name: value for name, value in legs.columns(leg).items() if name in decided}
 
 
-def _require_time(ride: Ride, rider: Rider, columns: Mapping[str, Any], allow_duplicate: bool, by: Principal) -> None:
+def _require_time(
+    ride: Ride, rider: Rider, columns: Mapping[str, Any], allow_duplicate: bool, by: Principal
+) -> list[UUID]:
     booking.require_bookable(rider, columns["service_date"])
-    besides = [ride.pk]
-    if ride.trip_id is not None:
-        besides += Ride.objects.filter(trip_id=ride.trip_id).values_list("pk", flat=True)
-    if not allow_duplicate:
-        booking.require_free(ride.rider_id, columns, besides=besides, by=by)
+    besides = booking.legs_of_trip(ride)
+    return booking.require_free(ride.rider_id, columns, besides=besides, allowed=allow_duplicate, by=by)
 
 
 def _seal(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:

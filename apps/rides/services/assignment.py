@@ -23,7 +23,7 @@ from apps.rides.services.endings import check_reason
 from apps.rides.services.guard_check import require
 from apps.rides.services.overriding import Override
 from apps.rides.services.pairing import Crew, judge, locked_crew, require_fit
-from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, transition_of
+from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
 from apps.rides.status_report import Place as ReportedPlace
 from apps.rides.status_report import StatusReport
 from apps.rides.travel import Place
@@ -97,7 +97,8 @@ def assign(
     """Assign a scheduled ride, give an assigned one to others, or move a rider on board to a rescue vehicle.
 
     With `offer`, whoever is not an employee is asked first (until `respond_by`, default 15 minutes): the ride stays
-    scheduled.  Naming those who are on the ride already changes nothing.  The answer's `ride` is the ride as it is now.
+    scheduled, and `ride.driver_offered` tells the provider.  Naming those who are on the ride already changes nothing.
+    The answer's `ride` is the ride as it is now.
 
     Raises:
         NotFound, StaleVersion: see `locked`.
@@ -127,7 +128,7 @@ def assign(
     new = _row_for(ride, crew, method=method, by=by, at=at)
     new.overridden, new.override_reason = overridden, override_reason if overridden else ""
     if offer and crew.driver.employment != Employment.EMPLOYEE:
-        _offer(new, respond_by or at + OFFER_STANDS_FOR, at)
+        _offer(new, respond_by or at + OFFER_STANDS_FOR, by=by, at=at)
         _audit("rides.offer", new, by)
         return new
     take_on(new, action, given, present, by=by, at=at)
@@ -278,7 +279,7 @@ def _row_for(ride: Ride, crew: Crew, *, method: str, by: Principal, at: datetime
     return row
 
 
-def _offer(new: Assignment, respond_by: datetime, at: datetime) -> None:
+def _offer(new: Assignment, respond_by: datetime, *, by: Principal, at: datetime) -> None:
     if respond_by <= at:
         raise InvalidInput("respondBy", "respondBy must lie in the future.")
     Assignment.objects.filter(ride=new.ride, driver=new.driver, status=Assignment.Status.OFFERED).update(
@@ -286,6 +287,9 @@ def _offer(new: Assignment, respond_by: datetime, at: datetime) -> None:
     )
     new.status, new.respond_by = Assignment.Status.OFFERED, respond_by
     new.save(force_insert=True)
+    until = respond_by.isoformat().replace("+00:00", "Z")
+    note = Note({**_named(new), "respondBy": until}, new.provider_id)  # for the provider that is asked to hear of it
+    touch(new.ride, "ride.driver_offered", by=by, at=at, note=note)
 
 
 def _close(ride: Ride, status: Assignment.Status, reason: str, at: datetime) -> None:

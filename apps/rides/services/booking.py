@@ -14,9 +14,10 @@ from apps.riders import services as riders
 from apps.riders.models import AccommodationProfile, Rider
 from apps.rides import booking_rules, timing
 from apps.rides.draft import ReturnLeg, RideDraft, Shape
+from apps.rides.exception_types import ExceptionType
 from apps.rides.models import Ride, Trip
 from apps.rides.queries import bookings
-from apps.rides.services import legs
+from apps.rides.services import exceptions, legs, punctuality
 from apps.rides.services.legs import Leg
 from apps.rides.services.status import record_created
 from lib.access import Principal
@@ -36,12 +37,12 @@ class RiderNotBookable(DomainError):
 
 
 class OverlappingRide(DomainError):
-    """The rider already has a ride at this time; `allowDuplicate` books another one."""
+    """The rider already has a ride at this time; `way` is the part of a request that books another one all the same."""
 
     code = Code.DUPLICATE_RIDE
 
-    def __init__(self, existing_id: UUID, *, path: str = "") -> None:
-        message = "The rider has a ride at this time; send allowDuplicate to book it anyway."
+    def __init__(self, existing_id: UUID, *, way: str = "allowDuplicate", path: str = "") -> None:
+        message = f"The rider has a ride at this time; send {way} to book it anyway."
         detail = Detail(
             field=f"{path}pickupTime", code="overlap", message=message, also={"existingId": str(existing_id)}
         )
@@ -80,7 +81,8 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
     """Make one ride, or two linked ones when a return leg is asked for.
 
     A ride that breaks a soft rule becomes `requested`, with the questions named and a time to answer them by; else it
-    is `scheduled` at once.  Locks the rider's row, so that two callers cannot book one rider twice at a time.
+    is `scheduled` at once.  One that is allowed beside another opens `duplicate_ride`, one that is bound to come too
+    late `late_to_appointment`.  Locks the rider's row, so that two callers cannot book one rider twice at a time.
 
     Raises:
         ScopeMissing, BoundToProviders: the caller may not book.
@@ -105,12 +107,17 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
     for leg in planned:
         legs.require_sound(leg, at=at)
     made = [legs.columns(leg) for leg in planned]
+    beside = []
     for leg, columns in zip(planned, made, strict=True):
         require_bookable(rider, columns["service_date"])
-        if not leg.draft.allow_duplicate:
-            require_free(rider.pk, columns, by=by, path=leg.path)
+        beside.append(require_free(rider.pk, columns, allowed=leg.draft.allow_duplicate, by=by, path=leg.path))
     with sent_together():
-        return _written(planned, made, rider=rider, by=by, at=at)
+        booked = _written(planned, made, rider=rider, by=by, at=at)
+        rides = [ride for ride in (booked.ride, booked.return_ride) if ride is not None]
+        for ride, others in zip(rides, beside, strict=True):
+            open_duplicate(ride, others, detected_by="booking", by=by, at=at)
+            punctuality.expect(ride, detected_by="booking", by=by, at=at)
+    return booked
 
 
 def _written(
@@ -290,17 +297,49 @@ def require_bookable(rider: Rider, day: date) -> None:
 
 
 def require_free(
-    rider_id: UUID, columns: Mapping[str, Any], *, besides: Sequence[UUID] = (), by: Principal, path: str = ""
-) -> None:
-    """Refuse a second ride at the time of another open one.
+    rider_id: UUID,
+    columns: Mapping[str, Any],
+    *,
+    besides: Sequence[UUID] = (),
+    allowed: bool = False,
+    way: str = "allowDuplicate",
+    by: Principal,
+    path: str = "",
+) -> list[UUID]:
+    """Refuse a second ride at the time of other open ones, or, where it is `allowed`, list those.  One query.
 
     Raises:
-        OverlappingRide: names the other one.
+        OverlappingRide: names the first of them, and the `way` to book it all the same.
     """
     ends_at = timing.busy_until(columns["pickup_at"], columns["estimated_minutes"])
-    existing = bookings.overlapping(rider_id, starts_at=columns["pickup_at"], ends_at=ends_at, by=by, besides=besides)
-    if existing is not None:
-        raise OverlappingRide(existing, path=path)
+    others = bookings.overlapping(rider_id, starts_at=columns["pickup_at"], ends_at=ends_at, by=by, besides=besides)
+    if others and not allowed:
+        raise OverlappingRide(others[0], way=way, path=path)
+    return others
+
+
+def open_duplicate(ride: Ride, others: Sequence[UUID], *, detected_by: str, by: Principal, at: datetime) -> None:
+    """Let a person decide about a locked ride that was allowed beside others of its rider (`duplicate_ride`)."""
+    if others:
+        named = {"rideIds": [str(pk) for pk in others]}
+        type_ = ExceptionType.DUPLICATE_RIDE
+        exceptions.open_exception(ride, type_, by=by, at=at, detected_by=detected_by, details=named)
+
+
+def legs_of_trip(ride: Ride) -> list[UUID]:
+    """List the legs of a ride's trip, itself among them: they are not in each other's way.  No query without a trip."""
+    if ride.trip_id is None:
+        return [ride.pk]
+    return list(Ride.objects.filter(trip_id=ride.trip_id).values_list("pk", flat=True))
+
+
+def locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
+    """Lock the rider of a ride in reach, so that no other ride of theirs is booked or moved meanwhile.
+
+    Before the ride is locked, as booking does it.
+    """
+    rides = Ride.objects.visible_to(by).filter(pk=ride_id)
+    return Rider.objects.select_for_update(no_key=True).filter(pk__in=rides.values("rider_id")).first()
 
 
 def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | None, by: Principal, at: datetime) -> Ride:

@@ -4,11 +4,13 @@ import copy
 from datetime import datetime
 from typing import Final
 
+from apps.events.models import Event
 from apps.rides.eligibility import ViolationCode
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.services import exceptions, milestones, pairing
+from apps.rides.services.endings import DECIDE_WITHIN
 from apps.rides.services.guard_check import require
 from apps.rides.services.overriding import Override
 from apps.rides.services.recheck import recheck
@@ -32,8 +34,10 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     """Return a locked, ended ride to the status it ended from; answer what was overridden.
 
     Voids the milestones of the delivery, takes the assignment up again, settles the exception of the ending as a false
-    alarm, and looks at later legs again.  A crew that may not drive the ride by now stays on it under an exception
-    (`recheck`); one that has been given another ride meanwhile is asked about.
+    alarm, and looks at later legs again: one that was held is free, and one that was cancelled because of this ride
+    opens `return_leg_at_risk`, for the rider may have no way home; a person decides.  A crew that may not drive the
+    ride by now stays on it under an exception (`recheck`); one that has been given another ride meanwhile is asked
+    about.
 
     Raises:
         ScopeMissing: the caller may not correct, or not override.
@@ -50,7 +54,7 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if not report.note.strip():
         raise InvalidInput("note", "note is required: say why the ending is corrected.", detail_code="required")
     require([Guard.CORRECTION_WINDOW_OPEN], ride, report, occurred_at=at, by=by)
-    held_legs = _held_legs(ride, by)
+    held_legs, cancelled_legs = _held_legs(ride, by), _cancelled_legs(ride, by)
     overridden = _require_free_crew(ride, report, by=by, at=at)
     columns = [*_ENDING_COLUMNS, *_undo_delivery(ride)]
     note = Note(data={"endedAs": was.value, "reasonCode": ride.reason_code, **_named(overridden)})
@@ -66,6 +70,16 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     )
     for leg in held_legs:
         exceptions.settle(leg, [ExceptionType.RETURN_LEG_AT_RISK], by=by, at=at, code=ResolutionCode.FALSE_ALARM)
+    for leg in cancelled_legs:
+        exceptions.open_exception(
+            leg,
+            ExceptionType.RETURN_LEG_AT_RISK,
+            by=by,
+            at=at,
+            detected_by="T29",
+            due_at=at + DECIDE_WITHIN,
+            details={"correctedRideId": str(ride.pk)},
+        )
     if ride.status in WITH_DRIVER:
         recheck(ride, by=by, at=at, detected_by="correct")
     return overridden
@@ -125,3 +139,21 @@ def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
     )
     ids = list(held.order_by("ride__leg_sequence").values_list("ride_id", flat=True))
     return [locked(leg_id, by.for_what_follows()) for leg_id in ids]
+
+
+def _cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:
+    """Lock the later legs that are cancelled, and were so because this ride ended (`returnLegPolicy` cancel)."""
+    if ride.trip_id is None:
+        return []
+    later = Ride.objects.filter(
+        trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status=RideStatus.CANCELLED
+    ).order_by("leg_sequence", "pk")
+    legs = [locked(leg_id, by.for_what_follows()) for leg_id in later.values_list("pk", flat=True)]
+    return [leg for leg in legs if leg.status == RideStatus.CANCELLED and _ended_because_of(leg, ride)]
+
+
+def _ended_because_of(leg: Ride, ride: Ride) -> bool:
+    """Ask the leg's latest cancellation: it may have been re-opened and cancelled for a reason of its own since."""
+    told = Event.objects.filter(subject_type="ride", subject_id=leg.pk, type="ride.cancelled").order_by("-sequence")
+    latest = told.values_list("data", flat=True).first() or {}
+    return bool(latest.get("endedRideId") == str(ride.pk))

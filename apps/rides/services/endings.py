@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from django.db.models.expressions import Combinable
 
@@ -22,7 +23,7 @@ from apps.rides.reasons import (
 )
 from apps.rides.services import exceptions
 from apps.rides.services.guard_check import require
-from apps.rides.services.status import Note, locked, move, require_permission, transition_of
+from apps.rides.services.status import Note, audit_step, locked, move, require_permission, transition_of
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing
@@ -33,6 +34,15 @@ DECIDE_WITHIN = timedelta(minutes=30)  # for the later legs of a trip, domain.md
 _OPENS: Final = {
     RideStatus.NO_SHOW: ExceptionType.RIDER_NO_SHOW,
     RideStatus.UNFULFILLED: ExceptionType.RIDE_UNFULFILLED,
+}
+# What a reason reports besides, by the built-in code it counts as: an incident, which a person looks into, or a stop
+# that could not be found.
+OPENED_BY_REASON: Final = {
+    "vehicle_breakdown": ExceptionType.VEHICLE_BREAKDOWN,
+    "accident": ExceptionType.ACCIDENT,
+    "aborted_medical_emergency": ExceptionType.MEDICAL_EMERGENCY,
+    "aborted_safety": ExceptionType.SAFETY_INCIDENT,
+    "bad_pickup_details": ExceptionType.ADDRESS_PROBLEM,
 }
 # An ended ride may still owe these: its paper, and what was reported of it.
 _OUTLIVES_THE_RIDE: Final = PERSON_ONLY | {
@@ -52,12 +62,21 @@ _COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "e
 
 
 def end(
-    ride: Ride, action: Action, report: StatusReport, *, occurred_at: datetime, by: Principal, at: datetime
+    ride: Ride,
+    action: Action,
+    report: StatusReport,
+    *,
+    occurred_at: datetime,
+    because_of: UUID | None = None,
+    by: Principal,
+    at: datetime,
 ) -> list[str]:
     """End a locked ride with a reason; answer the soft guards that were overridden.
 
-    Releases the driver, settles what the ending makes moot, opens the exception of a no-show or failure, and decides
-    about later legs of the trip by the facility's policy.
+    `because_of` is the earlier leg whose ending brings this one about; its event names it.
+
+    Releases the driver, settles what the ending makes moot, opens the exception of a no-show or failure and of an
+    incident that the reason reports, and decides about later legs of the trip by the facility's policy.
 
     Raises:
         InvalidTransition, ScopeMissing, GuardFailed: see the functions called.
@@ -79,12 +98,17 @@ def end(
             "fault": ride.fault,
             **({"timing": ride.cancellation_timing} if ride.cancellation_timing else {}),
             **({"overridden": overridden} if overridden else {}),
+            **({"endedRideId": str(because_of)} if because_of else {}),
         }
     )
     move(ride, action, by=by, at=at, occurred_at=occurred_at, also=_COLUMNS, notes={row.events[0]: note})
     settle_what_ended(ride, by=by, at=at, code=_CODE_OF[row.target])
     if row.target in _OPENS:
         exceptions.open_exception(ride, _OPENS[row.target], by=by, at=at, detected_by=row.number)
+    if row.source in WITH_DRIVER and parent_code in OPENED_BY_REASON:
+        details = {"reasonCode": parent_code}
+        type_ = OPENED_BY_REASON[parent_code]
+        exceptions.open_exception(ride, type_, by=by, at=at, detected_by=row.number, details=details)
     _decide_about_later_legs(ride, by=by, at=at)
     return overridden
 
@@ -184,7 +208,9 @@ def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None
                 fault=Fault(ride.fault),
                 note=f"The leg before it ended: {ride.status}, {ride.reason_code}.",
             )
-            end(leg, Action.CANCEL, report, occurred_at=at, by=by, at=at)
+            was = RideStatus(leg.status)
+            end(leg, Action.CANCEL, report, occurred_at=at, because_of=ride.pk, by=by, at=at)
+            audit_step(leg, was, by=by, reason_code=report.reason_code)
         else:
             exceptions.open_exception(
                 leg,

@@ -6,7 +6,7 @@ from typing import Final
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
 from apps.rides.models import Ride
-from apps.rides.services import exceptions
+from apps.rides.services import exceptions, punctuality
 from apps.rides.services.status import Note, require_permission, touch
 from apps.rides.standing import promised_at
 from lib.access import Principal
@@ -20,7 +20,8 @@ FARTHEST: Final = timedelta(days=1)  # beyond lie typing errors
 def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: datetime) -> None:
     """Keep a new estimate on a locked ride and record `ride.eta_changed`; within five minutes of it nothing is new.
 
-    Opens `late_pickup_predicted` when the vehicle will come after what was promised, and settles it when it will not.
+    Opens `late_pickup_predicted` when the vehicle will come after what was promised, and settles it when it will not;
+    likewise `late_to_appointment` when the rider will come too late by it.
 
     Raises:
         InvalidInput: no vehicle is on its way, or the estimate lies before the report or more than a day after it.
@@ -41,6 +42,7 @@ def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: dat
     elif ride.open_exception_count:
         code = ResolutionCode.RECOVERED_ON_TIME
         exceptions.settle(ride, [ExceptionType.LATE_PICKUP_PREDICTED], by=by, at=at, code=code)
+    punctuality.expect(ride, detected_by="eta", by=by, at=at)
 
 
 def clear(ride: Ride) -> list[str]:

@@ -23,6 +23,7 @@ from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, 
 from lib.scopes import Scope
 
 OPENED_EVENT = "ride.exception"
+NOTED_EVENT = "ride.exception_noted"
 _COUNTERS = ["open_exception_count", "max_exception_severity"]
 
 # Without personal data: it stands in lists, mails and webhooks.
@@ -52,7 +53,7 @@ def open_exception(
     due_at: datetime | None = None,
     details: dict[str, Any] | None = None,
 ) -> RideException:
-    """Open an exception on a locked ride, or sharpen the unsettled one of that type, and record `ride.exception`.
+    """Open an exception on a locked ride, or sharpen the unsettled one of that type, and record it: see `event_of`.
 
     Nothing happens, and nothing is recorded, when one of at least this severity is unsettled already.  `severity`
     None: the type's own.  `details` hold ids, instants and numbers only.
@@ -84,8 +85,17 @@ def open_exception(
         exception.updated_at = at
         exception.save(update_fields=["severity", "due_at", "version", "updated_at"])
     _recount(ride)
-    touch(ride, OPENED_EVENT, by=by, at=at, also=_COUNTERS, note=_note(exception))
+    touch(ride, event_of(wanted), by=by, at=at, also=_COUNTERS, note=_note(exception))
     return exception
+
+
+def event_of(severity: ExceptionSeverity) -> str:
+    """Name the event of an exception that opens, or gets worse.
+
+    `ride.exception` asks somebody to act; what is for information has a type of its own, so that it reaches those alone
+    who subscribe to it (domain.md 4.9).
+    """
+    return NOTED_EVENT if severity is ExceptionSeverity.INFO else OPENED_EVENT
 
 
 def settle(

@@ -96,7 +96,7 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
         lat=place.lat if place else None,
         lng=place.lng if place else None,
         accuracy_meters=place.accuracy_meters if place else None,
-        distance_from_stop_meters=_distance_from_stop(ride, milestone, report),
+        distance_from_stop_meters=distance_from_stop(ride, milestone, report),
         actor=by.actor,
         edited=voided > 0,
         note=report.note,
@@ -107,6 +107,19 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
         return []
     setattr(ride, column, report.occurred_at)
     return [column]
+
+
+def has_passed(ride: Ride, milestone: Milestone.Type) -> bool:
+    """Say whether this moment of the road, or a later one, is recorded: a word on it now moves no status."""
+    order = list(COLUMN_OF)
+    return any(getattr(ride, COLUMN_OF[one]) is not None for one in order[order.index(milestone) :])
+
+
+def missing(ride: Ride) -> list[Milestone.Type]:
+    """List the moments of the road that nobody has reported though a later one is recorded."""
+    order = list(COLUMN_OF)
+    recorded = [one for one in order if getattr(ride, COLUMN_OF[one]) is not None]
+    return [one for one in order if recorded and order.index(one) < order.index(recorded[-1]) and one not in recorded]
 
 
 def is_known(ride: Ride, report: MilestoneReport) -> bool:
@@ -120,10 +133,17 @@ def void(ride: Ride, types: list[Milestone.Type]) -> int:
     return Milestone.objects.filter(ride=ride, type__in=types, voided=False).update(voided=True)
 
 
-def _distance_from_stop(ride: Ride, milestone: Milestone.Type, report: MilestoneReport) -> int | None:
-    if report.place is None:
+def stop_of(milestone: Milestone.Type) -> str | None:
+    """Name the stop at which a moment happens, as the ride does: "pickup", "dropoff", or None for the road."""
+    return "pickup" if milestone in _AT_PICKUP else "dropoff" if milestone in _AT_DROPOFF else None
+
+
+def distance_from_stop(ride: Ride, milestone: Milestone.Type, report: MilestoneReport) -> int | None:
+    """Measure in meters how far from its stop a moment was reported; None where either place is not known."""
+    name = stop_of(milestone)
+    if report.place is None or name is None:
         return None
-    stop = ride.pickup if milestone in _AT_PICKUP else ride.dropoff if milestone in _AT_DROPOFF else None
-    if stop is None or stop.get("lat") is None or stop.get("lng") is None:
+    stop = getattr(ride, name)
+    if stop.get("lat") is None or stop.get("lng") is None:
         return None
     return round(meters_between(float(report.place.lat), float(report.place.lng), stop["lat"], stop["lng"]))

@@ -1,6 +1,7 @@
 """Answers to offers: a driver takes the ride, declines it, or says nothing in time.
 
-An offer is in reach of the provider it was made to, though the ride has no provider yet.
+An offer is in reach of the provider it was made to, though the ride has no provider yet; that is shown to it, for it to
+decide by, and can be changed by it once it has accepted.
 """
 
 from datetime import datetime
@@ -108,6 +109,7 @@ def _expire(offer_id: UUID, *, by: Principal, at: datetime) -> bool:
         return False
     offer.ride = ride
     _end(offer, Assignment.Status.EXPIRED, by=by, at=at)
+    _audit("rides.expire_offer", offer, by)
     return True
 
 

@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
+from uuid import UUID
 
 from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import Action, RideStatus
+from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
-from apps.rides.services import documents, endings, eta, exceptions, milestones
+from apps.rides.services import addresses, documents, endings, eta, exceptions, milestones, punctuality
 from apps.rides.services.guard_check import require
-from apps.rides.services.status import Note, move, transition_of
+from apps.rides.services.status import Note, move, require_permission, touch, transition_of
 from apps.rides.standing import promised_at
 from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
+from lib.errors import InvalidInput
 
 MILESTONE_OF: Final = {
     Action.DEPART: Milestone.Type.DEPARTED,
@@ -26,6 +28,7 @@ _ENDED_BY_BOARDING: Final = (
     ExceptionType.WILL_CALL_OVERDUE,
     ExceptionType.WILL_CALL_UNACTIVATED,
     ExceptionType.RIDER_STRANDED_RISK,
+    ExceptionType.DISCHARGE_SLIPPED,
 )
 
 
@@ -58,17 +61,51 @@ def advance(
         notes={row.events[0]: note},
     )
     _settle(ride, action, skipped_departure=skipped_departure, by=by, at=at)
+    addresses.compare(ride, moment, by=by, at=at)
     return overridden
 
 
+def set_right(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
+    """Record a moment that a locked ride has passed: one that was missing, or a better word on one that was reported.
+
+    The status stays, and so does the row of the first word, voided (domain.md D12).  Settles `milestone_gap` once
+    nothing is missing.  A ride that has ended takes what is missing alone.
+
+    Raises:
+        ScopeMissing: the caller does not report from the road.
+        InvalidInput: the ride has ended, and the moment is recorded otherwise: the ending has to be corrected first.
+        MilestoneOutOfOrder: see `milestones.check_order`.
+    """
+    require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
+    milestone = Milestone.Type(moment.type)
+    if ride.status in TERMINAL and getattr(ride, milestones.COLUMN_OF[milestone]) is not None:
+        message = f"{milestone.value} is recorded otherwise: correct the ending first."
+        raise InvalidInput("milestones", message, detail_code="taken")
+    columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
+    if ride.boarded_at is not None:
+        columns += _set_wait(ride, ride.boarded_at)
+    note = Note(data={"changed": ["milestones"], "milestone": moment.type})
+    touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
+    _start_assignment(ride, ride.departed_at or ride.arrived_pickup_at)
+    if not milestones.missing(ride):
+        code = ResolutionCode.RECOVERED_LATE
+        exceptions.settle(ride, [ExceptionType.MILESTONE_GAP], by=by, at=at, code=code)
+    addresses.compare(ride, moment, by=by, at=at)
+
+
 def _boarded(ride: Ride, boarded_at: datetime, report: StatusReport) -> list[str]:
+    columns = _set_wait(ride, boarded_at)
+    documents.set_odometer_start(ride, report)
+    ride.signatures = [*ride.signatures, *report.signatures]
+    return [*columns, "odometer_start", "signatures"]
+
+
+def _set_wait(ride: Ride, boarded_at: datetime) -> list[str]:
     arrived_at = ride.arrived_pickup_at or boarded_at
     # The driver waits from the promised time on: coming early is the driver's own choice.
     since = arrived_at if ride.will_call else max(arrived_at, ride.pickup_at)
     ride.wait_minutes = _whole_minutes(since, boarded_at)
-    documents.set_odometer_start(ride, report)
-    ride.signatures = [*ride.signatures, *report.signatures]
-    return ["wait_minutes", "odometer_start", "signatures"]
+    return ["wait_minutes"]
 
 
 def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
@@ -123,11 +160,15 @@ def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principa
     elif action is Action.START:
         exceptions.settle(ride, _ENDED_BY_BOARDING, by=by, at=at, code=_recovered(ride))
     else:
+        punctuality.arrived(ride, delivered=True, by=by, at=at)
         endings.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
 
 
 def _start_assignment(ride: Ride, started_at: datetime | None) -> None:
-    Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).update(started_at=started_at)
+    """Say when the crew set out; a rescue vehicle did when the rider was moved to it."""
+    # Whoever has set out has one: `ride_underway_has_driver_and_vehicle`.
+    assignment_id = cast(UUID, ride.assignment_id)
+    Assignment.objects.filter(pk=assignment_id, sequence=1).update(started_at=started_at)
 
 
 def _recovered(ride: Ride) -> ResolutionCode:

@@ -4,24 +4,32 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from apps.accounts.services import audit
 from apps.fleet.services import drivers
-from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.models import Milestone, Ride
 from apps.rides.services import (
+    addresses,
     assignment,
     booking,
+    confirming,
     corrections,
     documents,
     endings,
     eta,
-    exceptions,
     milestones,
     progress,
+    punctuality,
 )
 from apps.rides.services.amending import wire_name
-from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
+from apps.rides.services.status import (
+    InvalidTransition,
+    Note,
+    audit_step,
+    locked,
+    require_permission,
+    touch,
+    transition_of,
+)
 from apps.rides.status_report import MilestoneReport, StatusReport, misplaced
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
@@ -34,7 +42,6 @@ _RECORDED_ONLY: Final = frozenset(
     {Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.CONTACT_ATTEMPT, Milestone.Type.HANDOFF}
 )
 _DEVICES: Final = frozenset({Milestone.Source.DRIVER_APP, Milestone.Source.INTEGRATION})
-_SCHEDULED_AGAIN: Final = ["scheduled_at", "open_questions", "confirm_by"]
 
 
 @one_transaction
@@ -45,16 +52,19 @@ def change_status(
 
     Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
     With it may come a new estimate of the arrival (eta.py), or papers of a ride on board or completed (documents.py).
-    All or nothing: one refused milestone leaves the ride as it was.
+    A milestone that the ride has passed completes or corrects its record (`progress.set_right`).  All or nothing: one
+    refused milestone leaves the ride as it was.
 
     Raises:
         NotFound, StaleVersion: see `locked`.
         ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the step is refused.
-        FieldRefused: the report holds what its status has no use for.
+        FieldRefused: the report holds what its status has no use for, or confirms what breaks a hard rule by now.
         InvalidInput: a reason or note is missing or wrong, or the status is set by another operation.
-        booking.RiderNotBookable: a request is to be confirmed that could not be booked by now.
+        booking.RiderNotBookable, booking.OverlappingRide: a request is to be confirmed that could not be booked by now.
         AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
     """
+    if report.status is RideStatus.SCHEDULED:
+        booking.locked_rider(ride_id, by)  # a request may be confirmed: nobody books its rider meanwhile
     ride = locked(ride_id, by, expected_version=expected_version)
     with sent_together():
         _report(ride, report, by=by, at=at)
@@ -75,21 +85,8 @@ def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if report.eta_pickup is not None:
         eta.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
     if ride.version != version:
-        audit.record(
-            by=by,
-            action="rides.status",
-            subject_type="ride",
-            subject_id=ride.pk,
-            rider_ids=[ride.rider_id],
-            facility_id=ride.facility_id,
-            reason=report.override_reason,
-            details={
-                "from": was.value,
-                "to": ride.status,
-                "overridden": overridden,
-                **({"reasonCode": report.reason_code} if report.reason_code else {}),
-            },
-        )
+        reason_code, reason = report.reason_code, report.override_reason
+        audit_step(ride, was, by=by, overridden=overridden, reason_code=reason_code, reason=reason)
         if driver_id is not None:
             _locate(driver_id, report, at=at)
 
@@ -126,6 +123,9 @@ def _apply_milestone(
         raise InvalidInput("milestones", "A release is POST /rides/{id}/ready.", detail_code="not_here")
     if getattr(ride, milestones.COLUMN_OF[milestone]) == moment.occurred_at:
         return []  # a device repeats what it is not sure has arrived
+    if milestones.has_passed(ride, milestone):
+        progress.set_right(ride, moment, report, by=by, at=at)
+        return []
     return progress.advance(ride, ACTION_OF[milestone], moment, report, by=by, at=at)
 
 
@@ -142,6 +142,9 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
     columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
     note = Note(data={"changed": ["milestones"], "milestone": moment.type})
     touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
+    if moment.type == Milestone.Type.ARRIVED_DROPOFF:
+        punctuality.arrived(ride, by=by, at=at)
+    addresses.compare(ride, moment, by=by, at=at)
 
 
 def _take(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
@@ -169,19 +172,7 @@ def _dispatch(
 ) -> list[str]:
     """Take a step that is a decision rather than a moment of the road."""
     if row.action is Action.CONFIRM:
-        booking.require_bookable(ride.rider, ride.service_date)
-        ride.scheduled_at = at
-        ride.open_questions = []
-        ride.confirm_by = None
-        move(ride, Action.CONFIRM, by=by, at=at, also=_SCHEDULED_AGAIN)
-        exceptions.settle(
-            ride,
-            [ExceptionType.UNCONFIRMED_REQUEST],
-            by=by,
-            at=at,
-            code=ResolutionCode.RECOVERED_ON_TIME,
-        )
-        return []
+        return confirming.confirm(ride, report, by=by, at=at)
     if row.action in (Action.ASSIGN, Action.REASSIGN):
         raise InvalidInput("status", "A driver is assigned by PUT /rides/{id}/assignment.", detail_code="not_here")
     if row.action is Action.UNASSIGN:

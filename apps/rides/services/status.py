@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from apps.accounts.services import audit
 from apps.events import services as events
 from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
 from apps.rides.models import Ride
@@ -26,9 +27,17 @@ CREATED_EVENT: Mapping[RideStatus, str] = {
 
 
 _LOCKED: Compiled[Ride] = Compiled(
-    lambda by, pk: Ride.objects.visible_to(by).select_for_update(of=("self",)).select_related("facility").filter(pk=pk),
+    lambda by, pk: (
+        Ride.objects.in_charge_of(by).select_for_update(of=("self",)).select_related("facility").filter(pk=pk)
+    ),
     pk=UUID,
 )
+
+
+class OfferedOnly(DomainError):
+    """The ride is shown to the caller because it is offered to them; it is theirs once they have accepted."""
+
+    code = Code.FORBIDDEN
 
 
 class InvalidTransition(DomainError):
@@ -64,10 +73,13 @@ def locked(ride_id: UUID, by: Principal, *, expected_version: int | None = None)
 
     Raises:
         NotFound: there is no such ride within the scope.
+        OfferedOnly: it is offered to the caller, who has not accepted it.
         StaleVersion: the caller read an older version.
     """
     ride = _LOCKED.one(by, pk=ride_id)
     if ride is None:
+        if by.provider_ids is not None and Ride.objects.visible_to(by).filter(pk=ride_id).exists():
+            raise OfferedOnly("The ride is offered to you: accept it first.")
         raise NotFound("ride")
     if expected_version is not None and expected_version != ride.version:
         raise StaleVersion(ride.version)
@@ -210,6 +222,33 @@ def touch(
         previous_status=ride.status,
     )
     return ride
+
+
+def audit_step(
+    ride: Ride,
+    was: RideStatus,
+    *,
+    by: Principal,
+    overridden: Sequence[str] = (),
+    reason_code: str = "",
+    reason: str = "",
+) -> None:
+    """Leave the row in the trail that says who brought a ride from `was` to where it is now."""
+    audit.record(
+        by=by,
+        action="rides.status",
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        reason=reason,
+        details={
+            "from": was.value,
+            "to": ride.status,
+            "overridden": list(overridden),
+            **({"reasonCode": reason_code} if reason_code else {}),
+        },
+    )
 
 
 def record_created(ride: Ride, *, by: Principal, at: datetime) -> None:

@@ -16,13 +16,14 @@ from apps.riders import accommodation
 from apps.rides.api.serializers import RideRow
 from apps.rides.disclosure import disclosure_of
 from apps.rides.lifecycle import TERMINAL, RideStatus
-from apps.rides.models import Ride
+from apps.rides.models import Assignment, Ride
 from apps.rides.queries import ride_list
-from apps.rides.services import listing
+from apps.rides.services import assignment, listing
 from apps.rides.services.listing import Asked
 from lib.access import Phi, Principal, system
 from tests import factories
 from tests.callers import TokenClient
+from tests.fleet.crew import fit_pair
 
 pytestmark = pytest.mark.django_db
 MINUTE = dt.timedelta(minutes=1)
@@ -131,9 +132,12 @@ def test_fast_rows_judge_lateness_and_release_as_the_rules_do(minutes: int) -> N
 
 
 def test_list_shows_the_scope_that_visible_to_shows() -> None:
-    assigned = full_ride(RideStatus.ASSIGNED)
+    assigned, offered = full_ride(RideStatus.ASSIGNED), factories.RideFactory.create()
+    asked = offer(offered)
     factories.RideFactory.create()
     scopes: list[dict[str, Any]] = [
+        {"provider_ids": frozenset({asked.provider_id})},
+        {"provider_ids": frozenset({asked.provider_id}), "facility_ids": frozenset({assigned.facility_id})},
         {},
         {"facility_ids": frozenset()},
         {"facility_ids": frozenset({assigned.facility_id})},
@@ -146,6 +150,14 @@ def test_list_shows_the_scope_that_visible_to_shows() -> None:
         by = factories.principal(**scope)
         expected = Ride.objects.visible_to(by).order_by("pickup_at", "pk").values_list("pk", flat=True)
         assert [row["id"] for row in rows_by_list(by)] == [str(pk) for pk in expected]
+
+
+def offer(ride: Ride) -> Assignment:
+    """Offer a ride to a driver of a provider that has no other."""
+    driver, vehicle = fit_pair(employment="contractor")
+    return assignment.assign(
+        ride_id=ride.pk, driver_id=driver.pk, vehicle_id=vehicle.pk, offer=True, by=system(), at=factories.NOW
+    )
 
 
 def test_list_records_one_read_with_every_rider_shown(api: TokenClient) -> None:

@@ -1,0 +1,110 @@
+"""Every guard on every transition that carries it: not met, the step is refused with nothing changed."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps.fleet.models import Credential, Vehicle
+from apps.rides.lifecycle import TRANSITIONS, Action, Guard, RideStatus, Transition
+from apps.rides.models import Ride
+from apps.rides.services import assignment
+from apps.rides.services import report as service
+from apps.rides.services.guard_check import GuardFailed
+from lib.access import Principal
+from tests import factories
+from tests.fleet.crew import fit_pair
+from tests.rides.rides_in import ARRIVED, ride_in
+from tests.rides.status_calls import AT, complete_report, traces
+
+pytestmark = pytest.mark.django_db
+
+GUARDED = [(row, guard) for row in TRANSITIONS for guard in row.guards]
+
+
+def payer_who_wants_a_signature() -> dict[str, Any]:
+    return {"payer": factories.PayerFactory.create(signature_rule="pickup")}
+
+
+# How a ride is, for the guard alone to fail.
+COLUMNS: dict[Guard, Callable[[], dict[str, Any]]] = {
+    Guard.WILL_CALL_RELEASED: lambda: {
+        "will_call": True,
+        "pickup_time_kind": "estimated",
+        "will_call_expires_at": AT,
+    },
+    Guard.DISCHARGE_CHECKLIST: lambda: {
+        "service_type": "hospital_discharge",
+        "discharge": {"checklist": {"orderSigned": None}},
+    },
+    Guard.SECUREMENT_CONFIRMED: lambda: {"accommodation": {"mobility": "wheelchair"}},
+    Guard.PICKUP_PROOF: payer_who_wants_a_signature,
+    Guard.ARRIVED_IN_WINDOW: lambda: {
+        "window_starts_at": ARRIVED - dt.timedelta(hours=2),
+        "window_ends_at": ARRIVED - dt.timedelta(minutes=1),
+    },
+    Guard.HANDOFF_NAMED: lambda: {"accommodation": {"mobility": "ambulatory", "handoffRequired": True}},
+}
+# What the report lacks, for the guard alone to fail.
+LACKING: dict[Guard, dict[str, Any]] = {
+    Guard.SECUREMENT_CONFIRMED: {"securement_confirmed": False},
+    Guard.WAITED_LONG_ENOUGH: {"occurred_at": factories.PICKUP + dt.timedelta(minutes=9)},
+    Guard.CONTACT_ATTEMPTED: {"milestones": ()},
+    Guard.RIDER_LOCATION_KNOWN: {"rider_location": ""},
+}
+
+
+def break_fleet(guard: Guard) -> None:
+    if guard is Guard.CREDENTIALS_VALID:
+        Credential.objects.filter(type="driver_license").update(expires_on=dt.date(2026, 11, 19))
+    elif guard is Guard.VEHICLE_IN_SERVICE:
+        Vehicle.objects.update(status="maintenance")
+
+
+def step(ride: Ride, row: Transition, lacking: dict[str, Any], by: Principal) -> None:
+    """Take the step with everything that it asks for, but for what is lacking."""
+    if row.action is Action.TRANSFER:
+        driver, vehicle = fit_pair()
+        said = {"reason_code": "vehicle_breakdown", "rider_location": "At the side of Ashland Ave"} | lacking
+        assignment.assign(
+            ride_id=ride.pk,
+            driver_id=driver.pk,
+            vehicle_id=vehicle.pk,
+            handover=assignment.Handover(**said),
+            by=by,
+            at=AT,
+        )
+        return
+    report = dataclasses.replace(complete_report(RideStatus(ride.status), row.target), **lacking)
+    service.change_status(ride_id=ride.pk, report=report, by=by, at=AT)
+
+
+def test_every_guard_stands_on_some_transition() -> None:
+    assert {guard for _, guard in GUARDED} == set(Guard) - {Guard.CORRECTION_WINDOW_OPEN}  # of T29, which is no row
+    assert len(GUARDED) == 16
+
+
+@pytest.mark.parametrize(("row", "guard"), GUARDED, ids=[f"{row.number} {guard}" for row, guard in GUARDED])
+def test_guard_that_is_not_met_refuses_and_leaves_nothing(row: Transition, guard: Guard, dispatcher: Principal) -> None:
+    assert row.source is not None
+    ride = ride_in(row.source, **COLUMNS.get(guard, dict)())
+    break_fleet(guard)
+    before = traces(ride)
+
+    with pytest.raises(GuardFailed) as refused:
+        step(ride, row, LACKING.get(guard, {}), dispatcher)
+
+    assert [detail.code for detail in refused.value.details] == [guard]
+    assert traces(ride) == before
+
+
+@pytest.mark.parametrize("row", dict.fromkeys(row for row, _ in GUARDED), ids=lambda row: row.number)
+def test_step_whose_guards_are_met_is_taken(row: Transition, dispatcher: Principal) -> None:
+    assert row.source is not None
+    ride = ride_in(row.source)
+
+    step(ride, row, {}, dispatcher)
+
+    assert Ride.objects.get(pk=ride.pk).status == row.target

@@ -1,0 +1,56 @@
+"""How long a ride keeps its driver and vehicle: the drive, and getting in and out at both doors."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.rides.lifecycle import RideStatus
+from apps.rides.queries.ride_needs import errand_of, needs_of
+from apps.rides.travel import Place
+from tests import factories
+from tests.rides.rides_in import BOARDED, ride_in
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = dt.timedelta(minutes=1)
+# The rider's own minutes: 8 to get in, 9 to get out.
+SLOW = {"mobility": "wheelchair", "loadMinutes": 8, "unloadMinutes": 9}
+
+
+@pytest.mark.parametrize(
+    ("pickup", "dropoff", "load", "unload"),
+    [
+        ({}, {}, 8, 9),
+        ({"loadMinutes": 20}, {}, 20, 9),
+        ({}, {"loadMinutes": 25}, 8, 25),
+        ({"loadMinutes": 0}, {}, 0, 9),
+    ],
+    ids=["the rider's", "a pickup that takes long", "a drop-off that takes long", "a pickup that takes none"],
+)
+def test_minutes_of_a_stop_stand_for_those_of_the_rider(
+    pickup: dict[str, Any], dropoff: dict[str, Any], load: int, unload: int
+) -> None:
+    stops = {"pickup": factories.stop(**pickup), "dropoff": factories.stop(**dropoff)}
+    ride = ride_in(RideStatus.ASSIGNED, accommodation=SLOW, estimated_minutes=30, **stops)
+
+    errand = errand_of(ride, at=factories.NOW)
+
+    assert (errand.load_minutes, errand.unload_minutes) == (load, unload)
+    assert errand.span.ends_at - errand.span.starts_at == (load + 30 + unload) * MINUTE
+
+
+def test_rider_on_board_takes_as_long_to_get_out_as_the_place_needs() -> None:
+    dropoff = factories.stop(loadMinutes=25)
+    ride = ride_in(RideStatus.IN_PROGRESS, accommodation=SLOW, estimated_minutes=30, dropoff=dropoff)
+
+    assert errand_of(ride, at=BOARDED).span.ends_at == BOARDED + 55 * MINUTE
+
+
+def test_rider_who_changes_vehicles_on_the_way_takes_their_own_minutes_to_get_in() -> None:
+    stops = {"pickup": factories.stop(loadMinutes=20), "dropoff": factories.stop(loadMinutes=25)}
+    ride = ride_in(RideStatus.IN_PROGRESS, accommodation=SLOW, **stops)
+
+    errand = needs_of(ride, at=BOARDED, picked_up_at=Place(41.88, -87.63)).errand
+
+    assert (errand.load_minutes, errand.unload_minutes) == (8, 25)
