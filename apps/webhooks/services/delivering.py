@@ -140,12 +140,11 @@ class _Shift:
         if due.suspects:
             self._has_suspects = True  # nothing else may be on the way beside them
             return True
-        if not due.others and not is_anything_unpublished():
-            return False
         try:
             if not due.others:  # what is due does not wait for more
-                self._done = Done(published=publishing.publish(at=self._clock()))
-            self._first = self._prepared(claiming.claim(at=self._clock(), most=min(self._slots, AT_ONCE)))
+                self._done = Done(published=self._publish())
+            if due.others or self._done.published:
+                self._first = self._prepared(claiming.claim(at=self._clock(), most=min(self._slots, AT_ONCE)))
         except _AWAY as failure:
             _tell_not_taken(failure)
             return True  # it is tried again, each apart from the other
@@ -235,7 +234,7 @@ class _Shift:
             await self._settle(results)
             return _Turn(is_idle=self._publishing is None or self._publishing.done())
         if self._publishing is None:
-            self._publishing = asyncio.create_task(self._publish())
+            self._publishing = asyncio.create_task(self._publish_beside())
         ready, _ = await asyncio.gather(self._claim_after(self._publishing), self._settle(results))
         published = None
         if self._publishing.done():
@@ -249,8 +248,12 @@ class _Shift:
             await asyncio.wait([publishing], timeout=_LONGEST_WAIT)
         return await self._claim()
 
-    async def _publish(self) -> int | None:
-        published = await self._unless_away(lambda: publishing.publish(at=self._clock()))
+    def _publish(self) -> int:
+        """Publish, if there is anything: mostly there is not, and no transaction is begun for that."""
+        return publishing.publish(at=self._clock()) if is_anything_unpublished() else 0
+
+    async def _publish_beside(self) -> int | None:
+        published = await self._unless_away(self._publish)
         if published:
             self._done = replace(self._done, published=self._done.published + published)
             self._arrived.set()
