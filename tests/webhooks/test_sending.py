@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import aiohttp
 import pytest
 from yarl import URL
 
@@ -164,3 +165,23 @@ def test_retry_after_is_seconds_or_a_date(text: str, seconds: int | None) -> Non
     found = sending._retry_after(text, NOW)
 
     assert (None if found is None else found.total_seconds()) == seconds
+
+
+def test_a_connection_that_is_closed_already_names_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed:
+        transport = None
+
+    async def connect(*given: Any, **more: Any) -> Closed:
+        return Closed()
+
+    async def peers() -> list[str]:
+        peer: list[str] = []
+        sending._peer.set(peer)
+        connector = sending._Connector()
+        await connector.connect()
+        await connector.close()
+        return peer
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "connect", connect)
+
+    assert asyncio.run(peers()) == []
