@@ -73,7 +73,7 @@ def test_five_dead_days_are_told_end_in_disabling_and_are_made_good_slowly() -> 
     at = NOW + 5 * DAY + 2 * HOUR
     for _ in range(100):
         made.event()  # what happens while it is off is held
-    publishing.publish(at=at)
+    _publish(at)
     endpoints.resume(endpoint_id=endpoint.pk, by=system(), at=at)
     while recovering.advance(at=at):
         pass
@@ -92,7 +92,7 @@ def test_without_the_pace_what_was_missed_arrives_at_once(settings: Any) -> None
     endpoint = made.endpoint(state=Endpoint.State.PAUSED, state_reason="paused")
     for _ in range(100):
         made.event()
-    publishing.publish(at=NOW)
+    _publish(NOW)
     endpoints.resume(endpoint_id=endpoint.pk, by=system(), at=NOW)
     while recovering.advance(at=NOW):
         pass
@@ -109,12 +109,17 @@ def _live(start: dt.datetime, until: dt.datetime, *, code: int, every: dt.timede
         if every is not None and at >= happens:
             made.event()
             happens += every
-        publishing.publish(at=at)
+        _publish(at)
         while (claim := claiming.claim(at=at, most=100)).rows:
             _answer(claim, code, at)
         watching.watch(at=at)
         watching.tend(at=at)
         at = min(_due_after(at), happens if every is not None else until)
+
+
+def _publish(at: dt.datetime) -> None:
+    while publishing.publish(at=at):
+        pass  # in portions
 
 
 def _due_after(at: dt.datetime) -> dt.datetime:
