@@ -138,6 +138,12 @@ _ALL: Final = (
         "Deliveries to another endpoint were given up.",
         count={**_COUNT, "description": "How many since the last such event."},
     ),
+    _endpoint(
+        "webhook.delivery.expiring",
+        "What is held for another endpoint, which is not sent to, will be forgotten.",
+        count={**_COUNT, "description": "How many are held."},
+        expiresAt={**_INSTANT, "description": "When the oldest of them is forgotten."},
+    ),
 )
 
 CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType({one.name: one for one in _ALL})

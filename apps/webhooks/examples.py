@@ -47,7 +47,11 @@ _EXCEPTION_STATUS: Final[Mapping[str, str]] = {
 _EXCEPTION_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "ride.exception_noted": {"type": "discharge_slipped", "severity": "info"},
 }
-_STATES: Final[Mapping[str, str]] = {"webhook.test": "pending", "webhook.endpoint.disabled": "disabled"}
+_STATES: Final[Mapping[str, str]] = {
+    "webhook.test": "pending",
+    "webhook.endpoint.disabled": "disabled",
+    "webhook.delivery.expiring": "paused",
+}
 
 
 def example(kind: EventType, level: str, *, api_version: str) -> dict[str, Any]:

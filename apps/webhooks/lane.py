@@ -25,6 +25,8 @@ SLOWED_AGAIN_AFTER: Final = timedelta(seconds=15)
 # No success for so long, with failures enough to be sure: people are told, again and again.
 TOLD_AFTER: Final = (timedelta(minutes=15), timedelta(hours=1), timedelta(hours=6), timedelta(hours=24))
 FAILURES_TO_TELL: Final = 3
+# Before what is held for an endpoint at rest is forgotten.
+TOLD_AHEAD: Final = (timedelta(days=7), timedelta(days=1))
 DISABLED_AFTER: Final = timedelta(days=5)
 FAILURES_TO_DISABLE: Final = 50
 

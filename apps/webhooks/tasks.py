@@ -6,7 +6,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from apps.webhooks.services import delivering, recovering, retention, watching, wishes
+from apps.webhooks.services import delivering, pacing, recovering, retention, watching, wishes
 
 
 @shared_task(name="webhooks.deliver")
@@ -35,8 +35,9 @@ def watch() -> None:
 
 @shared_task(name="webhooks.recover")
 def recover() -> None:
-    """Take recoveries further."""
+    """Take recoveries further, and keep what they made from piling up."""
     recovering.advance(at=_now())
+    pacing.keep(at=_now())
 
 
 @shared_task(name="webhooks.tend")

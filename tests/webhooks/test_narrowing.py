@@ -1,11 +1,17 @@
 """An endpoint that is bound to less is sent nothing of the rest any more, whatever waits."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
+from apps.accounts.models import Alert
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import endpoints, publishing, recovering
+from apps.webhooks.services import claiming, endpoints, publishing, recovering, watching
+from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.settling import Tried, settle
 from lib.access import system
 from lib.errors import Code
 from tests.factories import NOW, FacilityFactory, TransportProviderFactory
@@ -83,3 +89,95 @@ def test_what_it_does_not_hear_of_any_more_is_not_sent_again(status: str) -> Non
 
     assert refusal.value.code is Code.RULE_VIOLATION
     assert _statuses() == [status]
+
+
+OK, DOWN, NOT_MADE = Answer(code=204), Answer(error="connect"), Answer(error="render")
+
+
+def _on_its_way(**columns: Any) -> tuple[Endpoint, claiming.Claim]:
+    """Claim three deliveries: of what is heard of still when the endpoint is narrowed, of what is not, and a test."""
+    endpoint = made.endpoint(**columns)
+    for kind, more in (("ride.started", {}), ("ride.completed", {}), ("webhook.test", {"trigger": "test"})):
+        made.delivery(endpoint, made.event(kind), **more)
+    return endpoint, claiming.claim(at=NOW, most=9)
+
+
+def _settle(claim: claiming.Claim, answer: Answer) -> None:
+    settle([Tried(row, claim.id, NOW, 0.1, answer) for row in claim.rows], at=NOW, worker="test")
+
+
+@pytest.mark.parametrize(
+    ("answer", "came_to"),
+    [
+        (OK, ["delivered", "delivered", "delivered"]),
+        (DOWN, ["pending", "cancelled", "pending"]),
+        (NOT_MADE, ["pending", "cancelled", "pending"]),
+    ],
+)
+def test_what_was_on_its_way_when_its_endpoint_was_narrowed_is_not_tried_again(
+    answer: Answer, came_to: list[str]
+) -> None:
+    endpoint, claim = _on_its_way()
+    _change(endpoint, event_types=["ride.started"])
+
+    _settle(claim, answer)
+
+    assert _statuses() == came_to
+    assert Delivery.objects.get(event_type="ride.completed").ended_at == NOW
+
+
+def test_what_a_lost_worker_held_when_its_endpoint_was_narrowed_is_not_tried_again() -> None:
+    endpoint, _ = _on_its_way()
+    _change(endpoint, event_types=["ride.started"])
+
+    found = watching.sweep(at=NOW + claiming.LEASE)
+
+    assert (found, _statuses()) == (3, ["pending", "cancelled", "pending"])
+
+
+def test_nobody_is_called_for_what_is_not_tried_again() -> None:
+    endpoint = made.endpoint()
+    made.delivery(endpoint, made.event("ride.exception"), attempts=3)
+    claim = claiming.claim(at=NOW, most=1)
+    _change(endpoint, event_types=["ride.started"])
+
+    _settle(claim, DOWN)
+
+    assert (_statuses(), Alert.objects.count()) == (["cancelled"], 0)
+
+
+def test_nothing_more_is_asked_where_nothing_is_tried_again(django_assert_num_queries: Any) -> None:
+    _, claim = _on_its_way()
+    rows = [row for row in claim.rows if row.trigger != "test"]
+
+    with django_assert_num_queries(5):  # a savepoint and its end among them
+        settle([Tried(row, claim.id, NOW, 0.1, OK) for row in rows], at=NOW, worker="test")
+
+
+@pytest.mark.real_clock
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("ending", ["down", "not made", "lost"])
+def test_what_fails_while_its_endpoint_is_narrowed_is_not_tried_again(ending: str) -> None:
+    endpoint, claim = _on_its_way()
+    endings: dict[str, Callable[[], object]] = {
+        "down": lambda: _settle(claim, DOWN),
+        "not made": lambda: _settle(claim, NOT_MADE),
+        "lost": lambda: watching.sweep(at=NOW + claiming.LEASE),
+    }
+
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            _change(endpoint, event_types=["ride.started"])
+            ended = other.submit(_and_close, endings[ending])
+            with pytest.raises(TimeoutError):
+                ended.result(0.5)  # it waits
+        ended.result(5)
+
+    assert _statuses() == ["pending", "cancelled", "pending"]
+
+
+def _and_close(call: Callable[[], object]) -> None:
+    try:
+        call()
+    finally:
+        connection.close()

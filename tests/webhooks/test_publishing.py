@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from apps.events.models import Event, Unpublished
 from apps.webhooks.models import Delivery, Endpoint
@@ -257,3 +257,44 @@ def _publish_and_close() -> int:
         return publish(at=NOW)
     finally:
         connection.close()
+
+
+@pytest.mark.real_clock
+@pytest.mark.django_db(transaction=True)
+def test_publishing_waits_for_an_endpoint_that_is_being_changed_for_seconds_and_loses_nothing() -> None:
+    endpoint, _ = made.endpoint(), made.endpoint()
+    made.event()
+
+    with ThreadPoolExecutor(1) as other, transaction.atomic():
+        Endpoint.objects.filter(pk=endpoint.pk).update(name="Other")
+        publishing = other.submit(_publish_impatiently)
+        with pytest.raises(OperationalError, match="lock timeout"):
+            publishing.result(5)
+
+    assert Delivery.objects.count() == 0
+    assert (publish(at=NOW), Delivery.objects.count()) == (1, 2)
+
+
+def _publish_impatiently() -> int:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '100ms'")
+        return publish(at=NOW)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")  # the connection goes back to the pool
+        connection.close()
+
+
+def test_no_session_holds_a_lock_for_long_by_doing_nothing_or_waiting() -> None:
+    bounds = {}
+    with connection.cursor() as cursor:
+        for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            cursor.execute(f"SHOW {name}")
+            (bounds[name],) = cursor.fetchone()
+
+    assert bounds == {
+        "statement_timeout": "10s",
+        "lock_timeout": "5s",
+        "idle_in_transaction_session_timeout": "30s",
+    }

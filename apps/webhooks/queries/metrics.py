@@ -8,6 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from apps.events.models import Unpublished
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
+from apps.webhooks.queries import held
 
 # Each by its own partial index, which no longer list of statuses would be read by.  Delivered ones are counted by the
 # attempts that they took: there are millions of them.
@@ -15,7 +16,7 @@ _COUNTED = (("pending",), ("in_flight",), ("held", "exhausted", "quarantined"))
 
 
 def families(*, at: datetime) -> Iterator[Metric]:
-    """Give the metrics of webhooks.  Seven queries."""
+    """Give the metrics of webhooks.  Eight queries."""
     yield GaugeMetricFamily(
         "carelane_events_unpublished",
         "Events that no delivery was made of yet; more than a few for long means that no worker runs.",
@@ -34,6 +35,12 @@ def families(*, at: datetime) -> Iterator[Metric]:
         "carelane_webhook_oldest_due_seconds",
         "For how long the delivery that waits longest has been due; breakers make it grow, too.",
         value=0 if oldest is None else (at - oldest).total_seconds(),
+    )
+    held_since = min(held.since().values(), default=at)
+    yield GaugeMetricFamily(
+        "carelane_webhook_oldest_held_seconds",
+        "How old the oldest delivery is that is held for an endpoint at rest; it goes after DELIVERY_RETENTION_DAYS.",
+        value=max(0.0, (at - held_since).total_seconds()),
     )
     endpoints = GaugeMetricFamily("carelane_webhook_endpoints", "Endpoints by state.", labels=["state"])
     states = dict(

@@ -1,5 +1,6 @@
 """From event to deliveries: one row for each endpoint that wants to hear of it."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -11,6 +12,7 @@ from apps.events.services import take_unpublished
 from apps.webhooks.event_types import TEST
 from apps.webhooks.models.delivery import NEW_ID
 from apps.webhooks.schedule import MOST_AGE
+from lib import recordset
 
 MOST_EVENTS: Final = 20  # in one transaction: with a hundred endpoints, what takes longer holds up the sending
 MOST_WITHDRAWN: Final = 50_000  # rows of one statement: a second or two
@@ -39,6 +41,14 @@ _NO_LONGER: Final = f"""
         WHERE w.endpoint_id = %(endpoint)s AND w.status IN ('pending', 'held') AND w.trigger <> 'test'
             AND ({MATCHES}) IS NOT TRUE
         LIMIT %(most)s)
+"""  # noqa: S608  # of ours
+# The same of rows that come back to be tried again, of whichever endpoints.
+_THESE_NO_LONGER: Final = f"""
+    UPDATE webhooks_delivery d SET status = 'cancelled', ended_at = %(at)s
+    FROM webhooks_endpoint e, events_event ev
+    WHERE d.id = ANY(%(ids)s::uuid[]) AND d.status = 'pending' AND d.trigger <> 'test'
+        AND e.id = d.endpoint_id AND ev.id = d.event_id AND ({MATCHES}) IS NOT TRUE
+    RETURNING d.id
 """  # noqa: S608  # of ours
 _HEARS: Final = f"""
     SELECT FROM webhooks_endpoint e, events_event ev WHERE e.id = %(endpoint)s AND ev.id = %(event)s AND {MATCHES}
@@ -81,6 +91,19 @@ def hears(endpoint_id: UUID, event_id: UUID) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_HEARS, {"endpoint": endpoint_id, "event": event_id})
         return cursor.fetchone() is not None
+
+
+def withdraw_these(delivery_ids: Collection[UUID], *, at: datetime) -> set[UUID]:
+    """Cancel those that wait for endpoints that do not hear of them any more, and say which.  None asks nothing.
+
+    The lanes of their endpoints are locked by its caller, as by whoever narrows an endpoint: one waits for the other,
+    and either this sees the change or the change finds what waits.
+    """
+    if not delivery_ids:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(_THESE_NO_LONGER, {"ids": recordset.ids(delivery_ids), "at": at})
+        return {row[0] for row in cursor.fetchall()}
 
 
 def withdraw(endpoint_id: UUID, *, at: datetime) -> int:

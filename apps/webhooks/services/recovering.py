@@ -1,8 +1,8 @@
 """Sending again: one delivery, or what an endpoint missed in a span of time.
 
 A recovery goes through the events of its span, a few thousand in a step, and remembers how far it is: a restart goes
-on where it was.  What it makes is due one after the other, WEBHOOK_REPLAYS_PER_SECOND, behind everything live: a
-receiver that is just back is not knocked over.
+on where it was.  What it makes is due one after the other (`pacing`), behind everything live: a receiver that is just
+back is not knocked over.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max
 
@@ -20,7 +19,7 @@ from apps.webhooks.event_types import unknown_among
 from apps.webhooks.models import Delivery, Endpoint, Job
 from apps.webhooks.models.delivery import NEW_ID
 from apps.webhooks.schedule import MOST_AGE
-from apps.webhooks.services import access, publishing
+from apps.webhooks.services import access, pacing, publishing
 from apps.webhooks.services.publishing import MATCHES
 from lib.access import Principal
 from lib.api.fields import instant_text
@@ -62,7 +61,7 @@ _STEP: Final = f"""
     WITH span AS MATERIALIZED (
         SELECT * FROM events_event WHERE id > %(cursor)s AND id < %(until)s ORDER BY id LIMIT %(most)s
     ), {_FOUND}, wanted AS MATERIALIZED (
-        SELECT *, %(began)s + (%(done)s + row_number() OVER (ORDER BY id)) * %(gap)s::interval AS due FROM found
+        SELECT *, %(after)s + row_number() OVER (ORDER BY id) * %(gap)s::interval AS due FROM found
     ), released AS (
         UPDATE webhooks_delivery d
         SET status = 'pending', priority = 2, due_at = wanted.due, expires_at = wanted.due + %(age)s::interval
@@ -323,9 +322,8 @@ def _step(job: Job, at: datetime) -> None:
         "cursor": job.cursor or UUID(int=bounds["since"].int - 1),
         "endpoint": job.endpoint_id,
         "most": EVENTS_AT_ONCE,
-        "began": job.created_at,
-        "done": job.done,
-        "gap": timedelta(seconds=1 / settings.WEBHOOK_REPLAYS_PER_SECOND),
+        "after": pacing.end_of_queue(job.endpoint_id, at=at),
+        "gap": pacing.gap(),
         "age": MOST_AGE,
         "at": at,
     }

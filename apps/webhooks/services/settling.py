@@ -16,7 +16,7 @@ from apps.webhooks import lane as lanes
 from apps.webhooks.lane import Outcome, outcome_of
 from apps.webhooks.models.delivery import Delivery, ErrorClass
 from apps.webhooks.schedule import ATTEMPTS, TEST_ATTEMPTS, delay_after
-from apps.webhooks.services import consequences, lane_rows
+from apps.webhooks.services import consequences, lane_rows, publishing
 from apps.webhooks.services.claiming import MOST_CLAIMS, Claimed
 from apps.webhooks.services.consequences import Result, Turn
 from apps.webhooks.services.sending import Answer
@@ -85,17 +85,13 @@ class Tried:
         """Whether anything left at all: a body that cannot be made is no fault of the receiver's."""
         return self.answer.error != ErrorClass.RENDER
 
-    @property
-    def counts_for_lane(self) -> bool:
-        """Whether it says how the endpoint does; tests say it to whoever presses the button."""
-        return self.was_sent and self.row.trigger != Delivery.Trigger.TEST
-
 
 @transaction.atomic
 def settle(tried: Sequence[Tried], *, at: datetime, worker: str) -> int:
     """Write a batch of results, each under the claim it belongs to; say how many deliveries arrived.
 
-    One statement for deliveries and attempts and two for the lanes; more where the state of an endpoint changes.
+    One statement for deliveries and attempts and two for the lanes; one more where any is to be tried again, and more
+    where the state of an endpoint changes.
     """
     outcomes = [_next(one, at) for one in tried]
     came = [_row(one, status, due_at, at) for one, (status, due_at) in zip(tried, outcomes, strict=True)]
@@ -103,9 +99,12 @@ def settle(tried: Sequence[Tried], *, at: datetime, worker: str) -> int:
         cursor.execute(_SETTLE, {"rows": recordset.rows(came), "worker": worker})
         ours = {row[0] for row in cursor.fetchall()}
     turns = _update_lanes(tried, at)
+    statuses = [status if one.row.id in ours else None for one, (status, _) in zip(tried, outcomes, strict=True)]
+    again = [one.row.id for one, status in zip(tried, statuses, strict=True) if status is Delivery.Status.PENDING]
+    withdrawn = publishing.withdraw_these(again, at=at)
     results = [
-        Result(one.row, one.answer.code, status if one.row.id in ours else None)
-        for one, (status, _) in zip(tried, outcomes, strict=True)
+        Result(one.row, one.answer.code, Delivery.Status.CANCELLED if one.row.id in withdrawn else status)
+        for one, status in zip(tried, statuses, strict=True)
     ]
     consequences.draw(results, turns, at=at)
     return sum(one.status is Delivery.Status.DELIVERED for one in results)
@@ -149,8 +148,10 @@ def _update_lanes(tried: Sequence[Tried], at: datetime) -> dict[UUID, Turn]:
     """Carry the results of each lane into its row."""
     by_lane: dict[UUID, list[Outcome]] = defaultdict(list)
     for one in tried:
-        if one.counts_for_lane:
-            by_lane[one.row.endpoint_id].append(one.outcome)
+        if one.row.trigger != Delivery.Trigger.TEST:
+            # Tests say how the endpoint does to whoever presses the button, and what was not sent says nothing of it;
+            # the lane is locked for that, too: see `publishing.withdraw_these`.
+            by_lane[one.row.endpoint_id] += [one.outcome] if one.was_sent else []
     turns = {}
     for endpoint_id, was in lane_rows.locked(by_lane) if by_lane else ():
         now = was

@@ -27,6 +27,7 @@ DEAD = "no_success_for_days"
 BY_PEOPLE = "paused"
 UNVERIFIED = "unverified"  # paused until the new address has answered
 UNTRIED = "paused_unverified"  # paused by people, and the new address has not answered yet
+KEY_OF_EXPIRING: Final = "webhook.expiring:"
 
 
 def record(endpoint: Endpoint, type: str, data: dict[str, Any], *, by: Principal, at: datetime) -> UUID:
@@ -78,7 +79,8 @@ def start_over(endpoint: Endpoint, happened: str, *, by: Principal, at: datetime
     new = lanes.new(endpoint.max_in_flight)
     new = new._replace(last_success_at=was.last_success_at, last_failure_at=was.last_failure_at)
     lane_rows.store({endpoint.pk: new})
-    alerts.resolve(*_of_failing(endpoint.pk), _key(endpoint.pk, "gone"), _key(endpoint.pk, "disabled"), at=at)
+    of_rest = [_key(endpoint.pk, "gone"), _key(endpoint.pk, "disabled"), *keys_of_expiring(endpoint.pk)]
+    alerts.resolve(*_of_failing(endpoint.pk), *of_rest, at=at)
     if told:
         _tell_of_recovery(endpoint, was, happened, by=by, at=at)
 
@@ -125,6 +127,22 @@ def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> 
     record(endpoint, "webhook.endpoint.disabled", _of(lane, last_error), by=system("webhooks"), at=at)
     alerts.resolve(*_of_failing(endpoint_id), at=at)
     _tell(endpoint, "disabled", "was switched off: nobody answered for five days", Alert.Severity.CRITICAL, at)
+
+
+def expiring(endpoint_id: UUID, step: int, *, count: int, expires_at: datetime, at: datetime) -> None:
+    """Tell that an endpoint's held deliveries, `count`, will be forgotten, the oldest at `expires_at`."""
+    endpoint = locked(endpoint_id)
+    facts = {"count": count, "expiresAt": instant_text(expires_at)}
+    record(endpoint, "webhook.delivery.expiring", facts, by=system("webhooks"), at=at)
+    severity = Alert.Severity.WARNING if step == 1 else Alert.Severity.CRITICAL
+    alerts.resolve(_key(endpoint_id, "expiring", step - 1), at=at)
+    happened = f"holds deliveries that are forgotten from {expires_at:%Y-%m-%d} on"
+    _tell(endpoint, "expiring", happened, severity, at, step=step)
+
+
+def keys_of_expiring(endpoint_id: UUID, step: int = 1) -> list[str]:
+    """Name the alerts of `expiring` from a step on."""
+    return [_key(endpoint_id, "expiring", one) for one in range(step, len(lanes.TOLD_AHEAD) + 1)]
 
 
 def send_ids_alone(endpoint_id: UUID, *, at: datetime) -> None:

@@ -16,7 +16,7 @@ from apps.webhooks import lane as lanes
 from apps.webhooks.models import Delivery, Endpoint, Job, LaneRow
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import grants, health
-from apps.webhooks.services import lane_rows, recovering, states, urgency
+from apps.webhooks.services import holding, lane_rows, publishing, recovering, states, urgency
 from apps.webhooks.services.claiming import MOST_CLAIMS
 from lib.access import system
 from lib.scopes import Scope
@@ -45,21 +45,27 @@ _SWEEP: Final = """
             response_headers, response_snippet, worker)
         SELECT id, endpoint_id, 0, %(at)s, 0, %(error)s, '{}', '', '' FROM lost
     )
-    SELECT count(*), count(*) FILTER (WHERE status = 'quarantined') FROM lost
+    SELECT id, endpoint_id, status FROM lost
 """
 
 
 @transaction.atomic
 def sweep(*, at: datetime) -> int:
-    """Give back what workers hold whose lease is over; put aside what too many died over.  Says how many it found."""
+    """Give back what workers hold whose lease is over; put aside what too many died over.  Says how many it found.
+
+    What their endpoints were narrowed for meanwhile is cancelled.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             _SWEEP, {"at": at, "rows": ROWS_AT_ONCE, "most": MOST_CLAIMS, "error": ErrorClass.LOST_WORKER.value}
         )
-        found, quarantined = cursor.fetchone()
-    if quarantined:
+        lost = cursor.fetchall()
+    if any(status == Delivery.Status.QUARANTINED for *_, status in lost):
         states.quarantined(at=at)
-    return int(found)
+    if lost:
+        lane_rows.locked({endpoint_id for _, endpoint_id, _ in lost})
+        publishing.withdraw_these([key for key, *_ in lost], at=at)
+    return len(lost)
 
 
 def watch(*, at: datetime) -> None:
@@ -87,7 +93,7 @@ def _judge(endpoint_id: UUID, at: datetime) -> None:
 
 
 def tend(*, at: datetime) -> None:
-    """End what grew too old, tell of what was given up, and put what cannot be sent now with what is held.
+    """End what grew too old, tell of what was given up or soon will be, and hold what cannot be sent now.
 
     Endpoints whose client was given rider data once, and is not any more, get no whole rides from now on.
     """
@@ -97,6 +103,7 @@ def tend(*, at: datetime) -> None:
     _age(at)
     _put_strays_away(at)
     _release_what_nobody_holds(at)
+    holding.tell(at=at)
     given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED, endpoint__deleted_at__isnull=True)
     given_up = given_up.exclude(trigger=Delivery.Trigger.TEST)
     told_at = F("endpoint__lane__exhausted_told_at")

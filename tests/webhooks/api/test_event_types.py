@@ -32,6 +32,7 @@ def test_every_type_is_listed_with_schema_and_example_of_every_level(api: TokenC
         "webhook.endpoint.recovered",
         "webhook.endpoint.disabled",
         "webhook.delivery.exhausted",
+        "webhook.delivery.expiring",
     }
 
 
