@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
-from django.db.models import QuerySet
+from django.db.models import ForeignKey, Lookup, QuerySet, UUIDField
 from django.db.models.query import ModelIterable
 
 from lib.access import Principal
@@ -25,6 +25,22 @@ Found = TypeVar("Found")
 
 _SMALL: Final = itertools.count(20_011)  # fits every integer column; no query of ours names such a number
 _MOST_REACHES: Final = 256  # of callers with bounds; past that the SQL of all is written anew
+
+
+@ForeignKey.register_lookup
+@UUIDField.register_lookup
+class AnyOf(Lookup[Any]):
+    """`pk__any_of=[...]`: a key that is one of a list; an empty one finds nothing.
+
+    The list is one parameter.  `in` writes a place for each of its values, so that its SQL changes with their number.
+    """
+
+    lookup_name = "any_of"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        key, parameters = self.process_lhs(compiler, connection)
+        return f"{key} = ANY(%s)", [*parameters, self.rhs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +108,10 @@ def together(*asked: Asked[Any]) -> list[list[Any]]:
 class Compiled(Generic[Found]):
     """A queryset of rows, or of tuples (`values_list`), compiled at its first run.
 
-    `rows` makes it of the caller, where there is one, and of `values`, named here with their types: UUID, str, int or
-    datetime.  Each value has to go to the database as it is, once or more often; everything else that `rows` does has
-    to depend on the caller's reach alone.  Raises ValueError at the first run where a value got lost on the way.
+    `rows` makes it of the caller, where there is one, and of `values`, named here with their types: UUID, str, int,
+    datetime, or list (of UUIDs, for what takes it as one parameter: `any_of`, or a `Value` of an array).  Each value
+    has to go to the database as it is, once or more often; everything else that `rows` does has to depend on the
+    caller's reach alone.  Raises ValueError at the first run where a value got lost on the way.
     """
 
     def __init__(self, rows: Callable[..., QuerySet[Any, Found]], **values: type) -> None:
@@ -134,9 +151,11 @@ class Compiled(Generic[Found]):
             sql, parameters = compiler.as_sql()
         except EmptyResultSet:
             return None
-        names = {marker: name for name, marker in self._markers.items()}
-        places = [(at, names[one]) for at, one in enumerate(parameters) if isinstance(one, Hashable) and one in names]
+        names = {_key(marker): name for name, marker in self._markers.items()}
+        keys = [_key(one) for one in parameters]
+        places = [(at, names[key]) for at, key in enumerate(keys) if isinstance(key, Hashable) and key in names]
         lost = set(self._markers) - {name for _, name in places}
+        lost |= {name for name, marker in self._markers.items() if isinstance(marker, list) and marker[0] in keys}
         if lost:
             raise ValueError(f"these values do not reach the database as they are: {', '.join(sorted(lost))}")
         return _Written(
@@ -150,11 +169,17 @@ class Compiled(Generic[Found]):
         )
 
 
+def _key(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _marker(kind: type) -> Any:
     """Make a value of this type that no query holds by itself."""
     unlike_any = uuid4()
     if kind is UUID:
         return unlike_any
+    if kind is list:
+        return [unlike_any]
     if kind is str:
         return f"marker {unlike_any}"
     if kind is dt.datetime:

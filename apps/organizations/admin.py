@@ -127,8 +127,8 @@ class EscalationPolicyAdmin(UnscopedAdmin):
 @admin.register(Payer)
 class PayerAdmin(UnscopedAdmin):
     subject_type = "payer"
-    list_display = ("name", "signature_rule", "odometer_required", "authorization_required", "active")
-    list_filter = ("active", "signature_rule")
+    list_display = ("name", "signature_rule", "signers", "odometer_required", "authorization_required", "active")
+    list_filter = ("active", "signature_rule", "signers")
     list_select_related = ()
     ordering = ("name", "id")
     search_fields = ("name",)

@@ -264,14 +264,25 @@ class Payer(models.Model):
     """Who pays for rides, and what it wants on paper for each leg (domain.md 4.10, signatures)."""
 
     class SignatureRule(models.TextChoices):
+        """Where is signed."""
+
         NONE = "none"
         PICKUP = "pickup"
         DROPOFF = "dropoff"
         BOTH = "both"
 
+    class Signers(models.TextChoices):
+        """Whose signature counts at these stops; a facility's stands for the rider's."""
+
+        ANY = "any"
+        RIDER = "rider"
+        DRIVER = "driver"
+        BOTH = "both"
+
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=200, unique=True)
     signature_rule = models.CharField(max_length=7, choices=SignatureRule, default=SignatureRule.NONE)
+    signers = models.CharField(max_length=6, choices=Signers, default=Signers.ANY, db_default=Signers.ANY)
     odometer_required = models.BooleanField(default=False)
     authorization_required = models.BooleanField(default=False)
     active = models.BooleanField(default=True)
@@ -281,7 +292,10 @@ class Payer(models.Model):
             models.CheckConstraint(
                 name="payer_signature_rule_known",
                 condition=Q(signature_rule__in=["none", "pickup", "dropoff", "both"]),
-            )
+            ),
+            models.CheckConstraint(
+                name="payer_signers_known", condition=Q(signers__in=["any", "rider", "driver", "both"])
+            ),
         ]
 
     def __str__(self) -> str:

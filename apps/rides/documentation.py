@@ -1,35 +1,55 @@
-"""What a completed leg lacks on paper, by the payer's rule (domain.md 4.15; New York's per-leg list, NY1 and NY2)."""
+"""What a leg lacks on paper, by the payer's rule (domain.md 4.10, 4.15; New York's per-leg list, NY1 and NY2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+# Whose signatures the payer asks for at a stop, by what the missing one is called after the stop; and which signers
+# each takes.  A facility, such as a nurse for a patient who cannot, signs in the rider's place, never in the driver's.
+_RIDER: Final = frozenset({"rider", "facility"})
+_DRIVER: Final = frozenset({"driver"})
+_SIGNED_BY: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    "any": {"signature": _RIDER | _DRIVER},
+    "rider": {"signature_rider": _RIDER},
+    "driver": {"signature_driver": _DRIVER},
+    "both": {"signature_rider": _RIDER, "signature_driver": _DRIVER},
+}
+_READ_AT: Final = {"pickup": "odometer_start", "dropoff": "odometer_end"}
 
 
 @dataclass(frozen=True, slots=True)
 class Papers:
-    """The payer's wishes and what is there.  `signature_rule` is none, pickup, dropoff or both."""
+    """The payer's wishes and what is there.
+
+    `signature_rule` is none, pickup, dropoff or both; `signers` any, rider, driver or both, at each of these stops.
+    """
 
     signature_rule: str
+    signers: str
     odometer_required: bool
     signatures: Sequence[Mapping[str, Any]]
     has_odometer_start: bool
     has_odometer_end: bool
-    arrived_pickup_recorded: bool
 
 
-def missing_documents(papers: Papers) -> list[str]:
-    """List what is missing, by name; empty when the leg can be billed."""
-    signed = {signature["stop"] for signature in papers.signatures}
-    missing = [
-        f"{stop}_signature"
-        for stop in ("pickup", "dropoff")
-        if papers.signature_rule in (stop, "both") and stop not in signed
-    ]
-    if papers.odometer_required:
-        if not papers.has_odometer_start:
-            missing.append("odometer_start")
-        if not papers.has_odometer_end:
-            missing.append("odometer_end")
-    if not papers.arrived_pickup_recorded:
-        missing.append("arrived_pickup")
+def missing_at(stop: str, papers: Papers) -> list[str]:
+    """List what the payer wants at "pickup" or "dropoff" and is not there, by name: signatures first.
+
+    "pickup_signature" where anybody's will do, else "pickup_signature_rider" (which a facility's stands for) and
+    "pickup_signature_driver"; then "odometer_start".  At the drop-off likewise, with "odometer_end".
+    """
+    missing = []
+    if papers.signature_rule in (stop, "both"):
+        signers = {signature["signer"] for signature in papers.signatures if signature["stop"] == stop}
+        missing += [f"{stop}_{name}" for name, taken in _SIGNED_BY[papers.signers].items() if not signers & taken]
+    is_read = papers.has_odometer_start if stop == "pickup" else papers.has_odometer_end
+    if papers.odometer_required and not is_read:
+        missing.append(_READ_AT[stop])
     return missing
+
+
+def missing_documents(papers: Papers, *, arrived_pickup_recorded: bool) -> list[str]:
+    """List what a completed leg lacks, by name, signatures first; empty when the leg can be billed."""
+    missing = [*missing_at("pickup", papers), *missing_at("dropoff", papers)]
+    missing.sort(key=lambda name: name in _READ_AT.values())
+    return [*missing, *([] if arrived_pickup_recorded else ["arrived_pickup"])]

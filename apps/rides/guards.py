@@ -4,7 +4,7 @@ Source: domain.md 4.4, 4.5, 4.7 (no-show guard) and 4.12.4.  `services.guard_che
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -28,6 +28,12 @@ SECURED: Final = frozenset(
         Mobility.STRETCHER_BARIATRIC,
     }
 )
+_PROOF_IN_WORDS: Final = {
+    "odometer_start": "odometer",
+    "pickup_signature": "signature",
+    "pickup_signature_rider": "signature of the rider",
+    "pickup_signature_driver": "signature of the driver",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +69,7 @@ class Facts:
     lapsed_credentials: tuple[str, ...] = ()
     vehicle_in_service: bool = True
     securement_confirmed: bool = False
-    proof_wanted: frozenset[str] = field(default_factory=frozenset)  # "odometer", "signature"
-    proof_given: frozenset[str] = field(default_factory=frozenset)
+    proof_missing: tuple[str, ...] = ()  # as `documentation.missing_at` names it
     handoff_name: str = ""
     rider_location_given: bool = False
     ended_at: datetime | None = None
@@ -126,7 +131,7 @@ def _securement_confirmed(facts: Facts) -> str | None:
 
 
 def _pickup_proof(facts: Facts) -> str | None:
-    missing = sorted(facts.proof_wanted - facts.proof_given)
+    missing = sorted(_PROOF_IN_WORDS[name] for name in facts.proof_missing)
     return f"The payer wants at the pickup: {', '.join(missing)}." if missing else None
 
 

@@ -104,11 +104,10 @@ def exception_handler(failure: Exception, context: dict[str, Any]) -> Response |
     if judged is None:
         return None
     code, message, details = judged
-    if code.status == HTTPStatus.FORBIDDEN:
-        try:
-            _denial_hook()(context["view"], code, details)
-        except (OperationalError, InterfaceError) as lost:
-            return exception_handler(lost, context)  # what cannot be recorded is not answered either
+    try:
+        record_if_denied(context["view"], code, details)
+    except (OperationalError, InterfaceError) as lost:
+        return exception_handler(lost, context)  # what cannot be recorded is not answered either
     headers = headers_of(code, details)
     wait = getattr(failure, "wait", None)  # of DRF's Throttled, in seconds
     if wait is not None:
@@ -120,9 +119,14 @@ def exception_handler(failure: Exception, context: dict[str, Any]) -> Response |
     return Response(body, status=code.status, headers=headers)
 
 
-def _denial_hook() -> Any:
-    """Find what records that somebody was denied something; it has a table, and so lives in an app."""
-    return import_string(settings.API_DENIAL_HOOK)
+def record_if_denied(view: Any, code: Code, details: list[dict[str, Any]]) -> None:
+    """Have a refusal recorded that denies somebody something, which its code says; `details` are those of the answer.
+
+    For a view that answers some of what it was asked, and refuses the rest.  Where that is written has a table, and so
+    lives in an app.  One insert, into the transaction under way.
+    """
+    if code.status == HTTPStatus.FORBIDDEN:
+        import_string(settings.API_DENIAL_HOOK)(view, code, details)
 
 
 def _judge(failure: Exception) -> tuple[Code, str, list[dict[str, Any]]] | None:

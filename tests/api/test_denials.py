@@ -6,14 +6,17 @@ from uuid import UUID
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.console.views import forbidden
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
 from apps.accounts.services import audit
 from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from lib.scopes import Scope
 from tests import factories
 from tests.access.operations import state
 from tests.callers import api_with, error_of
@@ -45,6 +48,38 @@ def test_step_that_is_not_the_callers_leaves_the_denial_and_nothing_else(headers
     assert denied() == [("tokens.denied", "token", booker.token.pk, "scope rides:status", asked)]
     assert AuditEntry.objects.get().request_id == response.headers["X-Request-Id"]
     assert state() == before
+
+
+@pytest.mark.parametrize("refused", [1, 3])
+def test_ride_of_a_bulk_request_that_is_denied_leaves_the_row_that_it_would_leave_alone(
+    refused: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rights = SCOPES_OF_TOKEN[TokenRole.FULL_ACCESS] - {Scope.RIDERS_WRITE}
+    monkeypatch.setitem(SCOPES_OF_TOKEN, TokenRole.FULL_ACCESS, rights)
+    booker = api_with(TokenRole.FULL_ACCESS)
+    clinic, known = factories.FacilityFactory.create(), factories.RiderFactory.create()
+    stop = {"addressLine1": "1418 N Canary Ave", "city": "Chicago", "state": "IL", "postalCode": "60622"}
+    places = {"pickup": {"facilityId": str(clinic.pk)}, "dropoff": {**stop, "lat": 41.9071, "lng": -87.6722}}
+    ride = {"facilityId": str(clinic.pk), "pickupTime": "2026-11-20T20:00:00Z", **places}
+    good, bad = ride | {"riderId": str(known.pk)}, ride | {"rider": {"firstName": "Orla", "lastName": "Canary"}}
+    unknown = ride | {"riderId": str(clinic.pk)}
+    body = {"mode": "perItem", "rides": [*[bad] * refused, good, unknown]}
+
+    with CaptureQueriesContext(connection) as queries:
+        response = booker.post("/api/rides/bulk", body, headers={"Idempotency-Key": "once"})
+        asked_of_the_database = len(queries)
+    booker.post("/api/rides/bulk", body, headers={"Idempotency-Key": "once"})  # answered again, denied once
+    alone = booker.post("/api/rides", bad)
+
+    codes = [one["error"]["code"] if "error" in one else one["status"] for one in response.json()["data"]]
+    assert codes == [*["INSUFFICIENT_SCOPE"] * refused, "scheduled", "VALIDATION_ERROR"]
+    assert (alone.status_code, Ride.objects.count()) == (403, 1)
+    *of_bulk, of_one = AuditEntry.objects.filter(outcome="denied").order_by("at", "id")
+    asked = ("tokens.denied", "token", booker.token.pk, "scope riders:write")
+    assert {(row.action, row.subject_type, row.subject_id, row.reason) for row in (*of_bulk, of_one)} == {asked}
+    assert [row.details["route"] for row in (*of_bulk, of_one)] == [*["api/rides/bulk"] * refused, "api/rides"]
+    assert {row.request_id for row in of_bulk} == {response.headers["X-Request-Id"]}
+    assert asked_of_the_database == 20 + 5 * refused
 
 
 def test_field_above_the_phi_level_is_recorded_by_its_name() -> None:

@@ -4,9 +4,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db.models import QuerySet
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Q, QuerySet, UUIDField, Value
 from django.db.models.functions import Upper
 
+from apps.fleet.models import Vehicle
 from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from lib import compiled
@@ -155,3 +157,39 @@ def test_queries_that_can_find_nothing_ask_nothing(django_assert_num_queries: An
 
     with django_assert_num_queries(0):
         assert together(visible.asked(bound_to(), pk=uuid4()), visible.asked(bound_to(), pk=uuid4())) == [[], []]
+
+
+def test_a_value_may_be_a_list_of_any_length() -> None:
+    first, second, third = (factories.VehicleFactory.create() for _ in range(3))
+    some: Compiled[Vehicle] = Compiled(
+        lambda ids, provider_ids: Vehicle.objects.filter(pk__any_of=ids, provider_id__any_of=provider_ids),
+        ids=list,
+        provider_ids=list,
+    )
+    providers = [vehicle.provider_id for vehicle in (first, second, third)]
+
+    assert set(some.all(ids=[first.pk, third.pk, uuid4()], provider_ids=providers)) == {first, third}
+    assert some.all(ids=[second.pk], provider_ids=providers[:1]) == []
+    assert some.all(ids=[], provider_ids=providers) == []
+
+
+def test_a_list_may_be_compared_with_arrays() -> None:
+    ours, theirs = uuid4(), uuid4()
+    ride = factories.RideFactory.create(attendant_ids=[ours])
+    uuids = ArrayField(UUIDField())
+    attended: Compiled[Ride] = Compiled(
+        lambda ids: Ride.objects.filter(attendant_ids__overlap=Value(ids, uuids)), ids=list
+    )
+
+    assert attended.all(ids=[theirs, ours]) == [ride]
+    assert attended.all(ids=[theirs]) == []
+    assert attended.all(ids=[]) == []
+
+
+def test_a_list_that_is_taken_apart_in_one_of_its_places_is_refused() -> None:
+    attended: Compiled[Ride] = Compiled(
+        lambda ids: Ride.objects.filter(Q(driver_id__any_of=ids) | Q(attendant_ids__overlap=ids)), ids=list
+    )
+
+    with pytest.raises(ValueError, match="do not reach the database as they are: ids"):
+        attended.all(ids=[uuid4()])

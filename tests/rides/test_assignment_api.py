@@ -189,7 +189,7 @@ def test_candidates_ask_the_same_number_of_queries(
     for _ in range(count):
         fit_pair()
 
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(9):
         response = api.get(f"/api/rides/{ride.pk}/candidates")
 
     assert response.status_code == 200, response.json()

@@ -40,7 +40,7 @@ def test_list_asks_the_same_number_of_queries_however_many_drivers(
         other = factories.RideFactory.create(pickup_at=PICKUP - dt.timedelta(hours=2))
         factories.put_driver_on(other, driver=driver, vehicle=vehicle)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(6):
         listed = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
 
     assert len(listed) == count

@@ -83,6 +83,21 @@ def test_demo_rides_end_in_plausible_shares() -> None:
     assert share["unfulfilled"] <= 0.03
 
 
+def test_demo_legs_are_signed_by_whom_their_payer_asks_and_some_are_forgotten() -> None:
+    done = Ride.objects.filter(status="completed", payer__signature_rule="both", payer__signers="both")
+    unsigned = Counter(
+        missing
+        for ride in done
+        for missing in {(stop, who) for stop in ("pickup", "dropoff") for who in ("rider", "driver")}
+        - {(one["stop"], one["signer"]) for one in ride.signatures}
+    )
+
+    assert set(unsigned) == {("dropoff", "rider")}
+    assert 0 < unsigned["dropoff", "rider"] / done.count() < 0.05
+    known = done.filter(missing_documents__contains=["dropoff_signature_rider"])
+    assert 0 < known.count() <= unsigned["dropoff", "rider"]
+
+
 def test_demo_events_replay_to_each_rides_status() -> None:
     """Every ride's events are dense, in order, and a path through the table of transitions."""
     steps = {(row.source, row.events[0], row.target) for row in TRANSITIONS}

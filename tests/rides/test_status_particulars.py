@@ -9,7 +9,6 @@ from django.db import connection, transaction
 
 from apps.accounts.models import AuditEntry
 from apps.fleet.models import Leave
-from apps.rides.documentation import Papers, missing_documents
 from apps.rides.exception_types import ExceptionType
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride
@@ -225,27 +224,6 @@ def test_driver_on_leave_is_not_assigned(dispatcher: Principal) -> None:
 )
 def test_steps_count_where_nothing_leads_round_them(stop: dict[str, Any], steps: int) -> None:
     assert ride_needs._steps_at({"steps": 14, **stop}, 0) == steps
-
-
-@pytest.mark.parametrize(
-    ("papers", "missing"),
-    [
-        ({}, []),
-        ({"has_odometer_start": False}, ["odometer_start"]),
-        ({"has_odometer_end": False, "arrived_pickup_recorded": False}, ["odometer_end", "arrived_pickup"]),
-    ],
-)
-def test_missing_papers_are_named(papers: dict[str, Any], missing: list[str]) -> None:
-    whole: dict[str, Any] = {
-        "signature_rule": "none",
-        "signatures": [],
-        "odometer_required": True,
-        "has_odometer_start": True,
-        "has_odometer_end": True,
-        "arrived_pickup_recorded": True,
-    }
-
-    assert missing_documents(Papers(**(whole | papers))) == missing
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,18 +1,22 @@
 """Release, and taking it back."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
+from apps.accounts.models import AuditEntry
 from apps.events.models import Event
+from apps.fleet.models import Driver, Vehicle
 from apps.rides.lifecycle import RideStatus
-from apps.rides.models import Milestone, Ride
-from apps.rides.services import will_call
+from apps.rides.models import Milestone, Ride, RideException
+from apps.rides.services import assignment, will_call
 from apps.rides.services.guard_check import GuardFailed
 from apps.rides.services.milestones import MilestoneOutOfOrder
 from lib.access import Principal
 from lib.errors import NotFound
 from tests import factories
+from tests.fleet.crew import fit_pair
 from tests.rides.rides_in import ride_in
 
 AT = factories.NOW + dt.timedelta(hours=4)
@@ -148,3 +152,64 @@ def test_outsider_cannot_release(outsider: Principal) -> None:
         will_call.mark_ready(ride_id=ride.pk, by=outsider, at=AT)
 
     assert Ride.objects.get(pk=ride.pk).ready_at is None
+
+
+def on_the_road_at(crew: tuple[Driver, Vehicle], pickup_at: dt.datetime, by: Principal, **columns: Any) -> Ride:
+    """Give a crew a ride of an hour or so."""
+    ride = factories.RideFactory.create(
+        pickup_at=pickup_at,
+        window_starts_at=pickup_at,
+        window_ends_at=pickup_at + dt.timedelta(minutes=15),
+        appointment_at=None,
+        **columns,
+    )
+    driver, vehicle = crew
+    assignment.assign(ride_id=ride.pk, driver_id=driver.pk, vehicle_id=vehicle.pk, by=by, at=factories.NOW)
+    ride.refresh_from_db()
+    return ride
+
+
+@pytest.mark.parametrize(("hours", "found"), [(0, ["SCHEDULE_CONFLICT"]), (8, None)], ids=["taken", "free"])
+def test_release_names_the_drivers_other_ride_and_is_not_refused(
+    hours: int, found: list[str] | None, dispatcher: Principal
+) -> None:
+    crew = fit_pair()
+    waiting = on_the_road_at(crew, AT + dt.timedelta(hours=5), dispatcher, **WAITING)
+    other = on_the_road_at(crew, AT + dt.timedelta(hours=hours), dispatcher)
+
+    will_call.mark_ready(ride_id=waiting.pk, by=dispatcher, at=AT)
+
+    ride = Ride.objects.get(pk=waiting.pk)
+    assert (ride.ready_at, ride.status, ride.driver_id) == (AT, "assigned", other.driver_id)
+    told = Event.objects.filter(subject_id=ride.pk).latest("sequence")
+    assert (told.type, told.data.get("violations")) == ("ride.ready", found)
+    entry = AuditEntry.objects.get(action="rides.ready")
+    assert entry.details == ({"violations": found} if found else {})
+    assert not RideException.objects.exists()
+
+
+def test_conflict_that_stood_before_the_release_is_not_named_again(dispatcher: Principal) -> None:
+    crew = fit_pair()
+    on_the_road_at(crew, AT, dispatcher)
+    waiting = factories.RideFactory.create(pickup_at=AT, **WAITING)
+    factories.put_driver_on(waiting, driver=crew[0], vehicle=crew[1])
+
+    will_call.mark_ready(ride_id=waiting.pk, by=dispatcher, at=AT)
+
+    assert Event.objects.get(type="ride.ready").data.get("violations") is None
+
+
+def test_release_of_a_ride_whose_driver_may_not_drive_opens_the_exception(dispatcher: Principal) -> None:
+    waiting = on_the_road_at(fit_pair(), AT + dt.timedelta(hours=5), dispatcher, **WAITING)
+    Driver.objects.update(activation="inactive")
+
+    will_call.mark_ready(ride_id=waiting.pk, by=dispatcher, at=AT)
+
+    opened = RideException.objects.get()
+    assert (opened.type, opened.detected_by, opened.details) == (
+        "credential_lapse",
+        "ready",
+        {"violations": ["DRIVER_INACTIVE"]},
+    )
+    ride = Ride.objects.get(pk=waiting.pk)
+    assert (ride.ready_at, ride.status, ride.driver_id) == (AT, "assigned", waiting.driver_id)

@@ -13,12 +13,12 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from apps.accounts.services import audit
+from apps.fleet import queries
 from apps.fleet.models import Driver, Shift, Vehicle
-from apps.fleet.services.drivers import locked_driver
-from apps.fleet.services.vehicles import locked_vehicle
 from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
+from lib.rows import insert, sent_together
 
 _TAKEN_BY_CONSTRAINT: Final = {"shift_driver_once": "driver", "shift_vehicle_once": "vehicle"}
 
@@ -63,9 +63,9 @@ def plan(
     driver, vehicle = _locked_pair(driver_id, vehicle_id, by)
     shift = Shift(provider_id=driver.provider_id, driver=driver, vehicle=vehicle, starts_at=starts_at, ends_at=ends_at)
     _check_period(shift)
-    with _once():
-        shift.save(force_insert=True)
-    audit.record(by=by, action="shifts.plan", subject_type="shift", subject_id=shift.pk)
+    with _once(), sent_together():
+        insert(shift)
+        audit.record(by=by, action="shifts.plan", subject_type="shift", subject_id=shift.pk)
     return shift
 
 
@@ -129,14 +129,12 @@ def _visible(shift_id: UUID, by: Principal) -> Shift:
 
 
 def _locked_pair(driver_id: UUID, vehicle_id: UUID, by: Principal) -> tuple[Driver, Vehicle]:
-    try:
-        driver = locked_driver(driver_id, by)
-    except NotFound:
-        raise InvalidInput("driverId", "There is no such driver.") from None
-    try:
-        vehicle = locked_vehicle(vehicle_id, by)
-    except NotFound:
-        raise InvalidInput("vehicleId", "There is no such vehicle.") from None
+    drivers, vehicle = queries.locked([driver_id], vehicle_id, by)
+    driver = drivers.get(driver_id)
+    if driver is None:
+        raise InvalidInput("driverId", "There is no such driver.")
+    if vehicle is None:
+        raise InvalidInput("vehicleId", "There is no such vehicle.")
     if vehicle.provider_id != driver.provider_id:
         raise InvalidInput("vehicleId", "The vehicle belongs to another provider than the driver's.")
     return driver, vehicle
@@ -149,10 +147,9 @@ def _check_period(shift: Shift) -> None:
 
 @contextmanager
 def _once() -> Iterator[None]:
-    """Turn the refusal of an exclusion constraint into ours, inside a savepoint; other refusals pass."""
+    """Turn the refusal of an exclusion constraint into ours, which ends the transaction; other refusals pass."""
     try:
-        with transaction.atomic():
-            yield
+        yield
     except IntegrityError as refusal:
         who = _TAKEN_BY_CONSTRAINT.get(constraint_of(refusal))
         if who is None:

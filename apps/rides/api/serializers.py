@@ -82,7 +82,12 @@ class RideRow(Out):
     end_note = fields.Text()
     loaded_miles_source = OrNull(choices=MilesSource.choices, allow_null=True)
     documentation_complete = serializers.SerializerMethodField("show_documentation_complete")
-    missing_documents = fields.Listed(child=fields.Text())
+    missing_documents = fields.Listed(
+        child=fields.Text(),
+        help_text="What the payer asks for, once the ride is completed: pickup_signature and dropoff_signature, with "
+        "_rider or _driver at the end where the payer says who signs (a facility's signature counts as the rider's), "
+        "odometer_start, odometer_end and arrived_pickup.",
+    )
     max_exception_severity = OrNull(choices=ExceptionSeverity.choices, allow_null=True)
 
     class Meta:

@@ -22,6 +22,7 @@ from apps.rides.models import Ride
 from apps.rides.queries import rides
 from apps.rides.services import amending, booking, bulk_booking, report, will_call
 from apps.rides.standing import is_ticking
+from lib.api.errors import record_if_denied
 from lib.api.views import ApiViewSet
 from lib.errors import Code, DomainError
 from lib.scopes import Scope
@@ -140,7 +141,7 @@ class RideViewSet(ApiViewSet):
             by=self.principal,
             at=self.at,
         )
-        return Response({"data": [_outcome(one) for one in outcomes]})
+        return Response({"data": [self._outcome(one) for one in outcomes]})
 
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change a ride.
@@ -201,19 +202,20 @@ class RideViewSet(ApiViewSet):
             phi=self.principal.phi.name.lower(),
         )
 
+    def _outcome(self, one: booking.Booked | DomainError) -> dict[str, Any]:
+        """Show what became of one booking of a bulk request; a denial is recorded, as of a request of its own."""
+        if isinstance(one, DomainError):
+            details = [detail.as_json() for detail in one.details]
+            record_if_denied(self, one.code, details)
+            return {"error": {"code": one.code.name, "message": one.message, "details": details}}
+        ride = one.ride
+        back = str(one.return_ride.pk) if one.return_ride else None
+        booked = {"id": str(ride.pk), "status": ride.status, "version": ride.version, "returnRideId": back}
+        return {**booked, "openQuestions": ride.open_questions}
+
     def _answer_ride(
         self, ride: Ride, belongings: rides.Belongings | None = None, *, headers: dict[str, str] | None = None
     ) -> Response:
         self._shown = context_of(belongings or rides.belongings(ride), of=ride, by=self.principal, at=self.at)
         settled = not is_ticking(ride, self.at)
         return self.answer(ride, version=ride.version, settled=settled, headers=headers)
-
-
-def _outcome(one: booking.Booked | DomainError) -> dict[str, Any]:
-    """Show what became of one booking of a bulk request."""
-    if isinstance(one, DomainError):
-        details = [detail.as_json() for detail in one.details]
-        return {"error": {"code": one.code.name, "message": one.message, "details": details}}
-    ride = one.ride
-    shown = {"id": str(ride.pk), "status": ride.status, "version": ride.version, "openQuestions": ride.open_questions}
-    return {**shown, "returnRideId": str(one.return_ride.pk) if one.return_ride else None}

@@ -18,9 +18,10 @@ def of_leg(
 
     `odometers` holds each vehicle's miles so far and moves along: legs of a vehicle have to come in order of time.
     """
-    _, rule, odometer, _ = PAYERS[payer_of(leg)]
+    _, rule, signers, odometer, _ = PAYERS[payer_of(leg)]
     forgets = dice.hit(FORGOTTEN)
     van = leg.duty.van.id if leg.duty else ""
+    driver = driver_name if signers == "both" else ""
     begins = odometers.get(van, 20_000.0) + 2.1
     ends = begins + leg.miles
     odometers[van] = ends
@@ -32,10 +33,11 @@ def of_leg(
     }
     signatures = []
     if rule == "both":
-        signatures.append(_signature(leg, "pickup", leg.boarded))
+        signatures += _signatures(leg, "pickup", leg.boarded, driver)
         at_pickup["signatures"] = [*signatures]
-    if rule in ("both", "dropoff") and not forgets:
-        signatures.append(_signature(leg, "dropoff", leg.dropped))
+    if rule in ("both", "dropoff"):
+        at_the_end = _signatures(leg, "dropoff", leg.dropped, driver)
+        signatures += [one for one in at_the_end if not forgets or one["signer"] == "driver"]
     at_dropoff["signatures"] = signatures
     if odometer:
         at_pickup["odometer_start"] = round(begins, 1)
@@ -45,15 +47,18 @@ def of_leg(
     at_dropoff["missing_documents"] = missing_documents(
         Papers(
             signature_rule=rule,
+            signers=signers,
             odometer_required=odometer,
             signatures=signatures,
             has_odometer_start="odometer_start" in at_pickup,
             has_odometer_end=at_dropoff.get("odometer_end") is not None,
-            arrived_pickup_recorded=True,
-        )
+        ),
+        arrived_pickup_recorded=True,
     )
     return at_pickup, at_dropoff
 
 
-def _signature(leg: Leg, stop: str, at: int) -> dict[str, str]:
-    return {"signer": "rider", "stop": stop, "name": leg.person.name, "at": iso(at)}
+def _signatures(leg: Leg, stop: str, at: int, driver: str) -> list[dict[str, str]]:
+    """Let the rider sign, and the driver after it where the payer asks for that."""
+    names = {"rider": leg.person.name, "driver": driver}
+    return [{"signer": signer, "stop": stop, "name": name, "at": iso(at)} for signer, name in names.items() if name]

@@ -54,11 +54,11 @@ PROVIDERS: Final = (
     ("Lakeshore Medical Transit", "Humboldt Park", "+13125550110"),
     ("Prairie Path Mobility", "Bridgeport", "+13125550120"),
 )
-# Name, signature rule, odometer asked for, authorization asked for.
+# Name, where is signed, who signs, odometer asked for, authorization asked for.
 PAYERS: Final = (
-    ("Illinois Prairie Medicaid (demo)", "both", True, False),
-    ("Lakeland Medicare Advantage (demo)", "dropoff", False, True),
-    ("Facility account", "none", False, False),
+    ("Illinois Prairie Medicaid (demo)", "both", "both", True, False),
+    ("Lakeland Medicare Advantage (demo)", "dropoff", "any", False, True),
+    ("Facility account", "none", "any", False, False),
 )
 _HOURS: Final = {
     "hospital": ("00:00", "23:59", "mon tue wed thu fri sat sun"),
@@ -275,9 +275,9 @@ def _providers(dice: Dice, start: int) -> list[Provider]:
 
 def _payers(dice: Dice, start: int) -> list[str]:
     rows = [
-        {"id": dice.id_at(start), "name": name, "signature_rule": rule, "odometer_required": odometer,
-         "authorization_required": authorization}
-        for name, rule, odometer, authorization in PAYERS
+        {"id": dice.id_at(start), "name": name, "signature_rule": rule, "signers": signers,
+         "odometer_required": odometer, "authorization_required": authorization}
+        for name, rule, signers, odometer, authorization in PAYERS
     ]  # fmt: skip
     copy_rows(Payer, rows)
     return [str(row["id"]) for row in rows]

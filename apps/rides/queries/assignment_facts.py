@@ -7,14 +7,16 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Q, UUIDField, Value
 
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
-from apps.fleet.queries import papers_in_force
+from apps.fleet.queries import papers_asked, papers_by_subject
 from apps.rides.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
 from apps.rides.lifecycle import WITH_DRIVER
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import errand_of
+from lib.compiled import Asked, Compiled, together
 
 # Rides further away than this touch neither the road nor the duty hours of this one.
 ERRANDS_WITHIN: Final = timedelta(hours=24)
@@ -40,6 +42,58 @@ _COLUMNS_OF_ERRANDS: Final = (
     "attendant_ids",
 )
 
+_UUIDS: Final = ArrayField(UUIDField())
+_ShiftRow = tuple[UUID, UUID, datetime, datetime]
+_LeaveRow = tuple[UUID, datetime, datetime]
+
+_SHIFTS: Final[Compiled[_ShiftRow]] = Compiled(
+    lambda driver_ids, vehicle_ids, from_week, to_week, starts_at, ends_at: Shift.objects.filter(
+        Q(driver_id__any_of=driver_ids, starts_at__lt=to_week, ends_at__gt=from_week)
+        | Q(vehicle_id__any_of=vehicle_ids, starts_at__lt=ends_at, ends_at__gt=starts_at),
+        status=Shift.Status.PLANNED,
+    ).values_list("driver_id", "vehicle_id", "starts_at", "ends_at"),
+    driver_ids=list,
+    vehicle_ids=list,
+    from_week=datetime,
+    to_week=datetime,
+    starts_at=datetime,
+    ends_at=datetime,
+)
+_LEAVE: Final[Compiled[_LeaveRow]] = Compiled(
+    lambda driver_ids, starts_at, ends_at: Leave.objects.filter(
+        driver_id__any_of=driver_ids, starts_at__lt=ends_at, ends_at__gt=starts_at
+    ).values_list("driver_id", "starts_at", "ends_at"),
+    driver_ids=list,
+    starts_at=datetime,
+    ends_at=datetime,
+)
+_CONFIGS: Final[Compiled[tuple[UUID, int, int, int]]] = Compiled(
+    lambda vehicle_ids: CapacityConfig.objects.filter(vehicle_id__any_of=vehicle_ids).values_list(
+        "vehicle_id", "ambulatory", "wheelchair", "stretcher"
+    ),
+    vehicle_ids=list,
+)
+_ERRANDS: Final[Compiled[Ride]] = Compiled(
+    lambda driver_ids, vehicle_ids, after, before, but: (
+        Ride.objects.filter(
+            Q(driver_id__any_of=driver_ids)
+            | Q(vehicle_id__any_of=vehicle_ids)
+            | Q(attendant_ids__overlap=Value(driver_ids, _UUIDS)),
+            status__in=sorted(WITH_DRIVER),
+            pickup_at__gt=after,
+            pickup_at__lt=before,
+        )
+        .exclude(pk=but)
+        .only(*_COLUMNS_OF_ERRANDS)
+        .order_by("pickup_at", "id")
+    ),
+    driver_ids=list,
+    vehicle_ids=list,
+    after=datetime,
+    before=datetime,
+    but=UUID,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -51,31 +105,52 @@ class Facts:
     vehicle_of: Mapping[UUID, UUID]  # by driver: of the shift covering the pickup, else the default one
 
 
-def gather(needs: RideNeeds, *, drivers: Collection[Driver], vehicle_ids: Collection[UUID] = (), at: datetime) -> Facts:
-    """Collect the facts of `drivers`, their vehicles and `vehicle_ids` around the ride.
+def gather(needs: RideNeeds, *, drivers: Collection[Driver], at: datetime) -> Facts:
+    """Collect the facts of `drivers` around the ride, each with the vehicle of their shift, else their default one.
 
-    Six queries, however many drivers: shifts, leave, vehicles, configurations, papers, rides.  Reads without locks; who
-    decides by the answer locks the rows of drivers and vehicles first.
+    Three round trips, however many drivers: shifts, vehicles, and all else.
     """
     mine = needs.errand.span
-    driver_ids = [driver.pk for driver in drivers]
-    shifts = _shifts_around(mine, driver_ids, vehicle_ids)
-    vehicle_of = _vehicle_of(mine, drivers, shifts)
-    wanted = {*vehicle_ids, *vehicle_of.values()}
-    leave: dict[UUID, list[Span]] = defaultdict(list)
-    for row in Leave.objects.filter(driver_id__in=driver_ids, starts_at__lt=mine.ends_at, ends_at__gt=mine.starts_at):
-        leave[row.driver_id].append(Span(row.starts_at, row.ends_at))
-    vehicles = list(Vehicle.objects.filter(pk__in=wanted))
-    configs: dict[UUID, list[Spaces]] = defaultdict(list)
-    for config in CapacityConfig.objects.filter(vehicle_id__in=wanted):
-        configs[config.vehicle_id].append(Spaces(config.ambulatory, config.wheelchair, config.stretcher))
-    papers = papers_in_force(driver_ids, wanted)
+    defaults = [driver.default_vehicle_id for driver in drivers if driver.default_vehicle_id is not None]
+    (shifts,) = together(_shifts_asked(mine, [driver.pk for driver in drivers], defaults))
+    vehicle_of = _vehicle_of(mine, drivers, map(_shift, shifts))
+    vehicles = Vehicle.objects.filter(pk__in=set(vehicle_of.values()))
+    return gather_of(needs, drivers=drivers, vehicles=list(vehicles), at=at, vehicle_of=vehicle_of)
+
+
+def gather_of(
+    needs: RideNeeds,
+    *,
+    drivers: Collection[Driver],
+    vehicles: Collection[Vehicle],
+    at: datetime,
+    vehicle_of: Mapping[UUID, UUID] | None = None,
+) -> Facts:
+    """Collect the facts of these drivers and vehicles around the ride.
+
+    One round trip, however many.  Reads without locks; who decides by the answer locks their rows first.
+    """
+    driver_ids, vehicle_ids = [driver.pk for driver in drivers], [vehicle.pk for vehicle in vehicles]
+    shifts, leaves, ways, papers, rides = together(
+        _shifts_asked(needs.errand.span, driver_ids, vehicle_ids),
+        _leave_asked(needs.errand.span, driver_ids),
+        _CONFIGS.asked(vehicle_ids=vehicle_ids),
+        papers_asked(driver_ids, vehicle_ids),
+        _errands_asked(needs, driver_ids, vehicle_ids),
+    )
     shifts_of: dict[UUID, list[ShiftFact]] = defaultdict(list)
-    for shift in shifts:
+    for shift in map(_shift, shifts):
         shifts_of[shift.driver_id].append(shift)
         shifts_of[shift.vehicle_id].append(shift)
+    leave_of: dict[UUID, list[Span]] = defaultdict(list)
+    for driver_id, starts_at, ends_at in leaves:
+        leave_of[driver_id].append(Span(starts_at, ends_at))
+    configs_of: dict[UUID, list[Spaces]] = defaultdict(list)
+    for vehicle_id, *spaces in ways:
+        configs_of[vehicle_id].append(Spaces(*spaces))
+    papers_of = papers_by_subject(papers)
     errands_of: dict[UUID | None, list[Errand]] = defaultdict(list)
-    for errand in _errands_around(needs, driver_ids, wanted, at):
+    for errand in (errand_of(ride, at=at) for ride in rides):
         for taken in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:
             errands_of[taken].append(errand)
     return Facts(
@@ -84,13 +159,13 @@ def gather(needs: RideNeeds, *, drivers: Collection[Driver], vehicle_ids: Collec
                 id=driver.pk,
                 provider_id=driver.provider_id,
                 activation=driver.activation,
-                papers=tuple(papers[driver.pk]),
+                papers=tuple(papers_of[driver.pk]),
                 qualifications=frozenset(driver.qualifications),
                 excluded_rider_ids=frozenset(driver.excluded_rider_ids),
                 gender=driver.gender,
                 languages=frozenset(tag.split("-")[0].lower() for tag in driver.languages),
                 shifts=tuple(shifts_of[driver.pk]),
-                leave=tuple(leave[driver.pk]),
+                leave=tuple(leave_of[driver.pk]),
                 errands=tuple(errands_of[driver.pk]),
             )
             for driver in drivers
@@ -101,8 +176,8 @@ def gather(needs: RideNeeds, *, drivers: Collection[Driver], vehicle_ids: Collec
                 provider_id=vehicle.provider_id,
                 type=vehicle.type,
                 status=vehicle.status,
-                papers=tuple(papers[vehicle.pk]),
-                configs=tuple(configs[vehicle.pk]),
+                papers=tuple(papers_of[vehicle.pk]),
+                configs=tuple(configs_of[vehicle.pk]),
                 lift_type=vehicle.lift_type,
                 lift_rating_lb=vehicle.lift_rating_lb,
                 max_chair_width_in=None if vehicle.max_chair_width_in is None else float(vehicle.max_chair_width_in),
@@ -114,23 +189,41 @@ def gather(needs: RideNeeds, *, drivers: Collection[Driver], vehicle_ids: Collec
             for vehicle in vehicles
         },
         units={vehicle.pk: vehicle.unit_number for vehicle in vehicles},
-        vehicle_of=vehicle_of,
+        vehicle_of=vehicle_of or {},
     )
 
 
-def _shifts_around(mine: Span, driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) -> list[ShiftFact]:
-    """Read shifts of the drivers within `SHIFTS_WITHIN`, and whoever's shift holds one of their vehicles then."""
-    of_drivers = Q(
-        driver_id__in=driver_ids,
-        starts_at__lt=mine.ends_at + SHIFTS_WITHIN,
-        ends_at__gt=mine.starts_at - SHIFTS_WITHIN,
+def _shift(row: _ShiftRow) -> ShiftFact:
+    driver_id, vehicle_id, starts_at, ends_at = row
+    return ShiftFact(driver_id, vehicle_id, Span(starts_at, ends_at))
+
+
+def _shifts_asked(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> Asked[_ShiftRow]:
+    """Ask for shifts of the drivers within `SHIFTS_WITHIN`, and for whoever's shift holds one of the vehicles then."""
+    return _SHIFTS.asked(
+        driver_ids=driver_ids,
+        vehicle_ids=vehicle_ids,
+        from_week=mine.starts_at - SHIFTS_WITHIN,
+        to_week=mine.ends_at + SHIFTS_WITHIN,
+        starts_at=mine.starts_at,
+        ends_at=mine.ends_at,
     )
-    defaults = Driver.objects.filter(pk__in=driver_ids, default_vehicle__isnull=False).values("default_vehicle_id")
-    of_vehicles = (Q(vehicle_id__in=vehicle_ids) | Q(vehicle_id__in=defaults)) & Q(
-        starts_at__lt=mine.ends_at, ends_at__gt=mine.starts_at
+
+
+def _leave_asked(mine: Span, driver_ids: list[UUID]) -> Asked[_LeaveRow]:
+    return _LEAVE.asked(driver_ids=driver_ids, starts_at=mine.starts_at, ends_at=mine.ends_at)
+
+
+def _errands_asked(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> Asked[Ride]:
+    """Ask for the other rides under way or assigned near this one, whoever of the list drives or attends them."""
+    mine = needs.errand.span
+    return _ERRANDS.asked(
+        driver_ids=driver_ids,
+        vehicle_ids=vehicle_ids,
+        after=mine.starts_at - ERRANDS_WITHIN,
+        before=mine.ends_at + ERRANDS_WITHIN,
+        but=needs.errand.ride_id,
     )
-    rows = Shift.objects.filter(of_drivers | of_vehicles, status=Shift.Status.PLANNED)
-    return [ShiftFact(row.driver_id, row.vehicle_id, Span(row.starts_at, row.ends_at)) for row in rows]
 
 
 def _vehicle_of(mine: Span, drivers: Iterable[Driver], shifts: Iterable[ShiftFact]) -> dict[UUID, UUID]:
@@ -139,22 +232,3 @@ def _vehicle_of(mine: Span, drivers: Iterable[Driver], shifts: Iterable[ShiftFac
     chosen |= {shift.driver_id: shift.vehicle_id for shift in shifts if shift.span.covers(at_pickup)}
     known = {driver.pk for driver in drivers}
     return {driver_id: vehicle_id for driver_id, vehicle_id in chosen.items() if driver_id in known}
-
-
-def _errands_around(
-    needs: RideNeeds, driver_ids: Collection[UUID], vehicle_ids: Collection[UUID], at: datetime
-) -> list[Errand]:
-    """Read the other rides under way or assigned near this one, whoever of the list drives or attends them."""
-    mine = needs.errand.span
-    rows = (
-        Ride.objects.filter(
-            Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids) | Q(attendant_ids__overlap=list(driver_ids)),
-            status__in=sorted(WITH_DRIVER),
-            pickup_at__gt=mine.starts_at - ERRANDS_WITHIN,
-            pickup_at__lt=mine.ends_at + ERRANDS_WITHIN,
-        )
-        .exclude(pk=needs.errand.ride_id)
-        .only(*_COLUMNS_OF_ERRANDS)
-        .order_by("pickup_at", "id")
-    )
-    return [errand_of(row, at=at) for row in rows]

@@ -54,7 +54,7 @@ class Candidate:
 def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID | None = None) -> list[Candidate]:
     """Check and rank every driver in reach, but those who left.
 
-    Nine queries, however many drivers; one more where the caller does not see every ride.
+    Six queries and round trips, however many drivers; one more where the caller does not see every ride.
 
     Raises:
         NotFound: the ride is not in the caller's reach.

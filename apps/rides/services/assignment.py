@@ -14,6 +14,7 @@ from django.db import transaction
 
 from apps.accounts.services import audit
 from apps.fleet.models import Employment
+from apps.riders.models import Rider
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import Action, Guard, ReasonList, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
@@ -28,7 +29,9 @@ from apps.rides.status_report import Place as ReportedPlace
 from apps.rides.status_report import StatusReport
 from apps.rides.travel import Place
 from lib.access import Principal
+from lib.compiled import Compiled, together
 from lib.errors import Detail, FieldRefused, InvalidInput
+from lib.rows import insert, sent_together, update
 
 LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; domain.md 4.9, driver_released_late
 OFFER_STANDS_FOR = timedelta(minutes=15)  # the first step of the escalation ladder, domain.md 4.12.5
@@ -59,6 +62,12 @@ _DRIVER_COLUMNS: Final = ["assignment_id", "provider", "driver", "vehicle", "att
 # With the attempts to reach the rider: who arrives in another's place has to try anew before a no-show.
 _APPROACH: Final = [Milestone.Type.DEPARTED, Milestone.Type.ARRIVED_PICKUP, Milestone.Type.CONTACT_ATTEMPT]
 _APPROACH_COLUMNS: Final = ["departed_at", "arrived_pickup_at", "eta_pickup_at"]
+
+
+_OF_RIDE: Final[Compiled[Assignment]] = Compiled(
+    lambda ride_id, status: Assignment.objects.filter(ride_id=ride_id, status=status), ride_id=UUID, status=str
+)
+_RIDER: Final[Compiled[Rider]] = Compiled(lambda pk: Rider.objects.filter(pk=pk), pk=UUID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +128,7 @@ def assign(
     if respond_by is not None and not offer:
         raise InvalidInput("respondBy", "respondBy goes with offer.", detail_code="not_here")
     crew = locked_crew(driver_id=driver_id, vehicle_id=vehicle_id, attendant_ids=attendant_ids, by=by)
-    present = _accepted(ride)
+    present, ride.rider = _present(ride)
     if present is not None and crew.is_on(present):
         return present
     where = Place(float(given.place.lat), float(given.place.lng)) if given.place and row.number == "T26" else None
@@ -131,8 +140,9 @@ def assign(
         _offer(new, respond_by or at + OFFER_STANDS_FOR, by=by, at=at)
         _audit("rides.offer", new, by)
         return new
-    take_on(new, action, given, present, by=by, at=at)
-    _audit(f"rides.{action.value}", new, by, reason=override_reason or given.note)
+    with sent_together():
+        take_on(new, action, given, present, by=by, at=at)
+        _audit(f"rides.{action.value}", new, by, reason=override_reason or given.note)
     return new
 
 
@@ -157,8 +167,9 @@ def unassign(
     ride = locked(ride_id, by, expected_version=expected_version)
     if ride.status == RideStatus.SCHEDULED:
         return ride
-    take_off(ride, reason_code=reason_code, note=note, by=by, at=at)
-    audit_release(ride, reason_code=reason_code, note=note, by=by)
+    with sent_together():
+        take_off(ride, reason_code=reason_code, note=note, by=by, at=at)
+        audit_release(ride, reason_code=reason_code, note=note, by=by)
     return ride
 
 
@@ -214,10 +225,14 @@ def take_on(
             present.save(update_fields=["miles_attributed"])
         _close(ride, Assignment.Status.SUPERSEDED, given.reason_code or action.value, at)
     _withdraw_offers(ride, new, at)
+    is_offer = new.status == Assignment.Status.OFFERED
     new.status, new.responded_at = Assignment.Status.ACCEPTED, at
     if action is Action.TRANSFER:
         new.started_at = at
-    new.save()
+    if is_offer:
+        update(new, ["sequence", "status", "responded_at", "started_at"])
+    else:
+        insert(new)
     ride.assignment_id, ride.provider_id = new.pk, new.provider_id
     ride.driver_id, ride.vehicle_id, ride.attendant_ids = new.driver_id, new.vehicle_id, new.attendant_ids
     columns = list(_DRIVER_COLUMNS)
@@ -255,11 +270,14 @@ def _checked(given: Handover, ride: Ride, action: Action, by: Principal, at: dat
     return given
 
 
-def _accepted(ride: Ride) -> Assignment | None:
-    row = Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).first()
-    if row is not None:
+def _present(ride: Ride) -> tuple[Assignment | None, Rider]:
+    """Read the accepted assignment of a locked ride, and the ride's rider.  One round trip."""
+    accepted, (rider,) = together(
+        _OF_RIDE.asked(ride_id=ride.pk, status=Assignment.Status.ACCEPTED.value), _RIDER.asked(pk=ride.rider_id)
+    )
+    for row in accepted:
         row.ride = ride
-    return row
+    return next(iter(accepted), None), rider
 
 
 def _row_for(ride: Ride, crew: Crew, *, method: str, by: Principal, at: datetime) -> Assignment:
@@ -299,8 +317,10 @@ def _close(ride: Ride, status: Assignment.Status, reason: str, at: datetime) -> 
 
 
 def _withdraw_offers(ride: Ride, taken: Assignment, at: datetime) -> None:
-    others = Assignment.objects.filter(ride=ride, status=Assignment.Status.OFFERED).exclude(pk=taken.pk)
-    others.update(status=Assignment.Status.EXPIRED, ended_at=at, end_reason="given_to_another")
+    for other in _OF_RIDE.all(ride_id=ride.pk, status=Assignment.Status.OFFERED.value):
+        if other.pk != taken.pk:
+            other.status, other.ended_at, other.end_reason = Assignment.Status.EXPIRED, at, "given_to_another"
+            update(other, ["status", "ended_at", "end_reason"])
 
 
 def _undo_approach(ride: Ride) -> list[str]:

@@ -1,12 +1,15 @@
 """The papers of a ride: what is read and signed on the road, and what comes in after it."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import DecimalField, Subquery, Sum, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest
 
+from apps.organizations.models import Payer
 from apps.rides.documentation import Papers, missing_documents
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
@@ -68,15 +71,30 @@ def miles_of_the_last(ride: Ride) -> Combinable | None:
 
 def missing_of(ride: Ride) -> list[str]:
     """List what a ride lacks on paper, by its payer's rule."""
-    return missing_documents(
-        Papers(
-            signature_rule=ride.payer.signature_rule if ride.payer else "none",
-            odometer_required=ride.payer.odometer_required if ride.payer else False,
-            signatures=ride.signatures,
-            has_odometer_start=ride.odometer_start is not None,
-            has_odometer_end=ride.odometer_end is not None,
-            arrived_pickup_recorded=ride.arrived_pickup_at is not None,
-        )
+    papers = papers_of(
+        ride.payer,
+        signatures=ride.signatures,
+        has_odometer_start=ride.odometer_start is not None,
+        has_odometer_end=ride.odometer_end is not None,
+    )
+    return missing_documents(papers, arrived_pickup_recorded=ride.arrived_pickup_at is not None)
+
+
+def papers_of(
+    payer: Payer | None,
+    *,
+    signatures: Sequence[Mapping[str, Any]],
+    has_odometer_start: bool,
+    has_odometer_end: bool = False,
+) -> Papers:
+    """Put what is there beside what the payer wants; None wants nothing."""
+    return Papers(
+        signature_rule=payer.signature_rule if payer else "none",
+        signers=payer.signers if payer else "any",
+        odometer_required=payer.odometer_required if payer else False,
+        signatures=signatures,
+        has_odometer_start=has_odometer_start,
+        has_odometer_end=has_odometer_end,
     )
 
 

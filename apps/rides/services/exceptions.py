@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -19,12 +19,17 @@ from apps.rides.exception_types import (
 from apps.rides.models import Ride, RideException
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
+from lib.compiled import Compiled
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
 
 OPENED_EVENT = "ride.exception"
 NOTED_EVENT = "ride.exception_noted"
 _COUNTERS = ["open_exception_count", "max_exception_severity"]
+
+_UNSETTLED: Final[Compiled[RideException]] = Compiled(
+    lambda ride_id: RideException.objects.unsettled().filter(ride_id=ride_id).order_by("opened_at", "id"), ride_id=UUID
+)
 
 # Without personal data: it stands in lists, mails and webhooks.
 SUMMARY_OF = {type_: type_.value.replace("_", " ").capitalize() for type_ in ExceptionType}
@@ -102,7 +107,7 @@ def settle(
     ride: Ride, types: Collection[ExceptionType], *, by: Principal, at: datetime, code: ResolutionCode
 ) -> list[RideException]:
     """Resolve the unsettled exceptions of these types on a locked ride: their cause has gone.  None is an error."""
-    exceptions = list(RideException.objects.unsettled().filter(ride=ride, type__in=types).order_by("opened_at", "id"))
+    exceptions = [one for one in _UNSETTLED.all(ride_id=ride.pk) if one.type in types]
     for exception in exceptions:
         _close(ride, exception, ExceptionStatus.RESOLVED, by=by, at=at, code=code, note="")
     return exceptions

@@ -10,10 +10,11 @@ from apps.fleet.credentials import Subject, lapses
 from apps.fleet.models import Activation, VehicleStatus
 from apps.fleet.queries import papers_in_force
 from apps.organizations.models import Payer
+from apps.rides.documentation import missing_at
 from apps.rides.guards import ContactAttempt, Facts, Failed, failed
 from apps.rides.lifecycle import Guard
 from apps.rides.models import Milestone, Ride
-from apps.rides.services import overriding
+from apps.rides.services import documents, overriding
 from apps.rides.services.overriding import Override
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
@@ -89,8 +90,7 @@ def facts_of(guards: Sequence[Guard], ride: Ride, report: StatusReport, *, occur
         lapsed_credentials=_lapsed(ride, activation, occurred_at) if Guard.CREDENTIALS_VALID in guards else (),
         vehicle_in_service=vehicle_status == VehicleStatus.IN_SERVICE if departs else True,
         securement_confirmed=report.securement_confirmed,
-        proof_wanted=_proof_wanted(ride.payer) if Guard.PICKUP_PROOF in guards else frozenset(),
-        proof_given=_proof_given(report),
+        proof_missing=_proof_missing(ride.payer, report) if Guard.PICKUP_PROOF in guards else (),
         handoff_name=report.handoff_name,
         rider_location_given=bool(report.rider_location.strip()) or report.place is not None,
         ended_at=ride.status_changed_at,
@@ -122,15 +122,8 @@ def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[str, ..
     return (*suspended, *(f"{lapse.type.replace('_', ' ')} ({lapse.standing})" for lapse in lapsed))
 
 
-def _proof_wanted(payer: Payer | None) -> frozenset[str]:
-    if payer is None:
-        return frozenset()
-    signed_at_pickup = payer.signature_rule in (Payer.SignatureRule.PICKUP, Payer.SignatureRule.BOTH)
-    wanted = {"odometer": payer.odometer_required, "signature": signed_at_pickup}
-    return frozenset(name for name, asked in wanted.items() if asked)
-
-
-def _proof_given(report: StatusReport) -> frozenset[str]:
-    signed = any(signature["stop"] == "pickup" for signature in report.signatures)
-    given = {"odometer": report.odometer_at_pickup is not None, "signature": signed}
-    return frozenset(name for name, there in given.items() if there)
+def _proof_missing(payer: Payer | None, report: StatusReport) -> tuple[str, ...]:
+    papers = documents.papers_of(
+        payer, signatures=report.signatures, has_odometer_start=report.odometer_at_pickup is not None
+    )
+    return tuple(missing_at("pickup", papers))

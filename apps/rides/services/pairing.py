@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from apps.fleet import queries as fleet
 from apps.fleet.models import Driver, Vehicle
 from apps.rides.eligibility import Kind, Violation, violations
 from apps.rides.models import Assignment, Ride
-from apps.rides.queries.assignment_facts import gather
+from apps.rides.queries.assignment_facts import gather_of
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.queries.ride_needs import needs_of
 from apps.rides.services import overriding
@@ -63,7 +64,7 @@ class Crew:
 
 
 def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[UUID], by: Principal) -> Crew:
-    """Lock drivers by id and then the vehicle, within the caller's reach.  Two queries.
+    """Lock drivers by id and then the vehicle, within the caller's reach.  One round trip.
 
     Raises:
         InvalidInput: one of them is not there, or somebody is named twice.
@@ -71,14 +72,11 @@ def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[
     wanted = list(attendant_ids)
     if driver_id in wanted or len(set(wanted)) < len(wanted):
         raise InvalidInput("attendantIds", "Each person is named once.", detail_code="repeated")
-    rows = Driver.objects.visible_to(by).filter(pk__in=[driver_id, *wanted]).order_by("pk")
-    people = {person.pk: person for person in rows.select_for_update(of=("self",), no_key=True)}
+    people, vehicle = fleet.locked([driver_id, *wanted], vehicle_id, by)
     if driver_id not in people:
         raise InvalidInput("driverId", "There is no such driver.", detail_code="unknown")
     if len(people) <= len(wanted):
         raise InvalidInput("attendantIds", "There is no such attendant.", detail_code="unknown")
-    vehicles = Vehicle.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
-    vehicle = vehicles.filter(pk=vehicle_id).first()
     if vehicle is None:
         raise InvalidInput("vehicleId", "There is no such vehicle.", detail_code="unknown")
     return Crew(people[driver_id], vehicle, tuple(people[person] for person in wanted))
@@ -87,11 +85,11 @@ def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[
 def judge(ride: Ride, crew: Crew, *, by: Principal, at: datetime, picked_up_at: Place | None = None) -> list[Violation]:
     """List what stands against a locked crew on a locked ride; rides that `by` cannot see count, but are not named.
 
-    Six queries, one for the rider, and one where the caller does not see everything.
+    One round trip, one for the rider who is not loaded, and one where the caller does not see everything.
     """
     needs = needs_of(ride, at=at, picked_up_at=picked_up_at)
     people = [crew.driver, *crew.attendants]
-    facts = gather(needs, drivers=people, vehicle_ids=[crew.vehicle.pk], at=at)
+    facts = gather_of(needs, drivers=people, vehicles=[crew.vehicle], at=at)
     found = violations(
         needs,
         facts.drivers[crew.driver.pk],

@@ -30,7 +30,7 @@ def recheck(ride: Ride, *, by: Principal, at: datetime, detected_by: str) -> boo
     Driver and vehicle stay either way: where the rider needs others, `accommodation_mismatch` opens; where they may
     not be on the road that day, `credential_lapse`, critical once the day has come.  What holds again is settled.  A
     ride without an assignment fits.  Looks beyond the caller's reach, for whoever may change a ride need not see its
-    driver.  Locks the crew; ten queries.
+    driver.  Locks the crew; five queries where nothing has changed.
     """
     if ride.driver_id is None or ride.vehicle_id is None:
         return True

@@ -63,7 +63,7 @@ def ask(before: Ride, after: Ride, leg: Leg, override: Override, *, by: Principa
         Detail(
             code=one.code.value, message=one.message, also={"kind": one.kind.value, "subjectId": str(one.subject_id)}
         )
-        for one in _conflicts(before, after, by=by, at=at)
+        for one in brought_about(before, after, by=by, at=at)
     ]
     if not found:
         return []
@@ -91,7 +91,11 @@ def _questions(before: Ride, after: Ride, leg: Leg, *, at: datetime) -> list[Det
     ]
 
 
-def _conflicts(before: Ride, after: Ride, *, by: Principal, at: datetime) -> list[Violation]:
+def brought_about(before: Ride, after: Ride, *, by: Principal, at: datetime) -> list[Violation]:
+    """List the soft violations for those on a locked ride that a change brings about: another ride, the end of a shift.
+
+    Looks beyond the caller's reach, and names nothing there.  Locks the crew; no query where nobody is on the ride.
+    """
     if after.driver_id is None or after.vehicle_id is None:
         return []
     crew = pairing.locked_crew(

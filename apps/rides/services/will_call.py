@@ -1,5 +1,6 @@
 """Will-call: the rider says ready, and the clock runs (domain.md 4.5)."""
 
+import copy
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -12,8 +13,9 @@ from apps.rides import timing
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import OPEN, Guard, RideStatus
 from apps.rides.models import Milestone, Ride
-from apps.rides.services import exceptions, milestones
+from apps.rides.services import exceptions, milestones, rescheduling
 from apps.rides.services.guard_check import require
+from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, locked, touch
 from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
@@ -59,7 +61,9 @@ def mark_ready(
 ) -> Ride:
     """Release a will-call ride; `ready_at` None: now.  Repeating it changes nothing, also with the vehicle on its way.
 
-    Sets the promise: ready plus the facility's response minutes.
+    Sets the promise: ready plus the facility's response minutes.  A driver and vehicle on the ride are checked again,
+    as when it is moved; but nobody is asked, for a patient waits at the door: soft violations that the release brings
+    about are named as `violations` of the event, and whoever may not drive at all opens an exception (`recheck`).
 
     Raises:
         NotFound, StaleVersion: see `locked`.
@@ -84,13 +88,17 @@ def mark_ready(
         by=by,
         at=at,
     )
+    before = copy.copy(ride)
     minutes = service_levels(ride.facility or ride.pickup_facility).will_call_response_minutes
     ride.ready_at = moment
     ride.ready_source = ready_source
     ride.promised_pickup_by = moment + timedelta(minutes=minutes)
     ride.window_starts_at, ride.window_ends_at = moment, ride.promised_pickup_by
-    note = Note(data={"overridden": overridden} if overridden else {})
-    touch(ride, "ride.ready", by=by, at=at, occurred_at=moment, also=_COLUMNS, note=note)
+    brought_about = rescheduling.brought_about(before, ride, by=by, at=at)
+    found = list(dict.fromkeys(one.code.value for one in brought_about))
+    named = {name: codes for name, codes in (("overridden", overridden), ("violations", found)) if codes}
+    touch(ride, "ride.ready", by=by, at=at, occurred_at=moment, also=_COLUMNS, note=Note(data=named))
+    recheck(ride, by=by, at=at, detected_by="ready")
     exceptions.settle(
         ride,
         [ExceptionType.WILL_CALL_UNACTIVATED, ExceptionType.DISCHARGE_SLIPPED],
@@ -98,7 +106,7 @@ def mark_ready(
         at=at,
         code=ResolutionCode.RECOVERED_ON_TIME,
     )
-    _audit("rides.ready", ride, by, reason=override_reason)
+    _audit("rides.ready", ride, by, reason=override_reason, details=named)
     return ride
 
 
@@ -157,7 +165,9 @@ def _window_before(ride: Ride) -> timing.Window:
     return timing.pickup_window(ride.pickup_at, levels, arrive_by=arrive_by, drive_minutes=ride.estimated_minutes)
 
 
-def _audit(action: str, ride: Ride, by: Principal, reason: str = "") -> None:
+def _audit(
+    action: str, ride: Ride, by: Principal, reason: str = "", details: dict[str, list[str]] | None = None
+) -> None:
     audit.record(
         by=by,
         action=action,
@@ -166,4 +176,5 @@ def _audit(action: str, ride: Ride, by: Principal, reason: str = "") -> None:
         rider_ids=[ride.rider_id],
         facility_id=ride.facility_id,
         reason=reason,
+        details=details,
     )
