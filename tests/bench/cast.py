@@ -76,15 +76,16 @@ class Bookings:
 
 
 class AssignedRides:
-    """Rides that have a driver and wait for the departure; each is used once."""
+    """Rides that have a driver and wait for the departure, each with its assignment; each is used once."""
 
     def __init__(self) -> None:
         waiting = Ride.objects.filter(status=RideStatus.ASSIGNED).order_by("pickup_at", "pk")
-        self._waiting = list(waiting.values_list("pk", flat=True))
+        ids = waiting.values_list("pk", "assignment_id")
+        self._waiting = [(ride, assignment) for ride, assignment in ids if assignment is not None]
 
-    def take(self, count: int) -> list[UUID]:
+    def take(self, count: int) -> list[tuple[UUID, UUID]]:
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
         return taken
 
-    def put_back(self, unused: list[UUID]) -> None:
+    def put_back(self, unused: list[tuple[UUID, UUID]]) -> None:
         self._waiting = unused + self._waiting

@@ -132,7 +132,8 @@ FROM generate_series(0, 149) n, unnest(ARRAY['registration', 'insurance', 'inspe
 
 -- The rides, in the order of their pickup: 960,000 have ended, of the rest three in four have a driver.
 CREATE TEMP TABLE plan AS
-SELECT n, at, at - interval '3 days' AS made_at, n % 20000 AS rider, n % 60 AS facility, n % 200 AS driver, status,
+SELECT n, at, least(at, today) - interval '3 days' AS made_at, n % 20000 AS rider, n % 60 AS facility,
+    n % 200 AS driver, status,
     status IN ('scheduled') AS open, status = 'completed' AS done, n % 2 = 0 AS inbound,
     status NOT IN ('scheduled', 'assigned') AS ended,
     (ARRAY['dialysis', 'appointment', 'dialysis', 'hospital_discharge', 'therapy'])[n % 5 + 1] AS service_type
@@ -142,7 +143,7 @@ FROM (
             WHEN n % 100 < 88 THEN 'completed' WHEN n % 100 < 94 THEN 'cancelled'
             WHEN n % 100 < 97 THEN 'no_show' ELSE 'unfulfilled' END AS status
     FROM generate_series(1, 1000000) n, clock
-) AS planned;
+) AS planned, clock;
 
 ANALYZE plan, person, need, place;
 
@@ -172,8 +173,9 @@ INSERT INTO rides_ride (id, leg_type, leg_sequence, client_id, client_reference,
     fault, cancellation_timing, ended_by, end_note, estimated_miles, estimated_minutes, loaded_miles,
     loaded_miles_source, wait_minutes, onboard_minutes, signatures, attestation, handoff_name, missing_documents,
     open_exception_count, max_exception_severity, version, created_at, updated_at)
-SELECT pg_temp.id_of('ride', plan.n, made_at), 'one_way', 1, pg_temp.id_of('client', plan.n % 5, founded),
-    'ORD-' || plan.n, person.id, place.id, service_type, CASE WHEN service_type = 'dialysis' THEN 'life_sustaining'
+SELECT pg_temp.id_of('ride', plan.n, made_at),
+    CASE WHEN service_type = 'dialysis' AND NOT inbound THEN 'return' ELSE 'one_way' END, 1,
+    pg_temp.id_of('client', plan.n % 5, founded), 'ORD-' || plan.n, person.id, place.id, service_type, CASE WHEN service_type = 'dialysis' THEN 'life_sustaining'
     ELSE 'routine' END, at, 'firm', CASE WHEN inbound THEN at + interval '50 minutes' END, 'pickup',
     at - interval '15 minutes', at + interval '15 minutes', 'America/Chicago', (at AT TIME ZONE 'America/Chicago')::date,
     CASE WHEN inbound THEN home ELSE stop END, CASE WHEN inbound THEN stop ELSE home END,

@@ -29,7 +29,7 @@ def booking() -> list[Figure]:
     with serving() as ours:
         series = _race(
             lambda: drive(ours, bookings.take(_MOST_PER_ROUND), token=token),
-            lambda: hammer(writes, subject=ride),
+            lambda: hammer(writes, subject=(ride,)),
         )
     return [Figure("booking_vs_bare", *ratios(*series))]
 
@@ -39,11 +39,11 @@ def status() -> list[Figure]:
     token, _ = issue_token()
     rides = AssignedRides()
     (sample,) = rides.take(1)
-    writes, _ = _writes_of(_departure(sample), token)
+    writes, _ = _writes_of(_departure(sample[0]), token)
 
     def service() -> Round:
         taken = rides.take(_MOST_PER_ROUND)
-        measured = drive(ours, [_departure(ride) for ride in taken], token=token)
+        measured = drive(ours, [_departure(ride) for ride, _ in taken], token=token)
         rides.put_back(taken[measured.requests + 2 * CONNECTIONS :])  # some were on the way when the round ended
         return measured
 

@@ -61,11 +61,14 @@ def captured(run: Callable[[], None]) -> list[Write]:
     return writes
 
 
-def hammer(writes: Sequence[Write], *, subject: UUID, subjects: Sequence[UUID] = ()) -> Round:
+Subject = tuple[UUID, ...]  # a ride, and what of its own is written with it
+
+
+def hammer(writes: Sequence[Write], *, subject: Subject, subjects: Sequence[Subject] = ()) -> Round:
     """Repeat the writes of one request for a round.
 
-    `subject` is the ride that they were captured of; each transaction takes the next of `subjects` in its place, or a
-    new id where there are none.
+    `subject` is what they were captured of; each transaction takes the next of `subjects` in its place, so that none
+    waits for the row of another, or new ids where there are none.
     """
     with tempfile.NamedTemporaryFile(suffix=".pickle") as plan:
         pickle.dump((list(writes), subject, list(subjects)), plan)
@@ -79,13 +82,13 @@ def hammer(writes: Sequence[Write], *, subject: UUID, subjects: Sequence[UUID] =
 class _Subjects:
     """Gives each transaction a ride of its own."""
 
-    def __init__(self, known: Sequence[UUID]) -> None:
-        self._known: Iterator[UUID] | None = iter(known) if known else None
+    def __init__(self, known: Sequence[Subject]) -> None:
+        self._known: Iterator[Subject] | None = iter(known) if known else None
         self._lock = threading.Lock()
 
-    def next(self) -> UUID:
+    def next(self) -> Subject:
         if self._known is None:
-            return uuid7()
+            return (uuid7(),)
         with self._lock:
             return next(self._known)
 
@@ -94,21 +97,22 @@ def _renewed(parameters: tuple[Any, ...], changes: dict[Any, Any]) -> list[Any]:
     return [changes.get(value, value) if isinstance(value, UUID | str) else value for value in parameters]
 
 
-def _own_ids(writes: Sequence[Write], subject: UUID) -> set[UUID]:
+def _own_ids(writes: Sequence[Write], subject: Subject) -> set[UUID]:
     """Find the ids of the rows that are inserted: the first column of each INSERT."""
     found = {one.parameters[0] for one in writes if one.statement.startswith("INSERT")}
-    return {one for one in found if isinstance(one, UUID)} - {subject}
+    return {one for one in found if isinstance(one, UUID)} - set(subject)
 
 
 def _write_until(
-    deadline: float, writes: Sequence[Write], subject: UUID, subjects: _Subjects, took: list[float]
+    deadline: float, writes: Sequence[Write], subject: Subject, subjects: _Subjects, took: list[float]
 ) -> None:
     own = _own_ids(writes, subject)
     sent = (value for one in writes for value in one.parameters)
     names = {value for value in sent if isinstance(value, str) and value.startswith(REFERENCE)}
     with psycopg.connect(conninfo(RUN)) as session:
         while (began := time.perf_counter()) < deadline:
-            changes: dict[Any, Any] = {subject: subjects.next(), **{one: uuid7() for one in own}}
+            changes: dict[Any, Any] = dict(zip(subject, subjects.next(), strict=True))
+            changes |= {one: uuid7() for one in own}
             changes |= {one: f"{REFERENCE}{uuid7()}" for one in names}
             with session.transaction(), session.cursor() as cursor:
                 for one in writes:
