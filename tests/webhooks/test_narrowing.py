@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.db import connection, transaction
 
 from apps.accounts.models import Alert
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import claiming, endpoints, publishing, recovering, watching
+from apps.webhooks.services import claiming, endpoints, lane_rows, publishing, recovering, states, watching
 from apps.webhooks.services.sending import Answer
 from apps.webhooks.services.settling import Tried, settle
 from lib.access import system
@@ -171,10 +172,41 @@ def test_what_fails_while_its_endpoint_is_narrowed_is_not_tried_again(ending: st
             ended = other.submit(_and_close, endings[ending])
             with pytest.raises(TimeoutError):
                 ended.result(0.5)  # it waits
-            list(Delivery.objects.select_for_update(nowait=True))  # holding no row: the change may be after it
         ended.result(5)
 
     assert _statuses() == ["pending", "cancelled", "pending"]
+
+
+@pytest.mark.real_clock
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("move", ["withdraw", "hold", "cancel_all"])
+def test_whoever_moves_what_waits_waits_for_no_row_of_somebody_who_waits_for_the_lane(
+    move: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "LOOKS", 3)
+    endpoint = made.endpoint(event_types=["ride.completed"])
+    made.delivery(endpoint, made.event("ride.scheduled"))
+    in_hand = Event()
+
+    def settles() -> None:
+        with transaction.atomic():
+            list(Delivery.objects.select_for_update())
+            in_hand.set()
+            lane_rows.locked([endpoint.pk])
+
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            lane_rows.locked([endpoint.pk])
+            settled = other.submit(_and_close, settles)
+            assert in_hand.wait(5)
+            if move == "withdraw":
+                with pytest.raises(publishing.RowsInHand):
+                    publishing.withdraw(endpoint.pk, at=NOW)
+            else:
+                assert states.hold(endpoint) == 0 if move == "hold" else states.cancel_all(endpoint, at=NOW) == 0
+        settled.result(5)
+
+    assert publishing.withdraw(endpoint.pk, at=NOW) == 1
 
 
 def _and_close(call: Callable[[], object]) -> None:

@@ -1,5 +1,6 @@
 """From event to deliveries: one row for each endpoint that wants to hear of it."""
 
+import time
 from collections.abc import Collection
 from datetime import datetime
 from typing import Final
@@ -13,9 +14,12 @@ from apps.webhooks.event_types import TEST
 from apps.webhooks.models.delivery import NEW_ID
 from apps.webhooks.schedule import MOST_AGE
 from lib import recordset
+from lib.errors import Code, DomainError
 
 MOST_EVENTS: Final = 20  # in one transaction: with a hundred endpoints, what takes longer holds up the sending
 MOST_WITHDRAWN: Final = 50_000  # rows of one statement: a second or two
+LOOKS: Final = 200  # at rows that somebody has in hand, for two seconds in all
+BETWEEN_LOOKS: Final = 0.01  # seconds
 # Advisory locks of this app, by what they keep to one at a time.
 PUBLISHER_LOCK: Final = 0x77686B01
 
@@ -33,15 +37,19 @@ MATCHES: Final = f"""
 """
 
 # What waits for an endpoint that does not hear of it any more; tests are about nothing that it hears of.
+_NOT_HEARD: Final = f"""
+    SELECT w.id FROM webhooks_delivery w
+    JOIN webhooks_endpoint e ON e.id = w.endpoint_id
+    JOIN events_event ev ON ev.id = w.event_id
+    WHERE w.endpoint_id = %(endpoint)s AND w.status IN ('pending', 'held') AND w.trigger <> 'test'
+        AND ({MATCHES}) IS NOT TRUE
+"""  # noqa: S608  # of ours
+# Waits for no row: whoever settles one waits, row in hand, for the lane that is held here.
 _NO_LONGER: Final = f"""
     UPDATE webhooks_delivery d SET status = 'cancelled', ended_at = %(at)s
-    WHERE d.status IN ('pending', 'held') AND d.id IN (SELECT w.id FROM webhooks_delivery w
-        JOIN webhooks_endpoint e ON e.id = w.endpoint_id
-        JOIN events_event ev ON ev.id = w.event_id
-        WHERE w.endpoint_id = %(endpoint)s AND w.status IN ('pending', 'held') AND w.trigger <> 'test'
-            AND ({MATCHES}) IS NOT TRUE
-        LIMIT %(most)s)
+    WHERE d.id = ANY(ARRAY({_NOT_HEARD} LIMIT %(most)s FOR NO KEY UPDATE OF w SKIP LOCKED))
 """  # noqa: S608  # of ours
+_ANY_LEFT: Final = f"SELECT EXISTS ({_NOT_HEARD})"
 # The same of rows that come back to be tried again, of whichever endpoints.
 _THESE_NO_LONGER: Final = f"""
     UPDATE webhooks_delivery d SET status = 'cancelled', ended_at = %(at)s
@@ -68,6 +76,12 @@ _PUBLISH: Final = f"""
     FOR SHARE OF e  -- one that is paused or resumed just now is waited for: what it collected would lie there for ever
     ON CONFLICT (event_id, endpoint_id, round) DO NOTHING
 """  # noqa: S608  # of ours
+
+
+class RowsInHand(DomainError):
+    """Somebody holds deliveries of the endpoint for longer than it takes to claim them."""
+
+    code = Code.RESOURCE_BUSY
 
 
 @transaction.atomic
@@ -107,11 +121,23 @@ def withdraw_these(delivery_ids: Collection[UUID], *, at: datetime) -> set[UUID]
 
 
 def withdraw(endpoint_id: UUID, *, at: datetime) -> int:
-    """Cancel what waits for a locked endpoint and is nothing that it hears of any more; say how many."""
+    """Cancel what waits for a locked endpoint and is nothing that it hears of any more; say how many.
+
+    A row that somebody has in hand at that moment is looked at again: it was claimed, and whoever settles it sees the
+    change, or it waits again.
+
+    Raises:
+        RowsInHand: somebody holds one for seconds.
+    """
     withdrawn = 0
     with connection.cursor() as cursor:
-        while True:
+        for _ in range(LOOKS):
             cursor.execute(_NO_LONGER, {"endpoint": endpoint_id, "at": at, "most": MOST_WITHDRAWN})
             withdrawn += int(cursor.rowcount)
-            if cursor.rowcount < MOST_WITHDRAWN:
+            if cursor.rowcount == MOST_WITHDRAWN:
+                continue
+            cursor.execute(_ANY_LEFT, {"endpoint": endpoint_id})
+            if not cursor.fetchone()[0]:
                 return withdrawn
+            time.sleep(BETWEEN_LOOKS)
+    raise RowsInHand("Deliveries of the endpoint are being changed; try again.")

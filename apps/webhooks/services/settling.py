@@ -91,15 +91,14 @@ def settle(tried: Sequence[Tried], *, at: datetime, worker: str) -> int:
     """Write a batch of results, each under the claim it belongs to; say how many deliveries arrived.
 
     One statement for deliveries and attempts and two for the lanes; one more where any is to be tried again, and more
-    where the state of an endpoint changes.  Lanes are locked before rows, as by whoever pauses or narrows an endpoint
-    and then moves what waits: else each could wait for the other.
+    where the state of an endpoint changes.
     """
     outcomes = [_next(one, at) for one in tried]
     came = [_row(one, status, due_at, at) for one, (status, due_at) in zip(tried, outcomes, strict=True)]
-    turns = _update_lanes(tried, at)
     with connection.cursor() as cursor:
         cursor.execute(_SETTLE, {"rows": recordset.rows(came), "worker": worker})
         ours = {row[0] for row in cursor.fetchall()}
+    turns = _update_lanes(tried, at)
     statuses = [status if one.row.id in ours else None for one, (status, _) in zip(tried, outcomes, strict=True)]
     again = [one.row.id for one, status in zip(tried, statuses, strict=True) if status is Delivery.Status.PENDING]
     withdrawn = publishing.withdraw_these(again, at=at)

@@ -180,8 +180,8 @@ def quarantined(*, at: datetime) -> None:
 def hold(endpoint: Endpoint) -> int:
     """Keep what an endpoint has not got for later, MOST_MOVED of it, and say how many; `watching.tend` keeps the rest.
 
-    What is on its way comes to its end.  Nothing is claimed for an endpoint that is not active: the state alone stops
-    what still says that it waits.
+    Rows that somebody has in hand are left to it, too.  What is on its way comes to its end.
+    Nothing is claimed for an endpoint that is not active: the state alone stops what still says that it waits.
     """
     waiting = Delivery.objects.filter(endpoint=endpoint).exclude(trigger=Delivery.Trigger.TEST)
     return _move(waiting, [Delivery.Status.PENDING], status=Delivery.Status.HELD)
@@ -195,9 +195,9 @@ def cancel_all(endpoint: Endpoint, *, at: datetime) -> int:
 
 
 def _move(rows: QuerySet[Delivery], those_of: list[Delivery.Status], **columns: Any) -> int:
-    some = rows.filter(status__in=those_of).values("pk")[:MOST_MOVED]
-    # Asked twice: a row may have been claimed since it was found.
-    return Delivery.objects.filter(pk__in=some, status__in=those_of).update(**columns)
+    # Waits for no row: whoever settles it waits, row in hand, for the lane that is held here.
+    found = rows.filter(status__in=those_of).select_for_update(of=("self",), no_key=True, skip_locked=True)
+    return Delivery.objects.filter(pk__any_of=list(found.values_list("pk", flat=True)[:MOST_MOVED])).update(**columns)
 
 
 def change(endpoint: Endpoint, state: str, reason: str, at: datetime) -> None:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -18,7 +18,6 @@ from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import grants, health
 from apps.webhooks.services import holding, lane_rows, publishing, recovering, states, urgency
 from apps.webhooks.services.claiming import MOST_CLAIMS
-from lib import recordset
 from lib.access import system
 from lib.scopes import Scope
 
@@ -30,10 +29,6 @@ BATCHES: Final = 50  # of one endpoint; the next minute goes on
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
 TOLD_EVERY: Final = timedelta(hours=1)  # of deliveries that were given up
 
-_OF_LOST: Final = """
-    SELECT DISTINCT endpoint_id FROM (SELECT endpoint_id FROM webhooks_delivery
-        WHERE status = 'in_flight' AND lease_until <= %(at)s ORDER BY lease_until LIMIT %(rows)s) s
-"""
 # What a lost worker had in its hands was perhaps sent, perhaps not: it is sent again.  No fault of the endpoint's.
 _SWEEP: Final = """
     WITH lost AS (
@@ -42,7 +37,7 @@ _SWEEP: Final = """
             ended_at = CASE WHEN d.claims >= %(most)s THEN %(at)s END,
             due_at = %(at)s, lease_until = NULL, claim_id = NULL, last_code = NULL, last_error = %(error)s
         WHERE d.id IN (SELECT s.id FROM webhooks_delivery s
-            WHERE s.status = 'in_flight' AND s.lease_until <= %(at)s AND s.endpoint_id = ANY(%(endpoints)s::uuid[])
+            WHERE s.status = 'in_flight' AND s.lease_until <= %(at)s
             ORDER BY s.lease_until LIMIT %(rows)s FOR NO KEY UPDATE SKIP LOCKED)
         RETURNING d.id, d.endpoint_id, d.status
     ), told AS (
@@ -58,25 +53,18 @@ _SWEEP: Final = """
 def sweep(*, at: datetime) -> int:
     """Give back what workers hold whose lease is over; put aside what too many died over.  Says how many it found.
 
-    What their endpoints were narrowed for meanwhile is cancelled.  Lanes are locked before rows, as in `settle`.
+    What their endpoints were narrowed for meanwhile is cancelled.
     """
-    values: dict[str, Any] = {
-        "at": at,
-        "rows": ROWS_AT_ONCE,
-        "most": MOST_CLAIMS,
-        "error": ErrorClass.LOST_WORKER.value,
-    }
     with connection.cursor() as cursor:
-        cursor.execute(_OF_LOST, values)
-        endpoint_ids = [row[0] for row in cursor.fetchall()]
-        if not endpoint_ids:
-            return 0
-        lane_rows.locked(endpoint_ids)
-        cursor.execute(_SWEEP, {**values, "endpoints": recordset.ids(endpoint_ids)})
+        cursor.execute(
+            _SWEEP, {"at": at, "rows": ROWS_AT_ONCE, "most": MOST_CLAIMS, "error": ErrorClass.LOST_WORKER.value}
+        )
         lost = cursor.fetchall()
     if any(status == Delivery.Status.QUARANTINED for *_, status in lost):
         states.quarantined(at=at)
-    publishing.withdraw_these([key for key, *_ in lost], at=at)
+    if lost:
+        lane_rows.locked({endpoint_id for _, endpoint_id, _ in lost})
+        publishing.withdraw_these([key for key, *_ in lost], at=at)
     return len(lost)
 
 
