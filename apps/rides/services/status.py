@@ -283,11 +283,15 @@ def _record(
         by=by,
         facility_id=ride.facility_id,
         provider_id=note.provider_id or ride.provider_id,
-        data={
-            "rideId": str(ride.pk),
-            "status": ride.status,
-            "previousStatus": previous_status,
-            "pickupTime": ride.pickup_at.isoformat().replace("+00:00", "Z"),
-            **note.data,
-        },
+        data={**told_of(ride.pk, ride.status, previous_status, ride.pickup_at), **note.data},
     )
+
+
+def told_of(ride_id: UUID, status: str, previous_status: str | None, pickup_at: datetime) -> dict[str, Any]:
+    """Lay out what the `data` of every event of a ride says; `previous_status` None: the ride is new."""
+    return {
+        "rideId": str(ride_id),
+        "status": status,
+        "previousStatus": previous_status,
+        "pickupTime": pickup_at.isoformat().replace("+00:00", "Z"),
+    }
