@@ -9,9 +9,9 @@ from uuid import UUID
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
-from apps.riders import accommodation, standing
 from apps.riders import services as riders
-from apps.riders.models import AccommodationProfile, Rider
+from apps.riders import standing
+from apps.riders.models import Rider
 from apps.rides import booking_rules, timing
 from apps.rides.draft import ReturnLeg, RideDraft, Shape
 from apps.rides.exception_types import ExceptionType
@@ -102,7 +102,10 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
     profile = look.profile if rider is look.rider else bookings.current_profile(rider.pk)
     payer = payer_of(draft.payment.payer_id)
     planned = [
-        _leg(one, number, len(drafts), look.facilities, owner, profile, payer) for number, one in enumerate(drafts, 1)
+        legs.of_draft(
+            one, number=number, of=len(drafts), known=look.facilities, owner=owner, profile=profile, payer=payer
+        )
+        for number, one in enumerate(drafts, 1)
     ]
     for leg in planned:
         legs.require_sound(leg, at=at)
@@ -252,40 +255,6 @@ def payer_of(payer_id: UUID | None) -> Payer | None:
     return payer
 
 
-def _leg(
-    draft: RideDraft,
-    number: int,
-    of: int,
-    known: Mapping[UUID, Facility],
-    owner: Facility | None,
-    profile: AccommodationProfile | None,
-    payer: Payer | None,
-) -> Leg:
-    path = "returnLeg." if number > 1 else ""
-    entrances = legs.entrances_of(draft)
-    pickup, pickup_facility = legs.resolved_stop(draft.pickup, path=f"{path}pickup", known=known, entrances=entrances)
-    dropoff, dropoff_facility = legs.resolved_stop(
-        draft.dropoff, path=f"{path}dropoff", known=known, entrances=entrances
-    )
-    if number == 1:
-        legs.require_meeting_point(draft, pickup_facility, entrances)
-    leg_type = "one_way" if of == 1 else "outbound" if number == 1 else "return"
-    base = accommodation.snapshot(profile) if profile else accommodation.complete({})
-    return Leg(
-        draft=replace(draft, pickup=pickup, dropoff=dropoff),
-        leg_type=leg_type,
-        sequence=number,
-        owner=owner,
-        pickup_facility=pickup_facility,
-        dropoff_facility=dropoff_facility,
-        payer=payer,
-        needs=legs.needs_of(base, draft.accommodation, leg_type=leg_type),
-        needs_version=profile.number if profile else 0,
-        access=(legs.access_of(draft.pickup), legs.access_of(draft.dropoff, draft.discharge)),
-        path=path,
-    )
-
-
 def require_bookable(rider: Rider, day: date) -> None:
     """Refuse a rider whose record does not allow a ride on that service date.
 
@@ -344,22 +313,11 @@ def locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
 
 def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | None, by: Principal, at: datetime) -> Ride:
     questions = legs.open_questions(leg, columns, at=at)
-    status = legs.status_for(questions)
     ride = Ride(
         **columns,
+        **legs.new_columns(leg, questions, columns["pickup_at"], by=by, at=at),
         trip=trip,
         rider=rider,
-        client_id=by.client_id,
-        client_reference=leg.draft.client_reference,
-        requested_at=at,
-        confirm_by=_confirm_by(leg, at) if questions else None,
-        scheduled_at=None if questions else at,
-        open_questions=questions,
-        status=status,
-        status_changed_at=at,
-        version=1,
-        created_at=at,
-        updated_at=at,
     )
     legs.seal_access(ride, pickup=leg.access[0], dropoff=leg.access[1])
     ride.payer_member_id = leg.draft.payment.member_id
@@ -373,12 +331,6 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
         )
     record_created(ride, by=by, at=at)
     return ride
-
-
-def _confirm_by(leg: Leg, at: datetime) -> datetime:
-    owner = leg.owner
-    hours, zone = (owner.hours, owner.timezone) if owner else ([], leg.zone)
-    return timing.confirm_by(at, leg.draft.pickup_at, hours=hours, zone=zone)
 
 
 def _save_once(ride: Ride, *, path: str) -> None:
