@@ -21,13 +21,10 @@ from apps.rides.services import exceptions, legs, punctuality
 from apps.rides.services.legs import Leg
 from apps.rides.services.status import record_created
 from lib.access import Principal
-from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.rows import insert, sent_together
 from lib.scopes import Scope
 from lib.transactions import one_transaction
-
-_PAYER: Compiled[Payer] = Compiled(lambda pk: Payer.objects.filter(pk=pk, active=True), pk=UUID)
 
 
 class RiderNotBookable(DomainError):
@@ -91,12 +88,9 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
         OverlappingRide: the rider has a ride then, and the draft does not allow another.
         ReferenceTaken, organizations.services.ExternalIdTaken: the client, or a system, has a ride of that name.
     """
-    if not by.may(Scope.RIDES_WRITE):
-        raise ScopeMissing(Scope.RIDES_WRITE)
-    if by.provider_ids is not None:
-        raise BoundToProviders("A caller bound to transport providers cannot book rides.")
+    require_right(by)
     drafts = [draft] if draft.return_leg is None else [draft, way_back(draft, draft.return_leg)]
-    look = bookings.first_look(_facility_ids(drafts), draft.rider_id, by)
+    look = bookings.first_look(facility_ids(drafts), draft.rider_id, by)
     owner = _owner(draft, look.facilities, by)
     rider = _rider(draft, look.rider, owner, by, at)
     profile = look.profile if rider is look.rider else bookings.current_profile(rider.pk)
@@ -166,7 +160,7 @@ def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
             detail_code="required",
         )
     if not booking_rules.follows(pickup_at, draft.pickup_at, draft.appointment_at):
-        raise InvalidInput("returnLeg.pickupTime", "The return has to lie after the way there.")
+        raise InvalidInput("returnLeg.pickupTime", booking_rules.OUT_OF_ORDER)
     return replace(
         draft,
         pickup_at=pickup_at,
@@ -192,7 +186,20 @@ def _needs_on_the_way_back(there: Shape, back: Shape) -> Shape:
     return needs
 
 
-def _facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
+def require_right(by: Principal) -> None:
+    """Refuse a caller who may book nothing.
+
+    Raises:
+        ScopeMissing, BoundToProviders: see `book`.
+    """
+    if not by.may(Scope.RIDES_WRITE):
+        raise ScopeMissing(Scope.RIDES_WRITE)
+    if by.provider_ids is not None:
+        raise BoundToProviders("A caller bound to transport providers cannot book rides.")
+
+
+def facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
+    """List the facilities that drafts name."""
     named = [draft.facility_id for draft in drafts]
     named += [
         UUID(str(stop["facilityId"])) for one in drafts for stop in (one.pickup, one.dropoff) if stop.get("facilityId")
@@ -241,15 +248,15 @@ def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Pr
     return found
 
 
-def payer_of(payer_id: UUID | None) -> Payer | None:
-    """Read who pays.
+def payer_of(payer_id: UUID | None, *, among: Mapping[UUID, Payer] | None = None) -> Payer | None:
+    """Read who pays, or look them up `among` those that were read.
 
     Raises:
         InvalidInput: there is no such payer, or it no longer pays.
     """
     if payer_id is None:
         return None
-    payer = _PAYER.one(pk=payer_id)
+    payer = bookings.payer(payer_id) if among is None else among.get(payer_id)
     if payer is None:
         raise InvalidInput("payer.payerId", "There is no such payer.")
     return payer

@@ -4,7 +4,7 @@
 Each event takes the next version of the ride, so that events are dense and a lost update cannot be written down.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -261,6 +261,25 @@ def record_created(ride: Ride, *, by: Principal, at: datetime) -> None:
         occurred_at=at,
         note=Note(),
         previous_status=None,
+    )
+
+
+def record_all_created(rides: Iterable[Mapping[str, Any]], *, by: Principal, at: datetime) -> None:
+    """Record of many rides what `record_created` records of one; they are given by their columns.  Costs one COPY."""
+    events.record_all(
+        (
+            {
+                "type": CREATED_EVENT[ride["status"]],
+                "subject_type": "ride",
+                "subject_id": ride["id"],
+                "sequence": 1,
+                "occurred_at": at,
+                "facility_id": ride["facility_id"],
+                "data": told_of(ride["id"], ride["status"], None, ride["pickup_at"]),
+            }
+            for ride in rides
+        ),
+        by=by,
     )
 
 
