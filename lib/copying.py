@@ -15,6 +15,7 @@ from django.db.models.fields import NOT_PROVIDED
 Row = Mapping[str, Any]
 
 PIECE: Final = 400  # rows sent at a time
+_NULL: Final = r"\N"
 _ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 
@@ -31,21 +32,24 @@ def copy_rows(model: type[models.Model], rows: Iterable[Row]) -> int:
     unknown = named - {field.attname for field in model._meta.concrete_fields}
     if unknown:
         raise ValueError(f"{model.__name__} has no column {sorted(unknown)}.")
-    columns = [_Column(field) for field in model._meta.concrete_fields if field.attname in named or _has_default(field)]
-    quoted = ", ".join(connection.ops.quote_name(column.name) for column in columns)
+    fields = model._meta.concrete_fields
+    columns = [_Column(field) for field in fields if field.attname in named]
+    silent = [_Column(field) for field in fields if field.attname not in named and _has_default(field)]
+    silent = [column for column in silent if column.default != _NULL]  # which the database writes by itself
+    quoted = ", ".join(connection.ops.quote_name(column.name) for column in [*columns, *silent])
+    end = "".join(f"\t{column.default}" for column in silent) + "\n"
     sql = f"COPY {connection.ops.quote_name(model._meta.db_table)} ({quoted}) FROM STDIN"
     with connection.cursor() as cursor, cursor.copy(sql) as copy:
         # In pieces: the server takes one in while the next is being written.
         for start in range(0, len(waiting), PIECE):
-            copy.write("".join([_line(row, columns) for row in waiting[start : start + PIECE]]))
+            copy.write("".join([_line(row, columns) + end for row in waiting[start : start + PIECE]]))
     return len(waiting)
 
 
 def _line(row: Row, columns: list["_Column"]) -> str:
-    texts = [
-        column.default if (value := row.get(column.attribute)) is None else column.write(value) for column in columns
-    ]
-    return "\t".join(texts) + "\n"
+    return "\t".join(
+        [column.default if (value := row.get(column.attribute)) is None else column.write(value) for column in columns]
+    )
 
 
 class _Column:
@@ -54,7 +58,7 @@ class _Column:
         self.name: str = field.column
         self.write: Callable[[Any], str] = _writer(field)
         default = field.get_default() if _has_default(field) else None
-        self.default = r"\N" if default is None else self.write(default)
+        self.default = _NULL if default is None else self.write(default)
 
 
 def _has_default(field: Any) -> bool:
