@@ -63,21 +63,27 @@ def blind_index(text: str, *, purpose: str) -> bytes:
     return hmac.digest(settings.INDEX_KEY.encode(), f"{purpose}\0{normal}".encode(), hashlib.sha256)
 
 
+def sealed_in(model: type[models.Model], name: str, key: object, text: str) -> bytes | None:
+    """Seal what `sealed_text(name)` reads in the row with this key: for rows that are written without an object."""
+    return seal(text, aad=_place_of(model, name, key)) if text else None
+
+
+def _place_of(model: type[models.Model], name: str, key: object) -> str:
+    return f"{model._meta.db_table}.{name}.{key}"
+
+
 def sealed_text(name: str, *, indexed: bool = False) -> property:
     """Make the property that reads and writes the column `<name>_sealed` as text; "" stands for nothing stored.
 
     With `indexed`, writing also sets `<name>_index`.  The row's id has to be set first, as it is with UUID keys.
     """
 
-    def aad_of(row: models.Model) -> str:
-        return f"{row._meta.db_table}.{name}.{row.pk}"
-
     def read(row: Any) -> str:
         sealed = getattr(row, f"{name}_sealed")
-        return unseal(sealed, aad=aad_of(row)) if sealed else ""
+        return unseal(sealed, aad=_place_of(type(row), name, row.pk)) if sealed else ""
 
     def write(row: Any, text: str) -> None:
-        setattr(row, f"{name}_sealed", seal(text, aad=aad_of(row)) if text else None)
+        setattr(row, f"{name}_sealed", sealed_in(type(row), name, row.pk, text))
         if indexed:
             purpose = f"{row._meta.db_table}.{name}"
             setattr(row, f"{name}_index", blind_index(text, purpose=purpose) if text else None)

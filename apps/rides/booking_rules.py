@@ -78,6 +78,9 @@ def open_questions(facts: Facts) -> list[Question]:
     return [question for question, is_broken in broken.items() if is_broken]
 
 
+OUT_OF_ORDER: Final = "The return has to lie after the way there."
+
+
 def follows(pickup_at: datetime, first_pickup_at: datetime, first_appointment_at: datetime | None) -> bool:
     """Say whether a leg can come after another one of its trip: it begins after what the other one was for."""
     return pickup_at > (first_appointment_at or first_pickup_at)
@@ -89,7 +92,7 @@ def refusals(draft: RideDraft, *, at: datetime, mobility: str, leg_type: str) ->
     `pickup` and `dropoff` of the draft are normal stops, filled from their facilities; `mobility` is that of this leg.
     """
     return [
-        *_times(draft, at=at, leg_type=leg_type),
+        *times(draft, draft.pickup_at, draft.appointment_at, at=at, leg_type=leg_type),
         *stops.problems(draft.pickup, path="pickup"),
         *stops.problems(draft.dropoff, path="dropoff"),
         *_discharge(draft),
@@ -97,15 +100,18 @@ def refusals(draft: RideDraft, *, at: datetime, mobility: str, leg_type: str) ->
     ]
 
 
-def _times(draft: RideDraft, *, at: datetime, leg_type: str) -> list[Detail]:
+def times(
+    draft: RideDraft, pickup_at: datetime, appointment_at: datetime | None, *, at: datetime, leg_type: str
+) -> list[Detail]:
+    """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count."""
     found = []
-    if draft.pickup_at < at - OLDEST_PICKUP:
+    if pickup_at < at - OLDEST_PICKUP:
         found.append(_invalid("pickupTime", "pickupTime lies more than a day in the past."))
-    if draft.pickup_at > at + FARTHEST_PICKUP:
+    if pickup_at > at + FARTHEST_PICKUP:
         found.append(_invalid("pickupTime", "pickupTime lies more than two years ahead."))
-    if draft.appointment_at is not None and draft.appointment_at <= draft.pickup_at:
+    if appointment_at is not None and appointment_at <= pickup_at:
         found.append(_invalid("appointmentTime", "appointmentTime has to lie after pickupTime."))
-    if draft.appointment_at is None:
+    if appointment_at is None:
         if draft.service_type == "dialysis" and leg_type != "return":
             found.append(_required("appointmentTime", "A ride to dialysis needs its chair time as appointmentTime."))
         elif draft.scheduling_anchor == "appointment":

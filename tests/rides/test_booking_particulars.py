@@ -179,7 +179,8 @@ def test_discharge_is_ready_when_it_is_said_to_be_or_picked_up(
 ) -> None:
     given = {"unit": "4 West", **({"expectedReadyAt": ready} if ready else {})}
 
-    kept = legs.discharge_of(draft(hospital, rider, service_type="hospital_discharge", discharge=given))
+    asked = draft(hospital, rider, service_type="hospital_discharge", discharge=given)
+    kept = legs.discharge_of(asked, asked.pickup_at)
 
     assert kept == {"unit": "4 West", "expectedReadyAt": ready or "2026-11-20T20:00:00Z"}
 

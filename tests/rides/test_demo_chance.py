@@ -8,7 +8,6 @@ import pytest
 
 from apps.events.models import Event
 from apps.rides.demo import demand, loading
-from apps.rides.demo.copying import copy_rows
 from apps.rides.demo.dice import Dice
 from apps.rides.demo.loading import Span
 from apps.rides.lifecycle import TRANSITIONS
@@ -64,12 +63,3 @@ def test_demo_keeps_the_rules_where_every_ride_ends_in_an_ambulance(monkeypatch:
         assert aborted.count() > 100
         assert RideException.objects.filter(ride__in=aborted, type="medical_emergency").count() == aborted.count()
         assert illegal_steps() == []
-
-
-def test_nothing_is_copied_where_there_is_nothing() -> None:
-    assert copy_rows(Ride, []) == 0
-
-
-def test_column_that_a_table_does_not_have_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^RideException has no column \['colour'\]\.$"):
-        copy_rows(RideException, [{"colour": "red"}])

@@ -15,9 +15,9 @@ from apps.accounts.models import ApiClient, ApiToken, User
 from apps.accounts.roles import TokenRole, UserRole
 from apps.accounts.services import tokens
 from apps.organizations.models import Facility, TransportProvider
-from apps.rides.demo.copying import copy_rows
 from apps.rides.demo.dice import DAY, Dice
 from lib.access import Principal
+from lib.copying import copy_rows
 
 DOMAIN: Final = "demo.example"
 API_CLIENT: Final = "Demo"

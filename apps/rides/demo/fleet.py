@@ -7,10 +7,10 @@ from uuid import UUID
 
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
 from apps.rides.demo import names
-from apps.rides.demo.copying import Row, copy_rows
 from apps.rides.demo.dice import DAY, HOUR, MINUTE, Dice, wall
 from apps.rides.demo.geography import Spot
 from apps.rides.demo.places import Places, Provider, phone
+from lib.copying import Row, copy_rows
 
 # Per provider: how many of each type; the last wheelchair van of the first one stands in the workshop.
 VEHICLES: Final = (

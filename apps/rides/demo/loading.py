@@ -17,7 +17,6 @@ from apps.events import services as events
 from apps.events.models import Event
 from apps.organizations.models import ExternalId
 from apps.rides.demo import accounts, demand, fleet, live, papers, people, places, roads, scenes
-from apps.rides.demo.copying import copy_rows
 from apps.rides.demo.dice import CHICAGO, HOUR, Dice, wall
 from apps.rides.demo.fleet import Duty
 from apps.rides.demo.legs import Leg
@@ -25,6 +24,7 @@ from apps.rides.demo.roads import Plan, able, duties_at
 from apps.rides.demo.story import Cast, Tables
 from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
 from lib.access import Principal
+from lib.copying import copy_rows
 
 PAST_DAYS: Final = 30
 FUTURE_DAYS: Final = 7

@@ -11,10 +11,10 @@ from apps.organizations.stops import normal
 from apps.riders.accommodation import ON_STRETCHER, Spaces, columns, complete, spaces
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
 from apps.rides.demo import names
-from apps.rides.demo.copying import Row, copy_rows
 from apps.rides.demo.dice import DAY, HOUR, Dice
 from apps.rides.demo.geography import NEIGHBOURHOODS, Spot, areas_around, miles_between, spot
 from apps.rides.demo.places import Place, Places, phone
+from lib.copying import Row, copy_rows
 
 RIDERS: Final = 400
 # In the order of their numbers: how many ride to dialysis, to a day program, to therapy; the rest as needed.

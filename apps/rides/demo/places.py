@@ -17,9 +17,9 @@ from apps.organizations.models import (
     TransportProvider,
 )
 from apps.organizations.stops import normal
-from apps.rides.demo.copying import copy_rows
 from apps.rides.demo.dice import DAY, ZONE, Dice
 from apps.rides.demo.geography import Spot, spot
+from lib.copying import copy_rows
 
 # Kind, name, neighbourhood, letter on claims, entrances.
 FACILITIES: Final = (

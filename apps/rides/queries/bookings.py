@@ -1,15 +1,17 @@
 """What booking and amending have to know before they decide."""
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from apps.fleet.models import CapacityConfig, Vehicle, VehicleStatus
-from apps.organizations.models import Entrance, Facility
+from apps.organizations.models import Entrance, Facility, Payer
 from apps.riders.models import AccommodationProfile, Rider
 from apps.rides import timing
 from apps.rides.distance import METERS_PER_MILE, meters_between
@@ -18,9 +20,8 @@ from lib.access import Principal
 from lib.compiled import Asked, Compiled, together
 
 LONGEST_RIDE: Final = timedelta(hours=6)  # no ride that started earlier can still be on its way
-_FACILITY: Compiled[Facility] = Compiled(
-    lambda by, pk: Facility.objects.visible_to(by).filter(pk=pk, active=True), pk=UUID
-)
+_FACILITY: Compiled[Facility] = Compiled(lambda by, pk: _usable_facilities(by).filter(pk=pk), pk=UUID)
+_PAYER: Compiled[Payer] = Compiled(lambda pk: _paying().filter(pk=pk), pk=UUID)
 # Not FOR UPDATE: other tables' references to the rider may go on.
 _RIDER_LOCKED: Compiled[Rider] = Compiled(
     lambda by, pk: Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=pk), pk=UUID
@@ -58,6 +59,34 @@ _FITTING: Compiled[tuple[str, bool]] = Compiled(
 )
 
 
+def _usable_facilities(by: Principal) -> QuerySet[Facility]:
+    return Facility.objects.visible_to(by).filter(active=True)
+
+
+def _paying() -> QuerySet[Payer]:
+    return Payer.objects.filter(active=True)
+
+
+@dataclass(slots=True)
+class Agenda:
+    """Open rides of one rider by pickup: (pickup, until when it keeps the rider busy, id)."""
+
+    rides: list[tuple[datetime, datetime, UUID]] = field(default_factory=list)
+
+    def add(self, pickup_at: datetime, busy_until: datetime, ride_id: UUID) -> None:
+        insort(self.rides, (pickup_at, busy_until, ride_id))
+
+    def under_way(self, starts_at: datetime, ends_at: datetime) -> list[UUID]:
+        """List the rides that are under way in `[starts_at, ends_at)`."""
+        first = bisect_right(self.rides, starts_at - LONGEST_RIDE, key=_pickup_at)
+        last = bisect_left(self.rides, ends_at, key=_pickup_at)
+        return [ride_id for _, busy_until, ride_id in self.rides[first:last] if busy_until > starts_at]
+
+
+def _pickup_at(ride: tuple[datetime, datetime, UUID]) -> datetime:
+    return ride[0]
+
+
 @dataclass(frozen=True, slots=True)
 class FirstLook:
     """What a booking begins with: the facilities it names, and its rider, locked, with the profile that counts."""
@@ -85,6 +114,21 @@ def facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:
     return {one.pk: one for one in found if one is not None}
 
 
+def many_facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:
+    """Read what `facilities` reads, however many there are.  One query, none for no ids."""
+    return _usable_facilities(by).in_bulk(set(ids))
+
+
+def payer(payer_id: UUID) -> Payer | None:
+    """Read somebody who pays; None where they no longer do."""
+    return _PAYER.one(pk=payer_id)
+
+
+def payers(ids: Iterable[UUID]) -> dict[UUID, Payer]:
+    """Read those who pay.  One query, none for no ids."""
+    return _paying().in_bulk(set(ids))
+
+
 def entrances_of(ids: Iterable[UUID]) -> dict[UUID, UUID]:
     """Answer the facility of each entrance.  One query, none for no ids."""
     wanted = set(ids)
@@ -110,9 +154,23 @@ def overlapping(
     Only rides the caller may see: a refusal would otherwise tell of the others.
     """
     near = _OPEN_RIDES.all(by, rider_id=rider_id, since=starts_at - LONGEST_RIDE, until=ends_at)
-    return [
-        pk for pk, pickup_at, minutes in near if timing.busy_until(pickup_at, minutes) > starts_at and pk not in besides
-    ]
+    agenda = Agenda([(pickup_at, timing.busy_until(pickup_at, minutes), pk) for pk, pickup_at, minutes in near])
+    return [pk for pk in agenda.under_way(starts_at, ends_at) if pk not in besides]
+
+
+def agendas(rider_ids: Iterable[UUID], *, starts_at: datetime, ends_at: datetime, by: Principal) -> dict[UUID, Agenda]:
+    """Read what `overlapping` looks at of many riders, for any time within `[starts_at, ends_at)`.  One query."""
+    found = {rider_id: Agenda() for rider_id in rider_ids}
+    near = (
+        Ride.objects.visible_to(by)
+        .open()
+        .filter(rider_id__any_of=list(found), pickup_at__gt=starts_at - LONGEST_RIDE, pickup_at__lt=ends_at)
+        .order_by("pickup_at")
+        .values_list("rider_id", "pickup_at", "estimated_minutes", "pk")
+    )
+    for rider_id, pickup_at, minutes, pk in near:
+        found[rider_id].add(pickup_at, timing.busy_until(pickup_at, minutes), pk)
+    return found
 
 
 def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool:

@@ -29,7 +29,7 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal) -> Leg:
     known = bookings.facilities(
         [UUID(str(draft_stop["facilityId"])) for draft_stop in _changed_stops(draft, changes)], by
     )
-    doors = legs.entrances_of(draft)
+    doors = legs.entrances_of([draft])
     pickup, pickup_facility = dict(draft.pickup), ride.pickup_facility
     dropoff, dropoff_facility = dict(draft.dropoff), ride.dropoff_facility
     access: list[Mapping[str, str] | None] = [None, None]

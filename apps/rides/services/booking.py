@@ -9,9 +9,9 @@ from uuid import UUID
 from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
-from apps.riders import accommodation, standing
 from apps.riders import services as riders
-from apps.riders.models import AccommodationProfile, Rider
+from apps.riders import standing
+from apps.riders.models import Rider
 from apps.rides import booking_rules, timing
 from apps.rides.draft import ReturnLeg, RideDraft, Shape
 from apps.rides.exception_types import ExceptionType
@@ -21,13 +21,10 @@ from apps.rides.services import exceptions, legs, punctuality
 from apps.rides.services.legs import Leg
 from apps.rides.services.status import record_created
 from lib.access import Principal
-from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.rows import insert, sent_together
 from lib.scopes import Scope
 from lib.transactions import one_transaction
-
-_PAYER: Compiled[Payer] = Compiled(lambda pk: Payer.objects.filter(pk=pk, active=True), pk=UUID)
 
 
 class RiderNotBookable(DomainError):
@@ -91,18 +88,18 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
         OverlappingRide: the rider has a ride then, and the draft does not allow another.
         ReferenceTaken, organizations.services.ExternalIdTaken: the client, or a system, has a ride of that name.
     """
-    if not by.may(Scope.RIDES_WRITE):
-        raise ScopeMissing(Scope.RIDES_WRITE)
-    if by.provider_ids is not None:
-        raise BoundToProviders("A caller bound to transport providers cannot book rides.")
+    require_right(by)
     drafts = [draft] if draft.return_leg is None else [draft, way_back(draft, draft.return_leg)]
-    look = bookings.first_look(_facility_ids(drafts), draft.rider_id, by)
+    look = bookings.first_look(facility_ids(drafts), draft.rider_id, by)
     owner = _owner(draft, look.facilities, by)
     rider = _rider(draft, look.rider, owner, by, at)
     profile = look.profile if rider is look.rider else bookings.current_profile(rider.pk)
     payer = payer_of(draft.payment.payer_id)
     planned = [
-        _leg(one, number, len(drafts), look.facilities, owner, profile, payer) for number, one in enumerate(drafts, 1)
+        legs.of_draft(
+            one, number=number, of=len(drafts), known=look.facilities, owner=owner, profile=profile, payer=payer
+        )
+        for number, one in enumerate(drafts, 1)
     ]
     for leg in planned:
         legs.require_sound(leg, at=at)
@@ -163,7 +160,7 @@ def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
             detail_code="required",
         )
     if not booking_rules.follows(pickup_at, draft.pickup_at, draft.appointment_at):
-        raise InvalidInput("returnLeg.pickupTime", "The return has to lie after the way there.")
+        raise InvalidInput("returnLeg.pickupTime", booking_rules.OUT_OF_ORDER)
     return replace(
         draft,
         pickup_at=pickup_at,
@@ -189,7 +186,20 @@ def _needs_on_the_way_back(there: Shape, back: Shape) -> Shape:
     return needs
 
 
-def _facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
+def require_right(by: Principal) -> None:
+    """Refuse a caller who may book nothing.
+
+    Raises:
+        ScopeMissing, BoundToProviders: see `book`.
+    """
+    if not by.may(Scope.RIDES_WRITE):
+        raise ScopeMissing(Scope.RIDES_WRITE)
+    if by.provider_ids is not None:
+        raise BoundToProviders("A caller bound to transport providers cannot book rides.")
+
+
+def facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
+    """List the facilities that drafts name."""
     named = [draft.facility_id for draft in drafts]
     named += [
         UUID(str(stop["facilityId"])) for one in drafts for stop in (one.pickup, one.dropoff) if stop.get("facilityId")
@@ -238,52 +248,18 @@ def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Pr
     return found
 
 
-def payer_of(payer_id: UUID | None) -> Payer | None:
-    """Read who pays.
+def payer_of(payer_id: UUID | None, *, among: Mapping[UUID, Payer] | None = None) -> Payer | None:
+    """Read who pays, or look them up `among` those that were read.
 
     Raises:
         InvalidInput: there is no such payer, or it no longer pays.
     """
     if payer_id is None:
         return None
-    payer = _PAYER.one(pk=payer_id)
+    payer = bookings.payer(payer_id) if among is None else among.get(payer_id)
     if payer is None:
         raise InvalidInput("payer.payerId", "There is no such payer.")
     return payer
-
-
-def _leg(
-    draft: RideDraft,
-    number: int,
-    of: int,
-    known: Mapping[UUID, Facility],
-    owner: Facility | None,
-    profile: AccommodationProfile | None,
-    payer: Payer | None,
-) -> Leg:
-    path = "returnLeg." if number > 1 else ""
-    entrances = legs.entrances_of(draft)
-    pickup, pickup_facility = legs.resolved_stop(draft.pickup, path=f"{path}pickup", known=known, entrances=entrances)
-    dropoff, dropoff_facility = legs.resolved_stop(
-        draft.dropoff, path=f"{path}dropoff", known=known, entrances=entrances
-    )
-    if number == 1:
-        legs.require_meeting_point(draft, pickup_facility, entrances)
-    leg_type = "one_way" if of == 1 else "outbound" if number == 1 else "return"
-    base = accommodation.snapshot(profile) if profile else accommodation.complete({})
-    return Leg(
-        draft=replace(draft, pickup=pickup, dropoff=dropoff),
-        leg_type=leg_type,
-        sequence=number,
-        owner=owner,
-        pickup_facility=pickup_facility,
-        dropoff_facility=dropoff_facility,
-        payer=payer,
-        needs=legs.needs_of(base, draft.accommodation, leg_type=leg_type),
-        needs_version=profile.number if profile else 0,
-        access=(legs.access_of(draft.pickup), legs.access_of(draft.dropoff, draft.discharge)),
-        path=path,
-    )
 
 
 def require_bookable(rider: Rider, day: date) -> None:
@@ -344,22 +320,11 @@ def locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
 
 def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | None, by: Principal, at: datetime) -> Ride:
     questions = legs.open_questions(leg, columns, at=at)
-    status = legs.status_for(questions)
     ride = Ride(
         **columns,
+        **legs.new_columns(leg, questions, columns["pickup_at"], by=by, at=at),
         trip=trip,
         rider=rider,
-        client_id=by.client_id,
-        client_reference=leg.draft.client_reference,
-        requested_at=at,
-        confirm_by=_confirm_by(leg, at) if questions else None,
-        scheduled_at=None if questions else at,
-        open_questions=questions,
-        status=status,
-        status_changed_at=at,
-        version=1,
-        created_at=at,
-        updated_at=at,
     )
     legs.seal_access(ride, pickup=leg.access[0], dropoff=leg.access[1])
     ride.payer_member_id = leg.draft.payment.member_id
@@ -373,12 +338,6 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
         )
     record_created(ride, by=by, at=at)
     return ride
-
-
-def _confirm_by(leg: Leg, at: datetime) -> datetime:
-    owner = leg.owner
-    hours, zone = (owner.hours, owner.timezone) if owner else ([], leg.zone)
-    return timing.confirm_by(at, leg.draft.pickup_at, hours=hours, zone=zone)
 
 
 def _save_once(ride: Ride, *, path: str) -> None:

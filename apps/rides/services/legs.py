@@ -1,10 +1,10 @@
 """From what was asked for one leg to the columns of its row: the part that booking and amending share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import orjson
@@ -15,14 +15,22 @@ from apps.organizations import stops
 from apps.organizations.models import BookingPolicy, Facility, Payer
 from apps.organizations.service_levels import service_levels
 from apps.riders import accommodation
+from apps.riders.models import AccommodationProfile
 from apps.rides import booking_rules, timing
 from apps.rides.draft import RideDraft
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.queries import bookings
+from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
 
 KEY_INFO = "keyInfo"  # of discharge.homeAccess: where the key is, as secret as a door code
+
+
+class CanCarry(Protocol):
+    """Says whether any vehicle in service has the places: `bookings.fleet_can_carry`, or an answer that was kept."""
+
+    def __call__(self, spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,48 @@ class Leg:
         return timing.first_zone(
             *(place.timezone if place else None for place in places), default=settings.OPERATOR_TIME_ZONE
         )
+
+
+def of_draft(
+    draft: RideDraft,
+    *,
+    number: int,
+    of: int,
+    known: Mapping[UUID, Facility],
+    owner: Facility | None,
+    profile: AccommodationProfile | None,
+    payer: Payer | None,
+    entrances: Mapping[UUID, UUID] | None = None,
+) -> Leg:
+    """Make the leg with this number, 1 or 2, `of` so many.
+
+    `known` are the facilities that the caller may name, `entrances` the facility of each entrance.  One query where the
+    draft names entrances and they are not given.
+
+    Raises:
+        InvalidInput: a stop or the meeting point of a discharge names a facility or entrance that is not there.
+    """
+    path = "returnLeg." if number > 1 else ""
+    doors = entrances_of([draft]) if entrances is None else entrances
+    pickup, pickup_facility = resolved_stop(draft.pickup, path=f"{path}pickup", known=known, entrances=doors)
+    dropoff, dropoff_facility = resolved_stop(draft.dropoff, path=f"{path}dropoff", known=known, entrances=doors)
+    if number == 1:
+        require_meeting_point(draft, pickup_facility, doors)
+    leg_type = "one_way" if of == 1 else "outbound" if number == 1 else "return"
+    base = accommodation.snapshot(profile) if profile else accommodation.complete({})
+    return Leg(
+        draft=replace(draft, pickup=pickup, dropoff=dropoff),
+        leg_type=leg_type,
+        sequence=number,
+        owner=owner,
+        pickup_facility=pickup_facility,
+        dropoff_facility=dropoff_facility,
+        payer=payer,
+        needs=needs_of(base, draft.accommodation, leg_type=leg_type),
+        needs_version=profile.number if profile else 0,
+        access=(access_of(draft.pickup), access_of(draft.dropoff, draft.discharge)),
+        path=path,
+    )
 
 
 def needs_of(base: Mapping[str, Any], changes: Mapping[str, Any], *, leg_type: str) -> dict[str, Any]:
@@ -88,23 +138,17 @@ def prefixed(details: list[Detail], path: str) -> list[Detail]:
 
 def columns(leg: Leg) -> dict[str, Any]:
     """Work out every column that follows from the leg, but for status, ids and sealed ones."""
+    lasting = lasting_columns(leg)
     draft = leg.draft
-    levels = service_levels(leg.pickup_facility or leg.owner)
+    timed = timed_columns(leg, draft.pickup_at, draft.appointment_at, drive_minutes=lasting["estimated_minutes"])
+    return lasting | timed
+
+
+def lasting_columns(leg: Leg) -> dict[str, Any]:
+    """Work out the columns that are the same on whatever day the leg is ridden."""
+    draft = leg.draft
     drive = timing.estimated_drive(
         (draft.pickup["lat"], draft.pickup["lng"]), (draft.dropoff["lat"], draft.dropoff["lng"])
-    )
-    arrive_by = (
-        timing.latest_arrival(draft.appointment_at, service_levels(leg.dropoff_facility or leg.owner))
-        if draft.appointment_at is not None and draft.scheduling_anchor == "appointment"
-        else None
-    )
-    plan = timing.schedule(
-        draft.pickup_at,
-        zone=leg.zone,
-        levels=levels,
-        will_call=draft.will_call,
-        arrive_by=arrive_by,
-        drive_minutes=drive.minutes if drive else None,
     )
     places = accommodation.spaces(leg.needs["mobility"], draft.companions)
     return {
@@ -113,21 +157,14 @@ def columns(leg: Leg) -> dict[str, Any]:
         "facility": leg.owner,
         "service_type": draft.service_type,
         "priority": draft.priority or timing.default_priority(draft.service_type),
-        "pickup_at": draft.pickup_at,
         "pickup_time_kind": "estimated" if draft.will_call else "firm",
-        "appointment_at": draft.appointment_at,
         "scheduling_anchor": draft.scheduling_anchor,
-        "window_starts_at": plan.window.starts_at,
-        "window_ends_at": plan.window.ends_at,
-        "timezone": plan.zone,
-        "service_date": plan.service_date,
+        "timezone": leg.zone,
         "pickup": dict(draft.pickup),
         "dropoff": dict(draft.dropoff),
         "pickup_facility": leg.pickup_facility,
         "dropoff_facility": leg.dropoff_facility,
         "will_call": draft.will_call,
-        "promised_pickup_by": plan.promised_pickup_by,
-        "will_call_expires_at": plan.will_call_expires_at,
         "accommodation": leg.needs,
         "accommodation_version": leg.needs_version,
         "companions": dict(draft.companions),
@@ -135,7 +172,6 @@ def columns(leg: Leg) -> dict[str, Any]:
         "spaces_ambulatory": places.ambulatory,
         "spaces_wheelchair": places.wheelchair,
         "spaces_stretcher": places.stretcher,
-        "discharge": discharge_of(draft),
         "dialysis": dict(draft.dialysis) if draft.dialysis is not None else None,
         "payer": leg.payer,
         "program_code": draft.payment.program_code,
@@ -150,11 +186,68 @@ def columns(leg: Leg) -> dict[str, Any]:
     }
 
 
+def timed_columns(
+    leg: Leg, pickup_at: datetime, appointment_at: datetime | None, *, drive_minutes: int | None
+) -> dict[str, Any]:
+    """Work out the columns that follow from when the leg is ridden; those in the draft do not count."""
+    draft = leg.draft
+    arrive_by = (
+        timing.latest_arrival(appointment_at, service_levels(leg.dropoff_facility or leg.owner))
+        if appointment_at is not None and draft.scheduling_anchor == "appointment"
+        else None
+    )
+    plan = timing.schedule(
+        pickup_at,
+        zone=leg.zone,
+        levels=service_levels(leg.pickup_facility or leg.owner),
+        will_call=draft.will_call,
+        arrive_by=arrive_by,
+        drive_minutes=drive_minutes,
+    )
+    return {
+        "pickup_at": pickup_at,
+        "appointment_at": appointment_at,
+        "window_starts_at": plan.window.starts_at,
+        "window_ends_at": plan.window.ends_at,
+        "service_date": plan.service_date,
+        "promised_pickup_by": plan.promised_pickup_by,
+        "will_call_expires_at": plan.will_call_expires_at,
+        "discharge": discharge_of(draft, pickup_at),
+    }
+
+
+def new_columns(leg: Leg, questions: list[str], pickup_at: datetime, *, by: Principal, at: datetime) -> dict[str, Any]:
+    """Set the columns that a ride begins with: a request where there are `questions`, and else a promise."""
+    return {
+        "client_id": by.client_id,
+        "client_reference": leg.draft.client_reference,
+        "requested_at": at,
+        "confirm_by": confirm_by(leg, pickup_at, at=at) if questions else None,
+        "scheduled_at": None if questions else at,
+        "open_questions": questions,
+        "status": status_for(questions),
+        "status_changed_at": at,
+        "version": 1,
+        "created_at": at,
+        "updated_at": at,
+    }
+
+
 def open_questions(leg: Leg, made: Mapping[str, Any], *, at: datetime) -> list[str]:
     """Apply every soft rule to a leg whose `columns` were made.  One query, two where no vehicle fits."""
+    return [question.value for question in booking_rules.open_questions(facts_of(leg, made, at=at))]
+
+
+def facts_of(
+    leg: Leg, made: Mapping[str, Any], *, at: datetime, can_carry: CanCarry = bookings.fleet_can_carry
+) -> booking_rules.Facts:
+    """Collect what the soft rules look at; `at`, `pickup_at` and `service_date` in it are of one day, the rest lasts.
+
+    Costs the queries of `can_carry`.
+    """
     draft = leg.draft
     spaces = {kind: made[f"spaces_{kind}"] for kind in ("ambulatory", "wheelchair", "stretcher")}
-    facts = booking_rules.Facts(
+    return booking_rules.Facts(
         at=at,
         pickup_at=draft.pickup_at,
         service_date=made["service_date"],
@@ -162,27 +255,31 @@ def open_questions(leg: Leg, made: Mapping[str, Any], *, at: datetime) -> list[s
         facility_reviews=leg.owner is not None and leg.owner.booking_policy == BookingPolicy.REVIEW,
         within_area=bookings.within_service_area([draft.pickup, draft.dropoff]),
         area_is_set=bool(settings.SERVICE_AREA),
-        vehicle_fits=bookings.fleet_can_carry(
-            spaces, draft.vehicle_type_requested, bariatric=bool(leg.needs["bariatric"])
-        ),
+        vehicle_fits=can_carry(spaces, draft.vehicle_type_requested, bariatric=bool(leg.needs["bariatric"])),
         authorization_required=leg.payer is not None and leg.payer.authorization_required,
         authorization_number=draft.payment.authorization_number,
         authorization_expires_on=draft.payment.authorization_expires_on,
     )
-    return [question.value for question in booking_rules.open_questions(facts)]
+
+
+def confirm_by(leg: Leg, pickup_at: datetime, *, at: datetime) -> datetime:
+    """Say by when a person has to answer a request for the leg."""
+    owner = leg.owner
+    hours, zone = (owner.hours, owner.timezone) if owner else ([], leg.zone)
+    return timing.confirm_by(at, pickup_at, hours=hours, zone=zone)
 
 
 def status_for(questions: list[str]) -> RideStatus:
     return RideStatus.REQUESTED if questions else RideStatus.SCHEDULED
 
 
-def discharge_of(draft: RideDraft) -> dict[str, Any] | None:
+def discharge_of(draft: RideDraft, pickup_at: datetime) -> dict[str, Any] | None:
     """Show the discharge as the ride keeps it: ready when picked up unless said, and no word of the key."""
     if draft.discharge is None:
         return None
     details = dict(draft.discharge)
     if details.get("expectedReadyAt") is None:
-        details["expectedReadyAt"] = draft.pickup_at.isoformat().replace("+00:00", "Z")
+        details["expectedReadyAt"] = pickup_at.isoformat().replace("+00:00", "Z")
     if isinstance(details.get("homeAccess"), Mapping):
         details["homeAccess"] = {key: value for key, value in details["homeAccess"].items() if key != KEY_INFO}
     return details
@@ -198,9 +295,14 @@ def access_of(given: Mapping[str, Any], discharge: Mapping[str, Any] | None = No
 def seal_access(ride: Ride, *, pickup: Mapping[str, str] | None, dropoff: Mapping[str, str] | None) -> None:
     """Set the sealed columns of both stops; None leaves one as it is, an empty mapping empties it."""
     if pickup is not None:
-        ride.pickup_access = orjson.dumps(dict(pickup)).decode() if pickup else ""
+        ride.pickup_access = access_text(pickup)
     if dropoff is not None:
-        ride.dropoff_access = orjson.dumps(dict(dropoff)).decode() if dropoff else ""
+        ride.dropoff_access = access_text(dropoff)
+
+
+def access_text(ways_in: Mapping[str, str]) -> str:
+    """Write what opens the doors of a stop, as it is sealed."""
+    return orjson.dumps(dict(ways_in)).decode() if ways_in else ""
 
 
 def opened_access(text: str) -> dict[str, str]:
@@ -208,9 +310,13 @@ def opened_access(text: str) -> dict[str, str]:
     return dict(orjson.loads(text)) if text else {}
 
 
-def entrances_of(draft: RideDraft) -> dict[UUID, UUID]:
-    """Answer the facility of every entrance that a draft names.  One query, none where it names no entrance."""
-    named = [draft.pickup.get("entranceId"), draft.dropoff.get("entranceId"), _meeting_point(draft)]
+def entrances_of(drafts: Iterable[RideDraft]) -> dict[UUID, UUID]:
+    """Answer the facility of every entrance that drafts name.  One query, none where they name no entrance."""
+    named = [
+        one
+        for draft in drafts
+        for one in (draft.pickup.get("entranceId"), draft.dropoff.get("entranceId"), _meeting_point(draft))
+    ]
     return bookings.entrances_of(UUID(str(one)) for one in named if one)
 
 

@@ -1,8 +1,9 @@
 """Whether a rider comes in time to what the ride is for (domain.md 4.9, `late_to_appointment`, and 4.12.6)."""
 
 import math
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.models import Ride
@@ -14,12 +15,14 @@ CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis, domain.md 4.9
 
 
 def awaited_by(ride: Ride) -> datetime | None:
-    """Say by when the rider is awaited: at the appointment, or until the receiving side of a discharge takes them in.
+    """Say by when the rider is awaited; None where nobody said."""
+    return first_awaited(ride.appointment_at, ride.discharge)
 
-    The earlier where there are both; None where nobody said.
-    """
-    accept_by = ((ride.discharge or {}).get("receiving") or {}).get("acceptBy")
-    told = [ride.appointment_at, datetime.fromisoformat(accept_by) if accept_by else None]
+
+def first_awaited(appointment_at: datetime | None, discharge: Mapping[str, Any] | None) -> datetime | None:
+    """Give the appointment, or until when the receiving side of a discharge takes the rider in: the earlier of them."""
+    accept_by = ((discharge or {}).get("receiving") or {}).get("acceptBy")
+    told = [appointment_at, datetime.fromisoformat(accept_by) if accept_by else None]
     return min((one for one in told if one is not None), default=None)
 
 

@@ -4,7 +4,7 @@
 Each event takes the next version of the ride, so that events are dense and a lost update cannot be written down.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -264,6 +264,25 @@ def record_created(ride: Ride, *, by: Principal, at: datetime) -> None:
     )
 
 
+def record_all_created(rides: Iterable[Mapping[str, Any]], *, by: Principal, at: datetime) -> None:
+    """Record of many rides what `record_created` records of one; they are given by their columns.  Costs one COPY."""
+    events.record_all(
+        (
+            {
+                "type": CREATED_EVENT[ride["status"]],
+                "subject_type": "ride",
+                "subject_id": ride["id"],
+                "sequence": 1,
+                "occurred_at": at,
+                "facility_id": ride["facility_id"],
+                "data": told_of(ride["id"], ride["status"], None, ride["pickup_at"]),
+            }
+            for ride in rides
+        ),
+        by=by,
+    )
+
+
 def _record(
     ride: Ride,
     event_type: str,
@@ -283,11 +302,15 @@ def _record(
         by=by,
         facility_id=ride.facility_id,
         provider_id=note.provider_id or ride.provider_id,
-        data={
-            "rideId": str(ride.pk),
-            "status": ride.status,
-            "previousStatus": previous_status,
-            "pickupTime": ride.pickup_at.isoformat().replace("+00:00", "Z"),
-            **note.data,
-        },
+        data={**told_of(ride.pk, ride.status, previous_status, ride.pickup_at), **note.data},
     )
+
+
+def told_of(ride_id: UUID, status: str, previous_status: str | None, pickup_at: datetime) -> dict[str, Any]:
+    """Lay out what the `data` of every event of a ride says; `previous_status` None: the ride is new."""
+    return {
+        "rideId": str(ride_id),
+        "status": status,
+        "previousStatus": previous_status,
+        "pickupTime": pickup_at.isoformat().replace("+00:00", "Z"),
+    }
