@@ -27,8 +27,13 @@ def _ring(keys: tuple[str, ...]) -> dict[str, AESGCM]:
     return ring
 
 
+def aad(model: type[models.Model], name: str, pk: Any) -> str:
+    """Say what the value of a row's column `<name>_sealed` is bound to."""
+    return f"{model._meta.db_table}.{name}.{pk}"
+
+
 def seal(text: str, *, aad: str) -> bytes:
-    """Encrypt under the newest key.  `aad` is `table.column.row id` and has to be the same to open it."""
+    """Encrypt under the newest key.  `aad` has to be the same to open it: of a column, what the function `aad` says."""
     ring = _ring(tuple(settings.ENCRYPTION_KEYS))
     key_id, cipher = next(iter(ring.items()))
     nonce = os.urandom(NONCE_BYTES)
@@ -69,15 +74,12 @@ def sealed_text(name: str, *, indexed: bool = False) -> property:
     With `indexed`, writing also sets `<name>_index`.  The row's id has to be set first, as it is with UUID keys.
     """
 
-    def aad_of(row: models.Model) -> str:
-        return f"{row._meta.db_table}.{name}.{row.pk}"
-
     def read(row: Any) -> str:
         sealed = getattr(row, f"{name}_sealed")
-        return unseal(sealed, aad=aad_of(row)) if sealed else ""
+        return unseal(sealed, aad=aad(type(row), name, row.pk)) if sealed else ""
 
     def write(row: Any, text: str) -> None:
-        setattr(row, f"{name}_sealed", seal(text, aad=aad_of(row)) if text else None)
+        setattr(row, f"{name}_sealed", seal(text, aad=aad(type(row), name, row.pk)) if text else None)
         if indexed:
             purpose = f"{row._meta.db_table}.{name}"
             setattr(row, f"{name}_index", blind_index(text, purpose=purpose) if text else None)
