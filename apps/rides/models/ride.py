@@ -65,6 +65,14 @@ class ReadySource(models.TextChoices):
     DRIVER = "driver"
 
 
+class OccurrenceState(models.TextChoices):
+    """How a ride of a series came to be as it is; what a person made of it, the series leaves alone."""
+
+    AS_GENERATED = "as_generated", "as generated"
+    CUSTOMISED = "customised", "customised"
+    SHIFTED = "shifted", "shifted"
+
+
 class MilesSource(models.TextChoices):
     GPS = "gps"
     ODOMETER = "odometer"
@@ -162,11 +170,7 @@ class Ride(models.Model):
     # Set by recurring rides; the order itself comes with them.
     standing_order_id = models.UUIDField(null=True, blank=True)
     occurrence_key = models.CharField(max_length=100, blank=True)
-    occurrence_state = models.CharField(
-        max_length=12,
-        blank=True,
-        choices=[("as_generated", "as generated"), ("customised", "customised"), ("shifted", "shifted")],
-    )
+    occurrence_state = models.CharField(max_length=12, choices=OccurrenceState, blank=True)
 
     payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+")
     program_code = models.CharField(max_length=30, blank=True)
@@ -252,10 +256,7 @@ class Ride(models.Model):
             _known("cancellation_timing", CancellationTiming, blank=True),
             _known("loaded_miles_source", MilesSource, blank=True),
             _known("max_exception_severity", ExceptionSeverity, blank=True),
-            models.CheckConstraint(
-                name="ride_occurrence_state_known",
-                condition=Q(occurrence_state__in=["", "as_generated", "customised", "shifted"]),
-            ),
+            _known("occurrence_state", OccurrenceState, blank=True),
             models.UniqueConstraint(
                 name="ride_client_reference_once",
                 fields=["client", "client_reference"],
