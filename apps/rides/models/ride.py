@@ -1,6 +1,6 @@
 """The ride: one journey of one rider in one direction."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -19,6 +19,9 @@ from lib.ids import uuid7
 
 if TYPE_CHECKING:
     from lib.access import Principal
+
+
+ONE_OCCURRENCE: Final = "ride_occurrence_once_live"
 
 
 class LegType(models.TextChoices):
@@ -262,9 +265,11 @@ class Ride(models.Model):
                 fields=["client", "client_reference"],
                 condition=~Q(client_reference=""),
             ),
-            # Tombstones included: a cancelled occurrence keeps its key, so that no re-run resurrects it.
+            # One that was called off keeps its key beside the ride made in its place (docs/adr/0016).
             models.UniqueConstraint(
-                name="ride_occurrence_once", fields=["occurrence_key"], condition=~Q(occurrence_key="")
+                name=ONE_OCCURRENCE,
+                fields=["occurrence_key"],
+                condition=~Q(occurrence_key="") & ~Q(status="cancelled"),
             ),
             models.CheckConstraint(
                 name="ride_underway_has_driver_and_vehicle",
@@ -371,6 +376,12 @@ class Ride(models.Model):
             models.Index(fields=["driver", "pickup_at"], name="ride_of_driver", condition=Q(driver__isnull=False)),
             models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),
             models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
+            # The rides of a series.
+            models.Index(
+                fields=["standing_order_id", "pickup_at"],
+                name="ride_of_standing_order",
+                condition=Q(standing_order_id__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
