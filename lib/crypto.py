@@ -27,8 +27,13 @@ def _ring(keys: tuple[str, ...]) -> dict[str, AESGCM]:
     return ring
 
 
+def aad(model: type[models.Model], name: str, pk: Any) -> str:
+    """Say what the value of a row's column `<name>_sealed` is bound to."""
+    return f"{model._meta.db_table}.{name}.{pk}"
+
+
 def seal(text: str, *, aad: str) -> bytes:
-    """Encrypt under the newest key.  `aad` is `table.column.row id` and has to be the same to open it."""
+    """Encrypt under the newest key.  `aad` has to be the same to open it: of a column, what the function `aad` says."""
     ring = _ring(tuple(settings.ENCRYPTION_KEYS))
     key_id, cipher = next(iter(ring.items()))
     nonce = os.urandom(NONCE_BYTES)
@@ -65,11 +70,7 @@ def blind_index(text: str, *, purpose: str) -> bytes:
 
 def sealed_in(model: type[models.Model], name: str, key: object, text: str) -> bytes | None:
     """Seal what `sealed_text(name)` reads in the row with this key: for rows that are written without an object."""
-    return seal(text, aad=_place_of(model, name, key)) if text else None
-
-
-def _place_of(model: type[models.Model], name: str, key: object) -> str:
-    return f"{model._meta.db_table}.{name}.{key}"
+    return seal(text, aad=aad(model, name, key)) if text else None
 
 
 def sealed_text(name: str, *, indexed: bool = False) -> property:
@@ -80,7 +81,7 @@ def sealed_text(name: str, *, indexed: bool = False) -> property:
 
     def read(row: Any) -> str:
         sealed = getattr(row, f"{name}_sealed")
-        return unseal(sealed, aad=_place_of(type(row), name, row.pk)) if sealed else ""
+        return unseal(sealed, aad=aad(type(row), name, row.pk)) if sealed else ""
 
     def write(row: Any, text: str) -> None:
         setattr(row, f"{name}_sealed", sealed_in(type(row), name, row.pk, text))

@@ -56,6 +56,16 @@ def sent_together() -> Iterator[None]:
         _waiting.reset(mark)
 
 
+def send_now() -> None:
+    """Send what a block of `sent_together` holds back so far, for whoever wants to hear what the database says of it.
+
+    Raises:
+        django.db.DatabaseError: as `insert` and `update` do.
+    """
+    if waiting := _waiting.get():
+        _send(waiting)
+
+
 def _send(waiting: list[_Statement]) -> None:
     statements = waiting.copy()
     waiting.clear()  # first: what is sent passes by `send_first` too

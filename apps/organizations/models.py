@@ -176,8 +176,21 @@ class Contact(models.Model):
         return f"contact {self.pk}"
 
 
+class CalendarShiftQuerySet(models.QuerySet["CalendarShift"]):
+    def visible_to(self, principal: "Principal") -> "CalendarShiftQuerySet":
+        """Keep the moved days of facilities inside the principal's data scope."""
+        return self if principal.facility_ids is None else self.filter(facility_id__in=principal.facility_ids)
+
+    def in_force(self) -> "CalendarShiftQuerySet":
+        """Keep those that rides follow: applied, and not taken back."""
+        return self.filter(applied_at__isnull=False, undone_at__isnull=True)
+
+
 class CalendarShift(models.Model):
-    """A day of one facility that moves in a holiday week: data, not a rule (domain.md 4.11.5)."""
+    """A day of one facility that moves in a holiday week: data, not a rule (domain.md 4.11.5).
+
+    It is entered and looked over first; rides follow it once it is applied, and until it is undone.
+    """
 
     class AppliesTo(models.TextChoices):
         MWF = "mwf", "Monday, Wednesday, Friday"
@@ -193,9 +206,19 @@ class CalendarShift(models.Model):
     offset_minutes = models.SmallIntegerField(null=True, blank=True)
     applies_to = models.CharField(max_length=8, choices=AppliesTo, default=AppliesTo.ALL)
     standing_order_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    created_by = models.CharField(max_length=60, blank=True, db_default="")  # "user:<id>", "token:<id>", "system"
+    created_at = models.DateTimeField(null=True, blank=True)
+    applied_at = models.DateTimeField(null=True, blank=True)
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    objects = CalendarShiftQuerySet.as_manager()
 
     class Meta:
         constraints = [
+            models.CheckConstraint(
+                name="calendar_shift_undone_was_applied",
+                condition=Q(undone_at__isnull=True) | Q(applied_at__isnull=False),
+            ),
             models.CheckConstraint(
                 name="calendar_shift_applies_to_known", condition=Q(applies_to__in=["mwf", "tts", "all", "selected"])
             ),
@@ -311,6 +334,7 @@ class SubjectType(models.TextChoices):
     DRIVER = "driver"
     VEHICLE = "vehicle"
     FACILITY = "facility"
+    STANDING_ORDER = "standing_order", "standing order"
 
 
 class ExternalId(models.Model):
@@ -321,7 +345,7 @@ class ExternalId(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    subject_type = models.CharField(max_length=8, choices=SubjectType)
+    subject_type = models.CharField(max_length=14, choices=SubjectType)
     subject_id = models.UUIDField()
     system = models.CharField(max_length=100)
     value = models.CharField(max_length=100)

@@ -180,7 +180,7 @@ class RideExceptionAdmin(ScopedAdmin[RideException]):
     ordering = ("-opened_at", "-id")
     needs_phi = {"resolution_note": Phi.FULL}
     fields = (
-        "ride",
+        ("ride", "standing_order_id"),
         "facility",
         ("type", "severity", "status"),
         "summary",

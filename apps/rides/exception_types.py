@@ -1,4 +1,4 @@
-"""What can go wrong with a ride, how bad it is by default, and what counts as settled (domain.md 4.9)."""
+"""What can go wrong with a ride or a standing order, how bad it is, and what counts as settled (domain.md 4.9)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -51,6 +51,8 @@ class ExceptionType(TextChoices):
     STANDING_ORDER_CONFLICT = "standing_order_conflict"
     STANDING_ORDER_REVIEW = "standing_order_review"
     AUTHORIZATION_ENDING = "authorization_ending"
+    HOLD_REVIEW = "hold_review"
+    HOLIDAY_UNDECIDED = "holiday_undecided"
     RIDER_HOSPITALIZED_SUSPECTED = "rider_hospitalized_suspected"
 
 

@@ -17,6 +17,7 @@ Schema = Mapping[str, Any]
 _ID: Final[Schema] = {"type": "string", "format": "uuid"}
 _INSTANT: Final[Schema] = {"type": "string", "format": "date-time"}
 _TEXT: Final[Schema] = {"type": "string"}
+_DAY: Final[Schema] = {"type": "string", "format": "date"}
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 _NAMES: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 
@@ -36,6 +37,13 @@ _OF_RIDE: Final[Mapping[str, Schema]] = {
     "providerId": _maybe(_ID),
     "clientReference": {**_TEXT, "description": "Your own reference, of rides that you booked."},
 }
+_OF_ORDER: Final[Mapping[str, Schema]] = {"status": _TEXT, "facilityId": _maybe(_ID)}
+_HOLD: Final[Mapping[str, Schema]] = {
+    "fromDate": _DAY,
+    "until": {**_maybe(_DAY), "description": "The last day of it; null until somebody resumes."},
+    "reason": _maybe(_TEXT),
+}
+_LAST_DATE: Final[Schema] = {**_DAY, "description": "The last day that it may ride."}
 _DRIVER: Final[Mapping[str, Schema]] = {
     "assignmentId": _maybe(_ID),
     "driverId": _maybe(_ID),
@@ -72,6 +80,16 @@ def _ride(name: str, about: str, **more: Schema) -> EventType:
     return EventType(f"ride.{name}", about, "ride", "rideId", "/rides", {**_OF_RIDE, **more})
 
 
+def _order(verb: str, about: str, **more: Schema) -> EventType:
+    of_order = {**_OF_ORDER, **more}
+    return EventType(f"standing_order.{verb}", about, "standing_order", "standingOrderId", "/standing-orders", of_order)
+
+
+def _order_exception(name: str, about: str) -> EventType:
+    told = {"standingOrderId": _ID, "facilityId": _maybe(_ID), "exception": _EXCEPTION}
+    return EventType(f"standing_order.{name}", about, "exception", "exceptionId", "/ride-exceptions", told)
+
+
 def _endpoint(name: str, about: str, **more: Schema) -> EventType:
     of_endpoint = {"state": _TEXT, **more}
     return EventType(name, about, "endpoint", "endpointId", "/webhooks/endpoints", of_endpoint, operational=True)
@@ -106,6 +124,20 @@ _ALL: Final = (
     _ride("exception_noted", "Something about the ride is worth knowing; nobody has to act yet.", exception=_EXCEPTION),
     _ride("exception_acknowledged", "Somebody looks after it.", exception=_EXCEPTION),
     _ride("exception_resolved", "It needs no more attention.", exception=_EXCEPTION),
+    _order("created", "Rides that recur were arranged."),
+    _order("changed", "What a standing order asks for changed; `changed` says what.", changed=_NAMES),
+    _order("held", "A standing order makes no rides for a while.", **_HOLD),
+    _order("resumed", "A standing order that was held makes rides again.", **_HOLD),
+    _order(
+        "ending",
+        "A standing order, or its authorization, ends in 30, 14 or 7 days.",
+        lastDate=_LAST_DATE,
+        daysLeft=_COUNT,
+    ),
+    _order("ended", "A standing order makes no more rides.", lastDate=_LAST_DATE),
+    _order_exception("exception", "Something about a standing order needs attention, or something else than before."),
+    _order_exception("exception_acknowledged", "Somebody looks after what a standing order needs."),
+    _order_exception("exception_resolved", "What a standing order needed needs no more attention."),
     EventType("facility.created", "A facility was added.", "facility", "facilityId", "/facilities"),
     EventType("facility.updated", "A facility changed.", "facility", "facilityId", "/facilities"),
     EventType("driver.created", "A driver was added.", "driver", "driverId", "/drivers"),

@@ -32,6 +32,12 @@ _STATUS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ride.no_show": ("no_show", "arrived"),
     "ride.unfulfilled": ("unfulfilled", "scheduled"),
     "ride.corrected": ("in_progress", "completed"),
+    "standing_order.created": ("active", None),
+    "standing_order.changed": ("active", None),
+    "standing_order.held": ("on_hold", None),
+    "standing_order.resumed": ("active", None),
+    "standing_order.ending": ("active", None),
+    "standing_order.ended": ("ended", None),
 }
 _ELSE: Final = ("scheduled", "scheduled")
 _REASONS: Final[Mapping[str, str]] = {
@@ -43,9 +49,19 @@ _REASONS: Final[Mapping[str, str]] = {
 _EXCEPTION_STATUS: Final[Mapping[str, str]] = {
     "ride.exception_acknowledged": "acknowledged",
     "ride.exception_resolved": "resolved",
+    "standing_order.exception_acknowledged": "acknowledged",
+    "standing_order.exception_resolved": "resolved",
 }
+_REVIEW: Final = {"type": "hold_review", "severity": "warning"}
 _EXCEPTION_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "ride.exception_noted": {"type": "discharge_slipped", "severity": "info"},
+    "standing_order.exception": _REVIEW,
+    "standing_order.exception_acknowledged": _REVIEW,
+    "standing_order.exception_resolved": _REVIEW,
+}
+_CHANGED: Final[Mapping[str, list[str]]] = {
+    "ride.rescheduled": ["pickupTime"],
+    "standing_order.changed": ["chairTime"],
 }
 _STATES: Final[Mapping[str, str]] = {
     "webhook.test": "pending",
@@ -79,7 +95,7 @@ def _facts(name: str) -> dict[str, Any]:
     """Give a value for every key that any event carries; the catalogue chooses."""
     return {
         "pickupTime": "2026-11-20T20:00:00Z",
-        "changed": ["pickupTime"] if name == "ride.rescheduled" else ["accommodation"],
+        "changed": _CHANGED.get(name, ["accommodation"]),
         "assignmentId": _OTHER,
         "driverId": _OTHER,
         "vehicleId": _OTHER,
@@ -87,6 +103,11 @@ def _facts(name: str) -> dict[str, Any]:
         "etaPickup": "2026-11-20T20:12:00Z",
         "respondBy": "2026-11-20T20:19:00Z",
         "endedAs": "completed",
+        "standingOrderId": _OTHER,
+        "fromDate": "2026-11-23",
+        "until": "2026-11-29",
+        "reason": "hospital_stay",
+        "lastDate": "2026-11-27",
         "exception": {
             "id": _OTHER,
             **_EXCEPTION_OF.get(name, {"type": "late_pickup", "severity": "warning"}),

@@ -110,6 +110,7 @@ def _side(mark: str, payer: Payer, shared: Rider) -> Side:
         will_call_expires_at=factories.PICKUP + dt.timedelta(days=1),
     )
     _settle(side, will_call, payer, client, provider, driver, vehicle)
+    _exception_of_order(side, rider, facility)
     _offer(side, provider, driver, vehicle)
     _token(side, client, facility, provider)
     _webhooks(side, client, facility, provider)
@@ -173,6 +174,19 @@ def _rider(side: Side, facility: Facility) -> Rider:
     side.add("profiles", profile)
     side.add("riders", rider)
     return rider
+
+
+def _exception_of_order(side: Side, rider: Rider, facility: Facility) -> None:
+    exception = RideException(
+        standing_order_id=uuid7(),
+        rider=rider,
+        facility=facility,
+        type=ExceptionType.HOLD_REVIEW,
+        severity="warning",
+        opened_at=factories.NOW,
+        updated_at=factories.NOW,
+    )
+    side.add("ride-exceptions", side.canaries.fill(exception, "person"))
 
 
 def _settle(
@@ -331,6 +345,8 @@ def reached(binding: str, row: Any) -> bool:
         return True
     if isinstance(row, Rider):
         return False  # known to facilities; a provider meets riders on its rides
+    if isinstance(row, RideException) and row.ride is None:
+        return False  # a provider meets the rides of a standing order, and never the order
     if isinstance(row, Ride) and row.assignments.filter(status="offered").exists():
         return True
     about = row.ride if isinstance(row, RideException) else row

@@ -9,7 +9,7 @@ from django.db import DatabaseError, IntegrityError, connection, models, transac
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Ride
-from lib.rows import insert, sent_together, update
+from lib.rows import insert, send_now, sent_together, update
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -138,6 +138,17 @@ def test_whoever_reads_in_the_block_sees_what_was_written(django_assert_num_quer
         insert(second)
         assert second.recorded_at is not None
         assert insert(an_event(subject_id=second.subject_id), unless_taken=True) is False
+
+
+def test_what_a_block_holds_back_is_sent_when_asked_for(django_assert_num_queries: Any) -> None:
+    with sent_together():
+        insert(an_event())
+        with django_assert_num_queries(1):
+            send_now()
+        with django_assert_num_queries(0):
+            send_now()
+
+    assert Event.objects.count() == 1
 
 
 def test_a_block_that_fails_sends_nothing_more() -> None:

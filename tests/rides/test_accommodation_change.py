@@ -54,6 +54,15 @@ def change(rider: Rider, needs: dict[str, Any], by: Principal, **options: Any) -
     return accommodation_change.change_accommodation(rider_id=rider.pk, needs=needs, by=by, at=NOW, **options)
 
 
+def test_ride_of_a_series_takes_them_over_and_goes_on_following_it(rider: Rider, dispatcher: Principal) -> None:
+    ride = ride_of(rider, occurrence_key="1:2026-11-20:outbound", occurrence_state="as_generated")
+
+    change(rider, WHEELCHAIR, dispatcher)
+
+    ride.refresh_from_db()
+    assert (ride.accommodation["mobility"], ride.occurrence_state) == ("wheelchair", "as_generated")
+
+
 def test_rides_ahead_take_the_new_needs_over(rider: Rider, dispatcher: Principal) -> None:
     later = ride_of(rider, pickup_at=factories.PICKUP + dt.timedelta(days=1), companions={"escorts": 1})
     sooner = ride_of(rider)

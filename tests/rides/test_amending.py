@@ -280,6 +280,46 @@ def test_caller_who_cannot_book_cannot_change(ride: Ride) -> None:
     assert state_of(ride) == before
 
 
+@pytest.mark.parametrize(
+    ("changes", "event", "state"),
+    [
+        ({"pickup_at": factories.PICKUP + HOUR}, ("ride.rescheduled", ["pickupTime", "occurrenceState"]), "customised"),
+        ({"notes": {"driver": "x"}}, ("ride.updated", ["notes", "occurrenceState"]), "customised"),
+        ({"external_ids": (ExternalName("epic", "1"),)}, ("ride.updated", ["externalIds"]), "as_generated"),
+    ],
+)
+def test_person_who_changes_a_ride_of_a_series_marks_it_as_theirs_and_a_name_for_it_changes_nothing(
+    ride: Ride, planner: Principal, changes: dict[str, Any], event: tuple[str, list[str]], state: str
+) -> None:
+    Ride.objects.update(occurrence_key="1:2026-11-20:outbound", occurrence_state="as_generated")
+
+    amend(ride, planner, **changes)
+
+    ride.refresh_from_db()
+    told = Event.objects.get(sequence=2)
+    assert ((told.type, told.data["changed"]), ride.occurrence_state) == (event, state)
+    assert AuditEntry.objects.get(action="rides.amend").details == {"fields": event[1]}
+
+
+def test_series_gives_its_own_word_and_a_ride_of_its_own_none(ride: Ride, planner: Principal) -> None:
+    def shift(by: dt.timedelta) -> str:
+        moved = {"pickup_at": factories.PICKUP + by}
+        amended = amending.amend(
+            ride_id=ride.pk, changes=moved, occurrence_state="shifted", by=planner, at=factories.NOW
+        )
+        return amended.occurrence_state
+
+    assert shift(HOUR) == ""
+
+    Ride.objects.update(occurrence_key="1:2026-11-20:outbound", occurrence_state="as_generated")
+    assert shift(HOUR) == "as_generated"  # nothing is different
+
+    assert (shift(2 * HOUR), shift(3 * HOUR)) == ("shifted", "shifted")
+    assert state_of(ride)["occurrence_state"] == "shifted"
+    changed = [data["changed"] for data in Event.objects.order_by("sequence").values_list("data", flat=True)[1:]]
+    assert changed == [["pickupTime"], ["pickupTime", "occurrenceState"], ["pickupTime"]]
+
+
 def test_null_removes_and_objects_merge() -> None:
     before = {"a": 1, "b": {"c": 2, "d": 3}, "e": None}
 

@@ -16,21 +16,25 @@ from tests.rides.rides_in import ride_in
 
 
 @pytest.fixture
-def late(dispatcher: Principal) -> RideException:
-    ride = ride_in(RideStatus.ASSIGNED)
+def ride(db: None) -> Ride:
+    return ride_in(RideStatus.ASSIGNED)
+
+
+@pytest.fixture
+def late(ride: Ride, dispatcher: Principal) -> RideException:
     return exceptions.open_exception(ride, ExceptionType.LATE_PICKUP, by=dispatcher, at=NOW, detected_by="test")
 
 
-def test_second_opening_of_a_type_is_the_first_one(late: RideException, dispatcher: Principal) -> None:
-    again = exceptions.open_exception(late.ride, ExceptionType.LATE_PICKUP, by=dispatcher, at=NOW, detected_by="test")
+def test_second_opening_of_a_type_is_the_first_one(late: RideException, ride: Ride, dispatcher: Principal) -> None:
+    again = exceptions.open_exception(ride, ExceptionType.LATE_PICKUP, by=dispatcher, at=NOW, detected_by="test")
 
     assert again.pk == late.pk
-    assert Event.objects.filter(subject_id=late.ride_id).count() == 1
+    assert Event.objects.filter(subject_id=ride.pk).count() == 1
 
 
-def test_worse_opening_sharpens_the_first_one(late: RideException, dispatcher: Principal) -> None:
+def test_worse_opening_sharpens_the_first_one(late: RideException, ride: Ride, dispatcher: Principal) -> None:
     exceptions.open_exception(
-        late.ride,
+        ride,
         ExceptionType.LATE_PICKUP,
         severity=ExceptionSeverity.CRITICAL,
         by=dispatcher,
@@ -39,7 +43,7 @@ def test_worse_opening_sharpens_the_first_one(late: RideException, dispatcher: P
     )
 
     late.refresh_from_db()
-    ride = Ride.objects.get(pk=late.ride_id)
+    ride.refresh_from_db()
     assert (late.severity, late.version) == ("critical", 2)
     assert (ride.open_exception_count, ride.max_exception_severity, ride.version) == (1, "critical", 3)
 
@@ -75,11 +79,11 @@ def test_claim_has_an_owner_and_is_refused_to_the_next(late: RideException, disp
     assert (late.status, late.acknowledged_by, late.owner_id) == ("acknowledged", dispatcher.actor, dispatcher.id)
 
 
-def test_resolution_closes_and_counts_down(late: RideException, dispatcher: Principal) -> None:
+def test_resolution_closes_and_counts_down(late: RideException, ride: Ride, dispatcher: Principal) -> None:
     exceptions.resolve(exception_id=late.pk, code=ResolutionCode.RECOVERED_LATE, by=dispatcher, at=NOW)
 
     late.refresh_from_db()
-    ride = Ride.objects.get(pk=late.ride_id)
+    ride.refresh_from_db()
     assert (late.status, late.resolution_code) == ("resolved", "recovered_late")
     assert (ride.open_exception_count, ride.max_exception_severity) == (0, "")
     with pytest.raises(exceptions.AlreadySettled):

@@ -11,7 +11,7 @@ import psycopg
 from django.db import OperationalError, transaction
 
 from apps.accounts.models import IdempotencyRecord
-from lib.crypto import seal, unseal
+from lib.crypto import aad, seal, unseal
 from lib.errors import Code, DomainError
 
 KEPT_FOR: Final = timedelta(days=7)  # interface engines queue for days (api.md B.5)
@@ -101,4 +101,4 @@ def purge(*, at: datetime) -> int:
 
 
 def _aad(record: IdempotencyRecord) -> str:
-    return f"accounts_idempotencyrecord.body.{record.pk}"
+    return aad(IdempotencyRecord, "body", record.pk)

@@ -17,7 +17,7 @@ from django.db import models, transaction
 from apps.accounts.seeds import key_of_seed, open_seed, seal_seed
 from apps.accounts.services import audit
 from lib.access import Principal
-from lib.crypto import key_of, newest_key, seal, unseal
+from lib.crypto import aad, key_of, newest_key, seal, unseal
 
 SUFFIX: Final = "_sealed"
 _SEEDS: Final = ("secret", "seed")  # keys of Authenticator.data: of an app's codes, of recovery codes
@@ -72,16 +72,16 @@ def reseal(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], None]
 def _reseal_column(
     model: type[models.Model], name: str, rows_at_once: int, tell: Callable[[Progress], None]
 ) -> Progress:
-    column = f"{model._meta.db_table}.{name.removesuffix(SUFFIX)}"
+    column = name.removesuffix(SUFFIX)
 
     def anew(key: UUID, held: Any) -> bytes | None:
         sealed = bytes(held)
         if key_of(sealed) == newest_key():
             return None
-        aad = f"{column}.{key}"
-        return seal(unseal(sealed, aad=aad), aad=aad)
+        bound_to = aad(model, column, key)
+        return seal(unseal(sealed, aad=bound_to), aad=bound_to)
 
-    return _go_through(Progress(column), model, name, rows_at_once, tell, anew)
+    return _go_through(Progress(f"{model._meta.db_table}.{column}"), model, name, rows_at_once, tell, anew)
 
 
 def _seeds(key: Any, held: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Ride exceptions over HTTP."""
+"""Exceptions of rides and standing orders over HTTP."""
 
 from uuid import UUID
 
@@ -26,6 +26,7 @@ _FILTERS = {
     "severity": "severity__in",
     "type": "type__in",
     "ride_id": "ride_id",
+    "standing_order_id": "standing_order_id",
     "facility_id": "facility_id",
     "opened_from": "opened_at__gte",
     "opened_to": "opened_at__lt",
@@ -33,9 +34,13 @@ _FILTERS = {
 
 
 class RideExceptionOut(Out):
-    """Something about a ride that needs, or needed, attention.  `resolutionNote` takes the PHI level full."""
+    """Something about a ride, or a standing order, that needs, or needed, attention: one of both ids is null.
 
-    ride_id = fields.Uuid()
+    `resolutionNote` takes the PHI level full.
+    """
+
+    ride_id = fields.Uuid(allow_null=True)
+    standing_order_id = fields.Uuid(allow_null=True)
     trip_id = fields.Uuid(allow_null=True)
     rider_id = fields.Uuid()
     facility_id = fields.Uuid(allow_null=True)
@@ -52,6 +57,7 @@ class RideExceptionOut(Out):
         fields = (
             "id",
             "ride_id",
+            "standing_order_id",
             "trip_id",
             "rider_id",
             "facility_id",
@@ -85,7 +91,7 @@ class RideExceptionOut(Out):
 
 
 class RideExceptionViewSet(ApiViewSet):
-    """Exceptions of rides: listed, claimed and settled."""
+    """Exceptions of rides and standing orders: listed, claimed and settled."""
 
     scopes = {
         "list": Scope.EXCEPTIONS_READ,

@@ -60,6 +60,7 @@ class ExceptionQuery(CountedPageQuery):
     severity = fields.Listed(child=fields.Choice(choices=ExceptionSeverity.choices), required=False)
     type = fields.Listed(child=fields.Choice(choices=ExceptionType.choices), required=False)
     ride_id = fields.Uuid(required=False)
+    standing_order_id = fields.Uuid(required=False)
     facility_id = fields.Uuid(required=False)
     opened_from = fields.Instant(required=False, help_text="At or after.")
     opened_to = fields.Instant(required=False, help_text="Before.")

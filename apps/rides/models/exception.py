@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 class RideExceptionQuerySet(models.QuerySet["RideException"]):
     def visible_to(self, principal: "Principal") -> "RideExceptionQuerySet":
-        """Keep the exceptions of rides inside the principal's data scope."""
+        """Keep the exceptions of rides and standing orders inside the principal's data scope.
+
+        A provider sees what goes wrong on the rides it drives, and nothing of orders.
+        """
         exceptions = self
         if principal.facility_ids is not None:
             exceptions = exceptions.filter(facility_id__in=principal.facility_ids)
@@ -31,10 +34,14 @@ class RideExceptionQuerySet(models.QuerySet["RideException"]):
 
 
 class RideException(models.Model):
-    """Something about a ride that needs attention.  At most one unsettled per ride and type; `summary` holds no PHI."""
+    """Something about a ride, or a standing order, that needs attention.  `summary` holds no PHI.
+
+    At most one is unsettled per ride, or per order, and type.  The order is a row of an app above this one.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    ride = models.ForeignKey(Ride, models.PROTECT, related_name="exceptions")
+    ride = models.ForeignKey(Ride, models.PROTECT, null=True, blank=True, related_name="exceptions")
+    standing_order_id = models.UUIDField(null=True, blank=True)
     trip = models.ForeignKey(Trip, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
     rider = models.ForeignKey(Rider, models.PROTECT, related_name="+", db_index=False)
     facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
@@ -64,6 +71,11 @@ class RideException(models.Model):
 
     class Meta:
         constraints = [
+            models.CheckConstraint(
+                name="exception_of_ride_or_order",
+                condition=Q(ride__isnull=False, standing_order_id__isnull=True)
+                | Q(ride__isnull=True, standing_order_id__isnull=False),
+            ),
             models.CheckConstraint(name="exception_type_known", condition=Q(type__in=ExceptionType.values)),
             models.CheckConstraint(name="exception_severity_known", condition=Q(severity__in=ExceptionSeverity.values)),
             models.CheckConstraint(name="exception_status_known", condition=Q(status__in=ExceptionStatus.values)),
@@ -71,6 +83,11 @@ class RideException(models.Model):
                 name="exception_one_unsettled",
                 fields=["ride", "type"],
                 condition=Q(status__in=["open", "acknowledged"]),
+            ),
+            models.UniqueConstraint(
+                name="exception_one_unsettled_of_order",
+                fields=["standing_order_id", "type"],
+                condition=Q(status__in=["open", "acknowledged"], standing_order_id__isnull=False),
             ),
             models.CheckConstraint(
                 name="exception_settled_has_code",
@@ -95,6 +112,12 @@ class RideException(models.Model):
                 condition=Q(status__in=["open", "acknowledged"]),
             ),
             models.Index(fields=["facility", "opened_at", "id"], name="exception_of_facility"),
+            # GET /ride-exceptions?standingOrderId=
+            models.Index(
+                fields=["standing_order_id", "opened_at", "id"],
+                name="exception_of_order",
+                condition=Q(standing_order_id__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

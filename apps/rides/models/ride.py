@@ -1,6 +1,6 @@
 """The ride: one journey of one rider in one direction."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -19,6 +19,9 @@ from lib.ids import uuid7
 
 if TYPE_CHECKING:
     from lib.access import Principal
+
+
+ONE_OCCURRENCE: Final = "ride_occurrence_once_live"
 
 
 class LegType(models.TextChoices):
@@ -63,6 +66,14 @@ class ReadySource(models.TextChoices):
     API = "api"
     HL7_ADT = "hl7_adt"
     DRIVER = "driver"
+
+
+class OccurrenceState(models.TextChoices):
+    """How a ride of a series came to be as it is; what a person made of it, the series leaves alone."""
+
+    AS_GENERATED = "as_generated", "as generated"
+    CUSTOMISED = "customised", "customised"
+    SHIFTED = "shifted", "shifted"
 
 
 class MilesSource(models.TextChoices):
@@ -162,11 +173,7 @@ class Ride(models.Model):
     # Set by recurring rides; the order itself comes with them.
     standing_order_id = models.UUIDField(null=True, blank=True)
     occurrence_key = models.CharField(max_length=100, blank=True)
-    occurrence_state = models.CharField(
-        max_length=12,
-        blank=True,
-        choices=[("as_generated", "as generated"), ("customised", "customised"), ("shifted", "shifted")],
-    )
+    occurrence_state = models.CharField(max_length=12, choices=OccurrenceState, blank=True)
 
     payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+")
     program_code = models.CharField(max_length=30, blank=True)
@@ -252,18 +259,17 @@ class Ride(models.Model):
             _known("cancellation_timing", CancellationTiming, blank=True),
             _known("loaded_miles_source", MilesSource, blank=True),
             _known("max_exception_severity", ExceptionSeverity, blank=True),
-            models.CheckConstraint(
-                name="ride_occurrence_state_known",
-                condition=Q(occurrence_state__in=["", "as_generated", "customised", "shifted"]),
-            ),
+            _known("occurrence_state", OccurrenceState, blank=True),
             models.UniqueConstraint(
                 name="ride_client_reference_once",
                 fields=["client", "client_reference"],
                 condition=~Q(client_reference=""),
             ),
-            # Tombstones included: a cancelled occurrence keeps its key, so that no re-run resurrects it.
+            # One that was called off keeps its key beside the ride made in its place (docs/adr/0016).
             models.UniqueConstraint(
-                name="ride_occurrence_once", fields=["occurrence_key"], condition=~Q(occurrence_key="")
+                name=ONE_OCCURRENCE,
+                fields=["occurrence_key"],
+                condition=~Q(occurrence_key="") & ~Q(status="cancelled"),
             ),
             models.CheckConstraint(
                 name="ride_underway_has_driver_and_vehicle",
@@ -370,6 +376,12 @@ class Ride(models.Model):
             models.Index(fields=["driver", "pickup_at"], name="ride_of_driver", condition=Q(driver__isnull=False)),
             models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),
             models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
+            # The rides of a series.
+            models.Index(
+                fields=["standing_order_id", "pickup_at"],
+                name="ride_of_standing_order",
+                condition=Q(standing_order_id__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

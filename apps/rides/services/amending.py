@@ -16,6 +16,7 @@ from apps.riders.models import Rider
 from apps.rides.exception_types import ExceptionType
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.models.ride import OccurrenceState
 from apps.rides.services import (
     addresses,
     amended_leg,
@@ -112,6 +113,7 @@ def amend(
     allow_duplicate: bool = False,
     override: Override | None = None,
     expected_version: int | None = None,
+    occurrence_state: str = OccurrenceState.CUSTOMISED,
     by: Principal,
     at: datetime,
 ) -> Ride:
@@ -123,6 +125,9 @@ def amend(
     and vehicle on the ride are checked again: what no longer fits opens `accommodation_mismatch`.  A discharge that is
     expected more than half an hour off opens `discharge_slipped`; what a booking opens is opened here too.  Where a
     time is named, locks the rider before the ride.
+
+    A ride of a series whose own columns change is marked `occurrence_state`: by a person as customised, which the
+    series leaves alone from then on; the series itself gives its own word.
 
     Raises:
         NotFound, StaleVersion: see `status.locked`.
@@ -155,6 +160,10 @@ def amend(
     if not names:
         ride.refresh_from_db(fields=different)  # what merely would follow is not saved, and not shown
         return ride
+    if ride.occurrence_key and ride.occurrence_state != occurrence_state and names != ["external_ids"]:
+        ride.occurrence_state = occurrence_state
+        names.append("occurrence_state")
+        different.append("occurrence_state")
     if ride.status == RideStatus.REQUESTED:
         ride.open_questions = amended_leg.open_questions(ride, leg, at=at, time_is_new="pickup_at" in names)
         different.append("open_questions")

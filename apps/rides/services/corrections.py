@@ -4,11 +4,14 @@ import copy
 from datetime import datetime
 from typing import Final
 
+from django.db import IntegrityError, transaction
+
 from apps.events.models import Event
 from apps.rides.eligibility import ViolationCode
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.models.ride import ONE_OCCURRENCE
 from apps.rides.services import exceptions, milestones, pairing
 from apps.rides.services.endings import DECIDE_WITHIN
 from apps.rides.services.guard_check import require
@@ -17,7 +20,9 @@ from apps.rides.services.recheck import recheck
 from apps.rides.services.status import InvalidTransition, Note, locked, move_back
 from apps.rides.status_report import StatusReport
 from lib.access import Principal
-from lib.errors import Code, DomainError, InvalidInput, ScopeMissing
+from lib.constraints import constraint_of
+from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.rows import send_now
 from lib.scopes import Scope
 
 _ENDING_COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "end_note"]
@@ -28,6 +33,17 @@ class AssignmentGone(DomainError):
     """The ride has no assignment that could be taken up again."""
 
     code = Code.ASSIGNMENT_CONFLICT
+
+
+class OccurrenceTaken(DomainError):
+    """Another ride of the standing order was made in place of this one, which was called off."""
+
+    code = Code.RULE_VIOLATION
+
+    def __init__(self, existing: Ride | None) -> None:
+        message = "The standing order has made another ride in place of this one: cancel that one first."
+        also = {"existingId": str(existing.pk)} if existing else {}
+        super().__init__(message, details=[Detail(field="status", code="occurrence_taken", message=message, also=also)])
 
 
 def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
@@ -45,6 +61,7 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         InvalidInput: there is no note that says why, or no reason for the override.
         GuardFailed: more than 72 hours have passed.
         AssignmentRejected: driver, attendants or vehicle have another ride at that time, and there is no override.
+        OccurrenceTaken: the ride is one of a series, which has made another in its place.
     """
     if not by.may(Scope.RIDES_CORRECT):
         raise ScopeMissing(Scope.RIDES_CORRECT)
@@ -60,7 +77,7 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     note = Note(data={"endedAs": was.value, "reasonCode": ride.reason_code, **_named(overridden)})
     ride.reason_code = ride.fault = ride.cancellation_timing = ride.ended_by = ride.end_note = ""
     _take_up_assignment(ride, report, overridden)
-    move_back(ride, by=by, at=at, also=columns, note=note)
+    _move_back(ride, columns, note, by=by, at=at)
     exceptions.settle(
         ride,
         [ExceptionType.RIDER_NO_SHOW, ExceptionType.RIDE_UNFULFILLED],
@@ -83,6 +100,18 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if ride.status in WITH_DRIVER:
         recheck(ride, by=by, at=at, detected_by="correct")
     return overridden
+
+
+def _move_back(ride: Ride, columns: list[str], note: Note, *, by: Principal, at: datetime) -> None:
+    try:
+        with transaction.atomic():  # the unique constraint decides between this ride and one that is made just now
+            move_back(ride, by=by, at=at, also=columns, note=note)
+            send_now()
+    except IntegrityError as refusal:
+        if constraint_of(refusal) != ONE_OCCURRENCE:
+            raise
+        same = Ride.objects.visible_to(by).filter(occurrence_key=ride.occurrence_key)
+        raise OccurrenceTaken(same.exclude(status=RideStatus.CANCELLED).first()) from refusal
 
 
 def _require_free_crew(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
@@ -137,8 +166,8 @@ def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
     held = RideException.objects.unsettled().filter(
         trip_id=ride.trip_id, type=ExceptionType.RETURN_LEG_AT_RISK, details__endedRideId=str(ride.pk)
     )
-    ids = list(held.order_by("ride__leg_sequence").values_list("ride_id", flat=True))
-    return [locked(leg_id, by.for_what_follows()) for leg_id in ids]
+    legs = Ride.objects.filter(exceptions__in=held).order_by("leg_sequence", "pk")
+    return [locked(leg_id, by.for_what_follows()) for leg_id in legs.values_list("pk", flat=True)]
 
 
 def _cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:

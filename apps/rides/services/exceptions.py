@@ -1,6 +1,9 @@
-"""Exceptions: opened and settled by transitions and timers, claimed and closed by people (domain.md 4.9)."""
+"""Exceptions: opened and settled by transitions and timers, claimed and closed by people (domain.md 4.9).
 
-from collections.abc import Collection
+One of a ride is told as an event of the ride, whose counters follow; one of a standing order as an event of its own.
+"""
+
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -8,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.accounts.services import audit
+from apps.events import services as events
 from apps.rides.exception_types import (
     DEFAULT_SEVERITY,
     SEVERITY_RANK,
@@ -23,8 +27,16 @@ from lib.compiled import Compiled
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
 
-OPENED_EVENT = "ride.exception"
-NOTED_EVENT = "ride.exception_noted"
+_OPENED: Final = "ride.exception"
+_NOTED: Final = "ride.exception_noted"
+_ACKNOWLEDGED: Final = "ride.exception_acknowledged"
+_RESOLVED: Final = "ride.exception_resolved"
+# What the same is called of a standing order, none of whose exceptions are for information alone.
+_TOLD_OF_ORDER: Final = {
+    _OPENED: "standing_order.exception",
+    _ACKNOWLEDGED: "standing_order.exception_acknowledged",
+    _RESOLVED: "standing_order.exception_resolved",
+}
 _COUNTERS = ["open_exception_count", "max_exception_severity"]
 
 _UNSETTLED: Final[Compiled[RideException]] = Compiled(
@@ -73,34 +85,93 @@ def open_exception(
             trip_id=ride.trip_id,
             rider_id=ride.rider_id,
             facility_id=ride.facility_id,
-            type=type,
             severity=wanted,
-            opened_at=at,
-            opened_by=by.actor,
-            detected_by=detected_by,
             due_at=due_at,
-            summary=SUMMARY_OF[type],
             details=details or {},
-            updated_at=at,
+            **_opening(type, by=by, at=at, detected_by=detected_by),
         )
     else:
         exception.severity = wanted
         exception.due_at = due_at or exception.due_at
-        exception.version += 1
-        exception.updated_at = at
-        exception.save(update_fields=["severity", "due_at", "version", "updated_at"])
+        _save(exception, ["severity", "due_at"], at=at)
     _recount(ride)
-    touch(ride, event_of(wanted), by=by, at=at, also=_COUNTERS, note=_note(exception))
+    _tell(ride, exception, event_of(wanted), by=by, at=at, also=_COUNTERS)
     return exception
 
 
+def open_on_order(
+    standing_order_id: UUID,
+    type: ExceptionType,
+    *,
+    rider_id: UUID,
+    facility_id: UUID,
+    by: Principal,
+    at: datetime,
+    detected_by: str,
+    due_at: datetime | None = None,
+    details: dict[str, Any] | None = None,
+) -> RideException:
+    """Open an exception on a locked standing order, or bring the unsettled one of that type up to date, and record it.
+
+    Nothing happens, and nothing is recorded, when an unsettled one says the same already: `due_at` and `details`, which
+    hold ids, dates, codes and numbers only.  Locks the exception.
+    """
+    exception = _of_order(standing_order_id, type)
+    if exception is not None and (exception.due_at, exception.details) == (due_at, details or {}):
+        return exception
+    if exception is None:
+        exception = RideException.objects.create(
+            standing_order_id=standing_order_id,
+            rider_id=rider_id,
+            facility_id=facility_id,
+            severity=DEFAULT_SEVERITY[type],
+            due_at=due_at,
+            details=details or {},
+            **_opening(type, by=by, at=at, detected_by=detected_by),
+        )
+    else:
+        exception.due_at, exception.details = due_at, details or {}
+        _save(exception, ["due_at", "details"], at=at)
+    _tell(None, exception, _OPENED, by=by, at=at)
+    return exception
+
+
+def settle_on_order(
+    standing_order_id: UUID, type: ExceptionType, *, by: Principal, at: datetime, code: ResolutionCode
+) -> RideException | None:
+    """Resolve the unsettled exception of this type on a locked standing order: its cause has gone.  None is no error.
+
+    Locks the exception.
+    """
+    exception = _of_order(standing_order_id, type)
+    if exception is not None:
+        _close(None, exception, ExceptionStatus.RESOLVED, by=by, at=at, code=code, note="")
+    return exception
+
+
+def _of_order(standing_order_id: UUID, type: ExceptionType) -> RideException | None:
+    unsettled = RideException.objects.unsettled().filter(standing_order_id=standing_order_id, type=type)
+    return unsettled.select_for_update().first()  # people acknowledge and resolve it without locking the order
+
+
+def _opening(type: ExceptionType, *, by: Principal, at: datetime, detected_by: str) -> dict[str, Any]:
+    return {
+        "type": type,
+        "opened_at": at,
+        "opened_by": by.actor,
+        "detected_by": detected_by,
+        "summary": SUMMARY_OF[type],
+        "updated_at": at,
+    }
+
+
 def event_of(severity: ExceptionSeverity) -> str:
-    """Name the event of an exception that opens, or gets worse.
+    """Name the event of a ride's exception that opens, or gets worse.
 
     `ride.exception` asks somebody to act; what is for information has a type of its own, so that it reaches those alone
     who subscribe to it (domain.md 4.9).
     """
-    return NOTED_EVENT if severity is ExceptionSeverity.INFO else OPENED_EVENT
+    return _NOTED if severity is ExceptionSeverity.INFO else _OPENED
 
 
 def settle(
@@ -136,11 +207,9 @@ def acknowledge(
     exception.acknowledged_by = by.actor
     if by.kind == "user":
         exception.owner_id = by.id
-    exception.version += 1
-    exception.updated_at = at
-    exception.save(update_fields=["status", "acknowledged_at", "acknowledged_by", "owner", "version", "updated_at"])
-    touch(ride, "ride.exception_acknowledged", by=by, at=at, note=_note(exception))
-    _audit("exceptions.acknowledge", ride, exception, by)
+    _save(exception, ["status", "acknowledged_at", "acknowledged_by", "owner"], at=at)
+    _tell(ride, exception, _ACKNOWLEDGED, by=by, at=at)
+    _audit("exceptions.acknowledge", exception, by)
     return exception
 
 
@@ -170,18 +239,18 @@ def resolve(
         raise InvalidInput("note", "note is required with the code other.", detail_code="required")
     status = ExceptionStatus.DISMISSED if dismiss else ExceptionStatus.RESOLVED
     _close(ride, exception, status, by=by, at=at, code=code, note=note)
-    _audit("exceptions.dismiss" if dismiss else "exceptions.resolve", ride, exception, by)
+    _audit("exceptions.dismiss" if dismiss else "exceptions.resolve", exception, by)
     return exception
 
 
-def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> tuple[Ride, RideException]:
-    """Lock the ride, then its exception: every writer takes them in this order."""
-    ride_id = RideException.objects.visible_to(by).filter(pk=exception_id).values_list("ride_id", flat=True).first()
-    if ride_id is None:
+def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> tuple[Ride | None, RideException]:
+    """Lock the ride, if it is of one, then the exception: every writer takes them in this order."""
+    about = RideException.objects.visible_to(by).filter(pk=exception_id).values_list("ride_id").first()
+    if about is None:
         raise NotFound("exception")
     if not by.may(Scope.EXCEPTIONS_WRITE):
         raise ScopeMissing(Scope.EXCEPTIONS_WRITE)
-    ride = locked(ride_id, by)
+    ride = locked(about[0], by) if about[0] is not None else None
     exception = RideException.objects.select_for_update().get(pk=exception_id)
     if expected_version is not None and expected_version != exception.version:
         raise StaleVersion(exception.version)
@@ -194,7 +263,7 @@ def _require_open(exception: RideException) -> None:
 
 
 def _close(
-    ride: Ride,
+    ride: Ride | None,
     exception: RideException,
     status: ExceptionStatus,
     *,
@@ -208,21 +277,16 @@ def _close(
     exception.resolved_by = by.actor
     exception.resolution_code = code
     exception.resolution_note = note
+    _save(exception, ["status", "resolved_at", "resolved_by", "resolution_code", "resolution_note"], at=at)
+    if ride is not None:
+        _recount(ride)
+    _tell(ride, exception, _RESOLVED, by=by, at=at, also=_COUNTERS)
+
+
+def _save(exception: RideException, columns: list[str], *, at: datetime) -> None:
     exception.version += 1
     exception.updated_at = at
-    exception.save(
-        update_fields=[
-            "status",
-            "resolved_at",
-            "resolved_by",
-            "resolution_code",
-            "resolution_note",
-            "version",
-            "updated_at",
-        ]
-    )
-    _recount(ride)
-    touch(ride, "ride.exception_resolved", by=by, at=at, also=_COUNTERS, note=_note(exception))
+    exception.save(update_fields=[*columns, "version", "updated_at"])
 
 
 def _recount(ride: Ride) -> None:
@@ -233,27 +297,48 @@ def _recount(ride: Ride) -> None:
     ride.max_exception_severity = max(unsettled, key=SEVERITY_RANK.__getitem__).value if unsettled else ""
 
 
-def _note(exception: RideException) -> Note:
-    due = exception.due_at.isoformat().replace("+00:00", "Z") if exception.due_at else None
-    return Note(
+def _tell(
+    ride: Ride | None,
+    exception: RideException,
+    event_type: str,
+    *,
+    by: Principal,
+    at: datetime,
+    also: Sequence[str] = (),
+) -> None:
+    """Record what became of an exception; `also` names the columns of its ride that the caller has set."""
+    shown = {
+        "id": str(exception.pk),
+        "type": exception.type,
+        "severity": exception.severity,
+        "status": exception.status,
+        "dueAt": exception.due_at.isoformat().replace("+00:00", "Z") if exception.due_at else None,
+    }
+    if ride is not None:
+        touch(ride, event_type, by=by, at=at, also=also, note=Note(data={"exception": shown}))
+        return
+    events.record(
+        type=_TOLD_OF_ORDER[event_type],
+        subject_type="exception",
+        subject_id=exception.pk,
+        sequence=exception.version,
+        occurred_at=at,
+        by=by,
+        facility_id=exception.facility_id,
         data={
-            "exception": {
-                "id": str(exception.pk),
-                "type": exception.type,
-                "severity": exception.severity,
-                "status": exception.status,
-                "dueAt": due,
-            }
-        }
+            "exceptionId": str(exception.pk),
+            "standingOrderId": str(exception.standing_order_id),
+            "exception": shown,
+        },
     )
 
 
-def _audit(action: str, ride: Ride, exception: RideException, by: Principal) -> None:
+def _audit(action: str, exception: RideException, by: Principal) -> None:
     audit.record(
         by=by,
         action=action,
         subject_type="exception",
         subject_id=exception.pk,
-        rider_ids=[ride.rider_id],
-        facility_id=ride.facility_id,
+        rider_ids=[exception.rider_id],
+        facility_id=exception.facility_id,
     )

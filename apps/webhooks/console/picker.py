@@ -11,6 +11,7 @@ from apps.webhooks.event_types import CATALOGUE, EVERYTHING, FAMILIES
 
 TITLES: Final[Mapping[str, Promise]] = {
     "ride": _("Rides"),
+    "standing_order": _("Standing orders"),
     "facility": _("Facilities"),
     "driver": _("Drivers"),
     "vehicle": _("Vehicles"),

@@ -14,19 +14,18 @@ from yarl import URL
 from apps.accounts.services import audit
 from apps.rides.models import Ride
 from apps.webhooks import body
-from apps.webhooks.models import Endpoint, EndpointSecret
+from apps.webhooks.models import Delivery, Endpoint, EndpointSecret
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import full_rides, grants, keys
 from apps.webhooks.services.claiming import Claim, Claimed
 from apps.webhooks.services.sending import Target
 from lib.access import system
-from lib.crypto import seal, unseal
+from lib.crypto import aad, seal, unseal
 from lib.standard_webhooks import Signer, hmac_of
 
 log = logging.getLogger(__name__)
 
-_BODY: Final = "webhooks_delivery.body"  # what sealed bodies are bound to, as `sealed_text` has it
 _KEEP: Final = """
     UPDATE webhooks_delivery d SET body_sealed = came.body, body_level = came.level
     FROM unnest(%s::uuid[], %s::bytea[], %s::varchar[]) AS came(id, body, level) WHERE d.id = came.id
@@ -108,7 +107,7 @@ def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
             continue
         try:
             if row.body_sealed is not None and row.body_level == target.level:
-                bytes_ = unseal(row.body_sealed, aad=f"{_BODY}.{row.id}").encode()
+                bytes_ = unseal(row.body_sealed, aad=aad(Delivery, "body", row.id)).encode()
             elif target.level == PayloadLevel.ID_ONLY:
                 key = (row.event.id, target.api_version)
                 bytes_ = made.get(key) or made.setdefault(key, _render(row, target, {}))
@@ -181,7 +180,7 @@ def _keep(ready: Sequence[tuple[Ready, str]], rides: _Rides) -> None:
             _KEEP,
             [
                 [one.row.id for one, _ in ready],
-                [seal(one.body.decode(), aad=f"{_BODY}.{one.row.id}") for one, _ in ready],
+                [seal(one.body.decode(), aad=aad(Delivery, "body", one.row.id)) for one, _ in ready],
                 [level for _, level in ready],
             ],
         )

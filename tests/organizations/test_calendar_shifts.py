@@ -1,0 +1,59 @@
+"""Days that a facility moves: which rides follow, and who sees them."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.organizations.models import CalendarShift, ExternalId, Facility
+from lib.access import Principal, system
+from tests import factories
+from tests.callers import TokenClient
+from tests.factories import NOW
+from tests.refused import constraint_against
+
+pytestmark = pytest.mark.django_db
+
+CHRISTMAS = dt.date(2026, 12, 25)
+
+
+def shift(facility: Facility, **columns: Any) -> CalendarShift:
+    return CalendarShift.objects.create(facility=facility, from_date=CHRISTMAS, **columns)
+
+
+def test_shift_is_in_force_from_when_it_is_applied_until_it_is_undone(hospital: Facility) -> None:
+    entered = shift(hospital)
+    applied = shift(hospital, created_by="system", created_at=NOW, applied_at=NOW)
+    shift(hospital, applied_at=NOW, undone_at=NOW)
+
+    assert list(CalendarShift.objects.in_force()) == [applied]
+    assert (entered.created_by, entered.created_at) == ("", None)
+
+
+def test_shift_that_was_never_applied_cannot_be_undone(hospital: Facility) -> None:
+    shift(hospital)
+
+    assert constraint_against(CalendarShift.objects.all(), {"undone_at": NOW}) == "calendar_shift_undone_was_applied"
+
+
+def test_shifts_of_other_facilities_are_out_of_reach(planner: Principal, hospital: Facility) -> None:
+    ours, theirs = shift(hospital), shift(factories.FacilityFactory.create())
+
+    assert list(CalendarShift.objects.visible_to(planner)) == [ours]
+    assert set(CalendarShift.objects.visible_to(system())) == {ours, theirs}
+
+
+def test_facility_tells_whether_rides_follow_a_shift(api: TokenClient, hospital: Facility) -> None:
+    shift(hospital, applied_at=NOW, undone_at=NOW + dt.timedelta(hours=1))
+
+    (shown,) = api.get(f"/api/facilities/{hospital.pk}").json()["calendarShifts"]
+
+    assert (shown["appliedAt"], shown["undoneAt"]) == ("2026-11-20T15:00:00Z", "2026-11-20T16:00:00Z")
+
+
+def test_standing_orders_may_have_names_in_other_systems_and_nothing_unheard_of(hospital: Facility) -> None:
+    row = ExternalId.objects.create(subject_type="standing_order", subject_id=hospital.pk, system="epic", value="1")
+
+    assert constraint_against(ExternalId.objects.filter(pk=row.pk), {"subject_type": "shift"}) == (
+        "external_id_subject_type_known"
+    )
