@@ -276,13 +276,13 @@ def test_queries_do_not_grow_with_riders_and_days(hospital: Facility, planner: P
     assert counted == {2: 8, 84: 8}
 
 
-def test_riders_are_locked_in_the_order_of_their_ids(hospital: Facility, rider: Rider) -> None:
-    other = factories.RiderFactory.create()
+def test_riders_are_locked_in_the_order_of_their_ids(rider: Rider) -> None:
+    smaller = factories.RiderFactory.create(pk=UUID(int=5))
 
     with CaptureQueriesContext(connection) as queries:
-        locked = series.lock_riders([other.pk, rider.pk, other.pk, UUID(int=1)])
+        locked = series.lock_riders([rider.pk, smaller.pk, rider.pk, UUID(int=1)])
 
-    assert list(locked.items()) == [(rider.pk, rider), (other.pk, other)]
+    assert list(locked.items()) == [(smaller.pk, smaller), (rider.pk, rider)]
     assert len(queries) == 1
 
 
