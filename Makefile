@@ -27,7 +27,7 @@ reset: install ## Remove everything below var/: data, secrets, logs
 
 test: install-dev ## Run the whole suite on real PostgreSQL (embedded, unless DATABASE_URL is set); ARGS= goes to pytest
 	@$(VENV)/python -m tests.browser.chromium # installs it where there is none and the machine lets it
-	@$(VENV)/$(if $(COVERAGE),coverage run,python) -m pytest --numprocesses logical --maxprocesses 4 \
+	@$(VENV)/$(if $(COVERAGE),coverage run,python) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal \
 		$(or $(ARGS),--ignore=tests/chaos)
 	@$(if $(ARGS),,$(VENV)/python -m pytest tests/chaos) # alone: what they find is how long things wait
 

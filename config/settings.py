@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "apps.riders",
     "apps.fleet",
     "apps.rides",
+    "apps.recurring",
     "apps.webhooks",
     "config.admin_app.CarelaneAdminConfig",
     "django.contrib.auth",

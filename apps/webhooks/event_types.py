@@ -124,10 +124,15 @@ _ALL: Final = (
     _ride("exception_noted", "Something about the ride is worth knowing; nobody has to act yet.", exception=_EXCEPTION),
     _ride("exception_acknowledged", "Somebody looks after it.", exception=_EXCEPTION),
     _ride("exception_resolved", "It needs no more attention.", exception=_EXCEPTION),
-    _order("created", "Rides that recur were arranged."),
-    _order("changed", "What a standing order asks for changed; `changed` says what.", changed=_NAMES),
+    _order("created", "Rides that recur were arranged.", startDate=_DAY),
+    _order(
+        "changed",
+        "What a standing order asks for changed from a day on, or on it alone where `changed` says `occurrence`.",
+        changed=_NAMES,
+        fromDate=_DAY,
+    ),
     _order("held", "A standing order makes no rides for a while.", **_HOLD),
-    _order("resumed", "A standing order that was held makes rides again.", **_HOLD),
+    _order("resumed", "A standing order that was held makes rides again.", fromDate=_DAY),
     _order(
         "ending",
         "A standing order, or its authorization, ends in 30, 14 or 7 days.",

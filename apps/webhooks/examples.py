@@ -104,6 +104,7 @@ def _facts(name: str) -> dict[str, Any]:
         "respondBy": "2026-11-20T20:19:00Z",
         "endedAs": "completed",
         "standingOrderId": _OTHER,
+        "startDate": "2026-11-23",
         "fromDate": "2026-11-23",
         "until": "2026-11-29",
         "reason": "hospital_stay",

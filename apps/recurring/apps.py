@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class RecurringConfig(AppConfig):
+    name = "apps.recurring"

@@ -1,0 +1,260 @@
+"""Standing orders: what recurs, what was arranged differently on single days, and what was decided about each."""
+
+from typing import TYPE_CHECKING, Final
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from apps.accounts.models import ApiClient
+from apps.fleet.models import VehicleType
+from apps.organizations.models import Facility, Payer
+from apps.recurring.reconciling import Leg, Mark
+from apps.riders.models import Rider
+from apps.rides.models.ride import Ride, ServiceType
+from lib.crypto import sealed_text
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from lib.access import Principal
+
+HORIZON_DAYS: Final = 28  # policy, domain.md 4.10
+
+
+class OrderStatus(models.TextChoices):
+    DRAFT = "draft"
+    ACTIVE = "active"
+    ON_HOLD = "on_hold", "on hold"
+    ENDED = "ended"
+
+
+class ReturnMode(models.TextChoices):
+    WILL_CALL = "will_call", "will call"
+    SCHEDULED = "scheduled"
+    NONE = "none"
+
+
+class HoldReason(models.TextChoices):
+    HOSPITAL_STAY = "hospital_stay", "hospital stay"
+    TRAVEL = "travel"
+    TRANSPLANT = "transplant"
+    OTHER = "other"
+
+
+RIDING: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD)  # a hold has an end, or is resumed
+
+
+def _known(table: str, name: str, words: list[str], *, blank: bool = False) -> models.CheckConstraint:
+    allowed = ["", *words] if blank else words
+    return models.CheckConstraint(name=f"{table}_{name}_known", condition=Q(**{f"{name}__in": allowed}))
+
+
+class StandingOrderQuerySet(models.QuerySet["StandingOrder"]):
+    def visible_to(self, principal: "Principal") -> "StandingOrderQuerySet":
+        """Keep the orders of the principal's facilities; a provider sees rides, never what they come from."""
+        if principal.provider_ids is not None:
+            return self.none()
+        return self if principal.facility_ids is None else self.filter(facility_id__in=principal.facility_ids)
+
+    def riding(self) -> "StandingOrderQuerySet":
+        return self.filter(status__in=RIDING)
+
+
+class StandingOrder(models.Model):
+    """One rider's recurring rides to one facility, until it ends.  `version` rises by one with every change.
+
+    When and how it rides stands in its terms, of which there is one row for each date from which they changed.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, blank=True, related_name="+")
+    rider = models.ForeignKey(Rider, models.PROTECT, related_name="standing_orders")
+    facility = models.ForeignKey(Facility, models.PROTECT, related_name="standing_orders")
+    service_type = models.CharField(max_length=22, choices=ServiceType, default=ServiceType.DIALYSIS)
+    status = models.CharField(max_length=7, choices=OrderStatus, default=OrderStatus.ACTIVE)
+    timezone = models.CharField(max_length=64)  # the facility's when the order was made; rides were promised in it
+    start_date = models.DateField()
+    end_date = models.DateField(null=True, blank=True)  # the last pattern date there may be
+    payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+")
+    program_code = models.CharField(max_length=30, blank=True)
+    authorization_number = models.CharField(max_length=50, blank=True)
+    authorization_ends_on = models.DateField(null=True, blank=True)
+    preferred_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    vehicle_type_requested = models.CharField(max_length=14, choices=VehicleType, blank=True)
+    driver_notes = models.CharField(max_length=1000, blank=True)
+    dispatcher_notes = models.CharField(max_length=1000, blank=True)
+    facility_notes = models.CharField(max_length=1000, blank=True)
+    generation_horizon_days = models.PositiveSmallIntegerField(default=HORIZON_DAYS)
+    # The last date that the generator has been over; null: all of them again.
+    generated_through = models.DateField(null=True, blank=True)
+    told_of_end = models.DateField(null=True, blank=True)  # the end that people were last warned of
+    version = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    objects = StandingOrderQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            _known("standing_order", "status", OrderStatus.values),
+            _known("standing_order", "service_type", ServiceType.values),
+            _known("standing_order", "vehicle_type_requested", VehicleType.values, blank=True),
+            models.CheckConstraint(
+                name="standing_order_ends_after_start",
+                # One that is ended before its first day keeps it, and rides on none.
+                condition=Q(end_date__isnull=True) | Q(end_date__gte=F("start_date")) | Q(status="ended"),
+            ),
+            models.CheckConstraint(name="standing_order_horizon", condition=Q(generation_horizon_days__range=(1, 366))),
+        ]
+        indexes = [
+            # The orders that the generator has to go over, longest waiting first.
+            models.Index(
+                F("generated_through").asc(nulls_first=True),
+                "id",
+                name="standing_order_due",
+                condition=Q(status__in=["active", "on_hold"]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"standing order {self.pk}"
+
+    @property
+    def last_date(self) -> "date | None":
+        """The last pattern date there may be: the order's own end, or its authorization's, whichever comes first."""
+        return min((day for day in (self.end_date, self.authorization_ends_on) if day is not None), default=None)
+
+
+class Terms(models.Model):
+    """What an order asks for from a pattern date on, until its next terms begin.  All times are facility wall time."""
+
+    standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="terms")
+    from_date = models.DateField()
+    days_of_week = ArrayField(models.PositiveSmallIntegerField())  # Monday 0, in order
+    interval_weeks = models.PositiveSmallIntegerField(default=1)
+    anchor_date = models.DateField()  # a day of the week that weeks are counted from
+    chair_time = models.TimeField()
+    arrive_early_minutes = models.PositiveSmallIntegerField()
+    treatment_minutes = models.PositiveSmallIntegerField()
+    post_treatment_minutes = models.PositiveSmallIntegerField()
+    # From pickup to chair, where no pickup time is given: the drive as estimated, boarding, and arriving early.
+    lead_minutes = models.PositiveSmallIntegerField()
+    pickup_time = models.TimeField(null=True, blank=True)
+    return_mode = models.CharField(max_length=9, choices=ReturnMode, default=ReturnMode.WILL_CALL)
+    return_time = models.TimeField(null=True, blank=True)
+    return_mobility = models.CharField(max_length=30, blank=True)
+    pickup = models.JSONField()  # a stop (apps/organizations/stops.py)
+    dropoff = models.JSONField()
+    pickup_access_sealed = models.BinaryField(null=True, blank=True)
+    dropoff_access_sealed = models.BinaryField(null=True, blank=True)
+    accommodation = models.JSONField(default=dict)  # what differs from the rider's profile
+    companions = models.JSONField(default=dict)
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+
+    pickup_access = sealed_text("pickup_access")
+    dropoff_access = sealed_text("dropoff_access")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="terms_once_a_day", fields=["standing_order", "from_date"]),
+            models.CheckConstraint(
+                name="terms_have_days", condition=Q(days_of_week__len__gt=0, days_of_week__contained_by=list(range(7)))
+            ),
+            models.CheckConstraint(name="terms_interval", condition=Q(interval_weeks__range=(1, 12))),
+            _known("terms", "return_mode", ReturnMode.values),
+            models.CheckConstraint(
+                name="terms_only_scheduled_return_has_time",
+                condition=Q(return_mode="scheduled") | Q(return_time__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"terms of standing order {self.standing_order_id} from {self.from_date}"
+
+
+class Hold(models.Model):
+    """Days without rides, both ends included; `until` null: until somebody resumes."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="holds")
+    from_date = models.DateField()
+    until = models.DateField(null=True, blank=True)
+    reason = models.CharField(max_length=13, choices=HoldReason)
+    set_by = models.CharField(max_length=60)
+    set_at = models.DateTimeField()
+    review_on = models.DateField(null=True, blank=True)  # when people are next asked whether it still holds
+
+    class Meta:
+        constraints = [
+            _known("hold", "reason", HoldReason.values),
+            models.CheckConstraint(
+                name="hold_until_after_from", condition=Q(until__isnull=True) | Q(until__gte=F("from_date"))
+            ),
+        ]
+        indexes = [models.Index(fields=["standing_order", "from_date"], name="hold_of_order")]
+
+    def __str__(self) -> str:
+        return f"hold {self.pk}"
+
+
+class OccurrenceChange(models.Model):
+    """What a person arranged for one pattern date: that nobody rides, or when, and on which day."""
+
+    class Kind(models.TextChoices):
+        SKIP = "skip"
+        CHANGE = "change"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="changes")
+    pattern_date = models.DateField()
+    kind = models.CharField(max_length=6, choices=Kind)
+    to_date = models.DateField(null=True, blank=True)  # null: its own day
+    chair_time = models.TimeField(null=True, blank=True)  # null: that of the terms; so for the two below
+    pickup_time = models.TimeField(null=True, blank=True)
+    return_time = models.TimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="occurrence_change_once", fields=["standing_order", "pattern_date"]),
+            _known("occurrence_change", "kind", ["skip", "change"]),
+            models.CheckConstraint(
+                name="occurrence_change_skip_says_no_more",
+                condition=~Q(kind="skip")
+                | Q(to_date__isnull=True, chair_time__isnull=True, pickup_time__isnull=True, return_time__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"change of standing order {self.standing_order_id} on {self.pattern_date}"
+
+
+class Occurrence(models.Model):
+    """The ledger: what was decided about one leg of one pattern date.  Rows never go away (docs/adr/0016)."""
+
+    id = models.BigAutoField(primary_key=True)
+    standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="occurrences", db_index=False)
+    pattern_date = models.DateField()
+    leg = models.CharField(max_length=8, choices=[(leg.value, leg.value) for leg in Leg])
+    mark = models.CharField(max_length=9, choices=[(mark.value, mark.value) for mark in Mark])
+    ride = models.OneToOneField(Ride, models.PROTECT, null=True, blank=True, related_name="+")  # the latest one
+    content = models.CharField(max_length=32, blank=True)  # digest of what the ride was made of besides its times
+    refusal = models.CharField(max_length=40, blank=True)  # the code of the catalogue, where no ride could be made
+    clock_jumped = models.BooleanField(default=False)
+    decided_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="occurrence_once", fields=["standing_order", "pattern_date", "leg"]),
+            _known("occurrence", "leg", [leg.value for leg in Leg]),
+            _known("occurrence", "mark", [mark.value for mark in Mark]),
+            models.CheckConstraint(
+                name="occurrence_generated_has_ride", condition=~Q(mark="generated") | Q(ride__isnull=False)
+            ),
+            models.CheckConstraint(name="occurrence_refused_says_why", condition=Q(mark="refused") ^ Q(refusal="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.leg} of standing order {self.standing_order_id} on {self.pattern_date}"

@@ -1,0 +1,289 @@
+"""Edits of a standing order: from a day on, on one day, of what holds for all of it, and its end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.recurring import ordering_rules
+from apps.recurring.draft import TermsDraft
+from apps.recurring.models import OccurrenceChange, OrderStatus, StandingOrder, Terms
+from apps.recurring.queries import plans
+from apps.recurring.recurrence import Plan, Times, instants
+from apps.recurring.recurrence import Terms as PlannedTerms
+from apps.recurring.services import following, ordering, orders
+from apps.recurring.services.ordering import Ordered, refuse
+from apps.rides.services import booking
+from lib.access import Principal
+from lib.errors import Detail, InvalidInput
+
+# What holds for all of an order, as the API calls it.
+_WIRE: Final[Mapping[str, str]] = {
+    "end_date": "endDate",
+    "payer_id": "payer",
+    "program_code": "payer",
+    "authorization_number": "authorizationNumber",
+    "authorization_ends_on": "authorizationEndsOn",
+    "preferred_driver_ids": "preferredDriverIds",
+    "vehicle_type_requested": "vehicleType",
+    "driver_notes": "notes",
+    "dispatcher_notes": "notes",
+    "facility_notes": "notes",
+    "generation_horizon_days": "generationHorizonDays",
+}
+
+
+class EveryDateFrom:
+    """Holds every date from one on."""
+
+    def __init__(self, first: date) -> None:
+        self._first = first
+
+    def __contains__(self, day: object) -> bool:
+        return isinstance(day, date) and day >= self._first
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How one occurrence is to differ; what is None stays that of the terms, or the day of the pattern."""
+
+    to_date: date | None = None
+    chair_time: time | None = None
+    pickup_time: time | None = None
+    return_time: time | None = None
+
+
+@transaction.atomic
+def change(
+    *,
+    order_id: UUID,
+    columns: Mapping[str, Any] | None = None,
+    terms: Mapping[str, Any] | None = None,
+    from_date: date | None = None,
+    overwrite_customised: bool = False,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Ordered:
+    """Change an order: `columns` for all of it, `terms` (fields of TermsDraft) for pattern dates from `from_date` on.
+
+    Without `from_date` the terms change for all of the future.  Terms that begin later keep what is theirs and take the
+    same changes over.  Rides on days that have begun never change; rides that people changed stay unless they are to
+    be overwritten, and the answer lists those that stayed.
+
+    Raises:
+        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        InvalidInput, FieldRefused: a hard rule is broken; the field is named.
+    """
+    order = orders.locked(order_id, by, expected_version=expected_version)
+    today = following.today_of(order, at)
+    changed = _change_columns(order, columns or {}, today)
+    first = max(order.start_date, from_date or today)
+    if from_date is not None and from_date < today:
+        raise InvalidInput("fromDate", "fromDate lies in the past: those days are over.")
+    if terms and _change_terms(order, terms, first, by=by, at=at):
+        changed.append("terms")
+    overwrite: Any = ()
+    if overwrite_customised:
+        overwrite = EveryDateFrom(first)
+        kind = OccurrenceChange.Kind.CHANGE
+        OccurrenceChange.objects.filter(standing_order=order, kind=kind, pattern_date__gte=first).delete()
+    if changed:
+        data = {"changed": sorted({_WIRE.get(name, name) for name in changed}), "fromDate": first.isoformat()}
+        action = "standing_orders.change"
+        orders.record(order, "standing_order.changed", data=data, action=action, changed=changed, by=by, at=at)
+    return Ordered(order, orders.follow(order, overwrite=overwrite, by=by, at=at))
+
+
+def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: date) -> list[str]:
+    if columns.get("payer_id") is not None:
+        booking.payer_of(columns["payer_id"])
+    if "preferred_driver_ids" in columns:
+        ordering.require_drivers(tuple(columns["preferred_driver_ids"]))
+    end_date = columns.get("end_date", order.end_date)
+    if end_date is not None and end_date < order.start_date:
+        raise InvalidInput("endDate", "endDate lies before startDate.")
+    if "end_date" in columns and end_date is not None and end_date < today:
+        raise InvalidInput("endDate", "endDate lies in the past; end the order instead.")
+    changed = [name for name, value in columns.items() if getattr(order, name) != value]
+    for name in changed:
+        setattr(order, name, columns[name])
+    if {"end_date", "authorization_ends_on"} & set(changed):
+        order.told_of_end = None
+    return changed
+
+
+def _change_terms(
+    order: StandingOrder, changes: Mapping[str, Any], first: date, *, by: Principal, at: datetime
+) -> bool:
+    rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
+    in_force = [row for row in rows if row.from_date <= first][-1]
+    later = [row for row in rows if row.from_date > first]
+    if all(_same(row, changes) for row in [in_force, *later]):
+        return False
+    for row, day in [(in_force, first), *((row, row.from_date) for row in later)]:
+        ordering.begin_terms(order, replace(draft_of(row), **changes), day, by=by, at=at)
+    return True
+
+
+def _same(row: Terms, changes: Mapping[str, Any]) -> bool:
+    was = draft_of(row)
+    return replace(was, **changes) == was
+
+
+def draft_of(row: Terms) -> TermsDraft:
+    """Give what a row of terms was asked for as, with the codes of its doors."""
+    named = {one.name: getattr(row, one.name) for one in fields(TermsDraft) if one.name not in ("pickup", "dropoff")}
+    stops = {
+        "pickup": {**row.pickup, **_code(row.pickup_access)},
+        "dropoff": {**row.dropoff, **_code(row.dropoff_access)},
+    }
+    return TermsDraft(**{**named, **stops, "days_of_week": tuple(row.days_of_week)})
+
+
+def _code(access: str) -> dict[str, str]:
+    return {"accessCode": access} if access else {}
+
+
+@transaction.atomic
+def change_occurrence(
+    *,
+    order_id: UUID,
+    pattern_date: date,
+    moved: Moved,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Ordered:
+    """Arrange one occurrence differently: its times, or the day it takes place on.  The series goes on as ever.
+
+    Raises:
+        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        InvalidInput, FieldRefused: the pattern has no such date, or what is asked cannot be; the field is named.
+    """
+    order, plan = _planned(order_id, pattern_date, expected_version, by=by, at=at)
+    to_date = moved.to_date or pattern_date
+    refuse(ordering_rules.of_move(pattern_date, to_date, field="toDate"))
+    terms = cast(PlannedTerms, plan.terms_on(pattern_date))  # the plan has the date
+    refuse(_of_times(terms.times, moved, to_date, plan, at=at))
+    values = {one.name: getattr(moved, one.name) for one in fields(Moved)}
+    values["to_date"] = None if to_date == pattern_date else to_date
+    kind = OccurrenceChange.Kind.CHANGE
+    OccurrenceChange.objects.update_or_create(
+        standing_order=order, pattern_date=pattern_date, defaults={"kind": kind, **values}
+    )
+    return _changed(order, pattern_date, overwrite={pattern_date}, by=by, at=at)
+
+
+def _of_times(times: Times, moved: Moved, day: date, plan: Plan, *, at: datetime) -> list[Detail]:
+    found = []
+    named = {"chairTime": moved.chair_time, "pickupTime": moved.pickup_time, "returnTime": moved.return_time}
+    for field, clock in named.items():
+        if clock is not None and ordering_rules.in_gap(clock, [day], plan.zone):
+            found.append(Detail(field=field, code="invalid", message="The clocks skip this time on that day."))
+    wanted = plans.overridden(times, moved.chair_time, moved.pickup_time, moved.return_time)
+    pickup_at, chair_at, return_at, _ = instants(wanted, day, plan.zone)
+    if not pickup_at < chair_at < return_at:
+        found.append(Detail(field="pickupTime", code="invalid", message="The pickup has to lie before the chair time."))
+    if pickup_at <= at:
+        found.append(Detail(field="toDate", code="invalid", message="The pickup would lie in the past."))
+    return found
+
+
+@transaction.atomic
+def skip(
+    *, order_id: UUID, pattern_date: date, expected_version: int | None = None, by: Principal, at: datetime
+) -> Ordered:
+    """Let the rider stay away on one pattern date.
+
+    Raises:
+        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        InvalidInput: the pattern has no such date.
+    """
+    order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
+    nothing = {"to_date": None, "chair_time": None, "pickup_time": None, "return_time": None}
+    kind = OccurrenceChange.Kind.SKIP
+    OccurrenceChange.objects.update_or_create(
+        standing_order=order, pattern_date=pattern_date, defaults={"kind": kind, **nothing}
+    )
+    return _changed(order, pattern_date, by=by, at=at)
+
+
+@transaction.atomic
+def restore(
+    *, order_id: UUID, pattern_date: date, expected_version: int | None = None, by: Principal, at: datetime
+) -> Ordered:
+    """Take back what was arranged for one pattern date: it is as the series has it again.
+
+    Raises:
+        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        InvalidInput: the pattern has no such date.
+    """
+    order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
+    OccurrenceChange.objects.filter(standing_order=order, pattern_date=pattern_date).delete()
+    return _changed(order, pattern_date, overwrite={pattern_date}, by=by, at=at)
+
+
+def _planned(
+    order_id: UUID, pattern_date: date, expected_version: int | None, *, by: Principal, at: datetime
+) -> tuple[StandingOrder, Plan]:
+    order = orders.locked(order_id, by, expected_version=expected_version)
+    plan = plans.plan_of(order, list(Terms.objects.filter(standing_order=order).order_by("from_date")))
+    if not plan.has(pattern_date):
+        raise InvalidInput("date", "The pattern has no such date.")
+    if pattern_date < plans.nearby(following.today_of(order, at)):
+        raise InvalidInput("date", "date lies in the past.")
+    return order, plan
+
+
+def _changed(
+    order: StandingOrder, pattern_date: date, *, overwrite: Sequence[date] | set[date] = (), by: Principal, at: datetime
+) -> Ordered:
+    data = {"changed": ["occurrence"], "fromDate": pattern_date.isoformat()}
+    action = "standing_orders.change_occurrence"
+    orders.record(order, "standing_order.changed", data=data, action=action, by=by, at=at)
+    return Ordered(order, orders.follow(order, overwrite=overwrite, by=by, at=at))
+
+
+@transaction.atomic
+def end(
+    *, order_id: UUID, last_date: date | None, expected_version: int | None = None, by: Principal, at: datetime
+) -> Ordered:
+    """End an order after a pattern date, by default after yesterday: later rides are called off.
+
+    Those that people changed are called off with them: nobody is picked up for a series that is over.  A day that has
+    begun is brought to its end.
+
+    Raises:
+        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        InvalidInput: the order was to end before that day anyway.
+    """
+    order = orders.locked(order_id, by, expected_version=expected_version)
+    today = following.today_of(order, at)
+    last = today - timedelta(days=1) if last_date is None else last_date
+    if order.end_date is not None and last > order.end_date:
+        raise InvalidInput("on", "The order ends before that day.")
+    order.end_date = last
+    if last < today:
+        order.status = OrderStatus.ENDED
+    data = {"lastDate": last.isoformat()}
+    orders.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
+    return Ordered(order, orders.follow(order, overwrite=EveryDateFrom(last), by=by, at=at))
+
+
+@transaction.atomic
+def activate(*, order_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> Ordered:
+    """Let a draft ride.
+
+    Raises:
+        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+    """
+    order = orders.locked(order_id, by, expected_version=expected_version)
+    if order.status == OrderStatus.DRAFT:
+        order.status = OrderStatus.ACTIVE
+        data = {"changed": ["status"], "fromDate": following.today_of(order, at).isoformat()}
+        orders.record(order, "standing_order.changed", data=data, action="standing_orders.activate", by=by, at=at)
+    return Ordered(order, orders.follow(order, by=by, at=at))

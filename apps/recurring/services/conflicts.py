@@ -1,0 +1,56 @@
+"""Telling people of dates on which an order's rides could not be made or moved, and closing that when they can."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from typing import Final
+from uuid import UUID
+
+from apps.recurring.models import StandingOrder
+from apps.recurring.services.following import Followed
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.models import RideException
+from apps.rides.services import exceptions
+from apps.rides.services.series import Refused
+from lib.access import Principal
+
+_TYPE: Final = ExceptionType.STANDING_ORDER_CONFLICT
+MOST_DATES: Final = 20  # named in one exception; what hinders one date mostly hinders the next ones too
+
+
+def tell(orders: Iterable[StandingOrder], followed: Mapping[UUID, Followed], *, by: Principal, at: datetime) -> None:
+    """Open, bring up to date or settle `standing_order_conflict` of orders whose rides were just made to follow.
+
+    One query, and those of each exception that has to change.
+    """
+    told = set(
+        RideException.objects.unsettled()
+        .filter(standing_order_id__in=list(followed), type=_TYPE)
+        .values_list("standing_order_id", flat=True)
+    )
+    for order in orders:
+        refused = followed[order.pk].refused
+        if refused:
+            _open(order, refused, by=by, at=at)
+        elif order.pk in told:
+            exceptions.settle_on_order(order.pk, _TYPE, by=by, at=at, code=ResolutionCode.RECOVERED_ON_TIME)
+
+
+def _open(order: StandingOrder, refused: Mapping[date, Refused], *, by: Principal, at: datetime) -> None:
+    dates = [
+        {"date": day.isoformat(), "code": refusal.code.name, **_existing(refusal.existing_id)}
+        for day, refusal in sorted(refused.items())[:MOST_DATES]
+    ]
+    exceptions.open_on_order(
+        order.pk,
+        _TYPE,
+        rider_id=order.rider_id,
+        facility_id=order.facility_id,
+        by=by,
+        at=at,
+        detected_by="recurring",
+        details={"dates": dates, "count": len(refused)},
+    )
+
+
+def _existing(existing_id: UUID | None) -> Mapping[str, str]:
+    return {"rideId": str(existing_id)} if existing_id else {}

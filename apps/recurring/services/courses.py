@@ -1,0 +1,131 @@
+"""From an order's terms to drafts of its rides, in the words in which any ride is booked."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+from typing import Any, Final
+from uuid import UUID
+
+from apps.recurring.models import ReturnMode, StandingOrder, Terms
+from apps.recurring.reconciling import Leg
+from apps.recurring.recurrence import Occurrence
+from apps.riders.models import AccommodationProfile
+from apps.rides.draft import Notes, Payment, ReturnLeg, RideDraft
+from apps.rides.queries import bookings
+from apps.rides.services import booking, series
+from apps.rides.services.series import Course, Refused
+from lib.access import Principal
+from lib.errors import DomainError
+
+LEGS: Final = (Leg.OUTBOUND, Leg.RETURN)  # in the order of a course's legs
+
+
+def legs_of(terms: Terms) -> tuple[Leg, ...]:
+    return LEGS if terms.return_mode != ReturnMode.NONE else LEGS[:1]
+
+
+def drafts(order: StandingOrder, terms: Terms, occurrence: Occurrence) -> list[RideDraft]:
+    """Make the drafts of one day: the way there and, where the terms have one, the way back.
+
+    Raises:
+        InvalidInput: the way back would lie before the way there.
+    """
+    out = RideDraft(
+        pickup_at=occurrence.pickup_at,
+        appointment_at=occurrence.chair_at,
+        scheduling_anchor="appointment",
+        pickup=_stop(terms.pickup, terms.pickup_access),
+        dropoff=_stop({"facilityId": str(order.facility_id), **terms.dropoff}, terms.dropoff_access),
+        rider_id=order.rider_id,
+        facility_id=order.facility_id,
+        service_type=order.service_type,
+        accommodation=terms.accommodation,
+        companions=terms.companions,
+        vehicle_type_requested=order.vehicle_type_requested,
+        dialysis=_treatment(order, terms),
+        payment=Payment(
+            payer_id=order.payer_id,
+            program_code=order.program_code,
+            authorization_number=order.authorization_number,
+            authorization_expires_on=order.authorization_ends_on,
+        ),
+        notes=Notes(driver=order.driver_notes, dispatcher=order.dispatcher_notes, facility=order.facility_notes),
+    )
+    if terms.return_mode == ReturnMode.NONE:
+        return [out]
+    back = ReturnLeg(
+        pickup_at=occurrence.return_at,
+        will_call=terms.return_mode == ReturnMode.WILL_CALL,
+        accommodation={"mobility": terms.return_mobility} if terms.return_mobility else {},
+    )
+    return [out, booking.way_back(out, back)]
+
+
+def _stop(stop: Mapping[str, Any], access_code: str) -> dict[str, Any]:
+    return {**stop, "accessCode": access_code} if access_code else dict(stop)
+
+
+def _treatment(order: StandingOrder, terms: Terms) -> dict[str, Any] | None:
+    if order.service_type != "dialysis":
+        return None
+    return {"treatmentMinutes": terms.treatment_minutes, "postTreatmentMinutes": terms.post_treatment_minutes}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A course to be worked out: an order, its terms, and the first day that they are needed for."""
+
+    order: StandingOrder
+    terms: Terms
+    occurrence: Occurrence
+
+
+def courses(asked: Collection[Asked], *, by: Principal, at: datetime) -> dict[UUID, Course | Refused]:
+    """Work out the courses of many orders, by the ids of their terms; refused where a hard rule stands against all.
+
+    Locks the orders' riders first.  Five queries, and those of `Resources.can_carry`.
+    """
+    riders = series.lock_riders({one.order.rider_id for one in asked})
+    profiles = AccommodationProfile.objects.filter(rider_id__in=riders, current=True)
+    profile_of = {profile.rider_id: profile for profile in profiles}
+    found: dict[UUID, Course | Refused] = {}
+    planned: dict[UUID, list[RideDraft]] = {}
+    for one in asked:
+        try:
+            planned[one.terms.pk] = drafts(one.order, one.terms, one.occurrence)
+        except DomainError as refusal:
+            found[one.terms.pk] = Refused(refusal.code, refusal.message)
+    resources = series.read_resources(chain.from_iterable(planned.values()), by=by)
+    for one in asked:
+        if one.terms.pk in planned:
+            rider = riders[one.order.rider_id]
+            try:
+                found[one.terms.pk] = series.course(
+                    planned[one.terms.pk],
+                    rider=rider,
+                    profile=profile_of.get(rider.pk),
+                    owner=resources.known.get(one.order.facility_id),
+                    resources=resources,
+                    at=at,
+                )
+            except DomainError as refusal:
+                found[one.terms.pk] = Refused(refusal.code, refusal.message)
+    return found
+
+
+def require_sound(one: Asked, *, by: Principal, at: datetime) -> None:
+    """Apply every hard rule of booking to the rides of one day.
+
+    Raises:
+        InvalidInput, FieldRefused: some are broken; each is named, as in a booking.
+    """
+    planned = drafts(one.order, one.terms, one.occurrence)
+    series.course(
+        planned,
+        rider=one.order.rider,
+        profile=bookings.current_profile(one.order.rider_id),
+        owner=one.order.facility,
+        resources=series.read_resources(planned, by=by),
+        at=at,
+    )

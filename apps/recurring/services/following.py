@@ -1,0 +1,384 @@
+"""Making the rides of standing orders follow their plans: the one way in which an order touches a ride.
+
+The generator, every edit, hold, skip and moved holiday end here.  What the plan wants is compared with the ledger
+(`reconciling.steps`), and the difference is carried out by the services of rides: calling off and amending one by one,
+as few rides of a day ahead change, and booking in sets.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django.db import connection
+
+from apps.accounts.services import audit
+from apps.recurring import reconciling
+from apps.recurring.models import Occurrence as LedgerRow
+from apps.recurring.models import OrderStatus, StandingOrder, Terms
+from apps.recurring.queries import plans
+from apps.recurring.queries.plans import Standing
+from apps.recurring.reconciling import Act, Kept, Key, Leg, Mark, Step, Wanted
+from apps.recurring.recurrence import Occurrence, occurrences
+from apps.recurring.services import courses
+from apps.recurring.services.courses import LEGS, Asked
+from apps.rides import timing
+from apps.rides.draft import RideDraft
+from apps.rides.lifecycle import RideStatus
+from apps.rides.services import amending, report, series
+from apps.rides.services.overriding import Override
+from apps.rides.services.series import Course, Day, LegTime, Refused
+from apps.rides.status_report import StatusReport
+from lib import recordset
+from lib.access import Principal
+from lib.copying import copy_rows
+from lib.errors import DomainError
+from lib.scopes import Scope
+
+NEEDED: Final = (Scope.RIDES_WRITE, Scope.RIDES_STATUS, Scope.RIDES_OVERRIDE, Scope.ASSIGNMENTS_WRITE)
+REASON_OF: Final[Mapping[Mark, str]] = {
+    Mark.HELD: "standing_order_hold",
+    Mark.SKIPPED: "rider_request",
+    Mark.CLOSED: "calendar_shift",
+    Mark.WITHDRAWN: "standing_order_ended",
+}
+_UPDATE: Final = f"""
+    UPDATE recurring_occurrence o
+    SET mark = came.mark, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content, refusal = came.refusal,
+        clock_jumped = came.clock_jumped, decided_at = %(at)s
+    FROM {
+    recordset.source(
+        {
+            "id": "bigint",
+            "mark": "varchar",
+            "ride_id": "uuid",
+            "content": "varchar",
+            "refusal": "varchar",
+            "clock_jumped": "boolean",
+        },
+        name="came",
+    )
+}
+    WHERE o.id = came.id
+"""  # noqa: S608  # names of ours
+
+
+@dataclass(slots=True)
+class Followed:
+    """What became of an order's rides, by pattern date; `left` were changed by people and stay as they are.
+
+    `refused` are dates on which no ride could be made, or none amended, each with why.
+    """
+
+    created: list[UUID] = field(default_factory=list)
+    amended: list[UUID] = field(default_factory=list)
+    cancelled: list[UUID] = field(default_factory=list)
+    left: dict[date, list[UUID]] = field(default_factory=dict)
+    refused: dict[date, Refused] = field(default_factory=dict)
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.created or self.amended or self.cancelled)
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is being done about one order."""
+
+    standing: Standing
+    steps: list[Step]
+    followed: Followed
+    rows: dict[Key, dict[str, Any]] = field(default_factory=dict)  # of the ledger, as they will be
+
+    @property
+    def order(self) -> StandingOrder:
+        return self.standing.order
+
+
+def occurrence_key(order_id: UUID, pattern_date: date, leg: Leg) -> str:
+    """Name one leg of one date for ever: whatever becomes of it, its rides carry this key."""
+    return f"{order_id}:{pattern_date.isoformat()}:{leg}"
+
+
+def today_of(order: StandingOrder, at: datetime) -> date:
+    return timing.local_day(at, order.timezone)
+
+
+def follow(
+    orders: Sequence[StandingOrder], *, overwrite: Container[date] = (), by: Principal, at: datetime
+) -> dict[UUID, Followed]:
+    """Bring the rides of locked orders in line with their plans, through each one's horizon.
+
+    Rides that people changed stay, but on pattern dates of `overwrite`.  Locks the orders' riders, then rides.  Queries
+    depend on the number of rides that are called off, amended or late, not on how many are made.
+    """
+    if not orders:
+        return {}
+    follower = by.for_what_follows(*NEEDED)
+    today = {order.pk: today_of(order, at) for order in orders}
+    standings = plans.read(orders, since=plans.nearby(min(today.values())))
+    works = [_work(one, today[one.order.pk], overwrite, at) for one in standings]
+    busy = [work for work in works if work.steps]
+    if busy:
+        days = [day for work in busy for day in _days(work)]
+        made = courses.courses(_samples(days), by=follower, at=at)
+        for work in busy:
+            _call_off(work, by=follower, at=at)
+            _amend(work, by=follower, at=at)
+        _book(days, made, by=follower, at=at)
+        _keep(busy, at=at)
+        _audit(busy, by=by)
+    _remember(works, today)
+    return {work.order.pk: work.followed for work in works}
+
+
+def _work(standing: Standing, today: date, overwrite: Container[date], at: datetime) -> _Work:
+    first = plans.nearby(today)
+    ledger = {key: row.kept for key, row in standing.ledger.items() if key[0] >= first}
+    last = max([today + timedelta(days=standing.order.generation_horizon_days), *(day for day, _ in ledger)])
+    overwritten = {day for day, _ in ledger if day in overwrite} | _stranded(standing, ledger)
+    steps = reconciling.steps(wanted(standing, first, last), ledger, now=at, overwrite=overwritten)
+    work = _Work(standing, steps, Followed())
+    for step in steps:
+        if step.act is Act.LEAVE:
+            work.followed.left.setdefault(step.pattern_date, []).append(_ride_of(work, step))
+    return work
+
+
+def _stranded(standing: Standing, ledger: Mapping[Key, Kept]) -> set[date]:
+    """List dates that the pattern no longer has, with rides that people changed, on days on which nobody is at home.
+
+    Such a ride would stay; but whoever is away is away, whatever was arranged.
+    """
+    plan = standing.plan
+    return {
+        day
+        for (day, _), kept in ledger.items()
+        if kept.pending
+        and kept.customised
+        and kept.pickup_at is not None
+        and not plan.has(day)
+        and any(hold.covers(timing.local_day(kept.pickup_at, standing.order.timezone)) for hold in plan.holds)
+    }
+
+
+def wanted(standing: Standing, first: date, last: date) -> dict[Key, Wanted]:
+    """Say what an order's plan has for every leg of the pattern dates from `first` to `last`, both included."""
+    if standing.order.status == OrderStatus.DRAFT:
+        return {}
+    found = {}
+    for occurrence in occurrences(standing.plan, first, last):
+        terms = standing.terms_on(occurrence.pattern_date)
+        for leg in courses.legs_of(terms):
+            found[occurrence.pattern_date, leg] = Wanted(occurrence, standing.contents[terms.pk])
+    return found
+
+
+def _ride_of(work: _Work, step: Step) -> UUID:
+    # What is called off, amended or left is a ride.
+    return cast(UUID, work.standing.ledger[step.pattern_date, step.leg].ride_id)
+
+
+def _steps(work: _Work, act: Act) -> list[Step]:
+    return [step for step in work.steps if step.act is act]
+
+
+def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:
+    # The way back first: without the way there it would be a question for people (domain.md 4.6).
+    for step in reversed(_steps(work, Act.CANCEL)):
+        ride_id = _ride_of(work, step)
+        said = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.mark])
+        report.change_status(ride_id=ride_id, report=said, by=by, at=at)
+        work.followed.cancelled.append(ride_id)
+        _write(work, step, ride_id=ride_id)
+
+
+def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
+    days: dict[date, list[Step]] = defaultdict(list)
+    for step in _steps(work, Act.AMEND):
+        days[step.pattern_date].append(step)
+    for steps in days.values():
+        for step in _in_order(work, steps):
+            ride_id = _ride_of(work, step)
+            try:
+                _amend_one(work, step, ride_id, by=by, at=at)
+            except DomainError as refusal:
+                # The ride stays as it was, on the road as promised; people decide.
+                work.followed.refused[step.pattern_date] = Refused(refusal.code, refusal.message, None)
+                continue
+            work.followed.amended.append(ride_id)
+            _write(work, step, ride_id=ride_id)
+
+
+def _in_order(work: _Work, steps: list[Step]) -> list[Step]:
+    """Let the way back move first where the day moves later: at no moment does one leg pass the other."""
+    kept = work.standing.ledger[steps[0].pattern_date, steps[0].leg].kept
+    new, _ = reconciling.times_of(_occurrence(steps[0]), steps[0].leg)
+    return steps[::-1] if kept.pickup_at is not None and new > kept.pickup_at else steps
+
+
+def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: datetime) -> None:
+    occurrence = _occurrence(step)
+    standing, kept = work.standing, work.standing.ledger[step.pattern_date, step.leg].kept
+    terms = standing.terms_on(step.pattern_date)
+    pickup_at, appointment_at = reconciling.times_of(occurrence, step.leg)
+    changes: dict[str, Any] = {"pickup_at": pickup_at, "appointment_at": appointment_at}
+    if kept.content != standing.contents[terms.pk]:
+        draft = courses.drafts(standing.order, terms, occurrence)[LEGS.index(step.leg)]
+        changes |= _whole(draft)
+    amending.amend(
+        ride_id=ride_id,
+        changes=changes,
+        allow_duplicate=True,
+        override=Override(wanted=True, reason="The standing order has changed."),
+        occurrence_state=occurrence.state,
+        by=by,
+        at=at,
+    )
+
+
+def _whole(draft: RideDraft) -> dict[str, Any]:
+    """Give everything of a draft that an order decides, as changes of a ride."""
+    payment, notes = draft.payment, draft.notes
+    return {
+        "pickup": draft.pickup,
+        "dropoff": draft.dropoff,
+        "will_call": draft.will_call,
+        "accommodation": draft.accommodation,
+        "companions": draft.companions,
+        "vehicle_type_requested": draft.vehicle_type_requested,
+        "dialysis": draft.dialysis,
+        "payment": {
+            "payer_id": payment.payer_id,
+            "program_code": payment.program_code,
+            "authorization_number": payment.authorization_number,
+            "authorization_expires_on": payment.authorization_expires_on,
+        },
+        "notes": {"driver": notes.driver, "dispatcher": notes.dispatcher, "facility": notes.facility},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """A date of an order with legs that are to be booked."""
+
+    work: _Work
+    steps: list[Step]
+    asked: Asked
+
+
+def _days(work: _Work) -> list[_Missing]:
+    days: dict[date, list[Step]] = defaultdict(list)
+    for step in _steps(work, Act.CREATE):
+        days[step.pattern_date].append(step)
+    return [
+        _Missing(work, steps, Asked(work.order, work.standing.terms_on(day), _occurrence(steps[0])))
+        for day, steps in days.items()
+    ]
+
+
+def _samples(days: Iterable[_Missing]) -> list[Asked]:
+    """Choose a day for each row of terms; if there is one, of those on which the clocks put nothing out of order."""
+    by_soundness = sorted(days, key=lambda one: one.asked.occurrence.chair_at < one.asked.occurrence.return_at)
+    return list({one.asked.terms.pk: one.asked for one in by_soundness}.values())
+
+
+def _occurrence(step: Step) -> Occurrence:
+    return cast(Occurrence, step.occurrence)  # what is made or moved is wanted
+
+
+def _book(days: Sequence[_Missing], made: Mapping[UUID, Course | Refused], *, by: Principal, at: datetime) -> None:
+    """Book what is missing, all orders together: a day of one order is booked whole or not at all."""
+    sound: list[tuple[_Missing, Day]] = []
+    for one in days:
+        course = made[one.asked.terms.pk]
+        if isinstance(course, Refused):
+            _refuse(one, course)
+        else:
+            times = [_time(one.work.order, step) for step in one.steps]
+            sound.append((one, Day(course, times, [LEGS.index(step.leg) for step in one.steps])))
+    for (one, _), outcome in zip(sound, series.book_days([day for _, day in sound], by=by, at=at), strict=True):
+        if isinstance(outcome, Refused):
+            _refuse(one, outcome)
+            continue
+        for step, ride_id in zip(one.steps, outcome, strict=True):
+            one.work.followed.created.append(ride_id)
+            _write(one.work, step, ride_id=ride_id)
+
+
+def _time(order: StandingOrder, step: Step) -> LegTime:
+    occurrence = _occurrence(step)
+    pickup_at, appointment_at = reconciling.times_of(occurrence, step.leg)
+    also = {
+        "standing_order_id": order.pk,
+        "occurrence_key": occurrence_key(order.pk, step.pattern_date, step.leg),
+        "occurrence_state": occurrence.state,
+    }
+    return LegTime(pickup_at, appointment_at, also)
+
+
+def _refuse(day: _Missing, refusal: Refused) -> None:
+    for step in day.steps:
+        day.work.followed.refused[step.pattern_date] = refusal
+        _write(day.work, step, mark=Mark.REFUSED, refusal=refusal.code.name)
+
+
+def _write(
+    work: _Work, step: Step, *, ride_id: UUID | None = None, mark: Mark | None = None, refusal: str = ""
+) -> None:
+    terms: Terms = work.standing.terms_on(step.pattern_date)
+    work.rows[step.pattern_date, step.leg] = {
+        "mark": str(mark or step.mark),
+        "ride_id": ride_id,
+        "content": work.standing.contents[terms.pk],
+        "refusal": refusal,
+        "clock_jumped": step.occurrence is not None and step.occurrence.clock_jumped,
+    }
+
+
+def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
+    """Write the ledger: new rows by COPY, others by one statement."""
+    new, known = [], []
+    for work in busy:
+        for key, row in work.rows.items():
+            if (was := work.standing.ledger.get(key)) is not None:
+                known.append({"id": was.id, **row})
+            else:
+                named = {"standing_order_id": work.order.pk, "pattern_date": key[0], "leg": key[1], "decided_at": at}
+                new.append(named | row)
+    copy_rows(LedgerRow, new)
+    if known:
+        with connection.cursor() as cursor:
+            cursor.execute(_UPDATE, {"rows": recordset.rows(known), "at": at})
+
+
+def _audit(busy: Iterable[_Work], *, by: Principal) -> None:
+    for work in busy:
+        followed = work.followed
+        if followed.is_nothing:
+            continue
+        counts = {name: len(getattr(followed, name)) for name in ("created", "amended", "cancelled")}
+        audit.record(
+            by=by,
+            action="standing_orders.follow",
+            subject_type="standing_order",
+            subject_id=work.order.pk,
+            rider_ids=[work.order.rider_id],
+            facility_id=work.order.facility_id,
+            details={name: count for name, count in counts.items() if count},
+        )
+
+
+def _remember(works: Collection[_Work], today: Mapping[UUID, date]) -> None:
+    """Note how far the generator has been, where that is news."""
+    through: dict[date, list[UUID]] = defaultdict(list)
+    for work in works:
+        order = work.order
+        last = today[order.pk] + timedelta(days=order.generation_horizon_days)
+        if order.generated_through != last:
+            order.generated_through = last
+            through[last].append(order.pk)
+    for last, ids in through.items():
+        StandingOrder.objects.filter(pk__in=ids).update(generated_through=last)

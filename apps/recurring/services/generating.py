@@ -1,0 +1,71 @@
+"""The generator: orders whose horizon has moved on since they were last looked at, some hundreds at a time."""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import DateField, F, Func, Q, Value
+from django.db.models.functions import Cast
+
+from apps.recurring.models import StandingOrder, StandingOrderQuerySet
+from apps.recurring.services import conflicts, following
+from lib.access import Principal
+
+log = logging.getLogger(__name__)
+
+AT_ONCE: Final = 200  # orders of one transaction: a second's work, and few enough to go through again
+
+
+def due(at: datetime) -> StandingOrderQuerySet:
+    """List the orders that have not been looked at as far as their horizon reaches by now, longest waiting first."""
+    wall = Func(F("timezone"), Value(at), function="timezone")
+    through = Func(
+        Cast(wall, DateField()), F("generation_horizon_days"), arg_joiner=" + ", template="(%(expressions)s)"
+    )
+    behind = StandingOrder.objects.riding().alias(through=Cast(through, DateField()))
+    found = behind.filter(Q(generated_through__isnull=True) | Q(generated_through__lt=F("through")))
+    return found.order_by(F("generated_through").asc(nulls_first=True), "pk")
+
+
+def generate(*, by: Principal, at: datetime) -> int:
+    """Make the rides of every order that is due, and say how many orders that were.
+
+    Any number of workers may run it: each takes orders that no other has.  An order that cannot be followed at all is
+    left for the next run, and the others go on.
+    """
+    done, failed = 0, set[UUID]()
+    while taken := _batch(failed, by=by, at=at):
+        done += taken
+    return done
+
+
+def _batch(failed: set[UUID], *, by: Principal, at: datetime) -> int:
+    try:
+        return _follow(AT_ONCE, failed, by=by, at=at)
+    except Exception:  # whatever it is, it is one order's alone: the batch is gone through again one by one
+        log.exception("standing orders not followed together")
+    ids = list(due(at).exclude(pk__in=failed).values_list("pk", flat=True)[:AT_ONCE])
+    return sum(_one(order_id, failed, by=by, at=at) for order_id in ids)
+
+
+def _one(order_id: UUID, failed: set[UUID], *, by: Principal, at: datetime) -> int:
+    try:
+        return _follow(1, failed, only=[order_id], by=by, at=at)
+    except Exception:
+        log.exception("standing order not followed", extra={"standing_order_id": str(order_id)})
+        failed.add(order_id)
+        return 0
+
+
+@transaction.atomic
+def _follow(
+    most: int, besides: Collection[UUID], *, only: Collection[UUID] | None = None, by: Principal, at: datetime
+) -> int:
+    rows = due(at).exclude(pk__in=besides)
+    rows = rows if only is None else rows.filter(pk__in=only)
+    orders = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most])
+    conflicts.tell(orders, following.follow(orders, by=by, at=at), by=by, at=at)
+    return len(orders)

@@ -1,0 +1,98 @@
+"""Hold and resume: days on which the rider stays away, and the rides that come back afterwards."""
+
+from datetime import date, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from apps.recurring import ordering_rules
+from apps.recurring.models import Hold, StandingOrder
+from apps.recurring.services import following, orders
+from apps.recurring.services.ordering import Ordered, refuse
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.services import exceptions
+from lib.access import Principal
+from lib.scopes import Scope
+
+REVIEWED_EVERY: Final = timedelta(days=7)  # of holds without an end (domain.md 4.11.4)
+_ONE_DAY: Final = timedelta(days=1)
+
+
+@transaction.atomic
+def hold(
+    *,
+    order_id: UUID,
+    from_date: date,
+    until: date | None,
+    reason: str,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Ordered:
+    """Call off every ride from a service date on, until another one, both included, or until somebody resumes.
+
+    Days that were held already stay held; the same hold once more changes nothing.
+
+    Raises:
+        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        FieldRefused: the days make no sense.
+    """
+    order = orders.locked(order_id, by, expected_version=expected_version)
+    today = following.today_of(order, at)
+    refuse(ordering_rules.of_hold(from_date, until, today=today))
+    review_on = None if until else max(from_date, today) + REVIEWED_EVERY
+    same = Hold.objects.filter(standing_order=order, from_date=from_date, until=until, reason=reason)
+    if not same.exists():
+        Hold.objects.create(
+            standing_order=order,
+            from_date=from_date,
+            until=until,
+            reason=reason,
+            set_by=by.actor,
+            set_at=at,
+            review_on=review_on,
+        )
+        data = {"fromDate": from_date.isoformat(), "until": until.isoformat() if until else None, "reason": reason}
+        orders.record(order, "standing_order.held", data=data, action="standing_orders.hold", by=by, at=at)
+        _reviewed(order, by=by, at=at)
+    return Ordered(order, orders.follow(order, by=by, at=at))
+
+
+@transaction.atomic
+def resume(
+    *, order_id: UUID, from_date: date, expected_version: int | None = None, by: Principal, at: datetime
+) -> Ordered:
+    """Let the rider ride again from a service date on: every date of the pattern within the horizon is booked anew.
+
+    Dates that could not be rebuilt are in the answer, and an exception names them.  An order that is not held from
+    then on stays as it is.
+
+    Raises:
+        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        FieldRefused: the day lies too far off.
+    """
+    order = orders.locked(order_id, by, expected_version=expected_version)
+    refuse(ordering_rules.of_hold(from_date, None, today=following.today_of(order, at)))
+    covering = list(
+        Hold.objects.filter(Q(until__isnull=True) | Q(until__gte=from_date), standing_order=order).order_by("from_date")
+    )
+    for row in covering:
+        if row.from_date >= from_date:
+            row.delete()
+        else:
+            row.until, row.review_on = from_date - _ONE_DAY, None
+            row.save(update_fields=["until", "review_on"])
+    if covering:
+        data = {"fromDate": from_date.isoformat()}
+        orders.record(order, "standing_order.resumed", data=data, action="standing_orders.resume", by=by, at=at)
+        _reviewed(order, by=by, at=at)
+    return Ordered(order, orders.follow(order, by=by, at=at))
+
+
+def _reviewed(order: StandingOrder, *, by: Principal, at: datetime) -> None:
+    """Close the question whether the order should be held: somebody has just decided."""
+    worker = by.for_what_follows(Scope.EXCEPTIONS_WRITE)
+    type_, code = ExceptionType.STANDING_ORDER_REVIEW, ResolutionCode.HANDLED_ELSEWHERE
+    exceptions.settle_on_order(order.pk, type_, by=worker, at=at, code=code)

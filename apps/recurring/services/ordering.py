@@ -1,0 +1,225 @@
+"""Making a standing order, and the terms that it rides by."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+
+from apps.fleet.models import Driver
+from apps.organizations.models import Facility
+from apps.organizations.service_levels import service_levels
+from apps.recurring import ordering_rules
+from apps.recurring.draft import OrderDraft, TermsDraft
+from apps.recurring.models import HORIZON_DAYS, OrderStatus, StandingOrder, Terms
+from apps.recurring.queries import plans
+from apps.recurring.recurrence import occurrences
+from apps.recurring.services import courses, orders
+from apps.recurring.services.courses import Asked
+from apps.recurring.services.following import Followed
+from apps.riders import accommodation
+from apps.riders.models import Rider
+from apps.rides import timing
+from apps.rides.queries import bookings
+from apps.rides.services import booking, legs
+from apps.rides.services.booking import BoundToProviders
+from lib.access import Principal
+from lib.errors import Detail, FieldRefused, InvalidInput
+
+LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives
+LOOKED_AHEAD: Final = timedelta(days=366)
+# Where the API says a field of a ride's draft, in an order.
+_OF_LEG: Final[Mapping[str, str]] = {"": "outbound.", "returnLeg.": "return."}
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A standing order and what became of its rides."""
+
+    order: StandingOrder
+    followed: Followed
+
+
+@transaction.atomic
+def order(*, rider_id: UUID, draft: OrderDraft, by: Principal, at: datetime) -> Ordered:
+    """Make a standing order of a rider, and book everything within its horizon, unless it is a draft.
+
+    Raises:
+        ScopeMissing, BoundToProviders: the caller may not arrange schedules.
+        InvalidInput, FieldRefused: a hard rule is broken; the field is named.
+    """
+    orders.require_right(by)
+    if by.provider_ids is not None:
+        raise BoundToProviders("A caller bound to transport providers cannot arrange schedules.")
+    rider = Rider.objects.visible_to(by).filter(pk=rider_id).first()
+    if rider is None:
+        raise InvalidInput("riderId", "There is no such rider.")
+    facility = bookings.facilities([draft.facility_id], by).get(draft.facility_id)
+    if facility is None:
+        raise InvalidInput("facilityId", "There is no such facility.")
+    zone = ZoneInfo(facility.timezone)
+    refuse([*ordering_rules.of_order(draft, today=at.astimezone(zone).date()), *ordering_rules.of_terms(draft.terms)])
+    payment = draft.payment
+    payer = booking.payer_of(payment.payer_id)
+    require_drivers(draft.preferred_driver_ids)
+    made = StandingOrder(
+        client_id=by.client_id,
+        rider=rider,
+        facility=facility,
+        service_type=draft.service_type,
+        status=OrderStatus.DRAFT if draft.is_draft else OrderStatus.ACTIVE,
+        timezone=facility.timezone,
+        start_date=draft.start_date,
+        end_date=draft.end_date,
+        payer=payer,
+        program_code=payment.program_code,
+        authorization_number=payment.authorization_number,
+        authorization_ends_on=payment.authorization_expires_on,
+        preferred_driver_ids=list(draft.preferred_driver_ids),
+        vehicle_type_requested=draft.vehicle_type_requested,
+        driver_notes=draft.notes.driver,
+        dispatcher_notes=draft.notes.dispatcher,
+        facility_notes=draft.notes.facility,
+        generation_horizon_days=draft.generation_horizon_days or HORIZON_DAYS,
+        created_at=at,
+        updated_at=at,
+    )
+    made.save(force_insert=True)
+    begin_terms(made, draft.terms, draft.start_date, by=by, at=at)
+    facts = {"startDate": made.start_date.isoformat()}
+    orders.record(made, "standing_order.created", data=facts, action="standing_orders.order", by=by, at=at)
+    return Ordered(made, orders.follow(made, by=by, at=at))
+
+
+def refuse(found: list[Detail]) -> None:
+    """Refuse what rules stand against, if any do.
+
+    Raises:
+        FieldRefused: each of them is named.
+    """
+    if found:
+        raise FieldRefused(found)
+
+
+def require_drivers(driver_ids: tuple[UUID, ...]) -> None:
+    """Refuse preferred drivers that are none.
+
+    Raises:
+        InvalidInput: names the first of them.
+    """
+    known = set(Driver.objects.filter(pk__in=driver_ids).values_list("pk", flat=True))
+    if missing := [pk for pk in driver_ids if pk not in known]:
+        raise InvalidInput("preferredDriverIds", f"There is no driver {missing[0]}.")
+
+
+def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by: Principal, at: datetime) -> Terms:
+    """Write the terms that a locked order rides by from a pattern date on, in place of those that began there.
+
+    Raises:
+        InvalidInput, FieldRefused: a ride of these terms could not be booked; the field is named.
+    """
+    refuse(ordering_rules.of_terms(draft))
+    rider = order.rider
+    pickup = draft.pickup or rider.home_address
+    if not pickup:
+        raise InvalidInput("outbound.pickup", "outbound.pickup is required: the rider has no home address.")
+    columns = {
+        **_columns(order, draft, from_date),
+        **_stops(order, {**draft.pickup} if draft.pickup else pickup, draft.dropoff, by),
+    }
+    terms = Terms.objects.filter(standing_order=order, from_date=from_date).first()
+    terms = terms or Terms(standing_order=order, from_date=from_date)
+    for name, value in columns.items():
+        setattr(terms, name, value)
+    profile = bookings.current_profile(rider.pk)
+    needs = accommodation.snapshot(profile) if profile else accommodation.complete({})
+    mobility = draft.accommodation.get("mobility") or needs["mobility"]
+    terms.lead_minutes = lead_minutes(order.facility, terms, mobility)
+    terms.pickup_access, terms.dropoff_access = (
+        legs.access_of(stop).get("accessCode", "") for stop in (draft.pickup, draft.dropoff)
+    )
+    terms.save()
+    _require_sound(order, terms, by=by, at=at)
+    return terms
+
+
+def _columns(order: StandingOrder, draft: TermsDraft, from_date: date) -> dict[str, Any]:
+    is_dialysis = order.service_type == "dialysis"
+    treatment = timing.TREATMENT_MINUTES if is_dialysis else 60
+    post_treatment = timing.POST_TREATMENT_MINUTES if is_dialysis else 0
+    return {
+        "days_of_week": sorted(draft.days_of_week),
+        "interval_weeks": draft.interval_weeks,
+        "anchor_date": draft.anchor_date or from_date,
+        "chair_time": draft.chair_time,
+        "arrive_early_minutes": _or(draft.arrive_early_minutes, service_levels(order.facility).arrive_early_minutes),
+        "treatment_minutes": _or(draft.treatment_minutes, treatment),
+        "post_treatment_minutes": _or(draft.post_treatment_minutes, post_treatment),
+        "pickup_time": draft.pickup_time,
+        "return_mode": draft.return_mode,
+        "return_time": draft.return_time,
+        "return_mobility": draft.return_mobility,
+        "accommodation": dict(draft.accommodation),
+        "companions": dict(draft.companions),
+    }
+
+
+def _or(given: int | None, usual: int) -> int:
+    return usual if given is None else given
+
+
+def _stops(
+    order: StandingOrder, pickup: Mapping[str, Any], dropoff: Mapping[str, Any], by: Principal
+) -> dict[str, dict[str, Any]]:
+    """Bring both stops into their one shape, with the addresses of the facilities they name."""
+    dropoff = {"facilityId": str(order.facility_id), **dropoff}
+    stops = {"pickup": pickup, "dropoff": dropoff}
+    named = {UUID(str(stop["facilityId"])) for stop in stops.values() if stop.get("facilityId")}
+    known: dict[UUID, Facility] = {**bookings.facilities(named, by), order.facility_id: order.facility}
+    doors = bookings.entrances_of(UUID(str(stop["entranceId"])) for stop in stops.values() if stop.get("entranceId"))
+    return {
+        name: legs.resolved_stop(stop, path=f"outbound.{name}", known=known, entrances=doors)[0]
+        for name, stop in stops.items()
+    }
+
+
+def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
+    """Say how long before the chair the pickup is: the drive, getting in and out, and arriving early, in fives.
+
+    Raises:
+        InvalidInput: the drive is not known, and no pickup time is given.
+    """
+    drive = timing.estimated_drive(
+        (terms.pickup["lat"], terms.pickup["lng"]), (terms.dropoff["lat"], terms.dropoff["lng"])
+    )
+    if drive is None:
+        if terms.pickup_time is None:
+            message = "Without coordinates the drive cannot be estimated: outbound.pickupTime is required."
+            raise InvalidInput("outbound.pickupTime", message, detail_code="required")
+        return 0
+    minutes = drive.minutes + 2 * accommodation.default_load_minutes(mobility) + terms.arrive_early_minutes
+    return math.ceil(minutes / LEAD_STEP) * LEAD_STEP
+
+
+def _require_sound(order: StandingOrder, terms: Terms, *, by: Principal, at: datetime) -> None:
+    """Put the first coming day of these terms through the rules of booking, so that bad terms are refused at once."""
+    plan = plans.plan_of(order, [terms])
+    first = max(terms.from_date, at.astimezone(plan.zone).date())
+    ahead = (one for one in occurrences(plan, first, first + LOOKED_AHEAD) if one.pickup_at > at)
+    # Not a day on which the clocks put things out of order: that one is refused by itself.
+    coming = (one for one in ahead if one.chair_at < one.return_at)
+    if (occurrence := next(coming, None)) is None:
+        return
+    try:
+        courses.require_sound(Asked(order, terms, occurrence), by=by, at=at)
+    except FieldRefused as refusal:
+        raise FieldRefused([replace(one, field=_field(one.field)) for one in refusal.details]) from refusal
+
+
+def _field(name: str | None) -> str:
+    path = "returnLeg." if (name or "").startswith("returnLeg.") else ""
+    return f"{_OF_LEG[path]}{(name or '').removeprefix(path)}"

@@ -1,0 +1,107 @@
+"""What every service of standing orders begins and ends with: the order under lock, and its record."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from apps.accounts.services import audit
+from apps.events import services as events
+from apps.recurring.models import Hold, OrderStatus, StandingOrder
+from apps.recurring.services import conflicts, following
+from apps.recurring.services.following import Followed
+from lib.access import Principal
+from lib.errors import Code, DomainError, NotFound, ScopeMissing, StaleVersion
+from lib.scopes import Scope
+
+
+class OrderEnded(DomainError):
+    """Nothing of an order that has ended can be changed."""
+
+    code = Code.RULE_VIOLATION
+
+
+def require_right(by: Principal) -> None:
+    """Refuse whoever may not arrange schedules.
+
+    Raises:
+        ScopeMissing: the caller lacks the scope.
+    """
+    if not by.may(Scope.SCHEDULES_WRITE):
+        raise ScopeMissing(Scope.SCHEDULES_WRITE)
+
+
+def locked(order_id: UUID, by: Principal, *, expected_version: int | None = None) -> StandingOrder:
+    """Lock an order that the caller may change, before its rider and its rides.
+
+    Raises:
+        ScopeMissing: the caller may not arrange schedules.
+        NotFound: there is no such order in reach.
+        StaleVersion: the caller read an older version.
+        OrderEnded: it has ended.
+    """
+    require_right(by)
+    rows = StandingOrder.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
+    order = rows.filter(pk=order_id).first()
+    if order is None:
+        raise NotFound("standing order")
+    if expected_version is not None and expected_version != order.version:
+        raise StaleVersion(order.version)
+    if order.status == OrderStatus.ENDED:
+        raise OrderEnded("The standing order has ended.")
+    return order
+
+
+def record(
+    order: StandingOrder,
+    event_type: str,
+    *,
+    data: Mapping[str, Any],
+    action: str,
+    changed: list[str] | None = None,
+    by: Principal,
+    at: datetime,
+) -> None:
+    """Save a locked order with its next version, its event and its row in the trail."""
+    order.status = status_of(order, following.today_of(order, at))
+    order.version += 1
+    order.updated_at = at
+    order.save()
+    events.record(
+        type=event_type,
+        subject_type="standing_order",
+        subject_id=order.pk,
+        sequence=order.version,
+        facility_id=order.facility_id,
+        occurred_at=at,
+        by=by,
+        data={"status": order.status, "facilityId": str(order.facility_id), **data},
+    )
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="standing_order",
+        subject_id=order.pk,
+        rider_ids=[order.rider_id],
+        facility_id=order.facility_id,
+        details={"fields": changed} if changed else None,
+    )
+
+
+def status_of(order: StandingOrder, today: date) -> OrderStatus:
+    """Say how an order does on a day: drafts stay drafts, one whose last day is over has ended, a hold holds."""
+    if order.status in (OrderStatus.DRAFT, OrderStatus.ENDED):
+        return OrderStatus(order.status)
+    if order.end_date is not None and order.end_date < today:
+        return OrderStatus.ENDED
+    holds = Hold.objects.filter(standing_order=order, from_date__lte=today)
+    if any(hold.until is None or hold.until >= today for hold in holds):
+        return OrderStatus.ON_HOLD
+    return OrderStatus.ACTIVE
+
+
+def follow(order: StandingOrder, *, overwrite: Any = (), by: Principal, at: datetime) -> Followed:
+    """Make the rides of a locked order follow it, and tell people of what could not be done."""
+    followed = following.follow([order], overwrite=overwrite, by=by, at=at)
+    conflicts.tell([order], followed, by=by.for_what_follows(Scope.EXCEPTIONS_WRITE), at=at)
+    return followed[order.pk]

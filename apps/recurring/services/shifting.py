@@ -1,0 +1,328 @@
+"""Holiday weeks: a facility moves a day of its calendar, people look at what that means, and rides follow."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from typing import Final, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.fleet.models import Shift as DriverShift
+from apps.organizations.models import CalendarShift, Facility
+from apps.recurring import ordering_rules
+from apps.recurring.models import StandingOrder
+from apps.recurring.queries import plans
+from apps.recurring.queries.plans import Standing
+from apps.recurring.recurrence import FARTHEST_MOVE, Fate, Occurrence, occurrences
+from apps.recurring.services import courses, orders
+from apps.recurring.services.ordering import refuse
+from apps.rides import timing
+from apps.rides.models import Ride
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
+
+FARTHEST_SHIFT: Final = timedelta(days=731)
+_COHORTS: Final = frozenset({CalendarShift.AppliesTo.MWF, CalendarShift.AppliesTo.TTS})
+
+
+class ShiftOver(DomainError):
+    """The day has come, or the shift is not in the state for this."""
+
+    code = Code.RULE_VIOLATION
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftDraft:
+    """A day of the calendar that moves to another, or closes (`to_date` None), with another chair time if it has one.
+
+    `applies_to` as in CalendarShift; `standing_order_ids` of selected ones.
+    """
+
+    from_date: date
+    to_date: date | None = None
+    new_chair_time: time | None = None
+    offset_minutes: int | None = None
+    applies_to: str = "all"
+    standing_order_ids: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a shift means for one order.  `becomes` is None where the day closes.
+
+    `clash_id` is a ride of the rider's that is in the way; `drivers_off` are drivers on the day's rides who have no
+    shift at the new time.
+    """
+
+    order: StandingOrder
+    was: Occurrence
+    becomes: Occurrence | None
+    ride_ids: tuple[UUID, ...]
+    clash_id: UUID | None
+    has_phone: bool
+    drivers_off: tuple[UUID, ...]
+
+
+@transaction.atomic
+def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) -> CalendarShift:
+    """Keep a shift of a facility, which moves nothing until it is applied.
+
+    Raises:
+        ScopeMissing: the caller may not arrange schedules.
+        NotFound: there is no such facility in reach.
+        FieldRefused, InvalidInput: the shift cannot be; the field is named.
+    """
+    orders.require_right(by)
+    facility = _locked_facility(facility_id, by)
+    others = list(CalendarShift.objects.filter(facility=facility, undone_at__isnull=True))
+    refuse(_problems(draft, facility, others, today=timing.local_day(at, facility.timezone)))
+    known = StandingOrder.objects.visible_to(by).filter(facility=facility, pk__in=draft.standing_order_ids).count()
+    if known < len(set(draft.standing_order_ids)):
+        raise InvalidInput("standingOrderIds", "There is no such standing order of this facility.")
+    shift = CalendarShift.objects.create(
+        facility=facility,
+        from_date=draft.from_date,
+        to_date=draft.to_date,
+        new_chair_time=draft.new_chair_time,
+        offset_minutes=draft.offset_minutes,
+        applies_to=draft.applies_to,
+        standing_order_ids=list(draft.standing_order_ids),
+    )
+    _audit("calendar_shifts.enter", shift, by)
+    return shift
+
+
+def _locked_facility(facility_id: UUID, by: Principal) -> Facility:
+    # Two shifts of one facility are entered one after the other: each has to see what the other moves.
+    rows = Facility.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
+    facility = rows.filter(pk=facility_id, active=True).first()
+    if facility is None:
+        raise NotFound("facility")
+    return facility
+
+
+def _problems(draft: ShiftDraft, facility: Facility, others: Sequence[CalendarShift], *, today: date) -> list[Detail]:
+    found = []
+    if draft.from_date <= today:
+        found.append(_invalid("fromDate", "fromDate has to lie ahead."))
+    if draft.from_date > today + FARTHEST_SHIFT:
+        found.append(_invalid("fromDate", "fromDate lies more than two years ahead."))
+    if draft.new_chair_time is not None and draft.offset_minutes is not None:
+        found.append(_invalid("offsetMinutes", "Either newChairTime or offsetMinutes, not both."))
+    changes_time = draft.new_chair_time is not None or bool(draft.offset_minutes)
+    if draft.to_date is None and changes_time:
+        found.append(_invalid("newChairTime", "A day without service has no chair time."))
+    if draft.to_date is not None:
+        found += ordering_rules.of_move(draft.from_date, draft.to_date, field="toDate")
+        if draft.to_date <= today:
+            found.append(_invalid("toDate", "toDate has to lie ahead."))
+        if draft.to_date == draft.from_date and not changes_time:
+            found.append(_invalid("toDate", "This moves nothing."))
+        zone = ZoneInfo(facility.timezone)
+        if draft.new_chair_time and ordering_rules.in_gap(draft.new_chair_time, [draft.to_date], zone):
+            found.append(_invalid("newChairTime", "The clocks skip this time on that day."))
+    if (draft.applies_to == CalendarShift.AppliesTo.SELECTED) is not bool(draft.standing_order_ids):
+        found.append(_invalid("standingOrderIds", "standingOrderIds belong to appliesTo selected, and to it alone."))
+    for other in others:
+        if _meet(draft, other):
+            found += _in_the_way(draft, other)
+    return found
+
+
+def _meet(draft: ShiftDraft, other: CalendarShift) -> bool:
+    """Say whether the two can mean the same order."""
+    if {draft.applies_to, other.applies_to} == _COHORTS:
+        return False
+    if draft.applies_to == other.applies_to == CalendarShift.AppliesTo.SELECTED:
+        return not set(draft.standing_order_ids).isdisjoint(other.standing_order_ids)
+    return True
+
+
+def _in_the_way(draft: ShiftDraft, other: CalendarShift) -> list[Detail]:
+    found = []
+    if draft.from_date == other.from_date:
+        found.append(_invalid("fromDate", "This day has a shift already."))
+    elif draft.from_date == other.to_date:
+        found.append(_invalid("fromDate", f"The day of {other.from_date} moves here; a day moves once."))
+    if draft.to_date is not None and draft.to_date == other.from_date != draft.from_date:
+        found.append(_invalid("toDate", "This day is moved away itself."))
+    if draft.to_date is not None and draft.to_date == other.to_date:
+        found.append(_invalid("toDate", f"The day of {other.from_date} moves here already."))
+    return found
+
+
+def _invalid(field: str, message: str) -> Detail:
+    return Detail(field=field, code="invalid", message=message)
+
+
+def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
+    """Say what a shift moves, or has moved, and what stands in the way, by pickup.  Nine queries.
+
+    Raises:
+        NotFound: there is no such shift in reach.
+    """
+    shift = CalendarShift.objects.visible_to(by).filter(pk=shift_id).first()
+    if shift is None:
+        raise NotFound("calendar shift")
+    day = shift.from_date
+    riding = list(StandingOrder.objects.riding().filter(facility_id=shift.facility_id).select_related("rider"))
+    found = [(one, *moved) for one in plans.read(riding, since=day) if (moved := _moved(one, shift)) is not None]
+    rides = _rides_of(day, [one.order.pk for one, *_ in found])
+    nearby = _nearby([one.order.rider_id for one, *_ in found], day)
+    on_duty = _on_duty({ride.driver_id for own in rides.values() for ride in own if ride.driver_id}, day)
+    moves = []
+    for standing, was, becomes in found:
+        order, own = standing.order, rides[standing.order.pk]
+        moves.append(
+            Move(
+                order=order,
+                was=was,
+                becomes=becomes,
+                ride_ids=tuple(ride.pk for ride in own),
+                clash_id=_clash(standing, becomes, nearby[order.rider_id], own) if becomes else None,
+                has_phone=bool(order.rider.phones),
+                drivers_off=tuple(_off(becomes, own, on_duty)) if becomes else (),
+            )
+        )
+    return sorted(moves, key=lambda one: one.was.pickup_at)
+
+
+def _moved(standing: Standing, shift: CalendarShift) -> tuple[Occurrence, Occurrence | None] | None:
+    """Work out the day without and with the shift; None where it is not meant for the order, or nobody rides."""
+    plan, day = standing.plan, shift.from_date
+    terms = plan.terms_on(day)
+    if terms is None or not plans.applies(shift, standing.order.pk, terms.pattern.days):
+        return None
+    without = {key: value for key, value in plan.shifts.items() if key != day}
+    was = next(occurrences(replace(plan, shifts=without), day, day), None)
+    if was is None or was.fate is not Fate.DUE:
+        return None
+    becomes = next(occurrences(replace(plan, shifts=without | {day: plans.shift_of(shift)}), day, day))
+    return was, becomes if becomes.fate is Fate.DUE else None
+
+
+def _rides_of(day: date, order_ids: Collection[UUID]) -> Mapping[UUID, list[Ride]]:
+    found: dict[UUID, list[Ride]] = defaultdict(list)
+    rides = Ride.objects.open().filter(standing_order_id__in=order_ids, occurrence_key__contains=f":{day.isoformat()}:")
+    for ride in rides.order_by("pickup_at"):
+        found[cast(UUID, ride.standing_order_id)].append(ride)
+    return found
+
+
+def _span(day: date) -> tuple[datetime, datetime]:
+    """Give instants between which everything lies that a move of this day can touch, whatever the zone."""
+    begin = datetime.combine(day, time(), tzinfo=ZoneInfo("UTC"))
+    return begin - FARTHEST_MOVE - timedelta(days=2), begin + FARTHEST_MOVE + timedelta(days=3)
+
+
+def _nearby(rider_ids: Collection[UUID], day: date) -> Mapping[UUID, list[Ride]]:
+    found: dict[UUID, list[Ride]] = defaultdict(list)
+    rides = Ride.objects.open().filter(rider_id__in=rider_ids, pickup_at__range=_span(day))
+    for ride in rides.order_by("pickup_at"):
+        found[ride.rider_id].append(ride)
+    return found
+
+
+def _on_duty(driver_ids: Collection[UUID], day: date) -> Mapping[UUID, list[tuple[datetime, datetime]]]:
+    begin, end = _span(day)
+    shifts = DriverShift.objects.filter(
+        driver_id__in=driver_ids, status=DriverShift.Status.PLANNED, ends_at__gt=begin, starts_at__lt=end
+    )
+    found: dict[UUID, list[tuple[datetime, datetime]]] = defaultdict(list)
+    for shift in shifts:
+        found[shift.driver_id].append((shift.starts_at, shift.ends_at))
+    return found
+
+
+def _clash(standing: Standing, becomes: Occurrence, nearby: Sequence[Ride], own: Sequence[Ride]) -> UUID | None:
+    mine = {ride.pk for ride in own}
+    minutes = max((ride.estimated_minutes or 0 for ride in own), default=0)
+    legs = courses.legs_of(standing.terms_on(becomes.pattern_date))
+    for starts_at in [becomes.pickup_at, becomes.return_at][: len(legs)]:
+        ends_at = timing.busy_until(starts_at, minutes)
+        for ride in nearby:
+            until = timing.busy_until(ride.pickup_at, ride.estimated_minutes)
+            if ride.pk not in mine and ride.pickup_at < ends_at and starts_at < until:
+                return ride.pk
+    return None
+
+
+def _off(
+    becomes: Occurrence, own: Sequence[Ride], on_duty: Mapping[UUID, list[tuple[datetime, datetime]]]
+) -> list[UUID]:
+    found = []
+    for ride in own:
+        pickup_at = becomes.pickup_at if ride.leg_type != "return" else becomes.return_at
+        if ride.driver_id and not any(begin <= pickup_at < end for begin, end in on_duty[ride.driver_id]):
+            found.append(ride.driver_id)
+    return list(dict.fromkeys(found))
+
+
+@transaction.atomic
+def apply(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
+    """Put a shift in force; workers move the rides it means within seconds.  Once more changes nothing.
+
+    Raises:
+        ScopeMissing: the caller may not arrange schedules.
+        NotFound: there is no such shift in reach.
+        ShiftOver: the day has come, or the shift was undone.
+    """
+    shift = _locked(shift_id, by, at)
+    if shift.applied_at is None:
+        shift.applied_at = at
+        _put_in_force(shift, "calendar_shifts.apply", by)
+    return shift
+
+
+@transaction.atomic
+def undo(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
+    """Take a shift back until its day, or the day it moves to, has come; rides go back to where they were.
+
+    Raises:
+        ScopeMissing: the caller may not arrange schedules.
+        NotFound: there is no such shift in reach.
+        ShiftOver: the day has come, or the shift was undone.
+    """
+    shift = _locked(shift_id, by, at)
+    if shift.applied_at is None:
+        _audit("calendar_shifts.undo", shift, by)
+        shift.delete()
+        return shift
+    shift.undone_at = at
+    _put_in_force(shift, "calendar_shifts.undo", by)
+    return shift
+
+
+def _locked(shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
+    orders.require_right(by)
+    rows = CalendarShift.objects.visible_to(by).select_for_update(of=("self",)).select_related("facility")
+    shift = rows.filter(pk=shift_id).first()
+    if shift is None:
+        raise NotFound("calendar shift")
+    if shift.undone_at is not None:
+        raise ShiftOver("The calendar shift was undone.")
+    if min(shift.from_date, shift.to_date or shift.from_date) <= timing.local_day(at, shift.facility.timezone):
+        raise ShiftOver("The day has come: what was arranged for it stays.")
+    return shift
+
+
+def _put_in_force(shift: CalendarShift, action: str, by: Principal) -> None:
+    shift.save(update_fields=["applied_at", "undone_at"])
+    # The generator goes over them at its next tick, some hundreds at a time.
+    StandingOrder.objects.riding().filter(facility_id=shift.facility_id).update(generated_through=None)
+    _audit(action, shift, by)
+
+
+def _audit(action: str, shift: CalendarShift, by: Principal) -> None:
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="calendar_shift",
+        subject_id=shift.pk,
+        facility_id=shift.facility_id,
+        details={"fromDate": shift.from_date.isoformat()},
+    )

@@ -1,0 +1,119 @@
+"""Rides follow their orders: what cannot be done is told, and what it stands against stays as it was."""
+
+import datetime as dt
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from apps.recurring.models import Hold, Occurrence, OccurrenceChange, StandingOrder, Terms
+from apps.recurring.services import changing, generating, holding
+from apps.riders.models import RiderStatus
+from apps.rides.models import RideException
+from apps.rides.services import amending
+from lib.access import system
+from tests import factories
+from tests.factories import NOW
+from tests.recurring import cast
+from tests.recurring.cast import DATES, MONDAY, both
+
+pytestmark = pytest.mark.django_db
+
+DAY = dt.timedelta(days=1)
+
+
+def test_ride_that_cannot_be_moved_stays_and_people_are_told() -> None:
+    order = cast.order()
+    order.rider.status, order.rider.status_reason = RiderStatus.DO_NOT_BOOK, "asked for"
+    order.rider.save()
+
+    changed = changing.change(order_id=order.pk, terms={"chair_time": dt.time(12)}, by=system(), at=NOW)
+
+    assert {refusal.code.name for refusal in changed.followed.refused.values()} == {"RIDER_NOT_BOOKABLE"}
+    assert {ride.version for ride in cast.rides(order)} == {1}
+    assert RideException.objects.get(standing_order_id=order.pk).details["count"] == 12
+
+
+def test_terms_that_no_ride_can_be_made_of_any_more_are_told_of() -> None:
+    order = cast.order()
+    order.facility.active = False
+    order.facility.save()
+
+    generating.generate(by=system(), at=NOW + 3 * DAY)
+
+    assert cast.live(order) == both(DATES)
+    assert cast.marks(order) == {"generated": 24, "refused": 2}
+    told = RideException.objects.get(standing_order_id=order.pk).details["dates"]
+    assert told == [{"date": "2026-12-21", "code": "VALIDATION_ERROR"}]
+
+
+def test_day_on_which_the_clocks_put_the_way_back_before_the_chair_is_refused_alone() -> None:
+    sunday = dt.date(2027, 3, 14)  # from two to three there is no time: a chair at 02:50 is one at 03:50
+    at = dt.datetime(2027, 3, 12, 15, 0, tzinfo=dt.UTC)
+    of = {
+        "days_of_week": (0, 6),
+        "chair_time": dt.time(2, 50),
+        "return_mode": "scheduled",
+        "return_time": dt.time(3, 10),
+    }
+
+    order = cast.order(start_date=sunday, of=of, at=at)
+    alone = cast.order(start_date=sunday, end_date=sunday, of=of, at=at)
+
+    assert (sunday.isoformat(), "outbound") not in cast.live(order)
+    assert len(cast.live(order)) == 2 * 7
+    assert cast.live(alone) == []
+    assert RideException.objects.count() == 2
+
+
+def test_other_rides_than_to_dialysis_have_no_treatment() -> None:
+    order = cast.order(service_type="therapy")
+
+    assert {ride.dialysis for ride in cast.rides(order, leg_type="outbound")} == {None}
+    back = cast.rides(order, leg_type="return")[0]
+    assert back.pickup_at.astimezone(ZoneInfo("America/Chicago")).time() == dt.time(11, 30)
+
+
+def test_order_that_was_over_before_it_was_entered_has_ended() -> None:
+    order = cast.order(start_date=MONDAY - 28 * DAY, end_date=MONDAY - 14 * DAY)
+
+    assert (order.status, cast.rides(order)) == ("ended", [])
+
+
+def test_ride_that_a_person_moved_off_the_pattern_is_called_off_when_the_rider_is_away() -> None:
+    order = cast.order()
+    ride = cast.rides(order, leg_type="outbound")[1]
+    amending.amend(
+        ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - dt.timedelta(minutes=5)}, by=system(), at=NOW
+    )
+    changed = changing.change(order_id=order.pk, terms={"days_of_week": (1,)}, by=system(), at=NOW)
+    assert changed.followed.left == {DATES[1]: [ride.pk]}
+
+    holding.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="hospital_stay", by=system(), at=NOW)
+
+    assert cast.live(order) == []
+
+
+def test_names_of_rows_say_nothing_of_anybody() -> None:
+    order = cast.order()
+    holding.hold(order_id=order.pk, from_date=MONDAY, until=MONDAY, reason="travel", by=system(), at=NOW)
+    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+
+    rows = [model.objects.earliest("pk") for model in (StandingOrder, Terms, Hold, OccurrenceChange, Occurrence)]
+
+    assert [str(row) for row in rows] == [
+        f"standing order {order.pk}",
+        f"terms of standing order {order.pk} from 2026-11-23",
+        f"hold {rows[2].pk}",
+        f"change of standing order {order.pk} on 2026-11-25",
+        f"outbound of standing order {order.pk} on 2026-11-23",
+    ]
+
+
+def test_orders_are_their_facilitys_and_never_a_providers() -> None:
+    order, other = cast.order(), cast.order()
+    here = factories.principal(facility_ids=frozenset({order.facility_id}))
+    driving = factories.principal(provider_ids=frozenset())
+
+    seen = [set(StandingOrder.objects.visible_to(by)) for by in (here, driving, system())]
+
+    assert seen == [{order}, set(), {order, other}]

@@ -1,0 +1,202 @@
+"""The generator: every order once, whoever runs it, and however often."""
+
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection, connections, transaction
+
+from apps.accounts.models import AuditEntry
+from apps.events.models import Event
+from apps.recurring.models import Occurrence, StandingOrder
+from apps.recurring.services import following, generating
+from apps.recurring.tasks import generate
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride, RideException, Trip
+from apps.rides.services import report
+from apps.rides.status_report import StatusReport
+from lib.access import system
+from tests.factories import NOW
+from tests.recurring import cast
+from tests.recurring.cast import DATES, both
+
+DAY = dt.timedelta(days=1)
+
+
+def _generate(at: dt.datetime) -> int:
+    return generating.generate(by=system("recurring"), at=at)
+
+
+@pytest.mark.django_db
+def test_horizon_rolls_on_with_the_days() -> None:
+    order = cast.order()
+
+    assert [_generate(NOW), _generate(NOW + 3 * DAY), _generate(NOW + 3 * DAY)] == [0, 1, 0]
+
+    assert cast.live(order) == both([*DATES, DATES[-1] + 3 * DAY])
+    order.refresh_from_db()
+    assert order.generated_through == NOW.date() + 31 * DAY
+
+
+@pytest.mark.django_db
+def test_day_begins_at_the_facility_not_in_greenwich() -> None:
+    cast.order()
+    evening = dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)  # still the 20th in Chicago
+
+    assert [_generate(evening), _generate(evening + dt.timedelta(minutes=1))] == [0, 1]
+
+
+@pytest.mark.django_db
+def test_rides_called_off_by_people_do_not_rise_again() -> None:
+    order = cast.order()
+    ride = cast.rides(order, leg_type="outbound")[3]
+    said = StatusReport(RideStatus.CANCELLED, source="phone", reason_code="rider_ill")
+    report.change_status(ride_id=ride.pk, report=said, by=system(), at=NOW)
+    StandingOrder.objects.update(generated_through=None)
+
+    _generate(NOW)
+
+    assert (DATES[3].isoformat(), "outbound") not in cast.live(order)
+    assert len(cast.live(order)) == 23
+
+
+@pytest.mark.django_db
+def test_nothing_new_is_nothing_written(django_assert_num_queries: Any) -> None:
+    cast.order()
+    events, entries = Event.objects.count(), AuditEntry.objects.count()
+    StandingOrder.objects.update(generated_through=None)
+
+    assert _generate(NOW) == 1
+
+    assert (Event.objects.count(), AuditEntry.objects.count()) == (events, entries)
+    with django_assert_num_queries(3):  # a savepoint and its end, and what is due
+        assert _generate(NOW) == 0
+
+
+@pytest.mark.django_db
+def test_orders_are_gone_over_together(django_assert_max_num_queries: Any) -> None:
+    centre = cast.dialysis_centre()
+    for _ in range(5):
+        cast.order(centre)
+    with django_assert_max_num_queries(40):
+        assert _generate(NOW + 3 * DAY) == 5
+
+    assert Trip.objects.count() == 5 * 13
+
+
+@pytest.mark.django_db
+def test_order_that_cannot_be_followed_is_left_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    poison, good = cast.order(), cast.order()
+    follow = following.follow
+
+    def dangerous(orders: Any, **given: Any) -> Any:
+        if any(order.pk == poison.pk for order in orders):
+            raise RuntimeError("poison")
+        return follow(orders, **given)
+
+    monkeypatch.setattr(following, "follow", dangerous)
+
+    assert _generate(NOW + 3 * DAY) == 1
+
+    assert (len(cast.live(good)), len(cast.live(poison))) == (26, 24)
+    assert [record.message for record in caplog.records] == [
+        "standing orders not followed together",
+        "standing order not followed",
+    ]
+
+
+@pytest.mark.django_db
+def test_date_that_cannot_be_booked_opens_an_exception_and_the_others_are_booked() -> None:
+    centre = cast.dialysis_centre()
+    first = cast.order(centre)
+    second = cast.order(centre, first.rider, of={"days_of_week": (0, 1)})
+
+    assert cast.live(second) == both([day + DAY for day in DATES if day.weekday() == 0])
+    opened = RideException.objects.get(standing_order_id=second.pk)
+    assert (opened.type, opened.severity, opened.details["count"]) == ("standing_order_conflict", "warning", 4)
+    assert cast.marks(second) == {"generated": 8, "refused": 8}
+
+
+@pytest.mark.django_db
+def test_task_generates() -> None:
+    order = cast.order()
+    StandingOrder.objects.update(generated_through=None)
+    Occurrence.objects.all().delete()
+    Ride.objects.update(
+        standing_order_id=None, occurrence_key="", pickup_at=NOW - 9 * DAY, window_starts_at=NOW - 9 * DAY
+    )
+
+    generate()
+
+    assert len(cast.live(order)) == 24
+
+
+@pytest.mark.real_clock
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("workers", [2, 4])
+def test_workers_at_once_make_every_ride_once(workers: int) -> None:
+    """R-10."""
+    centre = cast.dialysis_centre()
+    made = [cast.order(centre) for _ in range(12)]
+
+    with ThreadPoolExecutor(workers) as pool:
+        done = sum(pool.map(_and_close, [NOW + 3 * DAY] * workers))
+
+    assert done == 12
+    wanted = both([*DATES, DATES[-1] + 3 * DAY])
+    assert [cast.live(order) for order in made] == [wanted] * 12
+
+
+@pytest.mark.real_clock
+@pytest.mark.django_db(transaction=True)
+def test_worker_that_dies_in_the_middle_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [cast.order() for _ in range(3)]
+    keep = following._keep
+
+    def dies(*given: Any, **also: Any) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(following, "_keep", dies)
+    with pytest.raises(SystemExit):
+        _generate(NOW + 3 * DAY)
+    assert [len(cast.live(order)) for order in made] == [24] * 3
+
+    monkeypatch.setattr(following, "_keep", keep)
+    assert _generate(NOW + 3 * DAY) == 3
+    assert [len(cast.live(order)) for order in made] == [26] * 3
+
+
+@pytest.mark.real_clock
+@pytest.mark.django_db(transaction=True)
+def test_edit_waits_for_the_generator_and_both_count() -> None:
+    from apps.recurring.services import holding  # noqa: PLC0415
+
+    order = cast.order()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            list(generating.due(NOW + 3 * DAY).select_for_update(of=("self",), no_key=True))
+            held = pool.submit(_hold_and_close, holding, order)
+            with pytest.raises(TimeoutError):
+                held.result(0.5)
+        held.result(10)
+
+    _generate(NOW + 3 * DAY)
+
+    assert cast.live(order) == both(DATES[:2])
+
+
+def _hold_and_close(holding: Any, order: StandingOrder) -> None:
+    try:
+        holding.hold(order_id=order.pk, from_date=DATES[2], until=None, reason="travel", by=system(), at=NOW + 3 * DAY)
+    finally:
+        connection.close()
+
+
+def _and_close(at: dt.datetime) -> int:
+    try:
+        return _generate(at)
+    finally:
+        connections.close_all()
