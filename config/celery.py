@@ -24,6 +24,7 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "accounts.mail_alerts": timedelta(seconds=10),
     "rides.expire_offers": timedelta(seconds=5),
     "recurring.generate": timedelta(seconds=10),
+    "recurring.watch": timedelta(minutes=15),
     "webhooks.deliver": timedelta(seconds=1),
     "webhooks.sweep": timedelta(seconds=10),
     "webhooks.watch": timedelta(seconds=10),

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.recurring.services import generating
+from apps.recurring.services import generating, watching
 from lib.access import system
 
 
@@ -11,3 +11,9 @@ from lib.access import system
 def generate() -> None:
     """Book what the horizon has come to by now; any number of workers may run it at once."""
     generating.generate(by=system("recurring"), at=timezone.now())
+
+
+@shared_task(name="recurring.watch")
+def watch() -> None:
+    """Bring orders to what they are today, and ask people what they have to decide."""
+    watching.watch(by=system("recurring"), at=timezone.now())

@@ -112,7 +112,7 @@ def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: dat
     for name in changed:
         setattr(order, name, columns[name])
     if {"end_date", "authorization_ends_on"} & set(changed):
-        order.told_of_end = None
+        order.end_told = None
     return changed
 
 

@@ -92,7 +92,7 @@ def resume(
 
 
 def _reviewed(order: StandingOrder, *, by: Principal, at: datetime) -> None:
-    """Close the question whether the order should be held: somebody has just decided."""
+    """Close the questions whether the order should be held, or still is: somebody has just decided."""
     worker = by.for_what_follows(Scope.EXCEPTIONS_WRITE)
-    type_, code = ExceptionType.STANDING_ORDER_REVIEW, ResolutionCode.HANDLED_ELSEWHERE
-    exceptions.settle_on_order(order.pk, type_, by=worker, at=at, code=code)
+    for type_ in (ExceptionType.STANDING_ORDER_REVIEW, ExceptionType.HOLD_REVIEW):
+        exceptions.settle_on_order(order.pk, type_, by=worker, at=at, code=ResolutionCode.HANDLED_ELSEWHERE)

@@ -1,6 +1,6 @@
 """What every service of standing orders begins and ends with: the order under lock, and its record."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
@@ -89,15 +89,21 @@ def record(
 
 
 def status_of(order: StandingOrder, today: date) -> OrderStatus:
-    """Say how an order does on a day: drafts stay drafts, one whose last day is over has ended, a hold holds."""
+    """Say what an order is on a day.  One query."""
+    return status_on(order, today, Hold.objects.filter(standing_order=order))
+
+
+def status_on(order: StandingOrder, today: date, holds: Iterable[Hold]) -> OrderStatus:
+    """Say what an order with these holds is on a day: drafts stay drafts, one whose last day is over has ended.
+
+    An authorization that has run out ends nothing: with a new one the order goes on.
+    """
     if order.status in (OrderStatus.DRAFT, OrderStatus.ENDED):
         return OrderStatus(order.status)
     if order.end_date is not None and order.end_date < today:
         return OrderStatus.ENDED
-    holds = Hold.objects.filter(standing_order=order, from_date__lte=today)
-    if any(hold.until is None or hold.until >= today for hold in holds):
-        return OrderStatus.ON_HOLD
-    return OrderStatus.ACTIVE
+    held = any(hold.from_date <= today and (hold.until is None or hold.until >= today) for hold in holds)
+    return OrderStatus.ON_HOLD if held else OrderStatus.ACTIVE
 
 
 def follow(order: StandingOrder, *, overwrite: Any = (), by: Principal, at: datetime) -> Followed:

@@ -1,0 +1,165 @@
+"""What the days bring about by themselves: orders begin and end to be held, end, and ask people to decide."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import DateField, F, Func, Q, QuerySet, Value
+from django.db.models.functions import Cast, Least
+
+from apps.recurring.models import Hold, OrderStatus, StandingOrder
+from apps.recurring.services import following, orders
+from apps.recurring.services.holding import REVIEWED_EVERY
+from apps.rides.exception_types import ExceptionType
+from apps.rides.models import RideException
+from apps.rides.services import exceptions
+from lib.access import Principal
+
+log = logging.getLogger(__name__)
+
+WARNED_AHEAD: Final = (30, 14, 7)  # days before the last one, domain.md 4.10
+ASKED_AHEAD: Final = 14  # days: from here on somebody has to decide (domain.md 4.9)
+UNUSED: Final = 2  # in a row
+LOOKED_BACK: Final = timedelta(days=21)  # two treatments lie in it, whatever the pattern, but for the rarest
+_HOSPITAL: Final = "rider_hospitalized"
+# Of orders that ride: the last two ways there that have ended, where both were in vain or one says why.
+_UNUSED: Final = """
+    SELECT standing_order_id, array_agg(ride_id ORDER BY pickup_at)
+    FROM (
+        SELECT o.standing_order_id, r.id AS ride_id, r.pickup_at, r.status, r.reason_code,
+            row_number() OVER (PARTITION BY o.standing_order_id ORDER BY r.pickup_at DESC) AS back
+        FROM recurring_occurrence o
+        JOIN recurring_standingorder s ON s.id = o.standing_order_id AND s.status = 'active'
+        JOIN rides_ride r ON r.id = o.ride_id
+        WHERE o.leg = 'outbound' AND o.mark = 'generated' AND o.pattern_date >= %(since)s
+            AND r.status IN ('completed', 'no_show', 'cancelled', 'unfulfilled')
+    ) latest
+    WHERE back <= %(unused)s AND (status = 'no_show' OR reason_code = %(hospital)s)
+    GROUP BY standing_order_id
+    HAVING count(*) = %(unused)s OR bool_or(back = 1 AND reason_code = %(hospital)s)
+"""
+
+
+def watch(*, by: Principal, at: datetime) -> None:
+    """Bring every order to what it is today, and open what people have to decide.  Each in its own transaction.
+
+    Once a day would do; oftener costs a few queries.
+    """
+    _each(_of_other_status(at), lambda order: _settle(order, by=by, at=at))
+    _each(_to_warn(at), lambda order: _warn(order, by=by, at=at))
+    _each(_to_review(at), lambda order: _review(order, by=by, at=at))
+    for order_id, ride_ids in _unused(at):
+        _each([order_id], lambda order, found=ride_ids: _suggest(order, found, by=by, at=at))
+
+
+def _each(order_ids: Iterable[UUID], act: Any) -> None:
+    for order_id in order_ids:
+        try:
+            with transaction.atomic():
+                order = StandingOrder.objects.select_for_update(of=("self",), no_key=True).get(pk=order_id)
+                if order.status != OrderStatus.ENDED:
+                    act(order)
+        except Exception:  # whatever it is, it is this order's alone
+            log.exception("standing order not watched", extra={"standing_order_id": str(order_id)})
+
+
+def _riding(at: datetime) -> QuerySet[StandingOrder]:
+    """List the orders that ride, each with its facility's `today`."""
+    wall = Func(F("timezone"), Value(at), function="timezone")
+    return StandingOrder.objects.riding().annotate(today=Cast(wall, DateField()))
+
+
+def _of_other_status(at: datetime) -> Sequence[UUID]:
+    """List the orders that have become something else since they were last written.  Two queries."""
+    riding = list(StandingOrder.objects.riding())
+    holds: dict[UUID, list[Hold]] = defaultdict(list)
+    for hold in Hold.objects.filter(standing_order__in=[order.pk for order in riding]):
+        holds[hold.standing_order_id].append(hold)
+    today = {order.pk: following.today_of(order, at) for order in riding}
+    return [order.pk for order in riding if order.status != orders.status_on(order, today[order.pk], holds[order.pk])]
+
+
+def _settle(order: StandingOrder, *, by: Principal, at: datetime) -> None:
+    today = following.today_of(order, at)
+    if orders.status_of(order, today) == OrderStatus.ENDED:
+        data: dict[str, Any] = {"lastDate": order.end_date.isoformat() if order.end_date else None}
+        orders.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
+        return
+    data = {"changed": ["status"], "fromDate": today.isoformat()}
+    orders.record(order, "standing_order.changed", data=data, action="standing_orders.settle", by=by, at=at)
+
+
+def _to_warn(at: datetime) -> Sequence[UUID]:
+    ends = _riding(at).alias(last=Least("end_date", "authorization_ends_on"))
+    ahead = {f"left{days}": F("today") + timedelta(days=days) for days in WARNED_AHEAD}
+    untold = Q()
+    for days in WARNED_AHEAD:
+        told = Q(end_told__isnull=True) | Q(end_told__gt=days)
+        untold |= Q(last__lte=Cast(ahead[f"left{days}"], DateField())) & told
+    return list(ends.filter(untold, last__gte=F("today")).values_list("pk", flat=True))
+
+
+def _warn(order: StandingOrder, *, by: Principal, at: datetime) -> None:
+    """Tell that the order, or its authorization, ends soon: in three steps, each once; from the second on it asks."""
+    last = order.last_date
+    if last is None:  # it was moved out of the way just now
+        return
+    left = (last - following.today_of(order, at)).days
+    steps = [days for days in WARNED_AHEAD if left <= days]
+    if not steps or order.end_told == steps[-1]:
+        return
+    order.end_told = steps[-1]
+    data = {"lastDate": last.isoformat(), "daysLeft": left}
+    orders.record(order, "standing_order.ending", data=data, action="standing_orders.warn", by=by, at=at)
+    if left <= ASKED_AHEAD:
+        _open(order, ExceptionType.AUTHORIZATION_ENDING, {"lastDate": last.isoformat()}, by=by, at=at)
+
+
+def _to_review(at: datetime) -> Sequence[UUID]:
+    due = Hold.objects.filter(until__isnull=True, standing_order__in=_riding(at).values("pk"))
+    wall = Func(F("standing_order__timezone"), Value(at), function="timezone")
+    return list(
+        due.filter(review_on__lte=Cast(wall, DateField())).values_list("standing_order_id", flat=True).distinct()
+    )
+
+
+def _review(order: StandingOrder, *, by: Principal, at: datetime) -> None:
+    """Ask whether a hold without an end still holds, and again after a week."""
+    today = following.today_of(order, at)
+    for hold in Hold.objects.filter(standing_order=order, until__isnull=True, review_on__lte=today):
+        details = {"holdId": str(hold.pk), "fromDate": hold.from_date.isoformat(), "askedOn": today.isoformat()}
+        _open(order, ExceptionType.HOLD_REVIEW, details, by=by, at=at)
+        hold.review_on = today + REVIEWED_EVERY
+        hold.save(update_fields=["review_on"])
+
+
+def _unused(at: datetime) -> list[tuple[UUID, list[UUID]]]:
+    values: dict[str, Any] = {"since": at.date() - LOOKED_BACK, "unused": UNUSED, "hospital": _HOSPITAL}
+    with connection.cursor() as cursor:
+        cursor.execute(_UNUSED, values)
+        return [(order_id, ride_ids) for order_id, ride_ids in cursor.fetchall()]
+
+
+def _suggest(order: StandingOrder, ride_ids: Sequence[UUID], *, by: Principal, at: datetime) -> None:
+    """Ask whether the order should be held: once about the same rides, whatever people answered."""
+    details = {"rideIds": [str(ride_id) for ride_id in ride_ids]}
+    type_ = ExceptionType.STANDING_ORDER_REVIEW
+    if not RideException.objects.filter(standing_order_id=order.pk, type=type_, details=details).exists():
+        _open(order, type_, details, by=by, at=at)
+
+
+def _open(order: StandingOrder, type_: ExceptionType, details: dict[str, Any], *, by: Principal, at: datetime) -> None:
+    exceptions.open_on_order(
+        order.pk,
+        type_,
+        rider_id=order.rider_id,
+        facility_id=order.facility_id,
+        by=by,
+        at=at,
+        detected_by="recurring",
+        details=details,
+    )

@@ -1,0 +1,233 @@
+"""What the days bring about: orders begin to be held and end, and people are asked in time."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.events.models import Event
+from apps.recurring.models import Hold, StandingOrder
+from apps.recurring.services import changing, holding, orders, watching
+from apps.recurring.tasks import watch
+from apps.rides.models import Ride, RideException
+from lib.access import system
+from tests.factories import NOW
+from tests.recurring import cast
+from tests.recurring.cast import DATES, MONDAY
+
+pytestmark = pytest.mark.django_db
+
+DAY = dt.timedelta(days=1)
+
+
+def _watch(at: dt.datetime) -> None:
+    watching.watch(by=system("recurring"), at=at)
+
+
+def _hold(order: StandingOrder, first: dt.date, until: dt.date | None, at: dt.datetime = NOW) -> None:
+    holding.hold(order_id=order.pk, from_date=first, until=until, reason="travel", by=system(), at=at)
+
+
+def _told(type_: str) -> list[dict[str, Any]]:
+    return list(Event.objects.filter(type=type_).order_by("pk").values_list("data", flat=True))
+
+
+def _asked(type_: str) -> list[RideException]:
+    return list(RideException.objects.filter(type=type_).order_by("opened_at", "pk"))
+
+
+def test_hold_begins_and_ends_with_its_days() -> None:
+    order = cast.order()
+    _hold(order, MONDAY, MONDAY + DAY)
+    found = []
+
+    for days in (0, 3, 4, 5):
+        _watch(NOW + days * DAY)
+        found.append(StandingOrder.objects.get().status)
+
+    assert found == ["active", "on_hold", "on_hold", "active"]
+    assert [data["changed"] for data in _told("standing_order.changed")] == [["status"]] * 2
+
+
+def test_order_ends_the_day_after_its_last() -> None:
+    order = cast.order(end_date=DATES[3])
+
+    for days in (10, 11, 12):
+        _watch(NOW + days * DAY)
+
+    order.refresh_from_db()
+    assert (order.status, order.end_date) == ("ended", DATES[3])
+    assert [data["lastDate"] for data in _told("standing_order.ended")] == ["2026-11-30"]
+
+
+@pytest.mark.parametrize("column", ["end_date", "authorization_ends_on"])
+def test_end_is_told_in_three_steps_each_once_and_asks_from_the_second_on(column: str) -> None:
+    order = cast.order()
+    last = NOW.date() + 40 * DAY
+    changing.change(order_id=order.pk, columns={column: last}, by=system(), at=NOW)
+
+    for days in range(41):
+        _watch(NOW + days * DAY)
+
+    assert [data["daysLeft"] for data in _told("standing_order.ending")] == [30, 14, 7]
+    assert [one.details for one in _asked("authorization_ending")] == [{"lastDate": last.isoformat()}]
+
+
+def test_end_that_is_near_from_the_start_is_told_once() -> None:
+    cast.order(end_date=NOW.date() + 10 * DAY)
+
+    _watch(NOW)
+    _watch(NOW)
+
+    assert [data["daysLeft"] for data in _told("standing_order.ending")] == [10]
+    assert len(_asked("authorization_ending")) == 1
+
+
+def test_end_that_moves_is_told_of_anew() -> None:
+    order = cast.order(end_date=NOW.date() + 10 * DAY)
+    _watch(NOW)
+
+    changing.change(order_id=order.pk, columns={"end_date": NOW.date() + 12 * DAY}, by=system(), at=NOW)
+    _watch(NOW)
+
+    assert [data["daysLeft"] for data in _told("standing_order.ending")] == [10, 12]
+    assert [one.details["lastDate"] for one in _asked("authorization_ending")] == ["2026-12-02"]
+
+
+def test_order_without_an_end_soon_is_warned_of_nothing_even_if_it_lost_it_just_now() -> None:
+    order = cast.order()
+
+    for end_date in (None, NOW.date() + 60 * DAY):  # an end that it had when it was looked for
+        order.end_date = end_date
+        watching._warn(order, by=system(), at=NOW)
+    _watch(NOW)
+
+    assert _told("standing_order.ending") == []
+
+
+def test_open_ended_hold_is_asked_about_every_week_until_somebody_resumes() -> None:
+    order = cast.order()
+    _hold(order, NOW.date(), None)
+
+    for days in range(16):
+        _watch(NOW + days * DAY)
+
+    (asked,) = _asked("hold_review")
+    assert (asked.details["askedOn"], asked.version) == ("2026-12-04", 2)
+    assert Hold.objects.get().review_on == dt.date(2026, 12, 11)
+    holding.resume(order_id=order.pk, from_date=NOW.date() + 16 * DAY, by=system(), at=NOW + 15 * DAY)
+    asked.refresh_from_db()
+    assert asked.status == "resolved"
+
+
+def test_hold_with_an_end_is_not_asked_about() -> None:
+    _hold(cast.order(), NOW.date(), NOW.date() + 20 * DAY)
+
+    _watch(NOW + 15 * DAY)
+
+    assert _asked("hold_review") == []
+
+
+def _end(order: StandingOrder, day: dt.date, status: str, reason: str = "") -> None:
+    """Let the way there of a date have ended, as the columns say it."""
+    timing = {"cancellation_timing": "late"} if status == "cancelled" else {}
+    of_ending = {"reason_code": reason or "rider_unreachable", "fault": "rider", "ended_by": "system", **timing}
+    Ride.objects.filter(occurrence_key=f"{order.pk}:{day}:outbound").update(
+        status=status, status_before_end="scheduled", **of_ending
+    )
+
+
+def test_two_rides_in_vain_ask_whether_to_hold_once() -> None:
+    order, other = cast.order(), cast.order()
+    _end(order, DATES[0], "no_show")
+    _end(order, DATES[1], "no_show")
+    _end(other, DATES[0], "no_show")
+    at = NOW + 6 * DAY
+
+    _watch(at)
+    _watch(at + dt.timedelta(hours=1))
+
+    (asked,) = _asked("standing_order_review")
+    assert (asked.standing_order_id, len(asked.details["rideIds"])) == (order.pk, 2)
+
+
+def test_what_people_have_answered_is_not_asked_again_but_the_next_ride_in_vain_is() -> None:
+    order = cast.order()
+    for day in DATES[:2]:
+        _end(order, day, "no_show")
+    _watch(NOW + 6 * DAY)
+    RideException.objects.update(status="dismissed", resolved_at=NOW, resolved_by="user", resolution_code="other")
+
+    _watch(NOW + 6 * DAY)
+    assert len(_asked("standing_order_review")) == 1
+
+    _end(order, DATES[2], "no_show")
+    _watch(NOW + 8 * DAY)
+    assert len(_asked("standing_order_review")) == 2
+
+
+def test_rider_in_hospital_asks_at_once() -> None:
+    order = cast.order()
+    _end(order, DATES[0], "cancelled", "rider_hospitalized")
+
+    _watch(NOW + 3 * DAY)
+
+    assert len(_asked("standing_order_review")) == 1
+
+
+def test_ride_in_vain_and_one_that_took_place_ask_nothing() -> None:
+    order = cast.order()
+    _end(order, DATES[0], "cancelled", "rider_hospitalized")
+    _end(order, DATES[1], "unfulfilled", "no_driver_available")
+
+    _watch(NOW + 6 * DAY)
+
+    assert _asked("standing_order_review") == []
+
+
+def test_order_that_is_held_is_not_asked_about() -> None:
+    order = cast.order()
+    for day in DATES[:2]:
+        _end(order, day, "no_show")
+    _hold(order, DATES[2], None, at=NOW + 6 * DAY)
+    _watch(NOW + 7 * DAY)
+
+    assert _asked("standing_order_review") == []
+
+
+def test_order_that_cannot_be_watched_is_in_nobodys_way(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    poison, good = cast.order(end_date=DATES[0]), cast.order(end_date=DATES[0])
+    record = orders.record
+
+    def dangerous(order: StandingOrder, *given: Any, **facts: Any) -> None:
+        if order.pk == poison.pk:
+            raise RuntimeError
+        record(order, *given, **facts)
+
+    monkeypatch.setattr(orders, "record", dangerous)
+
+    _watch(NOW + 10 * DAY)
+
+    good.refresh_from_db()
+    assert good.status == "ended"
+    assert {record.message for record in caplog.records} == {"standing order not watched"}
+
+
+def test_order_that_ended_meanwhile_is_left_alone() -> None:
+    order = cast.order()
+    changing.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
+    seen: list[StandingOrder] = []
+
+    watching._each([order.pk], seen.append)
+
+    assert seen == []
+
+
+def test_task_watches() -> None:
+    cast.order(end_date=NOW.date() + 10 * DAY)
+
+    watch()
+
+    assert len(_told("standing_order.ending")) == 1
