@@ -64,8 +64,12 @@ def unseal(sealed: bytes, *, aad: str) -> str:
 
 def blind_index(text: str, *, purpose: str) -> bytes:
     """Digest a code so that equal codes can be found without opening any; case and spaces do not count."""
-    normal = "".join(text.split()).casefold()
-    return hmac.digest(settings.INDEX_KEY.encode(), f"{purpose}\0{normal}".encode(), hashlib.sha256)
+    return keyed_digest("".join(text.split()).casefold().encode(), purpose=purpose)
+
+
+def keyed_digest(data: bytes, *, purpose: str) -> bytes:
+    """Digest what may hold a short secret, so that nobody without the key finds it by trying all of them."""
+    return hmac.digest(settings.INDEX_KEY.encode(), purpose.encode() + b"\0" + data, hashlib.sha256)
 
 
 def sealed_in(model: type[models.Model], name: str, key: object, text: str) -> bytes | None:

@@ -172,7 +172,7 @@ class Terms(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"terms of standing order {self.standing_order_id} from {self.from_date}"
+        return f"terms {self.pk}"
 
 
 class Hold(models.Model):
@@ -228,7 +228,7 @@ class OccurrenceChange(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"change of standing order {self.standing_order_id} on {self.pattern_date}"
+        return f"occurrence change {self.pk}"
 
 
 class Occurrence(models.Model):
@@ -257,4 +257,4 @@ class Occurrence(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.leg} of standing order {self.standing_order_id} on {self.pattern_date}"
+        return f"occurrence {self.pk}"

@@ -18,6 +18,7 @@ from apps.accounts.models import AuditEntry, IdempotencyRecord
 from apps.accounts.seeds import open_seed
 from apps.accounts.services import idempotency, resealing
 from apps.fleet.models import Driver
+from apps.recurring.models import Terms
 from apps.riders.models import Rider
 from apps.rides.models import Assignment, Ride
 from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
@@ -25,6 +26,8 @@ from apps.webhooks.services import secrets
 from apps.webhooks.services.publishing import publish
 from lib.crypto import key_of, seal
 from tests import factories
+from tests.recurring import cast
+from tests.rides.drafts import HOME
 from tests.webhooks import made
 
 pytestmark = pytest.mark.django_db
@@ -79,6 +82,8 @@ def _seal_one_of_each() -> None:
     person = factories.UserFactory.create()
     TOTP.activate(person, SEED)
     RecoveryCodes.activate(person)
+    codes = {"pickup": {**HOME, "accessCode": "4712#"}, "dropoff": {"accessCode": "0816#"}}
+    cast.order(factories.FacilityFactory.create(), rider, is_draft=True, of=codes)
 
 
 def _read_one_of_each() -> list[Any]:
@@ -90,13 +95,14 @@ def _read_one_of_each() -> list[Any]:
     )
     record = IdempotencyRecord.objects.get()
     answer = idempotency.claim(client_id=record.client_id, key="k", fingerprint=b"f" * 32).answer
-    secret, key = EndpointSecret.objects.get(), SigningKey.objects.get()
+    secret, key, terms = EndpointSecret.objects.get(), SigningKey.objects.get(), Terms.objects.get()
     totp = Authenticator.objects.get(type="totp").wrap()
     codes = Authenticator.objects.get(type="recovery_codes").wrap()
     return [
         *(assignment.license_number, driver.license_number, ride.pickup_access, ride.dropoff_access),
         *(ride.payer_member_id, rider.medicaid_id, rider.member_id, answer and answer.body),
         *(secret.text, secret.endpoint.headers_text, key.private, Delivery.objects.get().body_text),
+        *(terms.pickup_access, terms.dropoff_access),
         *(open_seed(totp.instance.data["secret"]), codes.get_unused_codes()),
     ]
 
@@ -105,6 +111,8 @@ def test_every_sealed_column_is_known() -> None:
     assert [f"{model._meta.db_table}.{name}" for model, name in resealing.sealed_columns()] == [
         "accounts_idempotencyrecord.body_sealed",
         "fleet_driver.license_number_sealed",
+        "recurring_terms.dropoff_access_sealed",
+        "recurring_terms.pickup_access_sealed",
         "riders_rider.medicaid_id_sealed",
         "riders_rider.member_id_sealed",
         "rides_assignment.license_number_sealed",

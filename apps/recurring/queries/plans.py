@@ -1,6 +1,5 @@
 """What orders ask for and what was decided so far, many at once: the plan of each, and its ledger."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from apps.recurring.recurrence import FARTHEST_MOVE, PRESETS, Override, Pattern,
 from apps.recurring.recurrence import Hold as HeldDays
 from apps.recurring.recurrence import Terms as PlannedTerms
 from apps.rides.lifecycle import RideStatus
+from lib.crypto import keyed_digest
 
 PENDING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
 _OF_LEDGER: Final = (
@@ -223,10 +223,10 @@ def shift_of(row: CalendarShift) -> Shift:
 
 
 def content_of(order: StandingOrder, terms: Terms) -> str:
-    """Digest everything that rides of these terms are made of besides their times."""
+    """Digest everything that rides of these terms are made of besides their times, the codes of doors among it."""
     parts = [getattr(order, name) for name in _OF_ORDER] + [getattr(terms, name) for name in _OF_TERMS]
     text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
-    return hashlib.blake2s(text, digest_size=16).hexdigest()
+    return keyed_digest(text, purpose="recurring_occurrence.content")[:16].hex()
 
 
 def nearby(day: date) -> date:

@@ -10,7 +10,7 @@ from uuid import UUID
 from apps.recurring.models import ReturnMode, StandingOrder, Terms
 from apps.recurring.reconciling import Leg
 from apps.recurring.recurrence import Occurrence
-from apps.riders.models import AccommodationProfile
+from apps.riders.models import AccommodationProfile, Rider
 from apps.rides.draft import Notes, Payment, ReturnLeg, RideDraft
 from apps.rides.queries import bookings
 from apps.rides.services import booking, series
@@ -81,12 +81,13 @@ class Asked:
     occurrence: Occurrence
 
 
-def courses(asked: Collection[Asked], *, by: Principal, at: datetime) -> dict[UUID, Course | Refused]:
+def courses(
+    asked: Collection[Asked], riders: Mapping[UUID, Rider], *, by: Principal, at: datetime
+) -> dict[UUID, Course | Refused]:
     """Work out the courses of many orders, by the ids of their terms; refused where a hard rule stands against all.
 
-    Locks the orders' riders first.  Five queries, and those of `Resources.can_carry`.
+    Their `riders` are locked.  Four queries, and those of `Resources.can_carry`.
     """
-    riders = series.lock_riders({one.order.rider_id for one in asked})
     profiles = AccommodationProfile.objects.filter(rider_id__in=riders, current=True)
     profile_of = {profile.rider_id: profile for profile in profiles}
     found: dict[UUID, Course | Refused] = {}

@@ -44,23 +44,19 @@ REASON_OF: Final[Mapping[Mark, str]] = {
     Mark.CLOSED: "calendar_shift",
     Mark.WITHDRAWN: "standing_order_ended",
 }
+_COLUMNS: Final = {
+    "id": "bigint",
+    "mark": "varchar",
+    "ride_id": "uuid",
+    "content": "varchar",
+    "refusal": "varchar",
+    "clock_jumped": "boolean",
+}
 _UPDATE: Final = f"""
     UPDATE recurring_occurrence o
     SET mark = came.mark, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content, refusal = came.refusal,
         clock_jumped = came.clock_jumped, decided_at = %(at)s
-    FROM {
-    recordset.source(
-        {
-            "id": "bigint",
-            "mark": "varchar",
-            "ride_id": "uuid",
-            "content": "varchar",
-            "refusal": "varchar",
-            "clock_jumped": "boolean",
-        },
-        name="came",
-    )
-}
+    FROM {recordset.source(_COLUMNS, name="came")}
     WHERE o.id = came.id
 """  # noqa: S608  # names of ours
 
@@ -122,8 +118,10 @@ def follow(
     works = [_work(one, today[one.order.pk], overwrite, at) for one in standings]
     busy = [work for work in works if work.steps]
     if busy:
+        # All at once, whether booked or moved: two batches with riders in common do not wait for each other.
+        riders = series.lock_riders({work.order.rider_id for work in busy})
         days = [day for work in busy for day in _days(work)]
-        made = courses.courses(_samples(days), by=follower, at=at)
+        made = courses.courses(_samples(days), riders, by=follower, at=at)
         for work in busy:
             _call_off(work, by=follower, at=at)
             _amend(work, by=follower, at=at)
