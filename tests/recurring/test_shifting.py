@@ -86,6 +86,7 @@ def test_shift_that_is_entered_moves_nothing_yet(centre: Facility) -> None:
 
     assert _there(order, THANKSGIVING).service_date == THANKSGIVING
     assert (shift.applied_at, Event.objects.filter(type="ride.rescheduled").count()) == (None, 0)
+    assert (shift.created_by, shift.created_at) == ("system", NOW)
 
 
 def test_shift_is_taken_back(centre: Facility) -> None:

@@ -91,6 +91,8 @@ def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) 
         offset_minutes=draft.offset_minutes,
         applies_to=draft.applies_to,
         standing_order_ids=list(draft.standing_order_ids),
+        created_by=by.actor,
+        created_at=at,
     )
     _audit("calendar_shifts.enter", shift, by)
     return shift
