@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.recurring.models import Occurrence, StandingOrder
-from apps.recurring.services import following, generating
+from apps.recurring.services import following, generating, holding
 from apps.recurring.tasks import generate
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException, Trip
@@ -172,13 +172,11 @@ def test_worker_that_dies_in_the_middle_leaves_nothing_half_done(monkeypatch: py
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
 def test_edit_waits_for_the_generator_and_both_count() -> None:
-    from apps.recurring.services import holding  # noqa: PLC0415
-
     order = cast.order()
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             list(generating.due(NOW + 3 * DAY).select_for_update(of=("self",), no_key=True))
-            held = pool.submit(_hold_and_close, holding, order)
+            held = pool.submit(_hold_and_close, order)
             with pytest.raises(TimeoutError):
                 held.result(0.5)
         held.result(10)
@@ -188,7 +186,7 @@ def test_edit_waits_for_the_generator_and_both_count() -> None:
     assert cast.live(order) == both(DATES[:2])
 
 
-def _hold_and_close(holding: Any, order: StandingOrder) -> None:
+def _hold_and_close(order: StandingOrder) -> None:
     try:
         holding.hold(order_id=order.pk, from_date=DATES[2], until=None, reason="travel", by=system(), at=NOW + 3 * DAY)
     finally:
