@@ -9,7 +9,7 @@ from django.db.models import F, Q
 from apps.accounts.models import ApiClient
 from apps.fleet.models import VehicleType
 from apps.organizations.models import Facility, Payer
-from apps.recurring.reconciling import Leg, Mark
+from apps.recurring.reconciling import LEGS, Leg, Mark
 from apps.riders.models import Rider
 from apps.rides.models.ride import Ride, ServiceType
 from lib.crypto import sealed_text
@@ -173,6 +173,10 @@ class Terms(models.Model):
 
     def __str__(self) -> str:
         return f"terms {self.pk}"
+
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        return LEGS if self.return_mode != ReturnMode.NONE else LEGS[:1]
 
 
 class Hold(models.Model):

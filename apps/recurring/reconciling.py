@@ -20,6 +20,9 @@ class Leg(StrEnum):
     RETURN = "return"
 
 
+LEGS: Final = tuple(Leg)
+
+
 class Mark(StrEnum):
     """What the ledger says of a (pattern date, leg)."""
 

@@ -62,11 +62,12 @@ _OF_TERMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the ledger; `refusal` is the code of why no ride could be made."""
+    """A row of the ledger, with its ride and that one's status; `refusal` is the code of why none could be made."""
 
     id: int
     kept: Kept
     ride_id: UUID | None
+    ride_status: str | None
     refusal: str
 
 
@@ -147,7 +148,7 @@ def _row(
         appointment_at=appointment_at,
         content=content,
     )
-    return (pattern_date, Leg(leg)), Row(id, kept, ride_id, refusal)
+    return (pattern_date, Leg(leg)), Row(id, kept, ride_id, status, refusal)
 
 
 def plan_of(

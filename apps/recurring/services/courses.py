@@ -4,11 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from apps.recurring.models import ReturnMode, StandingOrder, Terms
-from apps.recurring.reconciling import Leg
 from apps.recurring.recurrence import Occurrence
 from apps.riders.models import AccommodationProfile, Rider
 from apps.rides.draft import Notes, Payment, ReturnLeg, RideDraft
@@ -17,12 +16,6 @@ from apps.rides.services import booking, series
 from apps.rides.services.series import Course, Refused
 from lib.access import Principal
 from lib.errors import DomainError
-
-LEGS: Final = (Leg.OUTBOUND, Leg.RETURN)  # in the order of a course's legs
-
-
-def legs_of(terms: Terms) -> tuple[Leg, ...]:
-    return LEGS if terms.return_mode != ReturnMode.NONE else LEGS[:1]
 
 
 def drafts(order: StandingOrder, terms: Terms, occurrence: Occurrence) -> list[RideDraft]:

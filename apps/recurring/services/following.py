@@ -20,10 +20,10 @@ from apps.recurring.models import Occurrence as LedgerRow
 from apps.recurring.models import OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing
-from apps.recurring.reconciling import Act, Kept, Key, Leg, Mark, Step, Wanted
+from apps.recurring.reconciling import LEGS, Act, Kept, Key, Leg, Mark, Step, Wanted
 from apps.recurring.recurrence import Occurrence, occurrences
 from apps.recurring.services import courses
-from apps.recurring.services.courses import LEGS, Asked
+from apps.recurring.services.courses import Asked
 from apps.rides import timing
 from apps.rides.draft import RideDraft
 from apps.rides.lifecycle import RideStatus
@@ -169,7 +169,7 @@ def wanted(standing: Standing, first: date, last: date) -> dict[Key, Wanted]:
     found = {}
     for occurrence in occurrences(standing.plan, first, last):
         terms = standing.terms_on(occurrence.pattern_date)
-        for leg in courses.legs_of(terms):
+        for leg in terms.legs:
             found[occurrence.pattern_date, leg] = Wanted(occurrence, standing.contents[terms.pk])
     return found
 

@@ -18,7 +18,7 @@ from apps.recurring.models import StandingOrder
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing
 from apps.recurring.recurrence import FARTHEST_MOVE, Fate, Occurrence, occurrences
-from apps.recurring.services import courses, orders
+from apps.recurring.services import orders
 from apps.recurring.services.ordering import refuse
 from apps.rides import timing
 from apps.rides.models import Ride
@@ -243,7 +243,7 @@ def _on_duty(driver_ids: Collection[UUID], day: date) -> Mapping[UUID, list[tupl
 def _clash(standing: Standing, becomes: Occurrence, nearby: Sequence[Ride], own: Sequence[Ride]) -> UUID | None:
     mine = {ride.pk for ride in own}
     minutes = max((ride.estimated_minutes or 0 for ride in own), default=0)
-    legs = courses.legs_of(standing.terms_on(becomes.pattern_date))
+    legs = standing.terms_on(becomes.pattern_date).legs
     for starts_at in [becomes.pickup_at, becomes.return_at][: len(legs)]:
         ends_at = timing.busy_until(starts_at, minutes)
         for ride in nearby:

@@ -1,0 +1,174 @@
+"""What an order's days look like to people: what the plan has, and what has become of it.  Nothing is written."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Final, cast
+from uuid import UUID
+
+from apps.recurring.models import StandingOrder
+from apps.recurring.queries import plans
+from apps.recurring.queries.plans import Row, Standing
+from apps.recurring.reconciling import LEGS, Leg, Mark, times_of
+from apps.recurring.recurrence import FARTHEST_MOVE, Fate, Occurrence, State, occurrences
+from apps.rides import timing
+from apps.rides.lifecycle import TERMINAL
+
+# Rides that people moved themselves are looked for this far from the days asked for.
+MOVED_BY_HAND: Final = timedelta(days=31)
+
+
+class LegStanding(StrEnum):
+    """What has become of one leg of one day."""
+
+    PLANNED = "planned"  # within the pattern, not booked yet
+    BOOKED = "booked"
+    UNDER_WAY = "under_way"
+    DONE = "done"  # the ride has ended; its status says how
+    CANCELLED = "cancelled"  # by people, for this day alone
+    HELD = "held"
+    SKIPPED = "skipped"
+    CLOSED = "closed"
+    REFUSED = "refused"  # no ride could be made
+    NOT_BOOKED = "not_booked"  # the day is over, and there never was a ride
+
+
+_OF_FATE: Final[Mapping[Fate, LegStanding]] = {
+    Fate.HELD: LegStanding.HELD,
+    Fate.SKIPPED: LegStanding.SKIPPED,
+    Fate.CLOSED: LegStanding.CLOSED,
+}
+_OF_MARK: Final[Mapping[Mark, LegStanding]] = {
+    Mark.HELD: LegStanding.HELD,
+    Mark.SKIPPED: LegStanding.SKIPPED,
+    Mark.CLOSED: LegStanding.CLOSED,
+    Mark.REFUSED: LegStanding.REFUSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LegShown:
+    """One leg: when it is, by its ride where there is one, or else by the plan.
+
+    `ride_id` is the latest ride of the leg, `ride_status` that one's; `refusal` the code of why none could be made.
+    """
+
+    leg: Leg
+    standing: LegStanding
+    pickup_at: datetime
+    appointment_at: datetime | None
+    ride_id: UUID | None
+    ride_status: str | None
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceShown:
+    """One occurrence.  `pattern_date` names it, `service_date` is the day it takes place on, both facility days.
+
+    `fate` is None where the pattern has no such date: a ride that people changed stays, though the order no longer
+    asks for it.
+    """
+
+    pattern_date: date
+    service_date: date
+    fate: Fate | None
+    state: State
+    clock_jumped: bool
+    legs: tuple[LegShown, ...]
+
+
+def calendar(order: StandingOrder, first: date, last: date, *, at: datetime) -> list[OccurrenceShown]:
+    """List what takes place, or would have, from `first` to `last`, both included, by day.  Five queries."""
+    return calendars([order], first, last, at=at)[order.pk]
+
+
+def calendars(
+    orders: Collection[StandingOrder], first: date, last: date, *, at: datetime
+) -> dict[UUID, list[OccurrenceShown]]:
+    """List the same of many orders, by their ids.  Five queries."""
+    standings = plans.read(orders, since=first - MOVED_BY_HAND)
+    return {one.order.pk: _shown(one, first, last, at) for one in standings}
+
+
+def _shown(standing: Standing, first: date, last: date, at: datetime) -> list[OccurrenceShown]:
+    planned = {one.pattern_date: one for one in occurrences(standing.plan, first - FARTHEST_MOVE, last + FARTHEST_MOVE)}
+    days: dict[date, dict[Leg, Row]] = {}
+    for (day, leg), row in standing.ledger.items():
+        days.setdefault(day, {})[leg] = row
+    moved = {day for day in days if day not in planned and day <= last + MOVED_BY_HAND}
+    found = []
+    for day in {*planned, *moved}:
+        occurrence = planned.get(day) or next(occurrences(standing.plan, day, day), None)
+        one = _occurrence(standing, day, occurrence, days.get(day, {}), at)
+        if one is not None and first <= one.service_date <= last:
+            found.append(one)
+    return sorted(found, key=lambda one: (one.service_date, one.legs[0].pickup_at))
+
+
+def _occurrence(
+    standing: Standing, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
+) -> OccurrenceShown | None:
+    legs = tuple(_legs(standing, day, occurrence, rows, at))
+    if not legs:
+        return None
+    if any(one.ride_id and rows[one.leg].kept.customised for one in legs):
+        state = State.CUSTOMISED
+    else:
+        state = occurrence.state if occurrence else State.AS_GENERATED
+    fate = occurrence.fate if occurrence else None
+    jumped = occurrence is not None and occurrence.clock_jumped
+    return OccurrenceShown(day, _service_date(standing, occurrence, legs[0]), fate, state, jumped, legs)
+
+
+def _service_date(standing: Standing, occurrence: Occurrence | None, leg: LegShown) -> date:
+    """Give the day of the chair: a pickup may be on the evening before."""
+    if occurrence is not None and leg.pickup_at == occurrence.pickup_at:
+        return occurrence.service_date
+    return timing.local_day(leg.appointment_at or leg.pickup_at, standing.order.timezone)
+
+
+def _legs(
+    standing: Standing, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
+) -> Iterator[LegShown]:
+    asked: Collection[Leg] = standing.terms_on(day).legs if occurrence else ()
+    for leg in LEGS:
+        row = rows.get(leg)
+        if row is not None and _rides(row):
+            yield _of_ride(leg, row)
+        elif occurrence is not None and leg in asked:
+            yield _of_plan(leg, occurrence, row, at)
+
+
+def _rides(row: Row) -> bool:
+    """Say whether there is a ride to go by: one that is open, or has ended on the road."""
+    return row.kept.pending or row.kept.begun
+
+
+def _of_ride(leg: Leg, row: Row) -> LegShown:
+    if row.kept.pending:
+        standing = LegStanding.BOOKED
+    else:
+        standing = LegStanding.DONE if row.ride_status in TERMINAL else LegStanding.UNDER_WAY
+    pickup_at = cast(datetime, row.kept.pickup_at)  # a ride has one
+    return LegShown(leg, standing, pickup_at, row.kept.appointment_at, row.ride_id, row.ride_status, "")
+
+
+def _of_plan(leg: Leg, occurrence: Occurrence, row: Row | None, at: datetime) -> LegShown:
+    pickup_at, appointment_at = times_of(occurrence, leg)
+    ride_id, ride_status = (row.ride_id, row.ride_status) if row else (None, None)
+    standing = _standing(occurrence, row, at)
+    refusal = row.refusal if row and standing is LegStanding.REFUSED else ""
+    return LegShown(leg, standing, pickup_at, appointment_at, ride_id, ride_status, refusal)
+
+
+def _standing(occurrence: Occurrence, row: Row | None, at: datetime) -> LegStanding:
+    if row is not None and row.kept.mark is Mark.GENERATED:
+        return LegStanding.CANCELLED
+    if occurrence.fate is not Fate.DUE:
+        return _OF_FATE[occurrence.fate]
+    is_over = occurrence.pickup_at <= at
+    if row is not None and (is_over or row.kept.mark is Mark.REFUSED):
+        return _OF_MARK.get(row.kept.mark, LegStanding.NOT_BOOKED)
+    return LegStanding.NOT_BOOKED if is_over else LegStanding.PLANNED

@@ -1,0 +1,198 @@
+"""What an order's days look like to people: the plan, and what became of it."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.organizations.models import CalendarShift
+from apps.recurring.models import StandingOrder
+from apps.recurring.queries import calendar
+from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
+from apps.recurring.recurrence import Fate, State
+from apps.recurring.services import changing, holding, shifting
+from apps.recurring.services.changing import Moved
+from apps.recurring.services.shifting import ShiftDraft
+from apps.rides.models import Ride
+from apps.rides.services import amending, booking
+from lib.access import system
+from tests import factories
+from tests.factories import NOW
+from tests.recurring import cast
+from tests.recurring.cast import DATES, MONDAY
+from tests.rides.drafts import draft
+
+pytestmark = pytest.mark.django_db
+
+DAY = dt.timedelta(days=1)
+SUNDAY = MONDAY + 6 * DAY
+
+
+def _week(order: StandingOrder, *, at: dt.datetime = NOW) -> list[OccurrenceShown]:
+    return calendar.calendar(order, MONDAY, SUNDAY, at=at)
+
+
+def _standings(found: list[OccurrenceShown]) -> list[set[LegStanding]]:
+    return [{leg.standing for leg in one.legs} for one in found]
+
+
+def _end(ride: Ride, status: str, **columns: Any) -> None:
+    """Set a ride to a status that it would take a day on the road to reach."""
+    Ride.objects.filter(pk=ride.pk).update(status=status, **columns)
+
+
+def test_booked_days_show_both_legs_with_their_rides() -> None:
+    order = cast.order()
+
+    found = _week(order)
+
+    assert [one.service_date for one in found] == [one.pattern_date for one in found] == DATES[:3]
+    assert {(one.fate, one.state, one.clock_jumped) for one in found} == {(Fate.DUE, State.AS_GENERATED, False)}
+    rides = cast.rides(order)[:2]
+    shown = [(leg.leg, leg.ride_id, leg.ride_status, leg.pickup_at, leg.appointment_at) for leg in found[0].legs]
+    legs = ("outbound", "return")
+    assert shown == [
+        (leg, ride.pk, "scheduled", ride.pickup_at, ride.appointment_at) for leg, ride in zip(legs, rides, strict=True)
+    ]
+    assert _standings(found) == [{LegStanding.BOOKED}] * 3
+
+
+def test_days_beyond_the_horizon_are_planned_and_nothing_is_written() -> None:
+    order = cast.order()
+    far = dt.date(2027, 11, 22)
+
+    found = calendar.calendar(order, far, far + 6 * DAY, at=NOW)
+
+    assert [one.pattern_date for one in found] == [far, far + 2 * DAY, far + 4 * DAY]
+    assert _standings(found) == [{LegStanding.PLANNED}] * 3
+    assert {leg.ride_id for one in found for leg in one.legs} == {None}
+    assert Ride.objects.count() == 24
+
+
+def test_drafts_show_what_they_would_ride() -> None:
+    assert _standings(_week(cast.order(is_draft=True))) == [{LegStanding.PLANNED}] * 3
+
+
+def test_terms_without_a_way_back_show_one_leg() -> None:
+    assert [len(one.legs) for one in _week(cast.order(of={"return_mode": "none"}))] == [1, 1, 1]
+
+
+def test_what_people_arranged_is_told_apart() -> None:
+    order = cast.order()
+    changing.skip(order_id=order.pk, pattern_date=DATES[0], by=system(), at=NOW)
+    moved = Moved(to_date=DATES[1] + DAY)
+    changing.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
+    holding.hold(order_id=order.pk, from_date=DATES[2], until=DATES[2], reason="travel", by=system(), at=NOW)
+
+    found = _week(order)
+
+    assert [(one.service_date, one.fate, one.state) for one in found] == [
+        (DATES[0], Fate.SKIPPED, State.AS_GENERATED),
+        (DATES[1] + DAY, Fate.DUE, State.CUSTOMISED),
+        (DATES[2], Fate.HELD, State.AS_GENERATED),
+    ]
+    assert _standings(found) == [{LegStanding.SKIPPED}, {LegStanding.BOOKED}, {LegStanding.HELD}]
+    assert found[0].legs[0].ride_status == "cancelled"
+
+
+def test_moved_days_of_the_facility_show_where_they_went() -> None:
+    order = cast.order()
+    for shift in (ShiftDraft(from_date=DATES[1], to_date=DATES[1] - DAY), ShiftDraft(from_date=DATES[2])):
+        made = shifting.enter(facility_id=order.facility_id, draft=shift, by=system(), at=NOW)
+        CalendarShift.objects.filter(pk=made.pk).update(applied_at=NOW)
+
+    found = _week(order)[1:]
+
+    assert [(one.fate, one.state) for one in found] == [(Fate.DUE, State.SHIFTED), (Fate.CLOSED, State.SHIFTED)]
+    # Nothing has followed yet: what is booked is shown as it is booked.
+    assert _standings(found) == [{LegStanding.BOOKED}] * 2
+
+
+def test_ride_that_a_person_moved_stands_on_its_own_day() -> None:
+    order = cast.order()
+    out, back = cast.rides(order)[:2]
+    for ride in (back, out):
+        changes = {"pickup_at": ride.pickup_at + 3 * DAY}
+        if ride is out:
+            changes["appointment_at"] = out.appointment_at + 3 * DAY
+        amending.amend(ride_id=ride.pk, changes=changes, by=system(), at=NOW)
+
+    found = _week(order)
+
+    assert [(one.pattern_date, one.service_date) for one in found] == [
+        (DATES[1], DATES[1]),
+        (DATES[0], DATES[0] + 3 * DAY),
+        (DATES[2], DATES[2]),
+    ]
+    assert found[1].state is State.CUSTOMISED
+
+
+def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> None:
+    order = cast.order()
+    ride = cast.rides(order)[0]
+    changes = {"pickup_at": ride.pickup_at + dt.timedelta(minutes=5)}
+    amending.amend(ride_id=ride.pk, changes=changes, by=system(), at=NOW)
+    changing.change(order_id=order.pk, terms={"days_of_week": (1, 3, 5)}, by=system(), at=NOW)
+
+    found = _week(order)
+
+    assert [one.pattern_date for one in found] == [DATES[0], *(MONDAY + days * DAY for days in (1, 3, 5))]
+    assert (found[0].fate, found[0].state, _standings(found)[0]) == (None, State.CUSTOMISED, {LegStanding.BOOKED})
+
+
+def test_road_and_people_show_in_what_became_of_a_leg() -> None:
+    order = cast.order()
+    out, _, second = cast.rides(order)[:3]
+    _end(out, "en_route")
+    ended = {"reason_code": "rider_ill", "fault": "none", "ended_by": "user", "cancellation_timing": "advance"}
+    _end(second, "cancelled", status_before_end="scheduled", **ended)
+
+    first, day, _ = _week(order)
+
+    assert [leg.standing for leg in first.legs] == [LegStanding.UNDER_WAY, LegStanding.BOOKED]
+    assert [leg.standing for leg in day.legs] == [LegStanding.CANCELLED, LegStanding.BOOKED]
+    _end(out, "completed", ended_by="driver", status_before_end="in_progress")
+    assert _week(order)[0].legs[0].standing is LegStanding.DONE
+
+
+def test_days_that_could_not_be_booked_say_why_and_past_ones_stay_as_they_were() -> None:
+    order = cast.order(is_draft=True)
+    held = DATES[1]
+    holding.hold(order_id=order.pk, from_date=held, until=held, reason="travel", by=system(), at=NOW)
+    other = draft(order.facility, order.rider, pickup_at=dt.datetime(2026, 11, 27, 15, 50, tzinfo=dt.UTC))
+    booking.book(draft=other, by=system(), at=NOW)
+
+    changing.activate(order_id=order.pk, by=system(), at=NOW)
+
+    found = _week(order)
+    assert _standings(found) == [{LegStanding.BOOKED}, {LegStanding.HELD}, {LegStanding.REFUSED}]
+    assert {leg.refusal for leg in found[2].legs} == {"DUPLICATE_RIDE"}
+    later = _week(order, at=NOW + 14 * DAY)[2]
+    assert {leg.standing for leg in later.legs} == {LegStanding.REFUSED}
+
+
+def test_days_before_the_order_was_made_were_never_booked() -> None:
+    order = cast.order(start_date=MONDAY - 7 * DAY)
+
+    found = calendar.calendar(order, MONDAY - 7 * DAY, NOW.date() - DAY, at=NOW)
+
+    assert _standings(found) == [{LegStanding.NOT_BOOKED}] * 2
+
+
+def test_pickup_on_the_evening_before_counts_to_the_day_of_the_chair() -> None:
+    night = {"chair_time": dt.time(0, 30), "pickup_time": dt.time(23, 40)}
+
+    found = _week(cast.order(of=night))
+
+    assert [one.service_date for one in found] == DATES[:3]
+    assert found[0].legs[0].pickup_at.astimezone(dt.UTC).date() == DATES[0]
+
+
+def test_many_orders_take_as_many_queries_as_one(django_assert_num_queries: Any) -> None:
+    facility = cast.dialysis_centre()
+    orders = [cast.order(facility, factories.RiderFactory.create(facility=facility)) for _ in range(3)]
+
+    with django_assert_num_queries(5):
+        found = calendar.calendars(orders, MONDAY, SUNDAY, at=NOW)
+
+    assert {key: len(days) for key, days in found.items()} == {order.pk: 3 for order in orders}
