@@ -36,7 +36,7 @@ def _standings(found: list[OccurrenceShown]) -> list[set[LegStanding]]:
     return [{leg.standing for leg in one.legs} for one in found]
 
 
-def _end(ride: Ride, status: str, **columns: Any) -> None:
+def _set(ride: Ride, status: str, **columns: Any) -> None:
     """Set a ride to a status that it would take a day on the road to reach."""
     Ride.objects.filter(pk=ride.pk).update(status=status, **columns)
 
@@ -111,11 +111,10 @@ def test_moved_days_of_the_facility_show_where_they_went() -> None:
 def test_ride_that_a_person_moved_stands_on_its_own_day() -> None:
     order = cast.order()
     out, back = cast.rides(order)[:2]
-    for ride in (back, out):
-        changes = {"pickup_at": ride.pickup_at + 3 * DAY}
-        if ride is out:
-            changes["appointment_at"] = out.appointment_at + 3 * DAY
-        amending.amend(ride_id=ride.pk, changes=changes, by=system(), at=NOW)
+    assert out.appointment_at
+    later = {"pickup_at": out.pickup_at + 3 * DAY, "appointment_at": out.appointment_at + 3 * DAY}
+    amending.amend(ride_id=back.pk, changes={"pickup_at": back.pickup_at + 3 * DAY}, by=system(), at=NOW)
+    amending.amend(ride_id=out.pk, changes=later, by=system(), at=NOW)
 
     found = _week(order)
 
@@ -143,15 +142,16 @@ def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> N
 def test_road_and_people_show_in_what_became_of_a_leg() -> None:
     order = cast.order()
     out, _, second = cast.rides(order)[:3]
-    _end(out, "en_route")
-    ended = {"reason_code": "rider_ill", "fault": "none", "ended_by": "user", "cancellation_timing": "advance"}
-    _end(second, "cancelled", status_before_end="scheduled", **ended)
+    factories.put_driver_on(out)
+    _set(out, "en_route", departed_at=NOW)
+    ended = {"reason_code": "rider_ill", "fault": "none", "ended_by": "user"}
+    _set(second, "cancelled", status_before_end="scheduled", cancellation_timing="advance", **ended)
 
     first, day, _ = _week(order)
 
     assert [leg.standing for leg in first.legs] == [LegStanding.UNDER_WAY, LegStanding.BOOKED]
     assert [leg.standing for leg in day.legs] == [LegStanding.CANCELLED, LegStanding.BOOKED]
-    _end(out, "completed", ended_by="driver", status_before_end="in_progress")
+    _set(out, "no_show", status_before_end="arrived", **ended)
     assert _week(order)[0].legs[0].standing is LegStanding.DONE
 
 
