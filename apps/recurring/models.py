@@ -262,3 +262,36 @@ class Occurrence(models.Model):
 
     def __str__(self) -> str:
         return f"occurrence {self.pk}"
+
+
+class CalendarLinkQuerySet(models.QuerySet["CalendarLink"]):
+    def live(self) -> "CalendarLinkQuerySet":
+        return self.filter(revoked_at__isnull=True)
+
+    def visible_to(self, principal: "Principal") -> "CalendarLinkQuerySet":
+        """Keep the links to what the principal reaches; a provider sees rides, never what they come from."""
+        if principal.provider_ids is not None:
+            return self.none()
+        return self if principal.facility_ids is None else self.filter(facility_id__in=principal.facility_ids)
+
+
+class CalendarLink(models.Model):
+    """A secret address under which calendars read the rides of one order, or of all orders of a facility.
+
+    The secret itself is nowhere.  Without `with_names` its contents say nothing of who rides.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    facility = models.ForeignKey(Facility, models.CASCADE, related_name="+")
+    standing_order = models.ForeignKey(StandingOrder, models.CASCADE, null=True, blank=True, related_name="+")
+    digest = models.BinaryField(unique=True)  # SHA-256 of the secret, which is too long to be tried out
+    with_names = models.BooleanField(default=False)
+    created_by = models.CharField(max_length=60)  # "user:<id>", "token:<id>", "system"
+    created_at = models.DateTimeField()
+    last_read_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = CalendarLinkQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"calendar link {self.pk}"

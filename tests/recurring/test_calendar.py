@@ -55,6 +55,7 @@ def test_booked_days_show_both_legs_with_their_rides() -> None:
         (leg, ride.pk, "scheduled", ride.pickup_at, ride.appointment_at) for leg, ride in zip(legs, rides, strict=True)
     ]
     assert _standings(found) == [{LegStanding.BOOKED}] * 3
+    assert [leg.by_call for leg in found[0].legs] == [False, True]
 
 
 def test_days_beyond_the_horizon_are_planned_and_nothing_is_written() -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final, cast
 from uuid import UUID
 
-from apps.recurring.models import StandingOrder
+from apps.recurring.models import ReturnMode, StandingOrder
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Row, Standing
 from apps.recurring.reconciling import LEGS, Leg, Mark, times_of
@@ -52,6 +52,7 @@ class LegShown:
     """One leg: when it is, by its ride where there is one, or else by the plan.
 
     `ride_id` is the latest ride of the leg, `ride_status` that one's; `refusal` the code of why none could be made.
+    A way back `by_call` begins when somebody says so: its time is what the treatment comes to.
     """
 
     leg: Leg
@@ -61,6 +62,7 @@ class LegShown:
     ride_id: UUID | None
     ride_status: str | None
     refusal: str
+    by_call: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +134,14 @@ def _service_date(standing: Standing, occurrence: Occurrence | None, leg: LegSho
 def _legs(
     standing: Standing, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
 ) -> Iterator[LegShown]:
-    asked: Collection[Leg] = standing.terms_on(day).legs if occurrence else ()
+    terms = standing.terms_on(day)
     for leg in LEGS:
         row = rows.get(leg)
+        by_call = leg is Leg.RETURN and terms.return_mode == ReturnMode.WILL_CALL
         if row is not None and _rides(row):
-            yield _of_ride(leg, row)
-        elif occurrence is not None and leg in asked:
-            yield _of_plan(leg, occurrence, row, at)
+            yield _of_ride(leg, row, by_call)
+        elif occurrence is not None and leg in terms.legs:
+            yield _of_plan(leg, occurrence, row, by_call, at)
 
 
 def _rides(row: Row) -> bool:
@@ -146,21 +149,21 @@ def _rides(row: Row) -> bool:
     return row.kept.pending or row.kept.begun
 
 
-def _of_ride(leg: Leg, row: Row) -> LegShown:
+def _of_ride(leg: Leg, row: Row, by_call: bool) -> LegShown:
     if row.kept.pending:
         standing = LegStanding.BOOKED
     else:
         standing = LegStanding.DONE if row.ride_status in TERMINAL else LegStanding.UNDER_WAY
     pickup_at = cast(datetime, row.kept.pickup_at)  # a ride has one
-    return LegShown(leg, standing, pickup_at, row.kept.appointment_at, row.ride_id, row.ride_status, "")
+    return LegShown(leg, standing, pickup_at, row.kept.appointment_at, row.ride_id, row.ride_status, "", by_call)
 
 
-def _of_plan(leg: Leg, occurrence: Occurrence, row: Row | None, at: datetime) -> LegShown:
+def _of_plan(leg: Leg, occurrence: Occurrence, row: Row | None, by_call: bool, at: datetime) -> LegShown:
     pickup_at, appointment_at = times_of(occurrence, leg)
     ride_id, ride_status = (row.ride_id, row.ride_status) if row else (None, None)
     standing = _standing(occurrence, row, at)
     refusal = row.refusal if row and standing is LegStanding.REFUSED else ""
-    return LegShown(leg, standing, pickup_at, appointment_at, ride_id, ride_status, refusal)
+    return LegShown(leg, standing, pickup_at, appointment_at, ride_id, ride_status, refusal, by_call)
 
 
 def _standing(occurrence: Occurrence, row: Row | None, at: datetime) -> LegStanding:

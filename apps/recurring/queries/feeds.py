@@ -1,0 +1,112 @@
+"""What calendars read under a link: one entry for each leg that takes place."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.recurring import feed
+from apps.recurring.feed import Entry
+from apps.recurring.models import CalendarLink, OrderStatus, StandingOrder
+from apps.recurring.queries import calendar
+from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
+from apps.recurring.reconciling import Leg
+from apps.rides import timing
+from apps.rides.lifecycle import RideStatus
+
+# How far a calendar looks: an order of one rider a year ahead, a facility with hundreds of them as far as it plans.
+_SPANS: Final[Mapping[bool, tuple[timedelta, timedelta]]] = {
+    True: (timedelta(days=28), timedelta(days=366)),
+    False: (timedelta(days=1), timedelta(days=14)),
+}
+_WORDS: Final[Mapping[LegStanding, Promise]] = {
+    LegStanding.PLANNED: gettext_lazy("Planned"),
+    LegStanding.BOOKED: gettext_lazy("Booked"),
+    LegStanding.UNDER_WAY: gettext_lazy("Under way"),
+    LegStanding.REFUSED: gettext_lazy("No ride could be booked"),
+}
+_TAKES_PLACE: Final = frozenset(_WORDS) | {LegStanding.DONE}
+_UNCERTAIN: Final = frozenset({LegStanding.PLANNED, LegStanding.REFUSED})
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The bytes of a calendar, and the riders that they are about."""
+
+    body: bytes
+    rider_ids: set[UUID]
+
+
+def feed_of(link: CalendarLink, *, at: datetime) -> Feed:
+    """Write the calendar of a link: seven queries, whatever it holds."""
+    rows = StandingOrder.objects.exclude(status=OrderStatus.DRAFT).select_related("rider")
+    if link.standing_order_id:
+        rows = rows.filter(pk=link.standing_order_id)
+    else:
+        rows = rows.filter(facility_id=link.facility_id).exclude(status=OrderStatus.ENDED)
+    orders = {order.pk: order for order in rows}
+    zone = link.facility.timezone
+    today = timing.local_day(at, zone)
+    back, ahead = _SPANS[link.standing_order_id is not None]
+    shown = calendar.calendars(orders.values(), today - back, today + ahead, at=at)
+    entries = [
+        entry for order_id, days in shown.items() for day in days for entry in _entries(link, orders[order_id], day)
+    ]
+    entries.sort(key=lambda entry: (entry.starts_at, entry.uid))
+    body = feed.calendar(entries, name=_name(link), zone=ZoneInfo(zone))
+    return Feed(body, {order.rider_id for order in orders.values()})
+
+
+def _name(link: CalendarLink) -> str:
+    return _("Rides of %(facility)s") % {"facility": link.facility.name}
+
+
+def _entries(link: CalendarLink, order: StandingOrder, day: OccurrenceShown) -> Iterator[Entry]:
+    for leg in day.legs:
+        if leg.standing in _TAKES_PLACE:
+            yield Entry(
+                uid=f"{order.pk}.{day.pattern_date.isoformat()}.{leg.leg}@carelane",
+                starts_at=leg.pickup_at,
+                ends_at=leg.appointment_at,
+                summary=_summary(link, order, leg),
+                description=_description(day, leg),
+                is_certain=leg.standing not in _UNCERTAIN,
+                url=f"{settings.BASE_URL}/console/recurring/{order.pk}/?month={day.service_date:%Y-%m}",
+                changed_at=order.updated_at,
+            )
+
+
+def _summary(link: CalendarLink, order: StandingOrder, leg: LegShown) -> str:
+    """Name the ride by what it is for; by whom where the link says so, or else by the end of the order's id."""
+    words = {
+        "service": order.get_service_type_display().lower(),
+        "who": f"{order.rider.first_name} {order.rider.last_name}" if link.with_names else order.pk.hex[-6:],
+    }
+    if leg.leg is Leg.OUTBOUND:
+        text = _("Ride to %(service)s, %(who)s")
+    elif leg.by_call:
+        text = _("Ride back from %(service)s by call, %(who)s")
+    else:
+        text = _("Ride back from %(service)s, %(who)s")
+    text %= words
+    return _("NOT BOOKED: %(ride)s") % {"ride": text} if leg.standing is LegStanding.REFUSED else text
+
+
+def _description(day: OccurrenceShown, leg: LegShown) -> str:
+    # What is done has a ride, whose status says how it ended.
+    word = RideStatus(cast(str, leg.ride_status)).label if leg.standing is LegStanding.DONE else _WORDS[leg.standing]
+    lines = [capfirst(str(word))]
+    if leg.refusal:
+        lines.append(leg.refusal.lower())
+    if day.service_date != day.pattern_date:
+        lines.append(_("Moved from %(day)s") % {"day": date_format(day.pattern_date, "l j F")})
+    return "\n".join(lines)
