@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.recurring.services import generating, watching
+from apps.recurring.services import generating, holidays, watching
 from lib.access import system
 
 
@@ -16,4 +16,6 @@ def generate() -> None:
 @shared_task(name="recurring.watch")
 def watch() -> None:
     """Bring orders to what they are today, and ask people what they have to decide."""
-    watching.watch(by=system("recurring"), at=timezone.now())
+    now = timezone.now()
+    watching.watch(by=system("recurring"), at=now)
+    holidays.ask(at=now)

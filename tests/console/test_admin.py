@@ -356,7 +356,7 @@ def test_list_of_rides_asks_the_same_however_many(django_assert_num_queries: Any
         factories.put_driver_on(ride)
     client = signed_in_as(UserRole.DISPATCHER)
 
-    with django_assert_num_queries(5):  # session, user, count, rows, audit
+    with django_assert_num_queries(6):  # session, user, inbox, count, rows, audit
         client.get(RIDES)
 
 
@@ -365,7 +365,7 @@ def test_list_of_drivers_asks_the_same_however_many(django_assert_num_queries: A
     factories.DriverFactory.create_batch(count)
     client = signed_in_as(UserRole.DISPATCHER)
 
-    with django_assert_num_queries(5):  # session, user, providers to filter by, count, rows
+    with django_assert_num_queries(6):  # session, user, inbox, providers to filter by, count, rows
         client.get("/admin/fleet/driver/")
 
 
@@ -374,7 +374,7 @@ def test_list_of_credentials_asks_the_same_however_many(django_assert_num_querie
     factories.CredentialFactory.create_batch(count)
     client = signed_in_as(UserRole.DISPATCHER)
 
-    with django_assert_num_queries(4):  # session, user, count, rows
+    with django_assert_num_queries(5):  # session, user, inbox, count, rows
         client.get("/admin/fleet/credential/")
 
 

@@ -105,7 +105,7 @@ def test_list_of_assignments_asks_the_same_however_many(django_assert_num_querie
         _assignment()
     client = signed_in_as(UserRole.DISPATCHER)
 
-    with django_assert_num_queries(5):  # session, user, count, rows, audit
+    with django_assert_num_queries(6):  # session, user, inbox, count, rows, audit
         client.get(address_of(Assignment, "changelist"))
 
 

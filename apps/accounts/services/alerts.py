@@ -24,7 +24,7 @@ from lib.scopes import Scope
 log = logging.getLogger(__name__)
 
 # Scopes that people are told things by; the inbox is for whoever has one of them.
-AUDIENCES: Final = frozenset({Scope.WEBHOOKS_MANAGE.value, Scope.TOKENS_MANAGE.value})
+AUDIENCES: Final = frozenset({Scope.WEBHOOKS_MANAGE.value, Scope.TOKENS_MANAGE.value, Scope.SCHEDULES_WRITE.value})
 
 _MAIL_CLAIM: Final = timedelta(minutes=2)  # longer than a mail server takes
 _MAILS_AT_ONCE: Final = 20
@@ -32,18 +32,38 @@ _TRY_FOR: Final = timedelta(days=1)
 
 
 def tell(
-    *, kind: str, severity: str, scope: str, key: str, title: str, text: str = "", path: str = "", at: datetime
+    *,
+    kind: str,
+    severity: str,
+    scope: str,
+    key: str,
+    title: str,
+    text: str = "",
+    path: str = "",
+    facility_id: UUID | None = None,
+    at: datetime,
 ) -> bool:
     """Tell whoever has the scope, unless an open alert of this key has told them already; say whether it did.
 
-    `title`, `text` and `path` hold no personal data.  Costs one insert.
+    What concerns one facility is told to people who reach it.  `title`, `text` and `path` hold no personal data.
+    Costs one insert.
 
     Raises:
         ValueError: no inbox is for people with this scope; add it to AUDIENCES.
     """
     if scope not in AUDIENCES:
         raise ValueError(scope)
-    alert = Alert(kind=kind, severity=severity, scope=scope, key=key, title=title, text=text, path=path, created_at=at)
+    alert = Alert(
+        kind=kind,
+        severity=severity,
+        scope=scope,
+        facility_id=facility_id,
+        key=key,
+        title=title,
+        text=text,
+        path=path,
+        created_at=at,
+    )
     return insert(alert, unless_taken=True)
 
 
@@ -100,8 +120,17 @@ def _claimed(at: datetime) -> list[Alert]:
 
 
 def _recipients(alert: Alert) -> list[str]:
-    people = [one for one in User.objects.filter(is_active=True).order_by("email") if alert.scope in one.scopes]
-    return list(dict.fromkeys([*settings.ALERT_EMAILS, *(one.email for one in people)]))
+    active = User.objects.filter(is_active=True).order_by("email")
+    people = [one.email for one in active if alert.scope in one.scopes and _reaches(one, alert)]
+    return list(dict.fromkeys([*settings.ALERT_EMAILS, *people]))
+
+
+def _reaches(person: User, alert: Alert) -> bool:
+    if alert.facility_id is None:
+        return True
+    if person.is_bound_to_providers:
+        return False
+    return not person.is_bound_to_facilities or person.facilities.filter(pk=alert.facility_id).exists()
 
 
 def _send(alert: Alert, recipients: list[str]) -> bool:

@@ -1,0 +1,74 @@
+"""Holidays that a dialysis facility has not decided on: people are asked in time to tell all (domain.md 4.11.5)."""
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q
+
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts
+from apps.organizations.models import CalendarShift, Facility, FacilityKind
+from apps.recurring.models import RIDING, Terms
+from lib.scopes import Scope
+
+ASKED_AHEAD: Final = timedelta(days=45)
+KIND: Final = "facility.holiday_undecided"
+_THURSDAY: Final = 3
+
+
+def ahead(today: date) -> list[tuple[str, date]]:
+    """List the holidays on which clinics move their weeks, from tomorrow as far as people are asked ahead."""
+    found = [one for year in (today.year, today.year + 1) for one in _holidays(year)]
+    return [(name, day) for name, day in found if today < day <= today + ASKED_AHEAD]
+
+
+def _holidays(year: int) -> Iterator[tuple[str, date]]:
+    first = date(year, 11, 1)
+    yield "New Year's Day", date(year, 1, 1)
+    yield "Thanksgiving", first + timedelta(days=(_THURSDAY - first.weekday()) % 7 + 21)
+    yield "Christmas Day", date(year, 12, 25)
+
+
+def ask(*, at: datetime) -> None:
+    """Ask about each holiday at each dialysis facility whose patients ride on that day of the week.
+
+    A shift of that day is the decision, and closes the question; so does whoever puts the alert aside, as nothing
+    moves.  Nobody is asked twice.
+    """
+    undecided = {
+        f"holiday:{facility.pk}:{day.isoformat()}": (name, day, facility)
+        for name, day in ahead(at.date())
+        for facility in _undecided(day)
+    }
+    unanswered = Alert.objects.open().filter(kind=KIND).values_list("key", flat=True)
+    alerts.resolve(*(key for key in unanswered if key not in undecided), at=at)
+    asked = set(Alert.objects.filter(key__in=undecided).values_list("key", flat=True))
+    for key, (name, day, facility) in undecided.items():
+        if key not in asked:
+            alerts.tell(
+                kind=KIND,
+                severity=Alert.Severity.WARNING,
+                scope=Scope.SCHEDULES_WRITE,
+                key=key,
+                title=f"{name}, {day}: nothing decided at {facility.name}"[:120],
+                text="Patients ride there on that day of the week. Enter where its treatments move to; or, if nothing "
+                "changes, acknowledge this alert.",
+                path=f"/console/recurring/facilities/{facility.pk}/",
+                facility_id=facility.pk,
+                at=at,
+            )
+
+
+def _undecided(day: date) -> list[Facility]:
+    """List the dialysis facilities with orders of this day of the week, and no shift of the day."""
+    terms = Terms.objects.filter(
+        Q(standing_order__end_date__isnull=True) | Q(standing_order__end_date__gte=day),
+        standing_order__facility=OuterRef("pk"),
+        standing_order__status__in=RIDING,
+        from_date__lte=day,
+        days_of_week__contains=[day.weekday()],
+    )
+    shifts = CalendarShift.objects.filter(facility=OuterRef("pk"), from_date=day, undone_at__isnull=True)
+    facilities = Facility.objects.filter(Exists(terms), ~Exists(shifts), kind=FacilityKind.DIALYSIS, active=True)
+    return list(facilities.order_by("pk"))
