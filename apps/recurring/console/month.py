@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from apps.recurring.console import words
 from apps.recurring.console.words import Badge
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
-from apps.recurring.recurrence import FARTHEST_MOVE
+from apps.recurring.recurrence import FARTHEST_MOVE, Fate, State
 
 _MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
 MOST_MONTHS: Final = 24  # before and after this one
@@ -126,7 +126,7 @@ def _chip(one: OccurrenceShown, zone: str) -> Chip:
     note = ""
     if one.service_date != one.pattern_date:
         note = _("from %(day)s") % {"day": words.short_day(one.pattern_date)}
-    elif one.state is not one.state.AS_GENERATED:
+    elif one.state is not State.AS_GENERATED and one.fate is not Fate.CLOSED:
         note = _("changed")
     return Chip(words.clock(first.appointment_at or first.pickup_at, zone), words.badges_of(one), note)
 

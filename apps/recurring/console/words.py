@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
 from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
 from apps.recurring.queries.roster import Line
-from apps.recurring.recurrence import State
+from apps.recurring.recurrence import Fate, State
 from apps.riders.models import Rider
 from apps.rides.lifecycle import RideStatus
 from lib.access import Phi, Principal
@@ -167,7 +167,7 @@ def arrived(one: OccurrenceShown) -> str:
         if one.state is State.SHIFTED:
             return _("%(rides)s shifted from %(day)s") % words
         return _("%(rides)s moved from %(day)s") % words
-    if one.state is State.SHIFTED:
+    if one.state is State.SHIFTED and one.fate is not Fate.CLOSED:
         return _("%(rides)s at another time that day") % words
     if one.state is State.CUSTOMISED:
         return _("%(rides)s changed for this day") % words
