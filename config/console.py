@@ -27,6 +27,7 @@ class Entry:
     """A page: `address` is a URL name or a path.
 
     Opening it takes `right`, a permission of /admin/, or one of `scopes`; where there is neither, being signed in.
+    What is `shut_to_providers` people who are bound to some do not see, whatever their scopes.
     """
 
     label: Text
@@ -35,12 +36,15 @@ class Entry:
     about: Text
     right: str = ""
     scopes: frozenset[str] = frozenset()
+    shut_to_providers: bool = False
 
     @property
     def url(self) -> str:
         return self.address if self.address.startswith("/") else reverse(self.address)
 
     def opens_to(self, user: Any) -> bool:
+        if self.shut_to_providers and user.is_bound_to_providers:
+            return False
         return bool((not self.right or user.has_perm(self.right)) and (not self.scopes or self.scopes & user.scopes))
 
 
@@ -67,6 +71,14 @@ CONTENTS: Final = (
         _("Rides"),
         (
             _table(_("Rides"), "rides.ride", "route", _("One leg each, with its status and history")),
+            Entry(
+                _("Recurring rides"),
+                "standing_orders",
+                "list-restart",
+                _("Standing orders, holds and holiday weeks"),
+                scopes=frozenset({Scope.RIDES_READ}),
+                shut_to_providers=True,
+            ),
             _table(_("Ride exceptions"), "rides.rideexception", "triangle-alert", _("What needs attention")),
             _table(_("Trips"), "rides.trip", "git-branch", _("Legs that belong together")),
             _table(_("Assignments"), "rides.assignment", "list-checks", _("Who was put on which ride, and when")),

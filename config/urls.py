@@ -13,6 +13,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("api/", include("config.api")),
     path("console/", include("apps.accounts.console.urls")),
+    path("console/recurring/", include("apps.recurring.console.urls")),
     path("console/developers/", include("apps.webhooks.console.urls")),
     path("metrics", MetricsViewSet.as_view({"get": "metrics"}), name="metrics"),
     path("docs/api", reference, name="docs-reference"),

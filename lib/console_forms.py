@@ -1,9 +1,11 @@
 """Forms of pages: choices that depend on who asks, and refusals of services said by the field they are about."""
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any, cast
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 
 from lib.errors import DomainError
 
@@ -12,6 +14,13 @@ def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, firs
     """Offer rows (id and name) in a field; `first` is what choosing none of them is called."""
     choices = [(str(pk), label) for pk, label in rows]
     cast(forms.ChoiceField, form.fields[name]).choices = choices if first is None else [("", first), *choices]
+
+
+def day_field(label: Any, **options: Any) -> forms.DateField:
+    """Ask for a day.  Arithmetic with days and zones overflows where the calendar ends."""
+    bounds = [MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(2199, 12, 31))]
+    widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    return forms.DateField(label=label, widget=widget, validators=bounds, **options)
 
 
 def put_on(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> None:

@@ -52,14 +52,24 @@ def of_terms(draft: TermsDraft) -> list[Detail]:
     stay = (draft.treatment_minutes or 0) + (draft.post_treatment_minutes or 0)
     if stay > LONGEST_STAY:
         found.append(_invalid("treatmentMinutes", "Treatment and coming off the machine take more than 16 hours."))
-    if draft.pickup_time is not None and not 0 < _minutes(draft.pickup_time, draft.chair_time) <= LONGEST_LEAD:
+    if draft.pickup_time is not None and not leads_to(draft.pickup_time, draft.chair_time):
         found.append(_invalid("outbound.pickupTime", "pickupTime has to lie within the six hours before chairTime."))
     if draft.return_time is not None:
         if draft.return_mode != "scheduled":
             found.append(_invalid("return.pickupTime", "Only a scheduled return has a pickupTime."))
-        elif not 0 < _minutes(draft.chair_time, draft.return_time) <= LONGEST_STAY:
+        elif not leads_back(draft.chair_time, draft.return_time):
             found.append(_invalid("return.pickupTime", "The return has to lie within the 16 hours after chairTime."))
     return found
+
+
+def leads_to(pickup_time: time, chair_time: time) -> bool:
+    """Say whether a pickup lies close enough before the chair time, on the evening before it may be."""
+    return 0 < _minutes(pickup_time, chair_time) <= LONGEST_LEAD
+
+
+def leads_back(chair_time: time, return_time: time) -> bool:
+    """Say whether a way back lies close enough behind the chair time, on the next morning it may be."""
+    return 0 < _minutes(chair_time, return_time) <= LONGEST_STAY
 
 
 def in_gap(clock: time, days: Iterable[date], zone: ZoneInfo) -> date | None:

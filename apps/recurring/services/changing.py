@@ -185,8 +185,15 @@ def _of_times(times: Times, moved: Moved, day: date, plan: Plan, *, at: datetime
         if clock is not None and ordering_rules.in_gap(clock, [day], plan.zone):
             found.append(Detail(field=field, code="invalid", message="The clocks skip this time on that day."))
     wanted = plans.overridden(times, moved.chair_time, moved.pickup_time, moved.return_time)
+    chair = wanted.chair_time
+    if moved.pickup_time is not None and not ordering_rules.leads_to(moved.pickup_time, chair):
+        message = "pickupTime has to lie within the six hours before chairTime."
+        found.append(Detail(field="pickupTime", code="invalid", message=message))
+    if moved.return_time is not None and not ordering_rules.leads_back(chair, moved.return_time):
+        message = "returnTime has to lie within the 16 hours after chairTime."
+        found.append(Detail(field="returnTime", code="invalid", message=message))
     pickup_at, chair_at, return_at, _ = instants(wanted, day, plan.zone)
-    if not pickup_at < chair_at < return_at:
+    if not found and not pickup_at < chair_at < return_at:
         found.append(Detail(field="pickupTime", code="invalid", message="The pickup has to lie before the chair time."))
     if pickup_at <= at:
         found.append(Detail(field="toDate", code="invalid", message="The pickup would lie in the past."))

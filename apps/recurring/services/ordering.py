@@ -28,7 +28,8 @@ from apps.rides.queries import bookings
 from apps.rides.services import booking, legs
 from apps.rides.services.booking import BoundToProviders
 from lib.access import Principal
-from lib.errors import Detail, FieldRefused, InvalidInput
+from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput
+from lib.ids import uuid7
 
 LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives
 LOOKED_AHEAD: Final = timedelta(days=366)
@@ -44,20 +45,33 @@ class Ordered:
     followed: Followed
 
 
+class OrderedAlready(DomainError):
+    """There is an order of this id: the same wish came twice."""
+
+    code = Code.DUPLICATE_RESOURCE
+
+
 @transaction.atomic
-def order(*, rider_id: UUID, draft: OrderDraft, by: Principal, at: datetime) -> Ordered:
+def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by: Principal, at: datetime) -> Ordered:
     """Make a standing order of a rider, and book everything within its horizon, unless it is a draft.
+
+    With an `order_id` of the caller's own, the same wish that comes twice makes one order.
 
     Raises:
         ScopeMissing, BoundToProviders: the caller may not arrange schedules.
+        OrderedAlready: there is an order of this id.
         InvalidInput, FieldRefused: a hard rule is broken; the field is named.
     """
     orders.require_right(by)
     if by.provider_ids is not None:
         raise BoundToProviders("A caller bound to transport providers cannot arrange schedules.")
-    rider = Rider.objects.visible_to(by).filter(pk=rider_id).first()
+    # Locked: of two wishes with one id the second one finds what the first has made.
+    rows = Rider.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
+    rider = rows.filter(pk=rider_id).first()
     if rider is None:
         raise InvalidInput("riderId", "There is no such rider.")
+    if order_id is not None and StandingOrder.objects.filter(pk=order_id).exists():
+        raise OrderedAlready("This standing order was made already.")
     facility = bookings.facilities([draft.facility_id], by).get(draft.facility_id)
     if facility is None:
         raise InvalidInput("facilityId", "There is no such facility.")
@@ -67,6 +81,7 @@ def order(*, rider_id: UUID, draft: OrderDraft, by: Principal, at: datetime) -> 
     payer = booking.payer_of(payment.payer_id)
     require_drivers(draft.preferred_driver_ids)
     made = StandingOrder(
+        id=order_id or uuid7(),
         client_id=by.client_id,
         rider=rider,
         facility=facility,

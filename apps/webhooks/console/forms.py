@@ -6,7 +6,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -21,7 +20,7 @@ from apps.webhooks.queries import deliveries, endpoints
 from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE, Span
 from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal
-from lib.console_forms import choose
+from lib.console_forms import choose, day_field
 
 # Stands for the value of a header that is kept as it is: values are not shown again.
 KEPT: Final = "••••••••"
@@ -262,13 +261,6 @@ class EndpointFilter(forms.Form):
     )
 
 
-def _day_field(label: Any) -> forms.DateField:
-    # Arithmetic with days and zones overflows where the calendar ends.
-    bounds = [MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(2199, 12, 31))]
-    widget = forms.DateInput(attrs={"type": "date"})
-    return forms.DateField(label=label, required=False, widget=widget, validators=bounds)
-
-
 class DeliveryFilter(forms.Form):
     """Which deliveries are listed; days begin and end in the zone of the page."""
 
@@ -281,8 +273,8 @@ class DeliveryFilter(forms.Form):
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
         error_messages={"invalid": _("This is no id of a ride.")},
     )
-    since = _day_field(_("From"))
-    until = _day_field(_("To"))
+    since = day_field(_("From"), required=False)
+    until = day_field(_("To"), required=False)
 
     def __init__(self, *args: Any, by: Principal, statuses: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

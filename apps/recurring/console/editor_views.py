@@ -1,0 +1,115 @@
+"""The series editor: a new order of a rider, and changes of one."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.console.rights import UNPROCESSABLE
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.recurring.console import outcome, words
+from apps.recurring.console.editor_forms import NewOrder, OrderChange, RiderSearch, initial_of
+from apps.recurring.console.rights import found_order, opens
+from apps.recurring.models import Terms
+from apps.recurring.services import changing, ordering
+from apps.riders import queries as riders
+from apps.riders.models import Rider
+from apps.rides import timing
+from lib.access import Principal
+from lib.errors import DomainError, NotFound
+from lib.ids import uuid7
+from lib.newest_first import uuid_or_none
+from lib.scopes import Scope
+
+MOST_FOUND: Final = 20
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@opens(Scope.SCHEDULES_WRITE)
+def add(request: HttpRequest) -> HttpResponse:
+    """Make an order: find its rider first, then say what it asks for."""
+    by = principal_of(request)
+    rider_id = uuid_or_none(request.GET.get("rider"))
+    if rider_id is None:
+        return _find(request, by)
+    rider = get_object_or_404(Rider.objects.visible_to(by), pk=rider_id)
+    if request.method != "POST":
+        initial = {"key": uuid7(), "facility": request.GET.get("facility", "")}
+        return _editor(request, NewOrder(by=by, rider=rider, initial=initial), rider, by)
+    form = NewOrder(request.POST, by=by, rider=rider)
+    if form.is_valid():
+        key = form.cleaned_data["key"]
+        try:
+            made = ordering.order(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
+        except ordering.OrderedAlready:
+            messages.info(request, _("This standing order was made already."))
+            return redirect("standing_order", order_id=key)
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            outcome.tell(request, _("The standing order is made."), made.followed)
+            return redirect("standing_order", order_id=key)
+    return _editor(request, form, rider, by)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@opens(Scope.SCHEDULES_WRITE)
+def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
+    """Change an order, for all its future or from a day on."""
+    by, now = principal_of(request), timezone.now()
+    order = found_order(order_id, by)
+    today = timing.local_day(now, order.timezone)
+    rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
+    in_force = [row for row in rows if row.from_date <= today]
+    shown = changing.draft_of(in_force[-1] if in_force else rows[0])
+    if request.method != "POST":
+        form = OrderChange(initial=initial_of(order, shown), rider=order.rider, shown=shown)
+        return _editor(request, form, order.rider, by, order=order)
+    form = OrderChange(request.POST, rider=order.rider, shown=shown)
+    if form.is_valid():
+        try:
+            changed = changing.change(order_id=order_id, **form.changes(order), by=by, at=now)
+        except NotFound:
+            raise
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            outcome.tell(request, _("The standing order is changed."), changed.followed)
+            return redirect("standing_order", order_id=order_id)
+    return _editor(request, form, order.rider, by, order=order)
+
+
+def _find(request: HttpRequest, by: Principal) -> HttpResponse:
+    """Find the rider of a new order; what was looked for stands in no address."""
+    form = RiderSearch(request.POST or None)
+    found: list[Rider] = []
+    if form.is_valid():
+        rows = riders.search(form.criteria(), by=by).order_by("last_name", "first_name", "pk")
+        found = list(rows[: MOST_FOUND + 1])
+        audit.record(
+            by=by,
+            action="riders.search",
+            subject_type="rider",
+            rider_ids=[rider.pk for rider in found],
+            details={"criteria": sorted(form.criteria())},
+        )
+    context = {
+        "form": form,
+        "found": [(rider, words.rider_name(rider, by)) for rider in found[:MOST_FOUND]],
+        "has_more": len(found) > MOST_FOUND,
+        "searched": form.is_bound and not form.errors,
+        "facility_id": uuid_or_none(request.GET.get("facility")),
+    }
+    return render(request, "recurring/rider.html", context, status=UNPROCESSABLE if form.errors else 200)
+
+
+def _editor(request: HttpRequest, form: Any, rider: Rider, by: Principal, **context: Any) -> HttpResponse:
+    audit.record(by=by, action="riders.read", subject_type="rider", subject_id=rider.pk, rider_ids=[rider.pk])
+    context |= {"form": form, "name": words.rider_name(rider, by)}
+    return render(request, "recurring/editor.html", context, status=UNPROCESSABLE if form.errors else 200)

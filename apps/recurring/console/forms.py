@@ -1,0 +1,101 @@
+"""Forms about an order that exists: single days, holds, its end.  Each carries the version it was opened at."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, cast
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from apps.recurring.models import HoldReason
+from lib.console_forms import day_field, put_on
+from lib.errors import DomainError, StaleVersion
+
+STALE: Final = _(
+    "Somebody changed the standing order meanwhile. This page shows it as it is now: look at it, then save again."
+)
+
+
+def time_field(label: Any, **options: Any) -> forms.TimeField:
+    widget = forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
+    return forms.TimeField(label=label, widget=widget, **options)
+
+
+class Versioned(forms.Form):
+    """`version` is the one the form was opened at; `names` are fields by their names on the wire."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
+
+    names: ClassVar[Mapping[str, str]] = {}
+
+    def refuse(self, refusal: DomainError) -> None:
+        """Say a refusal on the form; after a stale one it carries the version that the page now shows."""
+        if isinstance(refusal, StaleVersion):
+            self.data = cast(QueryDict, self.data).copy()
+            self.data["version"] = str(refusal.current_version)
+            self.add_error(None, STALE)
+        else:
+            put_on(self, refusal, self.names)
+
+
+class Plain(Versioned):
+    """A button that asks for nothing but the version."""
+
+
+class DayForm(Versioned):
+    """One occurrence, by its pattern date; `shown` is the day that it takes place on, and that the page shows."""
+
+    day = forms.DateField(widget=forms.HiddenInput)
+    shown = forms.DateField(widget=forms.HiddenInput)
+    names = {"date": "day"}
+
+
+class MoveForm(DayForm):
+    to_date = day_field(_("On"))
+    chair_time = time_field(_("Chair time"), required=False, help_text=_("Empty: as the series has it."))
+    pickup_time = time_field(_("Pickup"), required=False, help_text=_("Empty: moves along with the chair time."))
+    return_time = time_field(_("Way back"), required=False, help_text=_("Empty: moves along with the chair time."))
+
+    names = {
+        "date": "day",
+        "toDate": "to_date",
+        "chairTime": "chair_time",
+        "pickupTime": "pickup_time",
+        "returnTime": "return_time",
+    }
+
+
+class HoldForm(Versioned):
+    reason = forms.ChoiceField(
+        label=_("Reason"),
+        choices=[
+            (HoldReason.HOSPITAL_STAY, _("Hospital stay")),
+            (HoldReason.TRAVEL, _("Travel")),
+            (HoldReason.TRANSPLANT, _("Transplant")),
+            (HoldReason.OTHER, _("Other")),
+        ],
+    )
+    from_date = day_field(_("First day without rides"))
+    until = day_field(
+        _("Last day without rides"),
+        required=False,
+        help_text=_("Empty: until somebody resumes. You are asked every week whether it still holds."),
+    )
+
+    names = {"from": "from_date", "until": "until"}
+
+
+class ResumeForm(Versioned):
+    from_date = day_field(_("First day with rides again"))
+
+    names = {"from": "from_date"}
+
+
+class EndForm(Versioned):
+    last_date = day_field(
+        _("Last day with rides"),
+        required=False,
+        help_text=_("Empty: it ends now, and every ride that has not begun is called off."),
+    )
+
+    names = {"on": "last_date"}

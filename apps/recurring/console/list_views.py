@@ -1,0 +1,118 @@
+"""The list: who rides to a facility, by days and chair time, the way clinics think."""
+
+from collections.abc import Iterable
+from datetime import datetime, time
+from typing import Any, Final
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.organizations.models import Facility
+from apps.recurring.console import words
+from apps.recurring.console.rights import found_facility, opens
+from apps.recurring.models import OrderStatus
+from apps.recurring.queries import roster
+from apps.recurring.queries.roster import Line
+from apps.recurring.recurrence import PRESETS
+from lib.access import Principal
+from lib.console_forms import choose
+from lib.newest_first import uuid_or_none
+from lib.scopes import Scope
+
+GROUPS: Final = (
+    ("mwf", _("Monday, Wednesday, Friday")),
+    ("tts", _("Tuesday, Thursday, Saturday")),
+    ("other", _("Other days")),
+)
+
+
+class OrderFilter(forms.Form):
+    """Which orders are listed."""
+
+    facility = forms.ChoiceField(label=_("Facility"), required=False)
+    status = forms.ChoiceField(
+        label=_("Status"),
+        required=False,
+        choices=[("", _("All but ended")), *((status.value, words.STATUSES[status].text) for status in OrderStatus)],
+    )
+
+    def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        found = Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name")
+        choose(self, "facility", found, first=_("Choose one"))
+
+    def statuses(self) -> list[str]:
+        status = self.cleaned_data.get("status")
+        return [status] if status else list(roster.STANDING)
+
+
+@require_safe
+@opens(Scope.RIDES_READ)
+def orders(request: HttpRequest) -> HttpResponse:
+    """List the orders of a facility; without one, the facilities.  However many: as many queries."""
+    by, now = principal_of(request), timezone.now()
+    form = OrderFilter(request.GET, by=by)
+    form.is_valid()  # what is no facility or status there asks for nothing
+    context: dict[str, Any] = {"form": form, "may_change": by.may(Scope.SCHEDULES_WRITE)}
+    facility_id = uuid_or_none(form.cleaned_data.get("facility") or _only_one(form))
+    if facility_id is None:
+        return render(request, "recurring/facilities.html", context | {"tallies": roster.tallies(by=by)})
+    facility = found_facility(facility_id, by)
+    lines, has_more = roster.lines(facility, form.statuses(), by=by, at=now)
+    audit.record(
+        by=by,
+        action="standing_orders.list",
+        subject_type="standing_order",
+        rider_ids=[line.order.rider_id for line in lines],
+        facility_id=facility.pk,
+    )
+    context |= {
+        "facility": facility,
+        "zone": words.zone_name(facility.timezone, now),
+        "groups": list(_groups(lines, by, now)),
+        "count": len(lines),
+        "most": roster.MOST if has_more else None,
+        "filtered": bool(form.cleaned_data.get("status")),
+    }
+    return render(request, "recurring/orders.html", context)
+
+
+def _only_one(form: OrderFilter) -> str:
+    """Name the facility of somebody who has no choice."""
+    _first, *choices = form.fields["facility"].choices  # type: ignore[attr-defined]  # a ChoiceField's
+    return choices[0][0] if len(choices) == 1 else ""
+
+
+def _groups(lines: Iterable[Line], by: Principal, now: datetime) -> Iterable[dict[str, Any]]:
+    """Sort into days, chair times and names; days on which nobody rides are left out."""
+    found: dict[str, dict[time, list[dict[str, Any]]]] = {key: {} for key, _title in GROUPS}
+    for line in lines:
+        days = frozenset(line.terms.days_of_week)
+        key = next((name for name, preset in PRESETS.items() if preset == days), "other")
+        found[key].setdefault(line.terms.chair_time, []).append(_row(line, by))
+    for key, title in GROUPS:
+        if shifts := found[key]:
+            rows = [(chair, sorted(shifts[chair], key=lambda row: row["name"].lower())) for chair in sorted(shifts)]
+            yield {"key": key, "title": title, "shifts": rows, "count": sum(len(some) for _chair, some in rows)}
+
+
+def _row(line: Line, by: Principal) -> dict[str, Any]:
+    order, terms = line.order, line.terms
+    badge, more = words.status_of(line)
+    next_at = line.next_pickup_at
+    return {
+        "order": order,
+        "name": words.rider_name(order.rider, by),
+        "days": words.pattern_of(terms),
+        "next": words.day_and_clock(next_at, order.timezone) if next_at else "",
+        "next_at": next_at,
+        "badge": badge,
+        "more": more,
+        "way_back": words.RETURNS[terms.return_mode],
+    }

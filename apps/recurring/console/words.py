@@ -1,0 +1,205 @@
+"""How pages call days, times and standings of recurring rides: words, and the colours and signs that say it again."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
+from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
+from apps.recurring.queries.roster import Line
+from apps.recurring.recurrence import Fate, State
+from apps.riders.models import Rider
+from apps.rides.lifecycle import RideStatus
+from lib.access import Phi, Principal
+from lib.errors import Code
+
+Text = str | Promise
+MOST_DAYS: Final = 12  # named in one sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    tone: str
+    icon: str
+    text: Text
+
+
+WEEKDAYS: Final = (
+    (0, gettext_lazy("Monday")),
+    (1, gettext_lazy("Tuesday")),
+    (2, gettext_lazy("Wednesday")),
+    (3, gettext_lazy("Thursday")),
+    (4, gettext_lazy("Friday")),
+    (5, gettext_lazy("Saturday")),
+    (6, gettext_lazy("Sunday")),
+)
+SHORT_WEEKDAYS: Final = (
+    gettext_lazy("Mon"),
+    gettext_lazy("Tue"),
+    gettext_lazy("Wed"),
+    gettext_lazy("Thu"),
+    gettext_lazy("Fri"),
+    gettext_lazy("Sat"),
+    gettext_lazy("Sun"),
+)
+STATUSES: Final[Mapping[str, Badge]] = {
+    OrderStatus.DRAFT: Badge("info", "pencil", gettext_lazy("Draft")),
+    OrderStatus.ACTIVE: Badge("ok", "check", gettext_lazy("Active")),
+    OrderStatus.ON_HOLD: Badge("warn", "pause", gettext_lazy("On hold")),
+    OrderStatus.ENDED: Badge("quiet", "ban", gettext_lazy("Ended")),
+}
+RETURNS: Final[Mapping[str, Text]] = {
+    ReturnMode.WILL_CALL: gettext_lazy("Will call"),
+    ReturnMode.SCHEDULED: gettext_lazy("Scheduled"),
+    ReturnMode.NONE: gettext_lazy("None"),
+}
+STANDINGS: Final[Mapping[LegStanding, Badge]] = {
+    LegStanding.PLANNED: Badge("quiet", "clock", gettext_lazy("planned")),
+    LegStanding.BOOKED: Badge("info", "check", gettext_lazy("booked")),
+    LegStanding.UNDER_WAY: Badge("ok", "route", gettext_lazy("under way")),
+    LegStanding.CANCELLED: Badge("quiet", "x", gettext_lazy("cancelled")),
+    LegStanding.HELD: Badge("warn", "pause", gettext_lazy("held")),
+    LegStanding.SKIPPED: Badge("quiet", "chevron-right", gettext_lazy("skipped")),
+    LegStanding.CLOSED: Badge("warn", "ban", gettext_lazy("centre closed")),
+    LegStanding.REFUSED: Badge("bad", "triangle-alert", gettext_lazy("could not be booked")),
+    LegStanding.NOT_BOOKED: Badge("bad", "circle-alert", gettext_lazy("was not booked")),
+}
+ENDS: Final[Mapping[str, Badge]] = {
+    RideStatus.COMPLETED: Badge("ok", "check", gettext_lazy("completed")),
+    RideStatus.NO_SHOW: Badge("bad", "user-round", gettext_lazy("no-show")),
+    RideStatus.UNFULFILLED: Badge("bad", "circle-alert", gettext_lazy("unfulfilled")),
+}
+# Why no ride could be made: codes of the catalogue that booking in sets answers with.
+WHY: Final[Mapping[str, Text]] = {
+    Code.RIDER_NOT_BOOKABLE.name: gettext_lazy("The rider's record does not allow bookings."),
+    Code.DUPLICATE_RIDE.name: gettext_lazy("The rider has another ride at this time."),
+    Code.VALIDATION_ERROR.name: gettext_lazy("The times or places do not make a ride that can be booked."),
+}
+
+
+def rider_name(rider: Rider, by: Principal) -> str:
+    """Name a rider as far as the reader may know, by an end of the id where that is not at all."""
+    if by.phi < Phi.LIMITED:
+        return _("Rider …%(end)s") % {"end": str(rider.pk)[-4:]}
+    return f"{rider.last_name}, {rider.first_name}"
+
+
+def why(code: str) -> Text:
+    """Say why a ride could not be made."""
+    return WHY.get(code, gettext_lazy("A rule of booking stands against it."))
+
+
+def long_day(day: date) -> str:
+    return date_format(day, "l j F")
+
+
+def short_day(day: date) -> str:
+    return date_format(day, "D j M")
+
+
+def listed(days: Iterable[date]) -> str:
+    """Name days in order, the first dozen of them."""
+    found = sorted(set(days))
+    named = ", ".join(short_day(day) for day in found[:MOST_DAYS])
+    more = len(found) - MOST_DAYS
+    return (
+        named
+        if more <= 0
+        else ngettext("%(named)s and %(more)s more", "%(named)s and %(more)s more", more)
+        % {
+            "named": named,
+            "more": more,
+        }
+    )
+
+
+def days_of(days: Collection[int]) -> str:
+    return " ".join(str(SHORT_WEEKDAYS[day]) for day in sorted(days))
+
+
+def pattern_of(terms: Terms) -> str:
+    """Say on which days terms ride, and how often."""
+    days = days_of(terms.days_of_week)
+    if terms.interval_weeks == 1:
+        return days
+    return _("%(days)s, every %(weeks)s weeks") % {"days": days, "weeks": terms.interval_weeks}
+
+
+def clock(at: datetime, zone: str) -> str:
+    return at.astimezone(ZoneInfo(zone)).strftime("%H:%M")
+
+
+def day_and_clock(at: datetime, zone: str) -> str:
+    there = at.astimezone(ZoneInfo(zone))
+    return f"{short_day(there.date())} {there:%H:%M}"
+
+
+def zone_name(zone: str, at: datetime) -> str:
+    """Give the abbreviation of a zone as it is at an instant, such as CST."""
+    return at.astimezone(ZoneInfo(zone)).strftime("%Z")
+
+
+def standing_of(leg: LegShown) -> Badge:
+    return ENDS[leg.ride_status or ""] if leg.standing is LegStanding.DONE else STANDINGS[leg.standing]
+
+
+def badges_of(one: OccurrenceShown) -> list[Badge]:
+    """Say what has become of an occurrence, once where all its legs are alike."""
+    return list(dict.fromkeys(standing_of(leg) for leg in one.legs))
+
+
+def rides_of(one: OccurrenceShown) -> str:
+    count = len(one.legs)
+    return ngettext("%(count)s ride", "%(count)s rides", count) % {"count": count}
+
+
+def arrived(one: OccurrenceShown) -> str:
+    """Say how an occurrence came to its day and times, as a part of a sentence; "" where the pattern says so."""
+    words = {"rides": rides_of(one), "day": long_day(one.pattern_date)}
+    if one.service_date != one.pattern_date:
+        if one.state is State.SHIFTED:
+            return _("%(rides)s shifted from %(day)s") % words
+        return _("%(rides)s moved from %(day)s") % words
+    if one.state is State.SHIFTED and one.fate is not Fate.CLOSED:
+        return _("%(rides)s at another time that day") % words
+    if one.state is State.CUSTOMISED:
+        return _("%(rides)s changed for this day") % words
+    return rides_of(one)
+
+
+def left_for(one: OccurrenceShown) -> str:
+    """Say where an occurrence went, seen from the day that the pattern has for it."""
+    words = {"rides": rides_of(one), "day": long_day(one.service_date)}
+    if one.state is State.SHIFTED:
+        return _("%(rides)s shifted to %(day)s") % words
+    return _("%(rides)s moved to %(day)s") % words
+
+
+def status_of(line: Line) -> tuple[Badge, str]:
+    """Say how an order stands, and since or until when."""
+    order = line.order
+    if order.status == OrderStatus.ON_HOLD and line.hold is not None:
+        until = line.hold.until
+        return STATUSES[order.status], (
+            _("since %(day)s, until %(end)s") % {"day": line.hold.from_date, "end": until}
+            if until
+            else _("since %(day)s") % {"day": line.hold.from_date}
+        )
+    return STATUSES[order.status], _ahead(order, line)
+
+
+def _ahead(order: StandingOrder, line: Line) -> str:
+    if order.status == OrderStatus.ENDED:
+        return _("last day %(day)s") % {"day": order.end_date}
+    if line.hold is not None:
+        return _("held from %(day)s") % {"day": line.hold.from_date}
+    if order.last_date is not None:
+        return _("ends on %(day)s") % {"day": order.last_date}
+    return ""

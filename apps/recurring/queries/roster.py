@@ -1,0 +1,78 @@
+"""Who rides to a facility again and again: its standing orders, and how each of them stands."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Count, Min, Q
+
+from apps.organizations.models import Facility
+from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
+from apps.recurring.queries.plans import PENDING
+from apps.rides import timing
+from apps.rides.models import Ride
+from lib.access import Principal
+
+MOST: Final = 600  # orders of one list: more than any centre has chairs for
+STANDING: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD, OrderStatus.DRAFT)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An order with its rider, the terms it rides by today (those it begins with, if that is to come), its next ride.
+
+    `hold` is the one of today, or else the next.
+    """
+
+    order: StandingOrder
+    terms: Terms
+    hold: Hold | None
+    next_pickup_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A facility with the number of its orders."""
+
+    facility: Facility
+    active: int
+    on_hold: int
+    draft: int
+
+
+def lines(facility: Facility, statuses: Collection[str], *, by: Principal, at: datetime) -> tuple[list[Line], bool]:
+    """List a facility's orders of these statuses in reach, newest first, and say whether there are more.  Four queries.
+
+    Of no facility the list is longer than `MOST`.
+    """
+    rows = StandingOrder.objects.visible_to(by).filter(facility=facility, status__in=statuses).select_related("rider")
+    orders = list(rows.order_by("-pk")[: MOST + 1])
+    return lines_of(orders[:MOST], today=timing.local_day(at, facility.timezone), at=at), len(orders) > MOST
+
+
+def lines_of(orders: Collection[StandingOrder], *, today: date, at: datetime) -> list[Line]:
+    """Complete orders of one facility that were found, in their order.  Three queries."""
+    ids = [order.pk for order in orders]
+    terms: dict[UUID, Terms] = {}
+    for row in Terms.objects.filter(standing_order_id__in=ids).order_by("from_date"):
+        if row.standing_order_id not in terms or row.from_date <= today:
+            terms[row.standing_order_id] = row
+    holds: dict[UUID, Hold] = {}
+    ahead = Q(until__isnull=True) | Q(until__gte=today)
+    for hold in Hold.objects.filter(ahead, standing_order_id__in=ids).order_by("from_date"):
+        holds.setdefault(hold.standing_order_id, hold)
+    rides = Ride.objects.filter(standing_order_id__in=ids, status__in=PENDING, pickup_at__gt=at)
+    following = dict(rides.values_list("standing_order_id").annotate(Min("pickup_at")).order_by())
+    return [Line(one, terms[one.pk], holds.get(one.pk), following.get(one.pk)) for one in orders]
+
+
+def tallies(*, by: Principal) -> list[Tally]:
+    """Count the orders of each facility in reach that has some, by name.  Two queries."""
+    counts = {status.value: Count("pk", filter=Q(status=status)) for status in STANDING}
+    rows = StandingOrder.objects.visible_to(by).filter(status__in=STANDING).order_by()
+    counted = rows.values("facility_id").annotate(**counts).values_list("facility_id", *counts)
+    found = {facility_id: numbers for facility_id, *numbers in counted}
+    facilities = Facility.objects.visible_to(by).filter(pk__in=found).order_by("name", "pk")
+    return [Tally(one, *found[one.pk]) for one in facilities]

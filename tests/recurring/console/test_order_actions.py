@@ -1,0 +1,275 @@
+"""What is done from the page of an order: single days, holds, its end; each told with what became of the rides."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.roles import UserRole
+from apps.organizations.models import Facility
+from apps.recurring.models import Hold, Occurrence, OccurrenceChange, StandingOrder
+from apps.recurring.services import changing, holding
+from apps.rides.models import Ride
+from apps.rides.services import amending, booking
+from lib.access import system
+from tests import factories
+from tests.console.visits import text_of, told, visitor
+from tests.factories import NOW
+from tests.recurring import cast
+from tests.recurring.cast import MONDAY
+from tests.recurring.console.visiting import page_of, send
+from tests.rides.drafts import draft
+
+pytestmark = pytest.mark.django_db
+
+DAY = dt.timedelta(days=1)
+WEDNESDAY, FRIDAY = MONDAY + 2 * DAY, MONDAY + 4 * DAY
+TOLD: dict[str, Any] = {"by": system(), "at": NOW}
+ACTIONS = ("move", "skip", "restore", "hold", "resume", "end", "activate")
+GOOD: dict[str, dict[str, Any]] = {
+    "move": {"day": MONDAY, "shown": MONDAY, "to_date": MONDAY + DAY},
+    "skip": {"day": MONDAY, "shown": MONDAY},
+    "restore": {"day": MONDAY, "shown": MONDAY},
+    "hold": {"reason": "travel", "from_date": MONDAY, "until": FRIDAY},
+    "resume": {"from_date": MONDAY},
+    "end": {},
+    "activate": {},
+}
+
+
+@pytest.fixture
+def centre(db: None) -> Facility:
+    return cast.dialysis_centre()
+
+
+@pytest.fixture
+def order(centre: Facility) -> StandingOrder:
+    return cast.order(centre)
+
+
+@pytest.fixture
+def desk(db: None) -> Client:
+    return visitor(UserRole.DISPATCHER)
+
+
+def _kept(order: StandingOrder) -> tuple[Any, ...]:
+    """Say all that a refused form must not change."""
+    order.refresh_from_db()
+    return order.version, order.status, order.end_date, Hold.objects.count(), OccurrenceChange.objects.count()
+
+
+def test_day_is_moved_with_its_times(order: StandingOrder, desk: Client) -> None:
+    form = {"day": MONDAY, "shown": MONDAY, "to_date": MONDAY + DAY, "chair_time": "07:00", "pickup_time": "06:10"}
+
+    response = send(desk, order, "move", **form, return_time="12:00")
+
+    assert response.redirect_chain == [(page_of(order, f"?day={MONDAY + DAY}#day"), 302)]
+    assert told(response) == ["The day is changed. 2 rides are changed: Tue 24 Nov."]
+    change = OccurrenceChange.objects.get()
+    assert (change.to_date, change.chair_time, change.pickup_time, change.return_time) == (
+        MONDAY + DAY,
+        dt.time(7),
+        dt.time(6, 10),
+        dt.time(12),
+    )
+    page = text_of(response)
+    assert "2 rides moved from Monday 23 November" in page
+    assert "There Tue 24 Nov 06:10 07:00 booked" in page
+
+
+def test_day_is_skipped_and_restored(order: StandingOrder, desk: Client) -> None:
+    skipped = send(desk, order, "skip", day=MONDAY, shown=MONDAY)
+    restored = send(desk, order, "restore", day=MONDAY, shown=MONDAY)
+
+    assert told(skipped) == ["The day is skipped. 2 rides are called off: Mon 23 Nov."]
+    assert told(restored) == ["The day is as the series has it again. 2 rides are booked: Mon 23 Nov."]
+    assert restored.redirect_chain == [(page_of(order, f"?day={MONDAY}#day"), 302)]
+    assert not OccurrenceChange.objects.exists()
+
+
+def test_hold_tells_what_is_called_off_and_resume_what_is_booked(order: StandingOrder, desk: Client) -> None:
+    held = send(desk, order, "hold", reason="hospital_stay", from_date=MONDAY, until="")
+    resumed = send(desk, order, "resume", from_date=WEDNESDAY)
+
+    named = "Wed 25 Nov, Fri 27 Nov, Mon 30 Nov, Wed 2 Dec, Fri 4 Dec, Mon 7 Dec, Wed 9 Dec, Fri 11 Dec, Mon 14 Dec,"
+    assert told(held) == [
+        f"The hold is set. 24 rides are called off: Mon 23 Nov, {named} Wed 16 Dec, Fri 18 Dec.",
+    ]
+    assert told(resumed) == [f"The rides are resumed. 22 rides are booked: {named} Wed 16 Dec, Fri 18 Dec."]
+    hold = Hold.objects.get()
+    assert (hold.from_date, hold.until) == (MONDAY, MONDAY + DAY)
+
+
+def test_resume_tells_what_could_not_be_booked_and_why(centre: Facility, order: StandingOrder, desk: Client) -> None:
+    send(desk, order, "hold", reason="travel", from_date=MONDAY, until="")
+    ride = Ride.objects.filter(standing_order_id=order.pk).earliest("pickup_at")
+    booking.book(draft=draft(centre, order.rider, pickup_at=ride.pickup_at), **TOLD)
+
+    response = send(desk, order, "resume", from_date=MONDAY)
+
+    assert told(response)[1:] == [
+        "Could not be booked or changed: Mon 23 Nov. The rider has another ride at this time."
+    ]
+    assert "1 coming day could not be booked: Mon 23 Nov" in text_of(response)
+
+
+def test_days_that_people_changed_are_told_where_they_stay(order: StandingOrder, desk: Client) -> None:
+    ride = cast.rides(order)[0]
+    later = ride.pickup_at - dt.timedelta(minutes=10)
+    amending.amend(ride_id=ride.pk, changes={"pickup_at": later}, **TOLD)
+    terms = {"days_of_week": (1, 3, 5)}
+    changing.change(order_id=order.pk, terms=terms, **TOLD)
+
+    response = send(desk, order, "skip", day=MONDAY + DAY, shown=MONDAY + DAY)
+
+    assert told(response)[1:] == ["People had changed these days, and they stay as they are: Mon 23 Nov."]
+
+
+def test_order_ends_now_or_after_a_day(centre: Facility, desk: Client) -> None:
+    now, then = cast.order(centre), cast.order(centre)
+
+    ended = send(desk, now, "end", last_date="")
+    ends = send(desk, then, "end", last_date=WEDNESDAY)
+
+    assert told(ended)[0].startswith("The end is set. 24 rides are called off:")
+    assert told(ends)[0].startswith("The end is set. 20 rides are called off: Fri 27 Nov,")
+    now.refresh_from_db()
+    then.refresh_from_db()
+    assert (now.status, then.status, then.end_date) == ("ended", "active", WEDNESDAY)
+
+
+def test_draft_is_activated(centre: Facility, desk: Client) -> None:
+    order = cast.order(centre, is_draft=True)
+    before = desk.get(page_of(order))
+
+    response = send(desk, order, "activate")
+
+    assert "It is a draft: nothing is booked until it is activated." in text_of(before)
+    assert "Activate" in text_of(before)
+    assert told(response)[0].startswith("The standing order is active. 24 rides are booked: Mon 23 Nov,")
+    assert "Activate" not in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("action", "form", "wrong"),
+    [
+        ("move", {"to_date": MONDAY + 9 * DAY}, ["to_date"]),
+        ("move", {"to_date": ""}, ["to_date"]),
+        ("move", {"to_date": NOW.date() - DAY}, ["to_date"]),
+        ("move", {"to_date": MONDAY, "chair_time": "25:00"}, ["chair_time"]),
+        ("move", {"to_date": MONDAY, "pickup_time": "10:40"}, ["pickup_time"]),
+        ("move", {"to_date": MONDAY, "return_time": "10:30"}, ["return_time"]),
+        ("move", {"day": MONDAY + DAY}, ["day"]),
+        ("skip", {"day": MONDAY + DAY}, ["day"]),
+        ("skip", {"day": "x", "shown": "x"}, ["day", "shown"]),
+        ("restore", {"day": MONDAY + DAY}, ["day"]),
+        ("hold", {"until": MONDAY - DAY}, ["until"]),
+        ("hold", {"from_date": MONDAY - 30 * DAY}, ["from_date"]),
+        ("hold", {"from_date": "9999-12-31"}, ["from_date"]),
+        ("hold", {"reason": "boredom"}, ["reason"]),
+        ("resume", {"from_date": ""}, ["from_date"]),
+        ("resume", {"from_date": MONDAY - 30 * DAY}, ["from_date"]),
+        ("end", {"last_date": "soon"}, ["last_date"]),
+        ("end", {"last_date": "1999-01-01"}, ["last_date"]),
+        ("activate", {"version": "x"}, ["version"]),
+    ],
+)
+def test_form_that_is_wrong_comes_back_by_its_fields(
+    order: StandingOrder, desk: Client, action: str, form: dict[str, Any], wrong: list[str]
+) -> None:
+    before = _kept(order)
+
+    response = send(desk, order, action, **(GOOD[action] | form))
+
+    assert response.status_code == 422
+    assert list(response.context["wrong"].errors) == wrong
+    assert "Check" in text_of(response)
+    assert _kept(order) == before
+
+
+def test_values_are_kept_and_the_form_stands_open(order: StandingOrder, desk: Client) -> None:
+    held = send(desk, order, "hold", reason="transplant", from_date=FRIDAY, until=MONDAY).content.decode()
+    moved = send(desk, order, "move", day=WEDNESDAY, shown=WEDNESDAY, to_date=WEDNESDAY + 9 * DAY).content.decode()
+
+    assert '<option value="transplant" selected>' in held
+    assert f'value="{FRIDAY}"' in held
+    assert '<a href="#hold_until">' in held
+    assert '<a href="#move_to_date">' in moved
+    assert f'value="{WEDNESDAY + 9 * DAY}"' in moved
+    assert moved.count("<details open>") == 1
+
+
+def test_move_that_comes_back_stands_by_its_own_occurrence(order: StandingOrder, desk: Client) -> None:
+    there: dict[str, Any] = {"moved": changing.Moved(to_date=MONDAY + DAY), "pattern_date": WEDNESDAY}
+    changing.change_occurrence(order_id=order.pk, **TOLD, **there)
+    terms = {"days_of_week": (0, 1, 2, 4)}
+    changing.change(order_id=order.pk, terms=terms | {"chair_time": dt.time(15)}, **TOLD)
+
+    form = {"day": WEDNESDAY, "shown": MONDAY + DAY, "to_date": WEDNESDAY + 9 * DAY}
+    response = send(desk, order, "move", **form)
+
+    found = {one["one"].pattern_date: one["move"].is_bound for one in response.context["occurrences"]}
+    assert found == {MONDAY + DAY: False, WEDNESDAY: True}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_stale_form_changes_nothing_and_can_be_sent_again(centre: Facility, desk: Client, action: str) -> None:
+    order = cast.order(centre, is_draft=action == "activate")
+    if action == "resume":
+        holding.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="travel", **TOLD)
+    stale = StandingOrder.objects.get().version
+    changing.skip(order_id=order.pk, pattern_date=WEDNESDAY, **TOLD)
+    before = _kept(order)
+
+    response = send(desk, order, action, **GOOD[action], version=stale)
+
+    assert response.status_code == 422
+    assert "Somebody changed the standing order meanwhile." in text_of(response)
+    assert _kept(order) == before
+    assert f'name="version" value="{order.version}"' in str(response.context["wrong"]["version"])
+    assert send(desk, order, action, **GOOD[action]).redirect_chain
+
+
+def test_order_that_has_ended_says_so(order: StandingOrder, desk: Client) -> None:
+    changing.end(order_id=order.pk, last_date=None, **TOLD)
+
+    response = send(desk, order, "hold", **GOOD["hold"])
+
+    assert response.status_code == 422
+    assert "The standing order has ended." in text_of(response)
+
+
+def test_second_press_of_a_button_does_it_once(order: StandingOrder, desk: Client) -> None:
+    form = {"version": order.version, **GOOD["hold"]}
+
+    first, second = (desk.post(page_of(order, "hold/"), form) for _ in range(2))
+
+    assert (first.status_code, second.status_code) == (302, 422)
+    assert Hold.objects.count() == 1
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("role", [UserRole.AUDITOR, UserRole.FLEET_ADMIN, UserRole.ADMIN])
+def test_those_who_may_not_change_schedules_are_refused(order: StandingOrder, action: str, role: UserRole) -> None:
+    before = _kept(order)
+
+    response = send(visitor(role), order, action, **GOOD[action])
+
+    assert response.status_code == 403
+    assert _kept(order) == before
+
+
+def test_order_that_vanishes_meanwhile_is_not_found(
+    order: StandingOrder, desk: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Membership may end between the look at the order and its lock."""
+
+    def gone(*args: Any, **kwargs: Any) -> Any:
+        raise changing.orders.NotFound("standing order")
+
+    monkeypatch.setattr(changing, "activate", gone)
+
+    assert send(desk, order, "activate").status_code == 404
+    assert Occurrence.objects.exists()
+    assert factories.NOW == NOW

@@ -1,0 +1,26 @@
+"""Visits of the pages of an order: what its forms send, and what the next page tells."""
+
+import re
+from typing import Any
+
+from django.test import Client
+
+from apps.recurring.models import StandingOrder
+
+BASE = "/console/recurring/"
+
+
+def page_of(order: StandingOrder, more: str = "") -> str:
+    return f"{BASE}{order.pk}/{more}"
+
+
+def send(client: Client, order: StandingOrder, action: str, **form: Any) -> Any:
+    """Send a form of the page, as it was filled in from the order as it is; follow to the page that tells of it."""
+    version = StandingOrder.objects.get(pk=order.pk).version
+    return client.post(page_of(order, f"{action}/"), {"version": version} | form, follow=True)
+
+
+def cell(response: Any, day: int) -> str:
+    """Read the name of a day of the calendar."""
+    names = re.findall(r'<td[^>]*><a [^>]*>\s*<span class="visually-hidden">([^<]*)</span>', response.content.decode())
+    return str(names[day - 1])
