@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from apps.accounts.console.views import forbidden, not_offered, remove_passkey, session_left
+from apps.recurring.console.link_views import calendar_file
 from config.error_pages import server_error
 from config.home import home
 from config.metrics import MetricsViewSet
@@ -14,6 +15,7 @@ urlpatterns = [
     path("api/", include("config.api")),
     path("console/", include("apps.accounts.console.urls")),
     path("console/recurring/", include("apps.recurring.console.urls")),
+    path("calendar/<str:secret>.ics", calendar_file, name="calendar_file"),
     path("console/developers/", include("apps.webhooks.console.urls")),
     path("metrics", MetricsViewSet.as_view({"get": "metrics"}), name="metrics"),
     path("docs/api", reference, name="docs-reference"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.recurring.console import acting_views, editor_views, list_views, shift_views, views
+from apps.recurring.console import acting_views, editor_views, link_views, list_views, shift_views, views
 
 urlpatterns = [
     path("", list_views.orders, name="standing_orders"),
@@ -18,6 +18,9 @@ urlpatterns = [
     path("<uuid:order_id>/activate/", acting_views.activate, name="activate_standing_order"),
     path("facilities/<uuid:facility_id>/", shift_views.facility, name="facility_calendar"),
     path("facilities/<uuid:facility_id>/enter/", shift_views.enter, name="enter_calendar_shift"),
+    path("<uuid:order_id>/links/", link_views.order_links, name="order_calendar_links"),
+    path("facilities/<uuid:facility_id>/links/", link_views.links, name="calendar_links"),
+    path("links/<uuid:link_id>/revoke/", link_views.revoke, name="revoke_calendar_link"),
     path("shifts/<uuid:shift_id>/", shift_views.shift, name="calendar_shift"),
     path("shifts/<uuid:shift_id>/apply/", shift_views.apply, name="apply_calendar_shift"),
     path("shifts/<uuid:shift_id>/undo/", shift_views.undo, name="undo_calendar_shift"),
