@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from apps.recurring.recurrence import Fate, Occurrence
 
@@ -60,8 +60,7 @@ class Wanted:
     content: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):  # there are hundreds of thousands in a night
     """A row of the ledger with its ride, where it has one.
 
     `pending` says that the ride is open and its driver has not set out; `begun` that the road has touched it: it is

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -244,6 +245,7 @@ def instants(times: Times, day: date, zone: ZoneInfo) -> tuple[datetime, datetim
     return pickup_at, chair_at, return_at, jumped
 
 
+@lru_cache(maxsize=4096)  # a centre's patients share their days, and a handful of chair times
 def instant(day: date, clock: time, zone: ZoneInfo) -> tuple[datetime, bool]:
     """Turn a local date and wall time into an instant in UTC, and say whether the clocks skip it that day.
 

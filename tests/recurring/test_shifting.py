@@ -184,7 +184,7 @@ def test_preview_costs_the_same_however_many_ride(centre: Facility, django_asser
     for _ in range(3):
         cast.order(centre, of=TTS)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(8):
         assert len(_preview(shift)) == 3
 
 

@@ -3,37 +3,50 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, time, timedelta
-from typing import Any, Final, cast
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import orjson
+from django.db import connection
 
 from apps.organizations.models import CalendarShift
-from apps.recurring.models import Hold, Occurrence, OccurrenceChange, StandingOrder, Terms
-from apps.recurring.reconciling import Kept, Key, Leg, Mark
-from apps.recurring.recurrence import FARTHEST_MOVE, PRESETS, Override, Pattern, Plan, Shift, Times
+from apps.recurring.models import Hold, OccurrenceChange, OrderStatus, StandingOrder, Terms
+from apps.recurring.reconciling import Kept, Key, Leg, Mark, times_of
+from apps.recurring.recurrence import FARTHEST_MOVE, PRESETS, Fate, Override, Pattern, Plan, Shift, Times, occurrences
 from apps.recurring.recurrence import Hold as HeldDays
 from apps.recurring.recurrence import Terms as PlannedTerms
 from apps.rides.lifecycle import RideStatus
+from lib import recordset
 from lib.crypto import keyed_digest
 
 PENDING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
-_OF_LEDGER: Final = (
-    "standing_order_id",
-    "pattern_date",
-    "leg",
-    "id",
-    "mark",
-    "content",
-    "refusal",
-    "ride_id",
-    "ride__status",
-    "ride__occurrence_state",
-    "ride__pickup_at",
-    "ride__appointment_at",
-)
+# Instants as microseconds since 1970: what Django does to each took longer than everything else.
+_LEDGER: Final = """
+    SELECT o.standing_order_id, o.pattern_date, o.leg, o.id, o.mark, o.content, o.refusal, o.ride_id,
+        r.status, r.occurrence_state,
+        (extract(epoch FROM r.pickup_at) * 1000000)::bigint, (extract(epoch FROM r.appointment_at) * 1000000)::bigint
+    FROM recurring_occurrence o LEFT JOIN rides_ride r ON r.id = o.ride_id
+    WHERE o.standing_order_id = ANY(%s::uuid[]) AND o.pattern_date >= %s
+"""
+# Of each order the rides that are still to come and its driver has not set out for; whether all are as the order made
+# them; and their names, instants and contents, as `foreseen` writes them.
+_AHEAD: Final = """
+    SELECT o.standing_order_id, bool_and(o.mark = 'generated' AND r.occurrence_state <> 'customised'),
+        string_agg(
+            (o.pattern_date - date '1970-01-01') || o.leg || extract(epoch FROM r.pickup_at) || '/'
+                || coalesce(extract(epoch FROM r.appointment_at)::text, '') || '/' || o.content,
+            ',' ORDER BY o.pattern_date, o.leg
+        )
+    FROM recurring_occurrence o JOIN rides_ride r ON r.id = o.ride_id
+    WHERE o.standing_order_id = ANY(%s::uuid[]) AND o.pattern_date >= %s
+        AND r.status = ANY(%s) AND r.pickup_at > %s
+    GROUP BY o.standing_order_id
+"""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MARKS: Final = {one.value: one for one in Mark}
+_LEGS: Final = {one.value: one for one in Leg}
 # What of an order and of its terms a ride is made of, besides its times.
 _OF_ORDER: Final = (
     "service_type",
@@ -60,8 +73,7 @@ _OF_TERMS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):  # there are hundreds of thousands in a night
     """A row of the ledger, with its ride and that one's status; `refusal` is the code of why none could be made."""
 
     id: int
@@ -83,12 +95,19 @@ class Standing:
 
     def terms_on(self, day: date) -> Terms:
         """Give the row in force for a pattern date, which lies on or after the first."""
+        if len(self.terms) == 1:
+            return self.terms[0]
         later = (after.from_date for after in self.terms[1:])
         return self.terms[sum(from_date <= day for from_date in later)]
 
 
 def read(orders: Collection[StandingOrder], *, since: date) -> list[Standing]:
     """Read what decides about each order, and its ledger from the pattern date `since` on.  Five queries."""
+    return with_ledgers(planned(orders, since=since), since=since)
+
+
+def planned(orders: Collection[StandingOrder], *, since: date) -> list[Standing]:
+    """Read as `read` does, but for the ledgers, which stay empty.  Four queries."""
     ids = [order.pk for order in orders]
     terms = _by_order(Terms.objects.filter(standing_order_id__in=ids).order_by("from_date"))
     holds = _by_order(Hold.objects.filter(standing_order_id__in=ids).order_by("from_date"))
@@ -97,20 +116,58 @@ def read(orders: Collection[StandingOrder], *, since: date) -> list[Standing]:
     facility_ids = {order.facility_id for order in orders}
     for shift in CalendarShift.objects.in_force().filter(facility_id__in=facility_ids, from_date__gte=since):
         shifts[shift.facility_id].append(shift)
-    ledgers: dict[UUID, dict[Key, Row]] = defaultdict(dict)
-    for order_id, *row in _ledger(ids, since):
-        key, found = _row(*row)
-        ledgers[order_id][key] = found
     return [
         Standing(
             order,
             plan_of(order, terms[order.pk], holds[order.pk], changes[order.pk], shifts[order.facility_id]),
             terms[order.pk],
             {row.pk: content_of(order, row) for row in terms[order.pk]},
-            ledgers[order.pk],
+            {},
         )
         for order in orders
     ]
+
+
+def with_ledgers(standings: Collection[Standing], *, since: date) -> list[Standing]:
+    """Add the ledgers from the pattern date `since` on.  One query, none for nothing."""
+    ledgers: dict[UUID, dict[Key, Row]] = defaultdict(dict)
+    for order_id, *row in _ledger([one.order.pk for one in standings], since) if standings else ():
+        key, found = _row(*row)
+        ledgers[order_id][key] = found
+    return [replace(one, ledger=ledgers[one.order.pk]) for one in standings]
+
+
+def ahead(order_ids: Collection[UUID], *, since: date, at: datetime) -> dict[UUID, str]:
+    """Write down the rides ahead of each order as `foreseen` does those it should have.  One query.
+
+    An order is missing where one of them is not as the order made it: people changed it, or it should not be there.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_AHEAD, [recordset.ids(order_ids), since, list(PENDING), at])
+        found = {order_id: text if untouched else None for order_id, untouched, text in cursor.fetchall()}
+    texts = ((order_id, found.get(order_id, "")) for order_id in order_ids)
+    return {order_id: text for order_id, text in texts if text is not None}
+
+
+def foreseen(standing: Standing, first: date, last: date, *, at: datetime) -> str:
+    """Write down the rides that an order should have, of pattern dates from `first` to `last` that lie ahead."""
+    found: list[str] = []
+    if standing.order.status == OrderStatus.DRAFT:
+        return ""
+    for one in occurrences(standing.plan, first, last):
+        if one.fate is not Fate.DUE or one.pickup_at <= at:
+            continue
+        terms = standing.terms_on(one.pattern_date)
+        name, content = one.pattern_date.toordinal() - _EPOCH.toordinal(), standing.contents[terms.pk]
+        for leg in terms.legs:
+            pickup_at, appointment_at = times_of(one, leg)
+            appointment = _seconds(appointment_at) if appointment_at else ""
+            found.append(f"{name}{leg}{_seconds(pickup_at)}/{appointment}/{content}")
+    return ",".join(found)
+
+
+def _seconds(moment: datetime) -> str:
+    return f"{moment.timestamp():.6f}"
 
 
 def _by_order(rows: Iterable[Any]) -> dict[UUID, list[Any]]:
@@ -120,9 +177,10 @@ def _by_order(rows: Iterable[Any]) -> dict[UUID, list[Any]]:
     return found
 
 
-def _ledger(order_ids: Collection[UUID], since: date) -> Iterable[tuple[Any, ...]]:
-    rows = Occurrence.objects.filter(standing_order_id__in=order_ids, pattern_date__gte=since)
-    return rows.values_list(*_OF_LEDGER)
+def _ledger(order_ids: Collection[UUID], since: date) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(_LEDGER, [recordset.ids(order_ids), since])
+        return list(cursor.fetchall())
 
 
 def _row(
@@ -135,20 +193,18 @@ def _row(
     ride_id: UUID | None,
     status: str | None,
     state: str | None,
-    pickup_at: Any,
-    appointment_at: Any,
+    pickup: int | None,
+    appointment: int | None,
 ) -> tuple[Key, Row]:
     pending = status in PENDING
-    kept = Kept(
-        mark=Mark(mark),
-        pending=pending,
-        begun=status is not None and not pending and status != RideStatus.CANCELLED,
-        customised=state == "customised",
-        pickup_at=pickup_at,
-        appointment_at=appointment_at,
-        content=content,
-    )
-    return (pattern_date, Leg(leg)), Row(id, kept, ride_id, status, refusal)
+    begun = status is not None and not pending and status != RideStatus.CANCELLED
+    times = _instant(pickup), _instant(appointment)
+    kept = Kept(_MARKS[mark], pending, begun, state == "customised", *times, content)
+    return (pattern_date, _LEGS[leg]), Row(id, kept, ride_id, status, refusal)
+
+
+def _instant(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
 
 
 def plan_of(

@@ -6,7 +6,7 @@ as few rides of a day ahead change, and booking in sets.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, Final, cast
@@ -114,8 +114,7 @@ def follow(
         return {}
     follower = by.for_what_follows(*NEEDED)
     today = {order.pk: today_of(order, at) for order in orders}
-    standings = plans.read(orders, since=plans.nearby(min(today.values())))
-    works = [_work(one, today[one.order.pk], overwrite, at) for one in standings]
+    works = [_work(one, today[one.order.pk], overwrite, at) for one in _restless(orders, today, at)]
     busy = [work for work in works if work.steps]
     if busy:
         # All at once, whether booked or moved: two batches with riders in common do not wait for each other.
@@ -128,15 +127,31 @@ def follow(
         _book(days, made, by=follower, at=at)
         _keep(busy, at=at)
         _audit(busy, by=by)
-    _remember(works, today)
-    return {work.order.pk: work.followed for work in works}
+    _remember(orders, today)
+    return {order_id: Followed() for order_id in today} | {work.order.pk: work.followed for work in works}
+
+
+def _restless(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at: datetime) -> list[Standing]:
+    """Read what decides about those orders whose rides are not what they should be, or were changed by people.
+
+    On most nights most orders have nothing to do: to see that takes a third of what a full comparison takes.
+    """
+    since = plans.nearby(min(today.values()))
+    ahead = plans.ahead(list(today), since=since, at=at)
+    found = []
+    for one in plans.planned(orders, since=since):
+        last = today[one.order.pk] + timedelta(days=one.order.generation_horizon_days)
+        if ahead.get(one.order.pk) != plans.foreseen(one, since, last, at=at):
+            found.append(one)
+    return plans.with_ledgers(found, since=since)
 
 
 def _work(standing: Standing, today: date, overwrite: Container[date], at: datetime) -> _Work:
     first = plans.nearby(today)
     ledger = {key: row.kept for key, row in standing.ledger.items() if key[0] >= first}
     last = max([today + timedelta(days=standing.order.generation_horizon_days), *(day for day, _ in ledger)])
-    overwritten = {day for day, _ in ledger if day in overwrite} | _stranded(standing, ledger)
+    overwritten = {day for day, _ in ledger if day in overwrite} if overwrite else set[date]()
+    overwritten |= _stranded(standing, ledger)
     steps = reconciling.steps(wanted(standing, first, last), ledger, now=at, overwrite=overwritten)
     work = _Work(standing, steps, Followed())
     for step in steps:
@@ -151,6 +166,8 @@ def _stranded(standing: Standing, ledger: Mapping[Key, Kept]) -> set[date]:
     Such a ride would stay; but whoever is away is away, whatever was arranged.
     """
     plan = standing.plan
+    if not plan.holds:
+        return set()
     return {
         day
         for (day, _), kept in ledger.items()
@@ -369,11 +386,10 @@ def _audit(busy: Iterable[_Work], *, by: Principal) -> None:
         )
 
 
-def _remember(works: Collection[_Work], today: Mapping[UUID, date]) -> None:
+def _remember(orders: Iterable[StandingOrder], today: Mapping[UUID, date]) -> None:
     """Note how far the generator has been, where that is news."""
     through: dict[date, list[UUID]] = defaultdict(list)
-    for work in works:
-        order = work.order
+    for order in orders:
         last = today[order.pk] + timedelta(days=order.generation_horizon_days)
         if order.generated_through != last:
             order.generated_through = last

@@ -162,7 +162,7 @@ def _invalid(field: str, message: str) -> Detail:
 
 
 def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
-    """Say what a shift moves, or has moved, and what stands in the way, by pickup.  Nine queries.
+    """Say what a shift moves, or has moved, and what stands in the way, by pickup.  Eight queries.
 
     Raises:
         NotFound: there is no such shift in reach.
@@ -172,7 +172,7 @@ def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
         raise NotFound("calendar shift")
     day = shift.from_date
     riding = list(StandingOrder.objects.riding().filter(facility_id=shift.facility_id).select_related("rider"))
-    found = [(one, *moved) for one in plans.read(riding, since=day) if (moved := _moved(one, shift)) is not None]
+    found = [(one, *moved) for one in plans.planned(riding, since=day) if (moved := _moved(one, shift)) is not None]
     rides = _rides_of(day, [one.order.pk for one, *_ in found])
     nearby = _nearby([one.order.rider_id for one, *_ in found], day)
     on_duty = _on_duty({ride.driver_id for own in rides.values() for ride in own if ride.driver_id}, day)
