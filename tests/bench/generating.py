@@ -1,0 +1,69 @@
+"""The two contestants of `recurring`, each a process of its own: it works once and prints a line of JSON.
+
+python -m tests.bench.generating ours          the task that makes the rides of all orders
+python -m tests.bench.generating copy FOLDER   COPY, of the files that lie there, into the tables they are named for
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from django.utils import timezone
+
+from apps.recurring.services import generating
+from lib.access import system
+from tests.bench import RUN, conninfo
+
+BLOCK: Final = 1 << 20  # bytes sent at a time
+# In the order of what they refer to.
+WRITTEN: Final = ("rides_trip", "rides_ride", "events_event", "recurring_occurrence", "accounts_auditentry")
+
+
+def _ours() -> dict[str, Any]:
+    return {"orders": generating.generate(by=system("recurring"), at=timezone.now())}
+
+
+def _copy(folder: str) -> dict[str, Any]:
+    """Write all rows in one transaction, with indexes, constraints and triggers in place."""
+    with psycopg.connect(conninfo(RUN)) as session, session.cursor() as cursor:
+        for table in WRITTEN:
+            with (
+                Path(folder, f"{table}.rows").open("rb") as rows,
+                cursor.copy(f"COPY {columns_of(cursor, table)} FROM STDIN (FORMAT binary)") as copy,
+            ):
+                while block := rows.read(BLOCK):
+                    copy.write(block)
+    return {}
+
+
+def columns_of(cursor: "psycopg.Cursor[Any]", table: str) -> str:
+    """Name a table with the columns that are written."""
+    cursor.execute(
+        "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute"
+        " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
+        [table],
+    )
+    (names,) = cursor.fetchone() or ("",)
+    return f"{table} ({names})"
+
+
+def _peak_megabytes() -> float:
+    """Read the most that this process has held.  Not `ru_maxrss`, which begins with what its parent held."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+def main(name: str, *arguments: str) -> None:
+    """Work, and print how long it took, what Python spent on it, and the peak of memory."""
+    began, cpu = time.perf_counter(), time.process_time()
+    measured = _ours() if name == "ours" else _copy(*arguments)
+    measured |= {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu, "peak": _peak_megabytes()}
+    sys.stdout.write(json.dumps(measured) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

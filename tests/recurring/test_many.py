@@ -1,0 +1,24 @@
+"""The orders that `make bench` measures with: they obey the rules, or nothing but a run of it would show."""
+
+import pytest
+
+from apps.recurring.models import Occurrence
+from apps.recurring.services import generating
+from apps.rides.models import Ride, RideException
+from lib.access import system
+from tests.factories import NOW
+from tests.recurring import many
+
+ORDERS = 40
+
+
+@pytest.mark.django_db
+def test_every_order_that_is_measured_with_is_ridden_without_a_question() -> None:
+    many.make(ORDERS, at=NOW)
+
+    assert generating.generate(by=system(), at=NOW) == ORDERS
+
+    legs = ORDERS * 24
+    assert Occurrence.objects.filter(mark="generated").count() == Occurrence.objects.count() == legs
+    assert Ride.objects.filter(status="scheduled", open_questions=[]).count() == Ride.objects.count() == legs
+    assert not RideException.objects.exists()
