@@ -21,7 +21,7 @@ from apps.organizations.models import (
 from apps.organizations.opening_hours import in_words
 from apps.organizations.zones import known_zones
 from lib.access import Principal
-from lib.admin import Rows, ScopedAdmin, ScopedInline, SeenVersionForm
+from lib.admin import ReadOnlyInline, Rows, ScopedAdmin, ScopedInline, SeenVersionForm
 
 
 class ZonedAdmin(ScopedAdmin[Any]):
@@ -44,10 +44,11 @@ class ContactInline(ScopedInline[Contact, Facility]):
     removable = True
 
 
-class CalendarShiftInline(ScopedInline[CalendarShift, Facility]):
+class CalendarShiftInline(ReadOnlyInline[CalendarShift, Facility]):
+    """Days that move: rides follow them, so that they are entered, applied and undone where people see which."""
+
     model = CalendarShift
-    fields = ("from_date", "to_date", "new_chair_time", "offset_minutes", "applies_to")
-    removable = True
+    fields = ("from_date", "to_date", "new_chair_time", "offset_minutes", "applies_to", "applied_at", "undone_at")
 
 
 @admin.register(Facility)

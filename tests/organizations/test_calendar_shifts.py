@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from apps.accounts.roles import UserRole
 from apps.organizations.models import CalendarShift, ExternalId, Facility
 from lib.access import Principal, system
 from tests import factories
 from tests.callers import TokenClient
+from tests.console.admin_pages import address_of, form_of, signed_in_as
 from tests.factories import NOW
 from tests.refused import constraint_against
 
@@ -57,3 +59,21 @@ def test_standing_orders_may_have_names_in_other_systems_and_nothing_unheard_of(
     assert constraint_against(ExternalId.objects.filter(pk=row.pk), {"subject_type": "shift"}) == (
         "external_id_subject_type_known"
     )
+
+
+def test_tables_show_days_that_move_and_change_none() -> None:
+    facility = factories.FacilityFactory.create()
+    applied = shift(facility, applied_at=NOW, applies_to="mwf")
+    client = signed_in_as(UserRole.ADMIN)
+    url = address_of(Facility, "change", facility.pk)
+    row = {"id": str(applied.pk), "facility": str(facility.pk), "from_date": "2026-12-24", "DELETE": "on"}
+    beneath = {f"calendar_shifts-0-{name}": value for name, value in row.items()}
+
+    page = client.get(url)
+    counts = {"calendar_shifts-TOTAL_FORMS": "2", "calendar_shifts-INITIAL_FORMS": "1"}
+    answer = client.post(url, form_of(client, url, **counts, **beneath))
+
+    assert "Monday, Wednesday, Friday" in page.content.decode()
+    assert answer.status_code == 302
+    kept = CalendarShift.objects.get()
+    assert (kept.pk, kept.from_date, kept.applied_at) == (applied.pk, CHRISTMAS, NOW)
