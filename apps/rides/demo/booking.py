@@ -59,6 +59,12 @@ def asked(leg: Leg, payers: list[str], ride_id: str) -> dict[str, Any]:
         "estimated_miles": estimate.miles if estimate else None,
         "estimated_minutes": estimate.minutes if estimate else None,
     }
+    if leg.service == "dialysis":
+        row |= {
+            "standing_order_id": person.order,
+            "occurrence_key": f"{person.order}:{leg.day.isoformat()}:{leg.leg_type}",
+            "occurrence_state": "as_generated",
+        }
     if leg.will_call:
         moment = dt.datetime.fromtimestamp(leg.pickup_at, dt.UTC)
         row["will_call_expires_at"] = will_call_expires_at(moment, ZONE)

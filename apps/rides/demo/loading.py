@@ -3,7 +3,7 @@
 import datetime as dt
 import gc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,15 +43,18 @@ def is_loaded() -> bool:
     return User.objects.filter(email=accounts.email_of(UserRole.ADMIN)).exists()
 
 
-def ensure(*, by: Principal, at: dt.datetime, span: Span = Span()) -> dict[str, Any]:
+def ensure(
+    *, by: Principal, at: dt.datetime, span: Span = Span(), also: Callable[[dt.datetime, Principal], None] | None = None
+) -> dict[str, Any]:
     """Load the demo unless it is there, open its doors unless they are, and answer token and sign-ins.
 
     The caller has checked that the database is the embedded one.  Repeating it changes nothing: the clear text is read
-    from var/; when that is lost, the accounts get a new password and there is a new token.
+    from var/; when that is lost, the accounts get a new password and there is a new token.  `also` loads
+    what apps above this one have, in the same transaction.
     """
     if not is_loaded():
         accounts.forget()
-        load(at, by=by, span=span)
+        load(at, by=by, span=span, also=also)
     facts = accounts.kept()
     if facts is None:
         facts = accounts.open_doors(by=by, at=at)
@@ -59,7 +62,14 @@ def ensure(*, by: Principal, at: dt.datetime, span: Span = Span()) -> dict[str, 
     return facts
 
 
-def load(now: dt.datetime, seed: int = SEED, *, by: Principal, span: Span = Span()) -> Counter[str]:
+def load(
+    now: dt.datetime,
+    seed: int = SEED,
+    *,
+    by: Principal,
+    span: Span = Span(),
+    also: Callable[[dt.datetime, Principal], None] | None = None,
+) -> Counter[str]:
     """Write the demo as it stands at `now`; answer the number of rows by table.
 
     The same moment and seed make the same rows.  The caller has checked that the database is the embedded one.  All is
@@ -67,6 +77,8 @@ def load(now: dt.datetime, seed: int = SEED, *, by: Principal, span: Span = Span
     """
     with _without_collector(), transaction.atomic():
         counts = _load(now, seed, by, span)
+        if also is not None:
+            also(now, by)
     _analyze()
     return counts
 

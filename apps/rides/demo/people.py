@@ -68,13 +68,17 @@ class Person:
     chair: str = ""
     shift: int = 0
     payer: int = 0  # index
+    order: str = ""  # the standing order of those who ride to dialysis; apps/recurring makes it
 
 
 def make(seed: int, start: int, today: dt.date, places: Places) -> list[Person]:
     """Write riders with profiles, external ids and the facilities that may see them."""
     people, rows = [], _Rows([], [], [], [])
     for number in range(RIDERS):
-        people.append(_person(Dice(seed, "rider", number), number, start, today, places, rows))
+        person = _person(Dice(seed, "rider", number), number, start, today, places, rows)
+        if person.group == "dialysis":
+            person.order = Dice(seed, "order", number).id_at(start)
+        people.append(person)
     copy_rows(Rider, rows.riders)
     copy_rows(AccommodationProfile, rows.profiles)
     copy_rows(RiderFacility, rows.memberships)

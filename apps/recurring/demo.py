@@ -1,0 +1,135 @@
+"""Standing orders of the demo: those behind its rides to dialysis, and what people arranged with some of them.
+
+The rides of some weeks are there already, each with the id of its order and the name of its day; the orders are read
+off them.  What is arranged goes through the services, as anywhere.
+"""
+
+import datetime as dt
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from django.db import connection
+from django.db.models import Min
+
+from apps.events import services as events
+from apps.recurring.models import OrderStatus, StandingOrder, Terms
+from apps.recurring.queries import plans
+from apps.recurring.recurrence import PRESETS
+from apps.recurring.services import changing, generating, holding, shifting, watching
+from apps.recurring.services.changing import Moved
+from apps.recurring.services.shifting import ShiftDraft
+from apps.rides import timing
+from apps.rides.models import Ride
+from lib.access import Principal
+from lib.copying import copy_rows
+from lib.ids import uuid7
+
+ENDS_AFTER: Final = 10  # days, of the order that is about to end
+_DAY: Final = dt.timedelta(days=1)
+_LEDGER: Final = """
+    INSERT INTO recurring_occurrence
+        (standing_order_id, pattern_date, leg, mark, ride_id, content, refusal, clock_jumped, decided_at)
+    SELECT r.standing_order_id, split_part(r.occurrence_key, ':', 2)::date, r.leg_type, 'generated', r.id,
+        content.text, '', false, r.created_at
+    FROM rides_ride r JOIN unnest(%s::uuid[], %s::text[]) AS content(order_id, text)
+        ON content.order_id = r.standing_order_id
+"""
+
+
+def load(at: dt.datetime, by: Principal) -> None:
+    """Write the orders of the rides that name one, let people arrange what they do, and book their horizon.
+
+    In the transaction that loads the rides.
+    """
+    made = _orders(at)
+    orders = [order for order, _ in made]
+    with connection.cursor() as cursor:
+        contents = [plans.content_of(order, terms) for order, terms in made]
+        cursor.execute(_LEDGER, [[order.pk for order in orders], contents])
+    _arrange(orders, by=by, at=at)
+    generating.generate(by=by, at=at)
+    watching.watch(by=by, at=at)
+    events.take_history()  # the first endpoint to be registered must not hear of all of it
+
+
+def _orders(at: dt.datetime) -> list[tuple[StandingOrder, Terms]]:
+    """Read each order off its latest way there, and when it began off the first one."""
+    rides = Ride.objects.filter(standing_order_id__isnull=False, leg_type="outbound")
+    begun = dict(rides.values_list("standing_order_id").annotate(Min("service_date")))
+    latest = rides.order_by("standing_order_id", "-pickup_at").distinct("standing_order_id").select_related("facility")
+    made = [_order(ride, begun[ride.standing_order_id], at) for ride in latest]
+    for model, rows in ((StandingOrder, [order for order, _ in made]), (Terms, [terms for _, terms in made])):
+        names = [field.attname for field in model._meta.concrete_fields]
+        copy_rows(model, [{name: getattr(row, name) for name in names} for row in rows])
+    return made
+
+
+def _order(ride: Ride, start_date: dt.date, at: dt.datetime) -> tuple[StandingOrder, Terms]:
+    assert ride.facility is not None  # noqa: S101 - a ride to a chair has both
+    assert ride.appointment_at is not None  # noqa: S101
+    zone = ZoneInfo(ride.timezone)
+    chair, pickup = (moment.astimezone(zone).time() for moment in (ride.appointment_at, ride.pickup_at))
+    treatment = ride.dialysis or {}
+    order = StandingOrder(
+        id=ride.standing_order_id,
+        rider_id=ride.rider_id,
+        facility_id=ride.facility.pk,
+        status=OrderStatus.ACTIVE,
+        timezone=ride.timezone,
+        start_date=start_date,
+        payer_id=ride.payer_id,
+        authorization_number=ride.authorization_number,
+        created_at=at,
+        updated_at=at,
+    )
+    terms = Terms(
+        id=uuid7(),
+        standing_order_id=order.pk,
+        from_date=order.start_date,
+        days_of_week=sorted(next(days for days in PRESETS.values() if ride.service_date.weekday() in days)),
+        anchor_date=order.start_date,
+        chair_time=chair,
+        arrive_early_minutes=ride.facility.arrive_early_minutes,
+        treatment_minutes=treatment["treatmentMinutes"],
+        post_treatment_minutes=treatment["postTreatmentMinutes"],
+        lead_minutes=(ride.appointment_at - ride.pickup_at) // dt.timedelta(minutes=1),
+        pickup_time=pickup,
+        pickup=ride.pickup,
+        dropoff=ride.dropoff,
+    )
+    return order, terms
+
+
+def _arrange(orders: list[StandingOrder], *, by: Principal, at: dt.datetime) -> None:
+    """Let one of each thing happen that people arrange, each with another rider."""
+    today = timing.local_day(at, orders[0].timezone)
+    _close_a_day(orders, today, by=by, at=at)
+    patients = iter(orders)
+    held, skipped, moved, changed, ending = (next(patients) for _ in range(5))
+    holding.hold(order_id=held.pk, from_date=today, until=None, reason="hospital_stay", by=by, at=at)
+    day = _dates(skipped, today)[1]
+    changing.skip(order_id=skipped.pk, pattern_date=day, by=by, at=at)
+    day = _dates(moved, today)[1]
+    changing.change_occurrence(order_id=moved.pk, pattern_date=day, moved=Moved(to_date=day + _DAY), by=by, at=at)
+    day = _dates(changed, today)[2]
+    earlier = Moved(chair_time=dt.time(9, 30), pickup_time=dt.time(8, 30))
+    changing.change_occurrence(order_id=changed.pk, pattern_date=day, moved=earlier, by=by, at=at)
+    changing.change(order_id=ending.pk, columns={"end_date": today + ENDS_AFTER * _DAY}, by=by, at=at)
+
+
+def _close_a_day(orders: list[StandingOrder], today: dt.date, *, by: Principal, at: dt.datetime) -> None:
+    """Move a day of two centres, three weeks ahead: one is in force, the other waits for somebody to look at it."""
+    centres = sorted({order.facility_id for order in orders})
+    monday = today + (21 - today.weekday()) * _DAY
+    for number, centre in enumerate(centres[-2:]):
+        draft = ShiftDraft(monday, monday - _DAY, offset_minutes=-30, applies_to="mwf")
+        shift = shifting.enter(facility_id=centre, draft=draft, by=by, at=at)
+        if number == 0:
+            shifting.apply(shift_id=shift.pk, by=by, at=at)
+
+
+def _dates(order: StandingOrder, today: dt.date) -> list[dt.date]:
+    """List the days of an order in the two weeks to come."""
+    terms = Terms.objects.get(standing_order=order)
+    coming = (today + number * _DAY for number in range(1, 15))
+    return [day for day in coming if day.weekday() in terms.days_of_week]
