@@ -27,6 +27,7 @@ from apps.recurring.services.courses import Asked
 from apps.rides import timing
 from apps.rides.draft import RideDraft
 from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
 from apps.rides.services import amending, report, series
 from apps.rides.services.overriding import Override
 from apps.rides.services.series import Course, Day, LegTime, Refused
@@ -119,6 +120,7 @@ def follow(
     if busy:
         # All at once, whether booked or moved: two batches with riders in common do not wait for each other.
         riders = series.lock_riders({work.order.rider_id for work in busy})
+        _spare_reopened(busy)
         days = [day for work in busy for day in _days(work)]
         made = courses.courses(_samples(days), riders, by=follower, at=at)
         for work in busy:
@@ -198,6 +200,28 @@ def _ride_of(work: _Work, step: Step) -> UUID:
 
 def _steps(work: _Work, act: Act) -> list[Step]:
     return [step for step in work.steps if step.act is act]
+
+
+def _spare_reopened(busy: Sequence[_Work]) -> None:
+    """Make no ride in place of one that somebody has re-opened meanwhile (T29), or is just re-opening.
+
+    Locks the rides that were called off, where others are to be made in their place.
+    """
+    replaced = {
+        row.ride_id
+        for work in busy
+        for step in _steps(work, Act.CREATE)
+        if (row := work.standing.ledger.get((step.pattern_date, step.leg))) and row.ride_id
+    }
+    if not replaced:
+        return
+    rides = Ride.objects.filter(pk__in=replaced).order_by("pk").select_for_update(of=("self",), no_key=True)
+    reopened = {ride.pk for ride in rides if ride.status != RideStatus.CANCELLED}
+    for work in busy if reopened else ():
+        taken = {key for key, row in work.standing.ledger.items() if row.ride_id in reopened}
+        work.steps = [
+            one for one in work.steps if one.act is not Act.CREATE or (one.pattern_date, one.leg) not in taken
+        ]
 
 
 def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:

@@ -1,0 +1,50 @@
+"""A ride of an order is re-opened while the order makes another in its place: one of them stays."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from apps.recurring.services import holding
+from apps.recurring.services.ordering import Ordered
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.services import report
+from apps.rides.status_report import StatusReport
+from lib.access import system
+from tests import factories
+from tests.factories import NOW
+from tests.locks import wait_until_somebody_waits
+from tests.recurring import cast
+from tests.recurring.cast import DATES, both
+
+
+@pytest.mark.parametrize("status", [RideStatus.SCHEDULED, RideStatus.ASSIGNED])
+@pytest.mark.django_db(transaction=True)
+def test_order_that_is_resumed_waits_for_a_ride_that_is_being_reopened(status: RideStatus) -> None:
+    order = cast.order()
+    ride = cast.rides(order, leg_type="outbound")[2]
+    if status is RideStatus.ASSIGNED:
+        factories.put_driver_on(ride)
+    reopened = StatusReport(status, source="phone", note="The hold was a mistake.")
+    held: dict[str, Any] = {"order_id": order.pk, "from_date": DATES[2], "by": system(), "at": NOW}
+    holding.hold(until=None, reason="travel", **held)
+
+    def resume() -> Ordered:
+        try:
+            return holding.resume(**held)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            report.change_status(ride_id=ride.pk, report=reopened, by=system(), at=NOW)
+            resuming = other.submit(resume)
+            wait_until_somebody_waits()
+        resumed = resuming.result(timeout=20)
+
+    assert resumed.followed.refused == {}
+    assert len(resumed.followed.created) == 2 * len(DATES[2:]) - 1
+    assert cast.live(order) == both(DATES)
+    assert Ride.objects.get(pk=ride.pk).status == status
