@@ -28,7 +28,7 @@ from apps.rides import timing
 from apps.rides.draft import RideDraft
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
-from apps.rides.services import amending, report, series
+from apps.rides.services import amending, report, series, trips
 from apps.rides.services.overriding import Override
 from apps.rides.services.series import Course, Day, LegTime, Refused
 from apps.rides.status_report import StatusReport
@@ -336,7 +336,8 @@ def _book(days: Sequence[_Missing], made: Mapping[UUID, Course | Refused], *, by
         if isinstance(course, Refused):
             _refuse(one, course)
         else:
-            times = [_time(one.work.order, step) for step in one.steps]
+            also = _beside(one, by=by, at=at)
+            times = [_time(one.work.order, step, also) for step in one.steps]
             sound.append((one, Day(course, times, [LEGS.index(step.leg) for step in one.steps])))
     for (one, _), outcome in zip(sound, series.book_days([day for _, day in sound], by=by, at=at), strict=True):
         if isinstance(outcome, Refused):
@@ -347,10 +348,21 @@ def _book(days: Sequence[_Missing], made: Mapping[UUID, Course | Refused], *, by
             _write(one.work, step, ride_id=ride_id)
 
 
-def _time(order: StandingOrder, step: Step) -> LegTime:
+def _beside(day: _Missing, *, by: Principal, at: datetime) -> dict[str, Any]:
+    """Let a leg that is booked alone join the other one, where that stands: as if they had been booked together."""
+    if len(day.steps) == len(LEGS):
+        return {}
+    (step,) = day.steps
+    rows = (day.work.standing.ledger.get((step.pattern_date, leg)) for leg in LEGS if leg is not step.leg)
+    other = next((row.ride_id for row in rows if row is not None and row.kept.pending), None)
+    return {} if other is None else {"trip_id": trips.trip_of(ride_id=other, by=by, at=at)}
+
+
+def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTime:
     occurrence = _occurrence(step)
     pickup_at, appointment_at = reconciling.times_of(occurrence, step.leg)
     also = {
+        **beside,
         "standing_order_id": order.pk,
         "occurrence_key": occurrence_key(order.pk, step.pattern_date, step.leg),
         "occurrence_state": occurrence.state,
