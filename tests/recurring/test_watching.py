@@ -7,8 +7,9 @@ import pytest
 
 from apps.events.models import Event
 from apps.recurring.models import Hold, StandingOrder
-from apps.recurring.services import changing, holding, orders, watching
+from apps.recurring.services import changing, generating, holding, orders, watching
 from apps.recurring.tasks import watch
+from apps.riders import services as riders
 from apps.rides.models import Ride, RideException
 from lib.access import system
 from tests.factories import NOW
@@ -231,3 +232,42 @@ def test_task_watches() -> None:
     watch()
 
     assert len(_told("standing_order.ending")) == 1
+
+
+@pytest.mark.parametrize("changes", [{}, {"is_draft": True}, {"end_date": DATES[4]}])
+def test_orders_of_a_rider_who_has_died_end_with_their_rides(changes: dict[str, Any]) -> None:
+    order = cast.order(**changes)
+    later = NOW + 4 * DAY
+    riders.change_status(rider_id=order.rider_id, status="deceased", by=system(), at=later)
+
+    assert generating.generate(by=system("recurring"), at=later) == 0
+    _watch(later)
+    _watch(later + DAY)
+
+    order.refresh_from_db()
+    assert (order.status, order.end_date) == ("ended", dt.date(2026, 11, 23))
+    assert [data["lastDate"] for data in _told("standing_order.ended")] == ["2026-11-23"]
+    ahead = Ride.objects.filter(standing_order_id=order.pk, pickup_at__gt=later)
+    assert set(ahead.values_list("status", "reason_code")) <= {("cancelled", "standing_order_ended")}
+    assert not RideException.objects.filter(standing_order_id=order.pk).exists()
+
+
+def test_order_whose_last_day_is_over_keeps_it_when_the_rider_has_died() -> None:
+    order = cast.order(end_date=DATES[0])
+    later = NOW + 10 * DAY
+    riders.change_status(rider_id=order.rider_id, status="deceased", by=system(), at=later)
+
+    _watch(later)
+
+    order.refresh_from_db()
+    assert (order.status, order.end_date) == ("ended", DATES[0])
+
+
+def test_orders_of_riders_who_are_set_aside_go_on() -> None:
+    order = cast.order()
+    riders.change_status(rider_id=order.rider_id, status="on_hold", reason="Holiday.", by=system(), at=NOW)
+
+    _watch(NOW)
+
+    order.refresh_from_db()
+    assert order.status == "active"

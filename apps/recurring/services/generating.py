@@ -12,6 +12,7 @@ from django.db.models.functions import Cast
 
 from apps.recurring.models import StandingOrder, StandingOrderQuerySet
 from apps.recurring.services import conflicts, following
+from apps.riders.models import RiderStatus
 from lib.access import Principal
 
 log = logging.getLogger(__name__)
@@ -20,12 +21,16 @@ AT_ONCE: Final = 200  # orders of one transaction: a second's work, and few enou
 
 
 def due(at: datetime) -> StandingOrderQuerySet:
-    """List the orders that have not been looked at as far as their horizon reaches by now, longest waiting first."""
+    """List the orders that have not been looked at as far as their horizon reaches by now, longest waiting first.
+
+    Those of riders who have died are left to the watch, which ends them.
+    """
     wall = Func(F("timezone"), Value(at), function="timezone")
     through = Func(
         Cast(wall, DateField()), F("generation_horizon_days"), arg_joiner=" + ", template="(%(expressions)s)"
     )
-    behind = StandingOrder.objects.riding().alias(through=Cast(through, DateField()))
+    living = StandingOrder.objects.riding().exclude(rider__status=RiderStatus.DECEASED)
+    behind = living.alias(through=Cast(through, DateField()))
     found = behind.filter(Q(generated_through__isnull=True) | Q(generated_through__lt=F("through")))
     return found.order_by(F("generated_through").asc(nulls_first=True), "pk")
 

@@ -12,8 +12,9 @@ from django.db.models import DateField, F, Func, Q, QuerySet, Value
 from django.db.models.functions import Cast, Least
 
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
-from apps.recurring.services import following, orders
+from apps.recurring.services import changing, following, orders
 from apps.recurring.services.holding import REVIEWED_EVERY
+from apps.riders.models import RiderStatus
 from apps.rides.exception_types import ExceptionType
 from apps.rides.models import RideException
 from apps.rides.services import exceptions
@@ -49,6 +50,7 @@ def watch(*, by: Principal, at: datetime) -> None:
 
     Once a day would do; oftener costs a few queries.
     """
+    _each(_of_the_dead(), lambda order: _end(order, by=by, at=at))
     _each(_of_other_status(at), lambda order: _settle(order, by=by, at=at))
     _each(_to_warn(at), lambda order: _warn(order, by=by, at=at))
     _each(_to_review(at), lambda order: _review(order, by=by, at=at))
@@ -65,6 +67,19 @@ def _each(order_ids: Iterable[UUID], act: Any) -> None:
                     act(order)
         except Exception:  # whatever it is, it is this order's alone
             log.exception("standing order not watched", extra={"standing_order_id": str(order_id)})
+
+
+def _of_the_dead() -> Sequence[UUID]:
+    """List the orders of riders who have died.  One query."""
+    dead = StandingOrder.objects.filter(rider__status=RiderStatus.DECEASED).exclude(status=OrderStatus.ENDED)
+    return list(dead.values_list("pk", flat=True))
+
+
+def _end(order: StandingOrder, *, by: Principal, at: datetime) -> None:
+    """End an order, and call off what it has booked from today on."""
+    yesterday = following.today_of(order, at) - timedelta(days=1)
+    last = yesterday if order.end_date is None else min(order.end_date, yesterday)
+    changing.end(order_id=order.pk, last_date=last, by=by, at=at)
 
 
 def _riding(at: datetime) -> QuerySet[StandingOrder]:
