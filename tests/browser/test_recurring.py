@@ -1,0 +1,325 @@
+"""Recurring rides in a real browser: sound pages, the calendar by keyboard and without script, forms that return."""
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.organizations.models import Facility
+from apps.recurring.models import Occurrence, StandingOrder
+from apps.recurring.services import changing, generating, holding, shifting
+from apps.recurring.services.changing import Moved
+from apps.recurring.services.shifting import ShiftDraft
+from apps.rides import timing
+from apps.rides.services import booking
+from lib.access import system
+from tests import factories
+from tests.browser.harness import OVERFLOW, THEMES, Inspector, axe
+from tests.recurring import cast
+from tests.rides.drafts import HOME, draft
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+DAY = dt.timedelta(days=1)
+BASE = "/console/recurring"
+PEOPLE = (("Abel", "Ada"), ("Brook", "Ben"), ("Cole", "Cora"), ("Dunn", "Della"), ("Eads", "Emil"), ("Frey", "Fay"))
+
+
+@pytest.fixture
+def desk(inspector_of: InspectorOf) -> Inspector:
+    return inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER, name="Dana Desk"))
+
+
+def _monday(zone: str) -> dt.date:
+    """Give the Monday after next: everything about it lies ahead, whenever the test runs."""
+    today = timing.local_day(timezone.now(), zone)
+    return today + dt.timedelta(days=14 - today.weekday())
+
+
+def _order(centre: Facility, who: tuple[str, str], **more: Any) -> StandingOrder:
+    rider = factories.RiderFactory.create(
+        facility=centre, last_name=who[0], first_name=who[1], phones=[], home_address=HOME
+    )
+    return cast.order(centre, rider, at=timezone.now(), **({"start_date": _monday(centre.timezone) - 14 * DAY} | more))
+
+
+def _scene() -> dict[str, Any]:
+    """Fill every page: orders of every kind, and one whose weeks hold everything that can happen to a day."""
+    centre = cast.dialysis_centre()
+    monday = _monday(centre.timezone)
+    shown = _order(centre, PEOPLE[0], end_date=monday + 60 * DAY)
+    _order(centre, PEOPLE[1], of={"chair_time": dt.time(6)})
+    away = _order(centre, PEOPLE[2], of={"chair_time": dt.time(6), "return_mode": "none"})
+    _order(centre, PEOPLE[3], of={"days_of_week": (1, 3, 5), "chair_time": dt.time(15, 15)})
+    _order(centre, PEOPLE[4], of={"days_of_week": (2,), "interval_weeks": 2})
+    _order(centre, PEOPLE[5], of={"days_of_week": (1, 3, 5)}, is_draft=True)
+    told: dict[str, Any] = {"by": system(), "at": timezone.now()}
+    today = timing.local_day(told["at"], centre.timezone)
+    holding.hold(order_id=away.pk, from_date=today, until=None, reason="hospital_stay", **told)
+    of_one = {"order_id": shown.pk, **told}
+    changing.skip(pattern_date=monday, **of_one)
+    changing.change_occurrence(pattern_date=monday + 4 * DAY, moved=Moved(to_date=monday + 5 * DAY), **of_one)
+    holding.hold(from_date=monday + 7 * DAY, until=monday + 7 * DAY, reason="travel", **of_one)
+    refused = monday + 9 * DAY
+    Occurrence.objects.filter(standing_order=shown, pattern_date=refused).update(
+        mark="refused", refusal="DUPLICATE_RIDE", ride=None
+    )
+    in_force = _entered(centre, monday + 2 * DAY, monday + 3 * DAY, new_chair_time=dt.time(6))
+    shifting.apply(shift_id=in_force, **told)
+    generating.generate(**told)
+    planned = _entered(centre, monday + 11 * DAY, monday + 10 * DAY, offset_minutes=-90)
+    booking.book(
+        draft=draft(centre, shown.rider, pickup_at=_noon(centre, monday + 10 * DAY)), by=system(), at=timezone.now()
+    )
+    _entered(centre, monday + 21 * DAY, None)
+    return {"centre": centre, "order": shown, "monday": monday, "planned": planned, "in_force": in_force}
+
+
+def _noon(centre: Facility, day: dt.date) -> dt.datetime:
+    return dt.datetime.combine(day, dt.time(9), tzinfo=timing.ZoneInfo(centre.timezone))
+
+
+def _entered(centre: Facility, day: dt.date, to_date: dt.date | None, **asked: Any) -> Any:
+    found = shifting.enter(
+        facility_id=centre.pk, draft=ShiftDraft(day, to_date, **asked), by=system(), at=timezone.now()
+    )
+    return found.pk
+
+
+def test_pages_of_recurring_rides_are_sound(desk: Inspector) -> None:
+    there = _scene()
+    order, centre = there["order"], there["centre"]
+
+    found = desk.inspect(f"{BASE}/", name="recurring-facilities")
+    found += desk.inspect(f"{BASE}/?facility={centre.pk}", name="recurring-list")
+    found += desk.inspect(f"{BASE}/?facility={centre.pk}&status=ended", name="recurring-list-none")
+    found += desk.inspect(f"{BASE}/{order.pk}/?month={there['monday']:%Y-%m}", name="recurring-order")
+    found += desk.inspect(f"{BASE}/{order.pk}/?day={there['monday'] + 3 * DAY}", name="recurring-order-day")
+    found += desk.inspect(f"{BASE}/{order.pk}/change/", name="recurring-change")
+    found += desk.inspect(f"{BASE}/add/?facility={centre.pk}", name="recurring-rider")
+    found += desk.inspect(f"{BASE}/add/?facility={centre.pk}&rider={order.rider_id}", name="recurring-add")
+    found += desk.inspect(f"{BASE}/facilities/{centre.pk}/", name="recurring-facility")
+    found += desk.inspect(f"{BASE}/shifts/{there['planned']}/", name="recurring-shift")
+    found += desk.inspect(f"{BASE}/shifts/{there['in_force']}/", name="recurring-shift-in-force")
+
+    assert found == [], "\n".join(found)
+
+
+def test_pages_without_rows_and_without_rights_are_sound(inspector_of: InspectorOf) -> None:
+    centre = cast.dialysis_centre()
+    factories.FacilityFactory.create()
+    auditor = inspector_of(factories.UserFactory.create(role=UserRole.AUDITOR))
+    fleet = inspector_of(factories.UserFactory.create(role=UserRole.FLEET_ADMIN))
+
+    found = auditor.inspect(f"{BASE}/", name="recurring-facilities-empty")
+    found += auditor.inspect(f"{BASE}/?facility={centre.pk}", name="recurring-list-empty")
+    found += auditor.inspect(f"{BASE}/facilities/{centre.pk}/", name="recurring-facility-empty")
+    found += fleet.inspect(f"{BASE}/", name="recurring-403", status=403)
+
+    assert found == [], "\n".join(found)
+
+
+def _sound(page: Page) -> list[str]:
+    """Say what is wrong with a page in the state it is in, in both themes and on a phone."""
+    found = [f"policy refused {one}" for one in page.evaluate("() => window.__violations")]
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        found += axe(page)
+    page.set_viewport_size({"width": 320, "height": 800})
+    found += [f"{page.evaluate(OVERFLOW)} px too wide"] if page.evaluate(OVERFLOW) > 0 else []
+    page.set_viewport_size({"width": 1440, "height": 900})
+    return found
+
+
+def _name(day: dt.date) -> str:
+    return f"{day:%A} {day.day} {day:%B}"
+
+
+def _focused(page: Page) -> str:
+    return str(page.evaluate("() => document.activeElement.querySelector('.visually-hidden')?.textContent"))
+
+
+def test_calendar_is_walked_by_arrow_keys_and_has_one_stop(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    order = _order(centre, PEOPLE[0])
+    monday = _monday(centre.timezone)
+    first = monday.replace(day=1)
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/{order.pk}/?day={first + 9 * DAY}")
+        stops = page.locator('table[data-calendar] a[tabindex="0"]')
+        expect(stops).to_have_count(1)
+
+        stops.focus()
+        seen = [_focused(page)]
+        for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
+            page.keyboard.press(key)
+            seen.append(_focused(page))
+        page.keyboard.press("Home")
+        sunday = _focused(page)
+        page.keyboard.press("End")
+        saturday = _focused(page)
+        expect(stops).to_have_count(1)
+        page.keyboard.press("PageDown")
+        expect(page.get_by_role("heading", name=f"{(first + 35 * DAY):%B}")).to_be_visible()
+        page.locator('table[data-calendar] a[tabindex="0"]').focus()
+        page.keyboard.press("PageUp")
+        expect(page.get_by_role("heading", name=f"{first:%B %Y}")).to_be_visible()
+
+    days = [first + number * DAY for number in (9, 10, 17, 16, 9)]
+    assert [name.split(",")[0] for name in seen] == [_name(day) for day in days]
+    assert sunday.startswith("Sunday")
+    assert saturday.startswith("Saturday")
+
+
+def test_calendar_stays_within_its_month_and_skips_what_a_phone_leaves_out(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    order = _order(centre, PEOPLE[0])
+    first = (_monday(centre.timezone).replace(day=1) + 40 * DAY).replace(day=1)  # the next month
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/{order.pk}/?month={first:%Y-%m}")
+        page.locator('table[data-calendar] a[tabindex="0"]').focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowUp")
+        begin = _focused(page)
+        page.keyboard.press("x")
+        page.keyboard.press("Shift+ArrowRight")
+        same = _focused(page)
+        page.set_viewport_size({"width": 390, "height": 900})
+        expect(page.locator('table[data-calendar] a[tabindex="0"]')).to_be_visible()
+        page.locator('table[data-calendar] a[tabindex="0"]').focus()
+        page.keyboard.press("ArrowDown")
+        second = _focused(page)
+        page.keyboard.press("ArrowUp")
+        shown = _focused(page)
+
+    assert begin.startswith(_name(first))
+    assert same == begin
+    assert "no ride" not in shown
+    assert "no ride" not in second
+    assert second != shown
+
+
+def test_day_is_moved_by_keyboard_alone(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    order = _order(centre, PEOPLE[0])
+    monday = _monday(centre.timezone)
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/{order.pk}/?month={monday:%Y-%m}")
+        day = page.get_by_role("link", name=re.compile(f"^{_name(monday)},"))
+        day.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name=_name(monday))).to_be_focused()
+        page.keyboard.press("Tab")  # the ride there
+        page.keyboard.press("Tab")  # the ride back
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.get_by_label("On", exact=True).fill(str(monday + DAY))
+        page.get_by_label("Chair time").fill("08:00")
+        found = _sound(page)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status")).to_contain_text("The day is changed. 2 rides are changed")
+        expect(page.get_by_role("heading", name=_name(monday + DAY))).to_be_focused()
+        found += _sound(page)
+
+    assert found == [], "\n".join(found)
+
+
+def test_hold_that_is_wrong_comes_back_with_its_values_and_leads_to_its_fields(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    order = _order(centre, PEOPLE[0])
+    monday = _monday(centre.timezone)
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/{order.pk}/")
+        page.get_by_text("Hold…").click()
+        page.get_by_label("First day without rides").fill(str(monday + 4 * DAY))
+        page.get_by_label("Last day without rides").fill(str(monday))
+        page.get_by_role("button", name="Hold", exact=True).click()
+        expect(page.locator(".error-summary")).to_be_focused()
+        found = _sound(page)
+        page.get_by_role("link", name="Last day without rides").click()
+        expect(page.get_by_label("Last day without rides")).to_be_focused()
+        page.get_by_label("Last day without rides").fill(str(monday + 7 * DAY))
+        page.get_by_role("button", name="Hold", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("The hold is set. 4 rides are called off")
+
+    assert found == [], "\n".join(found)
+
+
+def test_order_is_found_a_rider_made_and_changed(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    factories.RiderFactory.create(facility=centre, last_name="Quill", first_name="Quinn", home_address=HOME)
+    monday = _monday(centre.timezone)
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/add/?facility={centre.pk}")
+        page.get_by_label("Name").fill("qui")
+        page.get_by_role("button", name="Find").click()
+        found = _sound(page)
+        assert "qui" not in page.url
+        page.get_by_role("link", name="Quill, Quinn").click()
+        page.get_by_role("button", name="Make the standing order").click()
+        expect(page.locator(".error-summary")).to_be_focused()
+        found += _sound(page)
+        page.get_by_label("First day", exact=True).fill(str(monday))
+        for day in ("Monday", "Friday"):
+            page.get_by_role("checkbox", name=day).check()
+        page.get_by_label("Chair time").fill("06:00")
+        page.get_by_role("button", name="Make the standing order").click()
+        expect(page.get_by_role("status")).to_contain_text("The standing order is made.")
+        page.get_by_role("link", name="Change the series").click()
+        page.get_by_label("From a day on").check()
+        page.get_by_label("From this day on").fill(str(monday + 7 * DAY))
+        page.get_by_label("Chair time").fill("07:30")
+        page.get_by_role("button", name="Save the changes").click()
+        expect(page.get_by_role("status")).to_contain_text("The standing order is changed.")
+        expect(page.get_by_role("heading", name=f"From {monday + 7 * DAY} on")).to_be_visible()
+
+    assert found == [], "\n".join(found)
+
+
+def test_holiday_is_entered_looked_at_applied_and_undone(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    _order(centre, PEOPLE[0])
+    monday = _monday(centre.timezone)
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/facilities/{centre.pk}/")
+        page.get_by_label("The day").fill(str(monday))
+        page.get_by_role("button", name="Enter, and see").click()
+        expect(page.locator(".error-summary")).to_be_focused()
+        found = _sound(page)
+        page.get_by_label("They come on").fill(str(monday + DAY))
+        page.get_by_role("button", name="Enter, and see").click()
+        expect(page.get_by_role("heading", name="It would move 1 rider")).to_be_visible()
+        page.get_by_role("button", name="Apply").click()
+        expect(page.get_by_role("status")).to_contain_text("It is in force.")
+        expect(page.get_by_role("heading", name="It moves 1 rider")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("status")).to_contain_text("It is undone.")
+        found += _sound(page)
+
+    assert found == [], "\n".join(found)
+
+
+def test_calendar_is_usable_without_script(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    order = _order(centre, PEOPLE[0])
+    monday = _monday(centre.timezone)
+    with desk.context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/{order.pk}/?month={monday:%Y-%m}")
+        page.get_by_role("link", name=re.compile(f"^{_name(monday)},")).click()
+        page.get_by_role("button", name="Skip this day").click()
+
+        expect(page.get_by_role("status")).to_contain_text("The day is skipped.")
+        expect(page.get_by_role("link", name=f"{_name(monday)}, 2 rides, skipped")).to_be_visible()
