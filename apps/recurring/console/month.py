@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from apps.recurring.console import words
 from apps.recurring.console.words import Badge
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
-from apps.recurring.recurrence import FARTHEST_MOVE, Fate, State
+from apps.recurring.recurrence import FARTHEST_MOVE
 
 _MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
 MOST_MONTHS: Final = 24  # before and after this one
@@ -115,7 +115,7 @@ def name_of(day: date, here: Iterable[OccurrenceShown], gone: Iterable[Occurrenc
 
 def _day(day: date, here: Sequence[OccurrenceShown], gone: Sequence[OccurrenceShown], zone: str, today: date) -> Day:
     chips = [_chip(one, zone) for one in here]
-    chips += [Chip("", (), _("to %(day)s") % {"day": words.short_day(one.service_date)}) for one in gone]
+    chips += [Chip("", (), words.left_briefly(one)) for one in gone]
     bad = {LegStanding.REFUSED, LegStanding.NOT_BOOKED}
     stands_out = day >= today and any(leg.standing in bad for one in here for leg in one.legs)
     return Day(day, name_of(day, here, gone), chips, stands_out)
@@ -123,12 +123,9 @@ def _day(day: date, here: Sequence[OccurrenceShown], gone: Sequence[OccurrenceSh
 
 def _chip(one: OccurrenceShown, zone: str) -> Chip:
     first = one.legs[0]
-    note = ""
-    if one.service_date != one.pattern_date:
-        note = _("from %(day)s") % {"day": words.short_day(one.pattern_date)}
-    elif one.state is not State.AS_GENERATED and one.fate is not Fate.CLOSED:
-        note = _("changed")
-    return Chip(words.clock(first.appointment_at or first.pickup_at, zone), words.badges_of(one), note)
+    return Chip(
+        words.clock(first.appointment_at or first.pickup_at, zone), words.badges_of(one), words.arrived_briefly(one)
+    )
 
 
 def _distance(first: date, today: date) -> int:

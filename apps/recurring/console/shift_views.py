@@ -73,12 +73,7 @@ class ShiftForm(forms.Form):
     applies_to = forms.ChoiceField(
         label=gettext_lazy("Whom it means"),
         widget=forms.RadioSelect,
-        choices=(
-            (CalendarShift.AppliesTo.ALL, gettext_lazy("Everybody who comes that day")),
-            (CalendarShift.AppliesTo.MWF, gettext_lazy("Those of Monday, Wednesday, Friday")),
-            (CalendarShift.AppliesTo.TTS, gettext_lazy("Those of Tuesday, Thursday, Saturday")),
-            (CalendarShift.AppliesTo.SELECTED, gettext_lazy("Those ticked below")),
-        ),
+        choices=list(words.APPLIES.items()),
         initial=CalendarShift.AppliesTo.ALL,
     )
     orders = forms.MultipleChoiceField(
@@ -157,6 +152,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
         "shift": found,
         "state": state_of(found),
         "change": change_of(found),
+        "applies": words.APPLIES[found.applies_to],
         "rows": rows,
         "attention": sum(1 for row in rows if row["problems"]),
         "entered_by": accounts.names_of([found.created_by]).get(found.created_by, found.created_by),
@@ -220,7 +216,7 @@ def _page(request: HttpRequest, facility: Facility, form: ShiftForm | None = Non
     rows = CalendarShift.objects.filter(facility=facility).order_by("-from_date", "-pk")[:MOST_SHIFTS]
     context = {
         "facility": facility,
-        "rows": [(row, state_of(row), change_of(row)) for row in rows],
+        "rows": [(row, state_of(row), change_of(row), words.APPLIES[row.applies_to]) for row in rows],
         "form": form or (ShiftForm(orders=_orders(facility, by, now)) if may_change else None),
         "zone": words.zone_name(facility.timezone, now),
     }

@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from apps.organizations.models import CalendarShift
 from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
 from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
 from apps.recurring.queries.roster import Line
@@ -62,19 +63,25 @@ RETURNS: Final[Mapping[str, Text]] = {
 }
 STANDINGS: Final[Mapping[LegStanding, Badge]] = {
     LegStanding.PLANNED: Badge("quiet", "clock", gettext_lazy("planned")),
-    LegStanding.BOOKED: Badge("info", "check", gettext_lazy("booked")),
+    LegStanding.BOOKED: Badge("booked", "check", gettext_lazy("booked")),
     LegStanding.UNDER_WAY: Badge("ok", "route", gettext_lazy("under way")),
     LegStanding.CANCELLED: Badge("quiet", "x", gettext_lazy("cancelled")),
     LegStanding.HELD: Badge("warn", "pause", gettext_lazy("held")),
     LegStanding.SKIPPED: Badge("quiet", "chevron-right", gettext_lazy("skipped")),
     LegStanding.CLOSED: Badge("warn", "ban", gettext_lazy("centre closed")),
     LegStanding.REFUSED: Badge("bad", "triangle-alert", gettext_lazy("could not be booked")),
-    LegStanding.NOT_BOOKED: Badge("bad", "circle-alert", gettext_lazy("was not booked")),
+    LegStanding.NOT_BOOKED: Badge("quiet", "circle-alert", gettext_lazy("was not booked")),
 }
 ENDS: Final[Mapping[str, Badge]] = {
     RideStatus.COMPLETED: Badge("ok", "check", gettext_lazy("completed")),
     RideStatus.NO_SHOW: Badge("bad", "user-round", gettext_lazy("no-show")),
     RideStatus.UNFULFILLED: Badge("bad", "circle-alert", gettext_lazy("unfulfilled")),
+}
+APPLIES: Final[Mapping[str, Text]] = {
+    CalendarShift.AppliesTo.ALL: gettext_lazy("Everybody who comes that day"),
+    CalendarShift.AppliesTo.MWF: gettext_lazy("Those of Monday, Wednesday, Friday"),
+    CalendarShift.AppliesTo.TTS: gettext_lazy("Those of Tuesday, Thursday, Saturday"),
+    CalendarShift.AppliesTo.SELECTED: gettext_lazy("Single standing orders"),
 }
 # Why no ride could be made: codes of the catalogue that booking in sets answers with.
 WHY: Final[Mapping[str, Text]] = {
@@ -172,6 +179,19 @@ def arrived(one: OccurrenceShown) -> str:
     if one.state is State.CUSTOMISED:
         return _("%(rides)s changed for this day") % words
     return rides_of(one)
+
+
+def arrived_briefly(one: OccurrenceShown) -> str:
+    """Say the same in the fewest words."""
+    if one.service_date != one.pattern_date:
+        said = _("shifted from %(day)s") if one.state is State.SHIFTED else _("moved from %(day)s")
+        return said % {"day": short_day(one.pattern_date)}
+    return "" if one.state is State.AS_GENERATED or one.fate is Fate.CLOSED else _("changed")
+
+
+def left_briefly(one: OccurrenceShown) -> str:
+    said = _("shifted to %(day)s") if one.state is State.SHIFTED else _("moved to %(day)s")
+    return said % {"day": short_day(one.service_date)}
 
 
 def left_for(one: OccurrenceShown) -> str:

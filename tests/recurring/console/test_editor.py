@@ -1,0 +1,365 @@
+"""The series editor: a rider is found, an order made once, and changed from a day on."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import AuditEntry, User
+from apps.accounts.roles import UserRole
+from apps.organizations.models import ExternalId, Facility
+from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
+from apps.recurring.services import changing
+from apps.recurring.services.changing import Moved
+from apps.riders.models import Rider
+from apps.rides.models import Ride
+from lib.access import system
+from lib.ids import uuid7
+from tests import factories
+from tests.console.visits import text_of, told, visitor
+from tests.factories import NOW
+from tests.recurring import cast
+from tests.recurring.cast import MONDAY
+from tests.recurring.console.visiting import BASE, page_of
+from tests.rides.drafts import HOME
+
+pytestmark = pytest.mark.django_db
+
+ADD = f"{BASE}add/"
+DAY = dt.timedelta(days=1)
+TOLD: dict[str, Any] = {"by": system(), "at": NOW}
+
+
+@pytest.fixture
+def centre(db: None) -> Facility:
+    return cast.dialysis_centre()
+
+
+@pytest.fixture
+def rider(centre: Facility) -> Rider:
+    place = {**HOME, "name": "Daughter", "addressLine1": "9 Elm St"}
+    return factories.RiderFactory.create(
+        facility=centre, first_name="Orla", last_name="Canary", home_address=HOME, saved_places=[place]
+    )
+
+
+@pytest.fixture
+def desk(db: None) -> Client:
+    return visitor(UserRole.DISPATCHER)
+
+
+def _form(centre: Facility, **changes: Any) -> dict[str, Any]:
+    asked = {
+        "key": str(uuid7()),
+        "facility": str(centre.pk),
+        "service_type": "dialysis",
+        "start_date": str(MONDAY),
+        "days": ["0", "2", "4"],
+        "interval_weeks": "1",
+        "chair_time": "10:30",
+        "pickup_from": "home",
+        "return_mode": "will_call",
+        "horizon_days": "28",
+    }
+    return asked | changes
+
+
+def _add(desk: Client, rider: Rider, form: dict[str, Any]) -> Any:
+    return desk.post(f"{ADD}?rider={rider.pk}", form, follow=True)
+
+
+def _change(desk: Client, order: StandingOrder, **changes: Any) -> Any:
+    """Open the form and send it with some fields otherwise."""
+    shown = desk.get(page_of(order, "change/")).context["form"]
+    filled = {name: shown[name].value() for name in shown.fields}
+    sent = {name: value for name, value in (filled | changes).items() if value not in (None, False)}
+    return desk.post(page_of(order, "change/"), sent, follow=True)
+
+
+def test_rider_is_found_by_name_and_by_the_id_of_another_system(rider: Rider, desk: Client) -> None:
+    ExternalId.objects.create(subject_type="rider", subject_id=rider.pk, system="epic", value="E-123")
+
+    by_name, by_id = desk.post(ADD, {"name": "can, or"}), desk.post(ADD, {"system": "epic", "value": "E-123"})
+
+    assert "Who rides? Canary, Orla" in text_of(by_name)
+    assert "Who rides? Canary, Orla" in text_of(by_id)
+    assert f'href="?rider={rider.pk}"' in by_name.content.decode()
+    entries = AuditEntry.objects.filter(action="riders.search", rider_ids=[rider.pk])
+    assert {str(entry.details["criteria"]) for entry in entries} == {"['name']", "['external_id']"}
+
+
+def test_rider_who_is_not_there_or_out_of_reach_is_not_found(rider: Rider) -> None:
+    planner = visitor(UserRole.PLANNER)
+    User.objects.get().facilities.set([cast.dialysis_centre(name="Other")])
+
+    assert "Nobody was found" in text_of(planner.post(ADD, {"name": "canary"}))
+    assert "Nobody was found" in text_of(planner.post(ADD, {"system": "epic", "value": "1"}))
+    assert planner.get(f"{ADD}?rider={rider.pk}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("form", "wrong"),
+    [({}, ["name"]), ({"system": "epic"}, ["value"]), ({"value": "7"}, ["value"]), ({"name": "x" * 61}, ["name"])],
+)
+def test_search_that_says_too_little_or_too_much_is_refused(
+    desk: Client, form: dict[str, str], wrong: list[str]
+) -> None:
+    response = desk.post(ADD, form or {"name": ""})
+
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == wrong
+
+
+def test_search_shows_twenty_and_says_that_there_are_more(centre: Facility, desk: Client) -> None:
+    for number in range(21):
+        factories.RiderFactory.create(facility=centre, last_name=f"Same{number:02}")
+
+    response = desk.post(f"{ADD}?facility={centre.pk}", {"name": "same"})
+
+    assert response.content.decode().count(f"&amp;facility={centre.pk}") == 20
+    assert "There are more. Type more of the name." in text_of(response)
+
+
+def test_first_look_asks_who_rides(desk: Client) -> None:
+    assert "First: who rides?" in text_of(desk.get(ADD))
+
+
+def test_order_is_made_with_all_that_was_said(centre: Facility, rider: Rider, desk: Client) -> None:
+    payer = factories.PayerFactory.create()
+    opened = desk.get(f"{ADD}?rider={rider.pk}&facility={centre.pk}")
+    form = _form(
+        centre,
+        end_date=str(MONDAY + 30 * DAY),
+        interval_weeks="2",
+        treatment_minutes="200",
+        post_treatment_minutes="20",
+        arrive_early_minutes="10",
+        pickup_from="saved-0",
+        pickup_time="09:30",
+        return_mode="scheduled",
+        return_time="15:00",
+        return_mobility="wheelchair",
+        vehicle_type="wheelchair_van",
+        payer=str(payer.pk),
+        authorization_number="A-17",
+        authorization_ends_on=str(MONDAY + 29 * DAY),
+        driver_notes="Ring",
+        dispatcher_notes="Call",
+        facility_notes="Chair 4",
+        horizon_days="14",
+    )
+
+    response = _add(desk, rider, form)
+
+    order, terms = StandingOrder.objects.get(), Terms.objects.get()
+    assert opened.context["form"]["facility"].value() == str(centre.pk)
+    assert "Canary, Orla" in text_of(opened)
+    assert response.redirect_chain == [(page_of(order), 302)]
+    assert str(order.pk) == form["key"]
+    assert told(response) == ["The standing order is made. 6 rides are booked: Mon 23 Nov, Wed 25 Nov, Fri 27 Nov."]
+    assert (order.rider, order.facility, order.payer, order.status) == (rider, centre, payer, "active")
+    assert (order.end_date, order.authorization_ends_on) == (MONDAY + 30 * DAY, MONDAY + 29 * DAY)
+    assert (order.authorization_number, order.vehicle_type_requested) == ("A-17", "wheelchair_van")
+    assert (order.driver_notes, order.dispatcher_notes, order.facility_notes) == ("Ring", "Call", "Chair 4")
+    assert order.generation_horizon_days == 14
+    assert (terms.days_of_week, terms.interval_weeks, terms.chair_time) == ([0, 2, 4], 2, dt.time(10, 30))
+    assert (terms.treatment_minutes, terms.post_treatment_minutes, terms.arrive_early_minutes) == (200, 20, 10)
+    assert (terms.pickup["addressLine1"], terms.pickup_time) == ("9 Elm St", dt.time(9, 30))
+    assert (terms.return_mode, terms.return_time, terms.return_mobility) == ("scheduled", dt.time(15), "wheelchair")
+
+
+def test_draft_books_nothing(centre: Facility, rider: Rider, desk: Client) -> None:
+    response = _add(desk, rider, _form(centre, is_draft="on"))
+
+    assert told(response) == ["The standing order is made."]
+    assert StandingOrder.objects.get().status == "draft"
+    assert not Ride.objects.exists()
+
+
+def test_another_address_is_typed(centre: Facility, rider: Rider, desk: Client) -> None:
+    where = {"address_line1": "5 Oak St", "city": "Chicago", "state": "IL", "instructions": "Side door"}
+
+    _add(desk, rider, _form(centre, pickup_from="typed", pickup_time="09:30", **where))
+
+    pickup = Terms.objects.get().pickup
+    assert (pickup["addressLine1"], pickup["city"], pickup["instructions"]) == ("5 Oak St", "Chicago", "Side door")
+
+
+def test_form_that_is_sent_twice_makes_one_order(centre: Facility, rider: Rider, desk: Client) -> None:
+    form = _form(centre)
+
+    first, second = (_add(desk, rider, form) for _ in range(2))
+
+    assert first.redirect_chain == second.redirect_chain == [(page_of(StandingOrder.objects.get()), 302)]
+    assert told(second) == ["This standing order was made already."]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"days": [], "chair_time": ""}, ["days", "chair_time"]),
+        ({"days": ["7"]}, ["days"]),
+        ({"facility": "x"}, ["facility"]),
+        ({"service_type": "hospital_discharge"}, ["service_type"]),
+        ({"start_date": "2020-01-01"}, ["start_date"]),
+        ({"end_date": str(MONDAY - DAY)}, ["end_date"]),
+        ({"interval_weeks": "13"}, ["interval_weeks"]),
+        ({"treatment_minutes": "900", "post_treatment_minutes": "200"}, ["treatment_minutes"]),
+        ({"pickup_time": "10:45"}, ["pickup_time"]),
+        ({"return_time": "15:00"}, ["return_time"]),
+        ({"authorization_ends_on": str(MONDAY - DAY)}, ["authorization_ends_on"]),
+        ({"horizon_days": "91"}, ["horizon_days"]),
+        ({"pickup_from": "typed"}, ["address_line1", "city"]),
+        ({"pickup_from": "typed", "address_line1": "5 Oak St", "city": "Chicago"}, ["pickup_time"]),
+        ({"pickup_from": "saved-7"}, ["pickup_from"]),
+        ({"key": "x"}, ["key"]),
+    ],
+)
+def test_order_that_cannot_be_comes_back_by_its_fields(
+    centre: Facility, rider: Rider, desk: Client, changes: dict[str, Any], wrong: list[str]
+) -> None:
+    response = _add(desk, rider, _form(centre, dispatcher_notes="Call first", **changes))
+
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == wrong
+    assert "Call first" in response.content.decode()
+    assert not StandingOrder.objects.exists()
+
+
+def test_rider_who_may_not_be_booked_is_told(centre: Facility, rider: Rider, desk: Client) -> None:
+    Rider.objects.update(home_address=None, saved_places=[])
+
+    response = desk.get(f"{ADD}?rider={rider.pk}")
+
+    assert [key for key, _ in response.context["form"].fields["pickup_from"].choices] == ["typed"]
+
+
+def test_change_of_every_day_to_come(centre: Facility, rider: Rider, desk: Client) -> None:
+    order = cast.order(centre, rider)
+
+    response = _change(desk, order, chair_time="11:00", driver_notes="Ring twice")
+
+    assert response.redirect_chain == [(page_of(order), 302)]
+    assert told(response)[0].startswith("The standing order is changed. 24 rides are changed: Mon 23 Nov,")
+    order.refresh_from_db()
+    assert (order.driver_notes, order.version) == ("Ring twice", 2)
+    assert [(row.from_date, row.chair_time) for row in Terms.objects.all()] == [(MONDAY, dt.time(11))]
+
+
+def test_change_from_a_day_on_keeps_what_people_changed_unless_told(
+    centre: Facility, rider: Rider, desk: Client
+) -> None:
+    order = cast.order(centre, rider)
+    later, day = MONDAY + 7 * DAY, MONDAY + 9 * DAY
+    changing.change_occurrence(order_id=order.pk, pattern_date=day, moved=Moved(chair_time=dt.time(12)), **TOLD)
+    wanted = {"scope": "following", "from_date": str(later)}
+
+    kept = _change(desk, order, chair_time="09:00", pickup_from="typed", **wanted, **_elsewhere())
+    overwritten = _change(desk, order, chair_time="09:15", overwrite_customised="on", **wanted)
+
+    assert told(kept)[0].startswith("The standing order is changed. 16 rides are changed: Mon 30 Nov, Fri 4 Dec,")
+    assert told(kept)[1] == "People had changed these days, and they stay as they are: Wed 2 Dec."
+    assert told(overwritten)[0].startswith(
+        "The standing order is changed. 18 rides are changed: Mon 30 Nov, Wed 2 Dec,"
+    )
+    rows = list(Terms.objects.order_by("from_date"))
+    assert [(row.from_date, row.chair_time) for row in rows] == [(MONDAY, dt.time(10, 30)), (later, dt.time(9, 15))]
+    assert rows[1].pickup["addressLine1"] == "5 Oak St"
+    assert not OccurrenceChange.objects.exists()
+
+
+def _elsewhere() -> dict[str, str]:
+    return {"address_line1": "5 Oak St", "city": "Chicago", "pickup_time": "08:30"}
+
+
+def test_nothing_that_is_changed_changes_nothing(centre: Facility, rider: Rider, desk: Client) -> None:
+    order = cast.order(centre, rider)
+
+    response = _change(desk, order)
+
+    assert told(response) == ["The standing order is changed."]
+    order.refresh_from_db()
+    assert order.version == 1
+
+
+def test_form_shows_the_terms_of_today(centre: Facility, rider: Rider, desk: Client) -> None:
+    order = cast.order(centre, rider, start_date=NOW.date() - 7 * DAY)
+    for day, chair in ((NOW.date(), dt.time(9)), (MONDAY + 7 * DAY, dt.time(8))):
+        changing.change(order_id=order.pk, terms={"chair_time": chair}, from_date=day, **TOLD)
+
+    form = desk.get(page_of(order, "change/")).context["form"]
+
+    assert form["chair_time"].value() == dt.time(9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"scope": "following"}, ["from_date"]),
+        ({"scope": "following", "from_date": "x"}, ["from_date"]),
+        ({"scope": "following", "from_date": str(NOW.date() - DAY)}, ["from_date"]),
+        ({"scope": "sometimes"}, ["scope"]),
+        ({"end_date": str(MONDAY - DAY)}, ["end_date"]),
+        ({"days": []}, ["days"]),
+        ({"return_mode": "none", "return_time": "15:00"}, ["return_time"]),
+    ],
+)
+def test_change_that_cannot_be_comes_back_by_its_fields(
+    centre: Facility, rider: Rider, desk: Client, changes: dict[str, Any], wrong: list[str]
+) -> None:
+    order = cast.order(centre, rider)
+
+    response = _change(desk, order, **changes)
+
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == wrong
+    order.refresh_from_db()
+    assert order.version == 1
+
+
+def test_stale_change_goes_over_nothing(centre: Facility, rider: Rider, desk: Client) -> None:
+    order = cast.order(centre, rider)
+    changing.skip(order_id=order.pk, pattern_date=MONDAY, **TOLD)
+
+    response = _change(desk, order, version=1, chair_time="08:00")
+
+    assert response.status_code == 422
+    assert "Somebody changed the standing order meanwhile. Open it again" in text_of(response)
+    assert 'value="08:00"' in response.content.decode()
+    assert Terms.objects.get().chair_time == dt.time(10, 30)
+
+
+def test_order_that_vanishes_while_it_is_changed_is_not_found(
+    centre: Facility, rider: Rider, desk: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Membership may end between the look at the order and its lock."""
+    order = cast.order(centre, rider)
+
+    def gone(*args: Any, **kwargs: Any) -> Any:
+        raise changing.orders.NotFound("standing order")
+
+    monkeypatch.setattr(changing, "change", gone)
+
+    assert _change(desk, order).status_code == 404
+
+
+@pytest.mark.parametrize("role", [UserRole.AUDITOR, UserRole.FLEET_ADMIN, UserRole.ADMIN])
+def test_those_who_may_not_change_schedules_have_no_editor(centre: Facility, rider: Rider, role: UserRole) -> None:
+    order, client = cast.order(centre, rider), visitor(role)
+
+    answers = [client.get(page_of(order, "change/")), client.get(ADD), client.post(ADD, {"name": "canary"})]
+    answers.append(_add(client, rider, _form(centre)))
+
+    assert {response.status_code for response in answers} == {403}
+    assert StandingOrder.objects.count() == 1
+
+
+def test_no_name_stands_in_a_title_or_an_address(centre: Facility, rider: Rider, desk: Client) -> None:
+    order = cast.order(centre, rider)
+
+    for path in (page_of(order, "change/"), f"{ADD}?rider={rider.pk}"):
+        page = desk.get(path).content.decode()
+        assert "Canary" not in page.partition("</title>")[0]
+        assert 'href="' in page
+        assert "canary" not in " ".join(part.partition('"')[0] for part in page.lower().split('href="')[1:])
