@@ -4,6 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils import timezone
@@ -82,7 +83,7 @@ def _scene() -> dict[str, Any]:
 
 
 def _noon(centre: Facility, day: dt.date) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time(9), tzinfo=timing.ZoneInfo(centre.timezone))
+    return dt.datetime.combine(day, dt.time(9), tzinfo=ZoneInfo(centre.timezone))
 
 
 def _entered(centre: Facility, day: dt.date, to_date: dt.date | None, **asked: Any) -> Any:

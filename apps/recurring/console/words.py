@@ -20,6 +20,7 @@ from apps.riders.models import Rider
 from apps.rides.lifecycle import RideStatus
 from lib.access import Phi, Principal
 from lib.errors import Code
+from lib.scopes import Scope
 
 Text = str | Promise
 MOST_DAYS: Final = 12  # named in one sentence
@@ -92,8 +93,8 @@ WHY: Final[Mapping[str, Text]] = {
 
 
 def rider_name(rider: Rider, by: Principal) -> str:
-    """Name a rider as far as the reader may know, by an end of the id where that is not at all."""
-    if by.phi < Phi.LIMITED:
+    """Name a rider to those who may open the rider's record, by an end of the id to others."""
+    if by.phi < Phi.LIMITED or not by.may(Scope.RIDERS_READ):
         return _("Rider …%(end)s") % {"end": str(rider.pk)[-4:]}
     return f"{rider.last_name}, {rider.first_name}"
 

@@ -15,6 +15,7 @@ from apps.recurring.services.changing import Moved
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from lib.access import system
+from lib.errors import NotFound
 from lib.ids import uuid7
 from tests import factories
 from tests.console.visits import text_of, told, visitor
@@ -337,7 +338,7 @@ def test_order_that_vanishes_while_it_is_changed_is_not_found(
     order = cast.order(centre, rider)
 
     def gone(*args: Any, **kwargs: Any) -> Any:
-        raise changing.orders.NotFound("standing order")
+        raise NotFound("standing order")
 
     monkeypatch.setattr(changing, "change", gone)
 

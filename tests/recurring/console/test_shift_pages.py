@@ -252,7 +252,8 @@ def test_those_who_may_only_look_enter_and_apply_nothing(centre: Facility) -> No
 
     assert "Move or close a day" not in text_of(listed)
     assert "Canary" not in text_of(listed)
-    assert "Canary" in text_of(shown)
+    assert "Rider …" in text_of(shown)
+    assert "Canary" not in text_of(shown)
     assert "Apply" not in text_of(shown)
     posts = [auditor.post(_of(shift, "apply/")), auditor.post(_of(shift, "undo/")), _enter(auditor, centre)]
     assert [one.status_code for one in posts] == [403] * 3
