@@ -55,6 +55,7 @@ def _scene() -> dict[str, Any]:
     centre = cast.dialysis_centre()
     monday = _monday(centre.timezone)
     shown = _order(centre, PEOPLE[0], end_date=monday + 60 * DAY)
+    _order(cast.dialysis_centre(name="Aster Dialysis"), ("Gray", "Gus"))
     _order(centre, PEOPLE[1], of={"chair_time": dt.time(6)})
     away = _order(centre, PEOPLE[2], of={"chair_time": dt.time(6), "return_mode": "none"})
     _order(centre, PEOPLE[3], of={"days_of_week": (1, 3, 5), "chair_time": dt.time(15, 15)})
@@ -76,14 +77,14 @@ def _scene() -> dict[str, Any]:
     generating.generate(**told)
     planned = _entered(centre, monday + 11 * DAY, monday + 10 * DAY, offset_minutes=-90)
     booking.book(
-        draft=draft(centre, shown.rider, pickup_at=_noon(centre, monday + 10 * DAY)), by=system(), at=timezone.now()
+        draft=draft(centre, shown.rider, pickup_at=_morning(centre, monday + 10 * DAY)), by=system(), at=timezone.now()
     )
     _entered(centre, monday + 21 * DAY, None)
     return {"centre": centre, "order": shown, "monday": monday, "planned": planned, "in_force": in_force}
 
 
-def _noon(centre: Facility, day: dt.date) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time(9), tzinfo=ZoneInfo(centre.timezone))
+def _morning(centre: Facility, day: dt.date) -> dt.datetime:
+    return dt.datetime.combine(day, dt.time(8, 30), tzinfo=ZoneInfo(centre.timezone))
 
 
 def _entered(centre: Facility, day: dt.date, to_date: dt.date | None, **asked: Any) -> Any:

@@ -202,8 +202,9 @@ class SeriesForm(Versioned):
         return []
 
     def _offered(self) -> list[tuple[str, str]]:
+        home = _("Home: %(place)s")
         return [
-            (key, f"{_('Home') if key == HOME else _('Saved place')}: {line_of(one)}")
+            (key, home % {"place": line_of({**one, "name": ""})} if key == HOME else line_of(one))
             for key, one in self.places.items()
         ]
 

@@ -42,9 +42,11 @@ class OrderFilter(forms.Form):
         choices=[("", _("All but ended")), *((status.value, words.STATUSES[status].text) for status in OrderStatus)],
     )
 
-    def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        found = Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name")
+    def __init__(self, query: dict[str, Any], *, by: Principal) -> None:
+        found = list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+        if len(found) == 1:  # there is no choice
+            query = {**query, "facility": str(found[0][0])}
+        super().__init__(query)
         choose(self, "facility", found, first=_("Choose one"))
 
     def statuses(self) -> list[str]:
@@ -57,10 +59,10 @@ class OrderFilter(forms.Form):
 def orders(request: HttpRequest) -> HttpResponse:
     """List the orders of a facility; without one, the facilities.  However many: as many queries."""
     by, now = principal_of(request), timezone.now()
-    form = OrderFilter(request.GET, by=by)
+    form = OrderFilter(request.GET.dict(), by=by)
     form.is_valid()  # what is no facility or status there asks for nothing
     context: dict[str, Any] = {"form": form, "may_change": by.may(Scope.SCHEDULES_WRITE)}
-    facility_id = uuid_or_none(form.cleaned_data.get("facility") or _only_one(form))
+    facility_id = uuid_or_none(form.cleaned_data.get("facility"))
     if facility_id is None:
         return render(request, "recurring/facilities.html", context | {"tallies": roster.tallies(by=by)})
     facility = found_facility(facility_id, by)
@@ -81,12 +83,6 @@ def orders(request: HttpRequest) -> HttpResponse:
         "filtered": bool(form.cleaned_data.get("status")),
     }
     return render(request, "recurring/orders.html", context)
-
-
-def _only_one(form: OrderFilter) -> str:
-    """Name the facility of somebody who has no choice."""
-    _first, *choices = form.fields["facility"].choices  # type: ignore[attr-defined]  # a ChoiceField's
-    return choices[0][0] if len(choices) == 1 else ""
 
 
 def _groups(lines: Iterable[Line], by: Principal, now: datetime) -> Iterable[dict[str, Any]]:
