@@ -15,6 +15,8 @@ from apps.fleet.api.views import (
     VehicleViewSet,
 )
 from apps.organizations.api.views import FacilityViewSet
+from apps.recurring.api.shifts import CalendarShiftViewSet, FacilityShiftViewSet
+from apps.recurring.api.views import OccurrenceViewSet, RiderOrderViewSet, StandingOrderViewSet
 from apps.riders.api.views import RiderViewSet
 from apps.rides.api.accommodation import RiderAccommodationViewSet
 from apps.rides.api.activation import ActivationViewSet, VehicleStatusViewSet
@@ -95,6 +97,28 @@ rides = [
     path("ride-exceptions/<uuid:id>/resolve", RideExceptionViewSet.as_view({"post": "resolve"})),
 ]
 
+_OF_ORDER = "standing-orders/<uuid:id>"
+_OF_OCCURRENCE = f"{_OF_ORDER}/occurrences/<str:date>"
+
+recurring = [
+    path("riders/<uuid:id>/standing-orders", RiderOrderViewSet.as_view(_LIST)),
+    path("standing-orders", StandingOrderViewSet.as_view({"get": "list"})),
+    path(_OF_ORDER, StandingOrderViewSet.as_view(_ONE)),
+    path(f"{_OF_ORDER}/hold", StandingOrderViewSet.as_view({"post": "hold"})),
+    path(f"{_OF_ORDER}/resume", StandingOrderViewSet.as_view({"post": "resume"})),
+    path(f"{_OF_ORDER}/end", StandingOrderViewSet.as_view({"post": "end"})),
+    path(f"{_OF_ORDER}/activate", StandingOrderViewSet.as_view({"post": "activate"})),
+    path(f"{_OF_ORDER}/occurrences", OccurrenceViewSet.as_view({"get": "list"})),
+    path(_OF_OCCURRENCE, OccurrenceViewSet.as_view({"patch": "partial_update"})),
+    path(f"{_OF_OCCURRENCE}/skip", OccurrenceViewSet.as_view({"post": "skip"})),
+    path(f"{_OF_OCCURRENCE}/restore", OccurrenceViewSet.as_view({"post": "restore"})),
+    path("facilities/<uuid:id>/calendar-shifts", FacilityShiftViewSet.as_view(_LIST)),
+    path("calendar-shifts/<uuid:id>", CalendarShiftViewSet.as_view({"get": "retrieve"})),
+    path("calendar-shifts/<uuid:id>/preview", CalendarShiftViewSet.as_view({"get": "preview"})),
+    path("calendar-shifts/<uuid:id>/apply", CalendarShiftViewSet.as_view({"post": "apply"})),
+    path("calendar-shifts/<uuid:id>/undo", CalendarShiftViewSet.as_view({"post": "undo"})),
+]
+
 webhooks = [
     path("webhooks/endpoints", EndpointViewSet.as_view(_LIST)),
     path("webhooks/endpoints/<uuid:id>", EndpointViewSet.as_view({**_ONE, "delete": "destroy"})),
@@ -125,6 +149,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *rides,
     *assignment,
     *riders,
+    *recurring,
     *fleet,
     *organizations,
     *events,

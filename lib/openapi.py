@@ -307,7 +307,8 @@ class OperationSchema(AutoSchema):
 
 @lru_cache(maxsize=1)
 def _names_used_twice() -> set[str]:
-    count = Counter(kind.__name__ for base in (In, Out, OutShape) for kind in _kinds_of(base))
+    kinds = {kind for base in (In, Out, OutShape) for kind in _kinds_of(base)}  # one of two parents is met twice
+    count = Counter(kind.__name__ for kind in kinds)
     return {name for name, times in count.items() if times > 1}
 
 

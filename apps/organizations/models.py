@@ -178,7 +178,9 @@ class Contact(models.Model):
 
 class CalendarShiftQuerySet(models.QuerySet["CalendarShift"]):
     def visible_to(self, principal: "Principal") -> "CalendarShiftQuerySet":
-        """Keep the moved days of facilities inside the principal's data scope."""
+        """Keep the moved days of facilities inside the principal's data scope; what they move is no provider's."""
+        if principal.provider_ids is not None:
+            return self.none()
         return self if principal.facility_ids is None else self.filter(facility_id__in=principal.facility_ids)
 
     def in_force(self) -> "CalendarShiftQuerySet":

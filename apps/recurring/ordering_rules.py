@@ -49,27 +49,37 @@ def of_terms(draft: TermsDraft) -> list[Detail]:
         found.append(_invalid("pattern.daysOfWeek", "Each day of the week may be named once."))
     if not 1 <= draft.interval_weeks <= MOST_WEEKS:
         found.append(_invalid("pattern.intervalWeeks", f"intervalWeeks is from 1 to {MOST_WEEKS}."))
+    if draft.treatment_minutes == 0:
+        found.append(_invalid("treatmentMinutes", "A treatment takes a minute at least."))
     stay = (draft.treatment_minutes or 0) + (draft.post_treatment_minutes or 0)
     if stay > LONGEST_STAY:
         found.append(_invalid("treatmentMinutes", "Treatment and coming off the machine take more than 16 hours."))
-    if draft.pickup_time is not None and not leads_to(draft.pickup_time, draft.chair_time):
-        found.append(_invalid("outbound.pickupTime", "pickupTime has to lie within the six hours before chairTime."))
-    if draft.return_time is not None:
-        if draft.return_mode != "scheduled":
-            found.append(_invalid("return.pickupTime", "Only a scheduled return has a pickupTime."))
-        elif not leads_back(draft.chair_time, draft.return_time):
-            found.append(_invalid("return.pickupTime", "The return has to lie within the 16 hours after chairTime."))
+    if draft.return_time is not None and draft.return_mode != "scheduled":
+        return [*found, _invalid("return.pickupTime", "Only a scheduled return has a pickupTime.")]
+    fields = ("outbound.pickupTime", "return.pickupTime")
+    return found + of_times(draft.chair_time, draft.pickup_time, draft.return_time, fields=fields)
+
+
+def of_times(
+    chair_time: time, pickup_time: time | None, return_time: time | None, *, fields: tuple[str, str]
+) -> list[Detail]:
+    """List what stands against the wall times of the two ways, of which `fields` are the names."""
+    of_pickup, of_return = fields
+    found = []
+    if pickup_time is not None and not 0 < _minutes(pickup_time, chair_time) <= LONGEST_LEAD:
+        found.append(_invalid(of_pickup, "The pickup has to lie within the six hours before chairTime."))
+    if return_time is not None and not 0 < _minutes(chair_time, return_time) <= LONGEST_STAY:
+        found.append(_invalid(of_return, "The return has to lie within the 16 hours after chairTime."))
     return found
 
 
-def leads_to(pickup_time: time, chair_time: time) -> bool:
-    """Say whether a pickup lies close enough before the chair time, on the evening before it may be."""
-    return 0 < _minutes(pickup_time, chair_time) <= LONGEST_LEAD
-
-
-def leads_back(chair_time: time, return_time: time) -> bool:
-    """Say whether a way back lies close enough behind the chair time, on the next morning it may be."""
-    return 0 < _minutes(chair_time, return_time) <= LONGEST_STAY
+def of_edit(from_date: date, *, today: date) -> list[Detail]:
+    """List what stands against new terms from a day on."""
+    if from_date < today:
+        return [_invalid("fromDate", "fromDate lies in the past: those days are over.")]
+    if from_date > today + FARTHEST_START:
+        return [_invalid("fromDate", "fromDate lies more than two years ahead.")]
+    return []
 
 
 def in_gap(clock: time, days: Iterable[date], zone: ZoneInfo) -> date | None:
@@ -88,7 +98,7 @@ def of_hold(from_date: date, until: date | None, *, today: date) -> list[Detail]
     """List what stands against a hold."""
     found = []
     if from_date < today - FARTHEST_MOVE:
-        found.append(_invalid("from", "A hold cannot begin more than a week ago: those days are over."))
+        found.append(_invalid("from", "from lies more than a week in the past: those days are over."))
     if from_date > today + FARTHEST_START:
         found.append(_invalid("from", "from lies more than two years ahead."))
     if until is not None and until < from_date:

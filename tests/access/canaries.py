@@ -24,6 +24,7 @@ KEPT = {
     "pepper_id",
     "activation_changed_by",
     "revoked_reason",
+    "return_mobility",
 }
 SHORTEST = 7  # characters that a canary takes
 

@@ -21,7 +21,7 @@ from lib.api.document import document
 from lib.ids import uuid7
 from lib.scopes import Scope
 from tests.access.canaries import Canary, found
-from tests.access.world import Side, World
+from tests.access.world import ORDERED_FROM, Side, World
 from tests.callers import TokenClient
 
 PREFIX: Final = "/api/"
@@ -65,7 +65,8 @@ class Operation:
         return self.method == "GET"
 
     def path(self, row_id: str) -> str:
-        return PREFIX + self.route.replace("<uuid:id>", row_id).replace("<str:type>", "ride.completed")
+        named = self.route.replace("<str:type>", "ride.completed").replace("<str:date>", ORDERED_FROM.isoformat())
+        return PREFIX + named.replace("<uuid:id>", row_id)
 
     @property
     def query(self) -> dict[str, Any]:
@@ -233,6 +234,7 @@ NAMED: Final[dict[str, str]] = {
     "providerId": "providers",
     "providerIds": "providers",
     "rideId": "rides",
+    "standingOrderIds": "standing-orders",
     "riderId": "riders",
     "vehicleId": "vehicles",
 }

@@ -15,7 +15,7 @@ from tests.access.world import World
 
 # Texts of people that a level sees, by where they stand (apps/riders/disclosure.py, apps/rides/disclosure.py).
 AT_NONE: Final = {
-    *(f"ride.{stop}.{key}" for stop in ("pickup", "dropoff") for key in ("city", "state")),
+    *(f"{of}.{stop}.{key}" for of in ("ride", "terms") for stop in ("pickup", "dropoff") for key in ("city", "state")),
     "event.data",  # published as it is: no event carries personal data
     "rideexception.summary",  # written by rules, of codes alone
     "rideexception.opened_by",
@@ -25,15 +25,19 @@ AT_NONE: Final = {
     "ride.ended_by",
     "milestone.actor",
     "ride.program_code",
+    "standingorder.program_code",
+    "hold.set_by",
 }
 AT_LIMITED: Final = AT_NONE | {
     *(
-        f"ride.{stop}.{key}"
+        f"{of}.{stop}.{key}"
+        for of in ("ride", "terms")
         for stop in ("pickup", "dropoff")
         for key in ("name", "addressLine1", "addressLine2", "postalCode")
     ),
     "ride.client_reference",
     "ride.authorization_number",
+    "standingorder.authorization_number",
     "ride.signatures.name",
     "ride.attestation.driverName",
     "ride.attestation.text",
@@ -46,8 +50,13 @@ AT_LIMITED: Final = AT_NONE | {
 }
 SEEN: Final = {Phi.NONE: AT_NONE, Phi.LIMITED: AT_LIMITED}
 # At FULL, and yet for those alone who dispatch, or drive.
-DISPATCHERS: Final = {"ride.dispatcher_notes", "ride.accommodation.dispatcherNotes"}
-DOORS: Final = {"ride.accessCode", "ride.keyInfo"}
+DISPATCHERS: Final = {
+    "ride.dispatcher_notes",
+    "ride.accommodation.dispatcherNotes",
+    "standingorder.dispatcher_notes",
+    "terms.accommodation.dispatcherNotes",
+}
+DOORS: Final = {"ride.accessCode", "ride.keyInfo", "terms.accessCode"}
 
 
 def _answers(caller: Caller, world: World) -> Iterator[tuple[str, bytes]]:
@@ -101,7 +110,7 @@ def test_full_level_without_dispatch_shows_neither_their_notes_nor_doors(
     shown = _labels(people, _answers(_caller(world, Phi.FULL, scopes=scopes), world))
 
     assert shown & kept == set()
-    assert shown & {"ride.driver_notes", "ride.pickup.instructions"}
+    assert shown >= {"ride.driver_notes", "ride.pickup.instructions", "terms.pickup.instructions"}
 
 
 def test_codes_of_payers_are_masked_below_full(world: World) -> None:

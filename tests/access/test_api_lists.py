@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from apps.accounts.roles import TokenRole
 from apps.events.models import EventQuerySet
+from apps.recurring.models import StandingOrderQuerySet
 from apps.riders.models import RiderQuerySet
 from apps.rides.models.exception import RideExceptionQuerySet
 from apps.webhooks.models.delivery import DeliveryQuerySet
@@ -192,6 +193,7 @@ def test_answer_kept_for_one_token_is_not_repeated_to_a_lesser_one(world: World,
         (RiderQuerySet, "riders"),
         (RideExceptionQuerySet, "ride-exceptions"),
         (EventQuerySet, "events"),
+        (StandingOrderQuerySet, "standing-orders"),
         (EndpointQuerySet, "webhooks/endpoints"),
         (DeliveryQuerySet, "webhooks/deliveries"),
     ],

@@ -41,6 +41,15 @@ SHOWING: Final = {
     "GET drivers",
     "GET drivers/<uuid:id>",
     "PATCH drivers/<uuid:id>",
+    "GET standing-orders",
+    "GET standing-orders/<uuid:id>",
+    "PATCH standing-orders/<uuid:id>",
+    *(f"POST standing-orders/<uuid:id>/{what}" for what in ("hold", "resume", "end", "activate")),
+    "PATCH standing-orders/<uuid:id>/occurrences/<str:date>",
+    *(f"POST standing-orders/<uuid:id>/occurrences/<str:date>/{what}" for what in ("skip", "restore")),
+    "GET riders/<uuid:id>/standing-orders",
+    "POST riders/<uuid:id>/standing-orders",
+    "GET calendar-shifts/<uuid:id>/preview",
 }
 # Fields that name riders, in answers that have nothing of theirs besides: left out for callers without PHI.
 FIELDS_ABOVE_NONE: Final = {"GET drivers", "GET drivers/<uuid:id>"}

@@ -13,6 +13,7 @@ from apps.accounts.roles import TokenRole
 from apps.events.models import Event
 from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Vehicle
 from apps.organizations.models import CalendarShift, ExternalId, Facility, HomeBase, Payer, TransportProvider
+from apps.recurring.models import Hold, StandingOrder, Terms
 from apps.riders import accommodation
 from apps.riders.models import Rider
 from apps.rides.exception_types import ExceptionType
@@ -26,6 +27,7 @@ from tests.access.canaries import Canaries, Canary, Kind
 from tests.callers import TokenClient, api_with
 from tests.rides.rides_in import ride_in
 
+ORDERED_FROM: Final = dt.date(2026, 11, 23)  # the first day of the standing orders: a Monday
 LONG_AGO: Final = 3  # a transaction that every feed has passed
 # A ride not yet driven, one under way with a driver on it, and one that has ended.
 LIVES: Final = (RideStatus.SCHEDULED, RideStatus.ASSIGNED, RideStatus.COMPLETED)
@@ -111,6 +113,7 @@ def _side(mark: str, payer: Payer, shared: Rider) -> Side:
     )
     _settle(side, will_call, payer, client, provider, driver, vehicle)
     _exception_of_order(side, rider, facility)
+    _standing_order(side, rider, facility, payer, driver)
     _offer(side, provider, driver, vehicle)
     _token(side, client, facility, provider)
     _webhooks(side, client, facility, provider)
@@ -122,7 +125,8 @@ def _places(side: Side) -> Facility:
     facility: Facility = side.add("facilities", fill(factories.FacilityFactory.create(), "place"))
     side.add("entrances", fill(factories.EntranceFactory.create(facility=facility), "place"))
     side.add("contacts", fill(factories.ContactFactory.create(facility=facility), "place"))
-    side.add("calendar-shifts", CalendarShift.objects.create(facility=facility, from_date=dt.date(2026, 12, 25)))
+    moved = ORDERED_FROM + dt.timedelta(days=28)
+    side.add("calendar-shifts", CalendarShift.objects.create(facility=facility, from_date=moved))
     _name(side, "facility", facility.pk, "place")
     return facility
 
@@ -187,6 +191,43 @@ def _exception_of_order(side: Side, rider: Rider, facility: Facility) -> None:
         updated_at=factories.NOW,
     )
     side.add("ride-exceptions", side.canaries.fill(exception, "person"))
+
+
+def _standing_order(side: Side, rider: Rider, facility: Facility, payer: Payer, driver: Driver) -> None:
+    """Let the rider come every Monday, with texts in every column, a hold, and later terms."""
+    new, at = side.canaries, factories.NOW
+    order = StandingOrder(
+        rider=rider,
+        facility=facility,
+        timezone=facility.timezone,
+        start_date=ORDERED_FROM,
+        payer=payer,
+        preferred_driver_ids=[driver.pk],
+        version=1,
+        created_at=at,
+        updated_at=at,
+    )
+    side.add("standing-orders", new.fill(order, "person"))
+    for from_date in (ORDERED_FROM, ORDERED_FROM + dt.timedelta(days=28)):
+        terms = Terms(
+            standing_order=order,
+            from_date=from_date,
+            days_of_week=[0],
+            anchor_date=ORDERED_FROM,
+            chair_time=dt.time(10, 30),
+            arrive_early_minutes=15,
+            treatment_minutes=240,
+            post_treatment_minutes=30,
+            lead_minutes=60,
+            pickup=new.stop("person", "terms.pickup", facilityId=str(facility.pk), entranceId=side.id_of("entrances")),
+            dropoff=new.stop("person", "terms.dropoff"),
+            accommodation=new.person("person", "terms.accommodation", "driverNotes", "dispatcherNotes"),
+            companions={"escorts": 1},
+        )
+        terms.pickup_access, terms.dropoff_access = (new.text("person", "terms.accessCode") for _ in range(2))
+        new.fill(terms, "person")
+    hold = Hold(standing_order=order, from_date=ORDERED_FROM + dt.timedelta(days=60), reason="travel", set_at=at)
+    new.fill(hold, "person")
 
 
 def _settle(
@@ -345,6 +386,8 @@ def reached(binding: str, row: Any) -> bool:
         return True
     if isinstance(row, Rider):
         return False  # known to facilities; a provider meets riders on its rides
+    if isinstance(row, StandingOrder | CalendarShift):
+        return False  # what rides come from, and what moves it, is no provider's
     if isinstance(row, RideException) and row.ride is None:
         return False  # a provider meets the rides of a standing order, and never the order
     if isinstance(row, Ride) and row.assignments.filter(status="offered").exists():

@@ -1,8 +1,8 @@
 """R-19: the whole published document, fuzzed: no 5xx, no answer that the document does not describe.
 
-A well-formed id in a path becomes that of a real row, so that operations are met behind their 404. Malformed ids stay,
-or the check that broken input is refused would blame the operation for input that it never got; the token is ours for
-the same reason. Nothing is left to chance: nobody believes a suite that fails once in fifty runs.
+A well-formed id or date in a path becomes that of a real row, so that operations are met behind their 404. Malformed
+ones stay, or the check that broken input is refused would blame the operation for input that it never got; the token is
+ours for the same reason. Nothing is left to chance: nobody believes a suite that fails once in fifty runs.
 """
 
 import datetime as dt
@@ -29,6 +29,7 @@ from apps.accounts.models import ApiClient
 from apps.accounts.roles import TokenRole
 from apps.events.models import Event
 from apps.fleet.models import Credential
+from apps.organizations.models import CalendarShift
 from apps.rides.exception_types import ExceptionType
 from apps.rides.lifecycle import RideStatus
 from apps.rides.services.exceptions import open_exception
@@ -38,10 +39,12 @@ from lib.access import system
 from tests import factories
 from tests.callers import api_with
 from tests.fleet.crew import fit_pair
+from tests.recurring import cast
 from tests.rides.rides_in import ride_in
 from tests.webhooks import made
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "5"))  # of each operation; a run with more also takes new ones
+ORDERED_FROM = cast.MONDAY  # a day of the standing order
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -102,6 +105,8 @@ def world(client: ApiClient) -> dict[str, list[str]]:
         actor="system",
         data={"status": "scheduled"},
     )
+    order = cast.order(cast.dialysis_centre(), of={"days_of_week": (ORDERED_FROM.weekday(),)})
+    moved = CalendarShift.objects.create(facility=order.facility, from_date=ORDERED_FROM)
     rows: dict[str, list[Any]] = {
         "tokens": [api_with(TokenRole.AUDITOR, client=client).token.pk],
         "events": [event.pk],
@@ -115,6 +120,8 @@ def world(client: ApiClient) -> dict[str, list[str]]:
         "vehicles": [vehicle.pk],
         "facilities": [rides[0].facility_id],
         "shifts": [shift.pk],
+        "standing-orders": [order.pk],
+        "calendar-shifts": [moved.pk],
         "credentials": [Credential.objects.filter(driver=driver).values_list("pk", flat=True)[0]],
     }
     return {kind: [str(pk) for pk in pks] for kind, pks in rows.items()}
@@ -134,6 +141,8 @@ def test_operation_answers_as_it_says(case: Any, client: ApiClient, world: dict[
     path = case.meta.components.get(ParameterLocation.PATH)
     if known and "id" in case.path_parameters and (path is None or path.mode.is_positive):
         case.path_parameters["id"] = known[0]
+        if "date" in case.path_parameters:
+            case.path_parameters["date"] = ORDERED_FROM.isoformat()
 
     response = case.call(headers={"Authorization": f"Bearer {token.text}"})
 

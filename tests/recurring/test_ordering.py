@@ -15,9 +15,8 @@ from apps.recurring.services import ordering
 from apps.riders.models import Rider
 from apps.rides.draft import Payment
 from apps.rides.models import Ride, Trip
-from apps.rides.services.booking import BoundToProviders
 from lib.access import Principal, system
-from lib.errors import DomainError, FieldRefused, InvalidInput, ScopeMissing
+from lib.errors import DomainError, FieldRefused, InvalidInput, NotFound, ScopeMissing
 from tests import factories
 from tests.factories import NOW
 from tests.recurring import cast
@@ -134,6 +133,12 @@ def test_way_there_begins_at_home_where_nothing_else_is_said(centre: Facility) -
     assert {ride.pickup["addressLine1"] for ride in cast.rides(made, leg_type="outbound")} == {HOME["addressLine1"]}
 
 
+def test_order_whose_first_day_no_ride_can_be_booked_for_yet_waits_for_it(centre: Facility, rider: Rider) -> None:
+    made = cast.order(centre, rider, start_date=NOW.date() + dt.timedelta(days=731), of={"days_of_week": (3,)})
+
+    assert (made.status, cast.rides(made)) == ("active", [])
+
+
 def test_draft_books_nothing() -> None:
     made = cast.order(is_draft=True)
 
@@ -164,7 +169,7 @@ def test_order_of_the_past_books_what_lies_ahead() -> None:
         (
             {"accommodation": {"mobility": "stretcher"}},
             {"vehicle_type_requested": "sedan"},
-            "outbound.vehicleTypeRequested",
+            "vehicleType",
         ),
         ({}, {"service_type": "hospital_discharge"}, "serviceType"),
         ({}, {"start_date": dt.date(2025, 11, 18)}, "startDate"),
@@ -210,7 +215,7 @@ def test_only_who_arranges_schedules_in_reach_may_order(centre: Facility, rider:
     here = frozenset({centre.pk})
 
     assert _of(factories.principal(UserRole.ANALYST), centre, rider) is ScopeMissing
-    assert _of(factories.principal(provider_ids=frozenset()), centre, rider) is BoundToProviders
-    assert _of(factories.principal(facility_ids=frozenset({elsewhere.pk})), centre, rider) is InvalidInput
+    assert _of(factories.principal(provider_ids=frozenset()), centre, rider) is NotFound
+    assert _of(factories.principal(facility_ids=frozenset({elsewhere.pk})), centre, rider) is NotFound
     assert _of(factories.principal(facility_ids=here), elsewhere, rider) is InvalidInput
     assert cast.order(centre, rider, by=factories.principal(facility_ids=here)).client_id is None

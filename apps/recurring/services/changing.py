@@ -3,20 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, time, timedelta
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
+from apps.organizations import stops
 from apps.recurring import ordering_rules
 from apps.recurring.draft import TermsDraft
 from apps.recurring.models import OccurrenceChange, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
-from apps.recurring.recurrence import Plan, Times, instants
-from apps.recurring.recurrence import Terms as PlannedTerms
+from apps.recurring.recurrence import instants
 from apps.recurring.services import following, ordering, orders
 from apps.recurring.services.ordering import Ordered, refuse
 from apps.rides.services import booking
+from apps.rides.services.amended_leg import merge
 from lib.access import Principal
 from lib.errors import Detail, InvalidInput
 
@@ -34,6 +36,9 @@ _WIRE: Final[Mapping[str, str]] = {
     "facility_notes": "notes",
     "generation_horizon_days": "generationHorizonDays",
 }
+
+
+_ONE_DAY: Final = timedelta(days=1)
 
 
 class EveryDateFrom:
@@ -62,6 +67,7 @@ def change(
     order_id: UUID,
     columns: Mapping[str, Any] | None = None,
     terms: Mapping[str, Any] | None = None,
+    patches: Mapping[str, Mapping[str, Any] | None] | None = None,
     from_date: date | None = None,
     overwrite_customised: bool = False,
     expected_version: int | None = None,
@@ -70,9 +76,10 @@ def change(
 ) -> Ordered:
     """Change an order: `columns` for all of it, `terms` (fields of TermsDraft) for pattern dates from `from_date` on.
 
-    Without `from_date` the terms change for all of the future.  Terms that begin later keep what is theirs and take the
-    same changes over.  Rides on days that have begun never change; rides that people changed stay unless they are to
-    be overwritten, and the answer lists those that stayed.
+    `patches` hold what differs of pickup, dropoff, accommodation and companions of the terms, and are merged (RFC
+    7396); None empties one.  Without `from_date` the terms change for all of the future.  Terms that begin later keep
+    what is theirs and take the same changes over.  Rides on days that have begun never change; rides that people
+    changed stay unless they are to be overwritten, and the answer lists those that stayed.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
@@ -82,15 +89,17 @@ def change(
     today = following.today_of(order, at)
     changed = _change_columns(order, columns or {}, today)
     first = max(order.start_date, from_date or today)
-    if from_date is not None and from_date < today:
-        raise InvalidInput("fromDate", "fromDate lies in the past: those days are over.")
-    if terms and _change_terms(order, terms, first, by=by, at=at):
+    if from_date is not None:
+        refuse(ordering_rules.of_edit(from_date, today=today))
+    if (terms or patches) and _change_terms(order, terms or {}, patches or {}, first, by=by, at=at):
         changed.append("terms")
     overwrite: Any = ()
     if overwrite_customised:
         overwrite = EveryDateFrom(first)
         kind = OccurrenceChange.Kind.CHANGE
-        OccurrenceChange.objects.filter(standing_order=order, kind=kind, pattern_date__gte=first).delete()
+        taken_back = OccurrenceChange.objects.filter(standing_order=order, kind=kind, pattern_date__gte=first)
+        if taken_back.delete()[0]:
+            changed.append("overrides")
     if changed:
         data = {"changed": sorted({_WIRE.get(name, name) for name in changed}), "fromDate": first.isoformat()}
         action = "standing_orders.change"
@@ -106,6 +115,9 @@ def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: dat
     end_date = columns.get("end_date", order.end_date)
     if end_date is not None and end_date < order.start_date:
         raise InvalidInput("endDate", "endDate lies before startDate.")
+    ends_on = columns.get("authorization_ends_on")
+    if ends_on is not None and ends_on < order.start_date:
+        raise InvalidInput("authorizationEndsOn", "The authorization ends before startDate.")
     if "end_date" in columns and end_date is not None and end_date < today:
         raise InvalidInput("endDate", "endDate lies in the past; end the order instead.")
     changed = [name for name, value in columns.items() if getattr(order, name) != value]
@@ -117,21 +129,31 @@ def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: dat
 
 
 def _change_terms(
-    order: StandingOrder, changes: Mapping[str, Any], first: date, *, by: Principal, at: datetime
+    order: StandingOrder,
+    changes: Mapping[str, Any],
+    patches: Mapping[str, Mapping[str, Any] | None],
+    first: date,
+    *,
+    by: Principal,
+    at: datetime,
 ) -> bool:
     rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
     in_force = [row for row in rows if row.from_date <= first][-1]
-    later = [row for row in rows if row.from_date > first]
-    if all(_same(row, changes) for row in [in_force, *later]):
+    drafts = {first: draft_of(in_force)} | {row.from_date: draft_of(row) for row in rows if row.from_date > first}
+    changed = {day: _patched(replace(draft, **changes), patches) for day, draft in drafts.items()}
+    if changed == drafts:
         return False
-    for row, day in [(in_force, first), *((row, row.from_date) for row in later)]:
-        ordering.begin_terms(order, replace(draft_of(row), **changes), day, by=by, at=at)
+    for day, draft in changed.items():
+        ordering.begin_terms(order, draft, day, by=by, at=at)
     return True
 
 
-def _same(row: Terms, changes: Mapping[str, Any]) -> bool:
-    was = draft_of(row)
-    return replace(was, **changes) == was
+def _patched(draft: TermsDraft, patches: Mapping[str, Mapping[str, Any] | None]) -> TermsDraft:
+    after: dict[str, Any] = {}
+    for name, patch in patches.items():
+        merged = stops.merged if name in ("pickup", "dropoff") else merge
+        after[name] = {} if patch is None else merged(getattr(draft, name), patch)
+    return replace(draft, **after)
 
 
 def draft_of(row: Terms) -> TermsDraft:
@@ -164,11 +186,10 @@ def change_occurrence(
         ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
         InvalidInput, FieldRefused: the pattern has no such date, or what is asked cannot be; the field is named.
     """
-    order, plan = _planned(order_id, pattern_date, expected_version, by=by, at=at)
+    order, terms = _planned(order_id, pattern_date, expected_version, by=by, at=at)
     to_date = moved.to_date or pattern_date
     refuse(ordering_rules.of_move(pattern_date, to_date, field="toDate"))
-    terms = cast(PlannedTerms, plan.terms_on(pattern_date))  # the plan has the date
-    refuse(_of_times(terms.times, moved, to_date, plan, at=at))
+    refuse(_of_times(terms, moved, to_date, ZoneInfo(order.timezone), at=at))
     values = {one.name: getattr(moved, one.name) for one in fields(Moved)}
     values["to_date"] = None if to_date == pattern_date else to_date
     kind = OccurrenceChange.Kind.CHANGE
@@ -178,23 +199,51 @@ def change_occurrence(
     return _changed(order, pattern_date, overwrite={pattern_date}, by=by, at=at)
 
 
-def _of_times(times: Times, moved: Moved, day: date, plan: Plan, *, at: datetime) -> list[Detail]:
+@transaction.atomic
+def amend_occurrence(
+    *,
+    order_id: UUID,
+    pattern_date: date,
+    changes: Mapping[str, Any],
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Ordered:
+    """Change what is arranged for one occurrence: what `changes`, by fields of Moved, leave out stays as it was.
+
+    Raises:
+        As `change_occurrence`.
+    """
+    order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
+    kind = OccurrenceChange.Kind.CHANGE
+    row = OccurrenceChange.objects.filter(standing_order=order, pattern_date=pattern_date, kind=kind).first()
+    arranged = Moved(row.to_date, row.chair_time, row.pickup_time, row.return_time) if row else Moved()
+    moved = replace(arranged, **changes)
+    if moved == arranged:
+        return Ordered(order, orders.follow(order, by=by, at=at))
+    if moved == Moved():
+        return restore(order_id=order_id, pattern_date=pattern_date, by=by, at=at)
+    return change_occurrence(order_id=order_id, pattern_date=pattern_date, moved=moved, by=by, at=at)
+
+
+def _of_times(terms: Terms, moved: Moved, day: date, zone: ZoneInfo, *, at: datetime) -> list[Detail]:
     found = []
     named = {"chairTime": moved.chair_time, "pickupTime": moved.pickup_time, "returnTime": moved.return_time}
     for field, clock in named.items():
-        if clock is not None and ordering_rules.in_gap(clock, [day], plan.zone):
+        if clock is not None and ordering_rules.in_gap(clock, [day], zone):
             found.append(Detail(field=field, code="invalid", message="The clocks skip this time on that day."))
+    if moved.return_time is not None and len(terms.legs) == 1:
+        found.append(Detail(field="returnTime", code="invalid", message="The order has no way back."))
+    times = plans.planned_terms(terms).times
     wanted = plans.overridden(times, moved.chair_time, moved.pickup_time, moved.return_time)
-    chair = wanted.chair_time
-    if moved.pickup_time is not None and not ordering_rules.leads_to(moved.pickup_time, chair):
-        message = "pickupTime has to lie within the six hours before chairTime."
-        found.append(Detail(field="pickupTime", code="invalid", message=message))
-    if moved.return_time is not None and not ordering_rules.leads_back(chair, moved.return_time):
-        message = "returnTime has to lie within the 16 hours after chairTime."
-        found.append(Detail(field="returnTime", code="invalid", message=message))
-    pickup_at, chair_at, return_at, _ = instants(wanted, day, plan.zone)
+    found += ordering_rules.of_times(
+        wanted.chair_time, wanted.pickup_time, wanted.return_time, fields=("pickupTime", "returnTime")
+    )
+    pickup_at, chair_at, return_at, _ = instants(wanted, day, zone)
     if not found and not pickup_at < chair_at < return_at:
-        found.append(Detail(field="pickupTime", code="invalid", message="The pickup has to lie before the chair time."))
+        field = "returnTime" if pickup_at < chair_at else "pickupTime"
+        message = "On that day the clocks leave no time between pickup, chair time and return."
+        found.append(Detail(field=field, code="invalid", message=message))
     if pickup_at <= at:
         found.append(Detail(field="toDate", code="invalid", message="The pickup would lie in the past."))
     return found
@@ -236,14 +285,18 @@ def restore(
 
 def _planned(
     order_id: UUID, pattern_date: date, expected_version: int | None, *, by: Principal, at: datetime
-) -> tuple[StandingOrder, Plan]:
+) -> tuple[StandingOrder, Terms]:
+    """Lock an order whose pattern has this date, and give it with the terms in force then."""
     order = orders.locked(order_id, by, expected_version=expected_version)
-    plan = plans.plan_of(order, list(Terms.objects.filter(standing_order=order).order_by("from_date")))
-    if not plan.has(pattern_date):
+    rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
+    if not plans.plan_of(order, rows).has(pattern_date):
         raise InvalidInput("date", "The pattern has no such date.")
-    if pattern_date < plans.nearby(following.today_of(order, at)):
+    today = following.today_of(order, at)
+    if pattern_date < plans.nearby(today):
         raise InvalidInput("date", "date lies in the past.")
-    return order, plan
+    if pattern_date > today + ordering_rules.FARTHEST_START:
+        raise InvalidInput("date", "date lies more than two years ahead.")
+    return order, [row for row in rows if row.from_date <= pattern_date][-1]
 
 
 def _changed(
@@ -266,11 +319,14 @@ def end(
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
-        InvalidInput: the order was to end before that day anyway.
+        InvalidInput: the order was to end before that day anyway, or the day is over.
     """
     order = orders.locked(order_id, by, expected_version=expected_version)
     today = following.today_of(order, at)
-    last = today - timedelta(days=1) if last_date is None else last_date
+    yesterday = today - _ONE_DAY
+    last = yesterday if last_date is None else last_date
+    if last < yesterday:
+        raise InvalidInput("on", "on lies in the past: those days are over.")
     if order.end_date is not None and last > order.end_date:
         raise InvalidInput("on", "The order ends before that day.")
     order.end_date = last
@@ -278,7 +334,7 @@ def end(
         order.status = OrderStatus.ENDED
     data = {"lastDate": last.isoformat()}
     orders.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
-    return Ordered(order, orders.follow(order, overwrite=EveryDateFrom(last), by=by, at=at))
+    return Ordered(order, orders.follow(order, overwrite=EveryDateFrom(last + _ONE_DAY), by=by, at=at))
 
 
 @transaction.atomic

@@ -23,18 +23,21 @@ from apps.recurring.services.courses import Asked
 from apps.recurring.services.following import Followed
 from apps.riders import accommodation
 from apps.riders.models import Rider
-from apps.rides import timing
+from apps.rides import booking_rules, timing
 from apps.rides.queries import bookings
 from apps.rides.services import booking, legs
-from apps.rides.services.booking import BoundToProviders
 from lib.access import Principal
-from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput
+from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput, NotFound
 from lib.ids import uuid7
 
 LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives
 LOOKED_AHEAD: Final = timedelta(days=366)
-# Where the API says a field of a ride's draft, in an order.
-_OF_LEG: Final[Mapping[str, str]] = {"": "outbound.", "returnLeg.": "return."}
+# What an order calls fields of a ride.
+_NAMES: Final[Mapping[str, str]] = {
+    "pickup": "outbound.pickup",
+    "dropoff": "outbound.dropoff",
+    "vehicleTypeRequested": "vehicleType",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +61,17 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
     With an `order_id` of the caller's own, the same wish that comes twice makes one order.
 
     Raises:
-        ScopeMissing, BoundToProviders: the caller may not arrange schedules.
+        ScopeMissing: the caller may not arrange schedules.
+        NotFound: there is no such rider in reach.
         OrderedAlready: there is an order of this id.
         InvalidInput, FieldRefused: a hard rule is broken; the field is named.
     """
     orders.require_right(by)
-    if by.provider_ids is not None:
-        raise BoundToProviders("A caller bound to transport providers cannot arrange schedules.")
     # Locked: of two wishes with one id the second one finds what the first has made.
     rows = Rider.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     rider = rows.filter(pk=rider_id).first()
     if rider is None:
-        raise InvalidInput("riderId", "There is no such rider.")
+        raise NotFound("rider")
     if order_id is not None and StandingOrder.objects.filter(pk=order_id).exists():
         raise OrderedAlready("This standing order was made already.")
     facility = bookings.facilities([draft.facility_id], by).get(draft.facility_id)
@@ -206,7 +208,7 @@ def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
     """Say how long before the chair the pickup is: the drive, getting in and out, and arriving early, in fives.
 
     Raises:
-        InvalidInput: the drive is not known, and no pickup time is given.
+        InvalidInput: the drive is not known, and no pickup time is given; or it takes longer than any ride.
     """
     drive = timing.estimated_drive(
         (terms.pickup["lat"], terms.pickup["lng"]), (terms.dropoff["lat"], terms.dropoff["lng"])
@@ -217,6 +219,8 @@ def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
             raise InvalidInput("outbound.pickupTime", message, detail_code="required")
         return 0
     minutes = drive.minutes + 2 * accommodation.default_load_minutes(mobility) + terms.arrive_early_minutes
+    if minutes > ordering_rules.LONGEST_LEAD:
+        raise InvalidInput("outbound.pickup", "From there the drive takes more than six hours.")
     return math.ceil(minutes / LEAD_STEP) * LEAD_STEP
 
 
@@ -224,7 +228,10 @@ def _require_sound(order: StandingOrder, terms: Terms, *, by: Principal, at: dat
     """Put the first coming day of these terms through the rules of booking, so that bad terms are refused at once."""
     plan = plans.plan_of(order, [terms])
     first = max(terms.from_date, at.astimezone(plan.zone).date())
-    ahead = (one for one in occurrences(plan, first, first + LOOKED_AHEAD) if one.pickup_at > at)
+    until = at + booking_rules.FARTHEST_PICKUP
+    ahead = (
+        one for one in occurrences(plan, first, first + LOOKED_AHEAD) if at < one.pickup_at and one.return_at < until
+    )
     # Not a day on which the clocks put things out of order: that one is refused by itself.
     coming = (one for one in ahead if one.chair_at < one.return_at)
     if (occurrence := next(coming, None)) is None:
@@ -236,5 +243,6 @@ def _require_sound(order: StandingOrder, terms: Terms, *, by: Principal, at: dat
 
 
 def _field(name: str | None) -> str:
-    path = "returnLeg." if (name or "").startswith("returnLeg.") else ""
-    return f"{_OF_LEG[path]}{(name or '').removeprefix(path)}"
+    """Say where an order has what the rules of booking name; of the two ways, the first one meets a bad stop."""
+    first, dot, rest = (name or "").removeprefix("returnLeg.").partition(".")
+    return f"{_NAMES.get(first, first)}{dot}{rest}"

@@ -15,13 +15,15 @@ from apps.fleet.models import Shift as DriverShift
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring import ordering_rules
 from apps.recurring.models import StandingOrder
-from apps.recurring.queries import plans
+from apps.recurring.queries import plans, shifts
 from apps.recurring.queries.plans import Standing
+from apps.recurring.reconciling import Leg
 from apps.recurring.recurrence import FARTHEST_MOVE, Fate, Occurrence, occurrences
 from apps.recurring.services import orders
 from apps.recurring.services.ordering import refuse
 from apps.rides import timing
 from apps.rides.models import Ride
+from apps.rides.services.booking import BoundToProviders
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
 
@@ -52,7 +54,7 @@ class ShiftDraft:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a shift means for one order.  `becomes` is None where the day closes.
+    """What a shift means for one order.  `becomes` is None where the day closes, `legs` are those of the day.
 
     `clash_id` is a ride of the rider's that is in the way; `drivers_off` are drivers on the day's rides who have no
     shift at the new time.
@@ -61,6 +63,7 @@ class Move:
     order: StandingOrder
     was: Occurrence
     becomes: Occurrence | None
+    legs: tuple[Leg, ...]
     ride_ids: tuple[UUID, ...]
     clash_id: UUID | None
     has_phone: bool
@@ -72,12 +75,14 @@ def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) 
     """Keep a shift of a facility, which moves nothing until it is applied.
 
     Raises:
-        ScopeMissing: the caller may not arrange schedules.
+        ScopeMissing, BoundToProviders: the caller may not arrange schedules.
         NotFound: there is no such facility in reach.
         FieldRefused, InvalidInput: the shift cannot be; the field is named.
     """
     orders.require_right(by)
     facility = _locked_facility(facility_id, by)
+    if by.provider_ids is not None:
+        raise BoundToProviders("A caller bound to transport providers cannot arrange schedules.")
     others = list(CalendarShift.objects.filter(facility=facility, undone_at__isnull=True))
     refuse(_problems(draft, facility, others, today=timing.local_day(at, facility.timezone)))
     known = StandingOrder.objects.visible_to(by).filter(facility=facility, pk__in=draft.standing_order_ids).count()
@@ -167,9 +172,7 @@ def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
     Raises:
         NotFound: there is no such shift in reach.
     """
-    shift = CalendarShift.objects.visible_to(by).filter(pk=shift_id).first()
-    if shift is None:
-        raise NotFound("calendar shift")
+    shift = shifts.shift(shift_id, by)
     day = shift.from_date
     riding = list(StandingOrder.objects.riding().filter(facility_id=shift.facility_id).select_related("rider"))
     found = [(one, *moved) for one in plans.planned(riding, since=day) if (moved := _moved(one, shift)) is not None]
@@ -184,6 +187,7 @@ def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
                 order=order,
                 was=was,
                 becomes=becomes,
+                legs=standing.terms_on(day).legs,
                 ride_ids=tuple(ride.pk for ride in own),
                 clash_id=_clash(standing, becomes, nearby[order.rider_id], own) if becomes else None,
                 has_phone=bool(order.rider.phones),
@@ -284,18 +288,21 @@ def apply(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
 def undo(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
     """Take a shift back until its day, or the day it moves to, has come; rides go back to where they were.
 
+    One that was never applied is gone.
+
     Raises:
         ScopeMissing: the caller may not arrange schedules.
         NotFound: there is no such shift in reach.
         ShiftOver: the day has come, or the shift was undone.
     """
     shift = _locked(shift_id, by, at)
+    shift.undone_at = at
     if shift.applied_at is None:
         _audit("calendar_shifts.undo", shift, by)
         shift.delete()
-        return shift
-    shift.undone_at = at
-    _put_in_force(shift, "calendar_shifts.undo", by)
+        shift.pk = shift_id
+    else:
+        _put_in_force(shift, "calendar_shifts.undo", by)
     return shift
 
 

@@ -308,8 +308,8 @@ def test_page_asks_the_same_however_many_days(django_assert_num_queries: Any, ce
     order = cast.order(centre, end_date=MONDAY + weeks * 7 * DAY)
     client = visitor(UserRole.DISPATCHER)
 
-    # Session, user, the order, five of the calendar, terms, holds, the trail.
-    with django_assert_num_queries(11):
+    # Session, user, inbox, the order, five of the calendar, terms, holds, the trail.
+    with django_assert_num_queries(12):
         client.get(page_of(order))
 
 

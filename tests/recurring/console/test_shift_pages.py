@@ -283,10 +283,10 @@ def test_pages_ask_the_same_however_many_orders(django_assert_num_queries: Any, 
         cast.order(centre)
     shift, client = _entered(centre), visitor(UserRole.DISPATCHER)
 
-    # Session, user, the facility, orders, terms, holds, next rides, the trail, shifts.
-    with django_assert_num_queries(9):
+    # Session, user, inbox, the facility, orders, terms, holds, next rides, the trail, shifts.
+    with django_assert_num_queries(10):
         client.get(_page(centre))
-    # Session, user, the shift, nine of the preview without drivers, the trail.
-    with django_assert_num_queries(13):
+    # Session, user, inbox, the shift, nine of the preview without drivers, the trail.
+    with django_assert_num_queries(14):
         client.get(_of(shift))
     assert Rider.objects.count() == count

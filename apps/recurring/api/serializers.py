@@ -1,0 +1,267 @@
+"""Standing orders and their occurrences as the API shows them.
+
+Context: `disclosure` says what the caller sees; `followed` and `reached` tell of a change what became of rides, and
+which of the rides in its way the caller may know of.
+"""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.fleet.models import VehicleType
+from apps.organizations.opening_hours import DAYS
+from apps.recurring.disclosure import disclosed
+from apps.recurring.models import HoldReason, OrderStatus, ReturnMode, Terms
+from apps.recurring.queries.calendar import LegStanding
+from apps.recurring.queries.orders import OrderRecord, TermsRecord
+from apps.recurring.reconciling import Leg
+from apps.recurring.recurrence import PRESETS, Fate, State
+from apps.riders.models import Mobility
+from apps.rides.api.bodies import words
+from apps.rides.api.ride_parts import NotesOut, OrNull, RideStopOut, TextOrNull
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models.ride import ServiceType
+from lib.api import fields
+from lib.api.serializers import OutShape
+from lib.api.whole_list import WholePageOut
+
+
+class PatternOut(OutShape):
+    """On which days.  `preset` is null where the days are those of none."""
+
+    preset = serializers.SerializerMethodField("show_preset")
+    days_of_week = serializers.SerializerMethodField("show_days_of_week")
+    interval_weeks = fields.Integer()
+    anchor_date = fields.LocalDate()
+
+    @extend_schema_field(fields.Choice(choices=list(PRESETS), allow_null=True))
+    def show_preset(self, terms: Terms) -> str | None:
+        return next((name for name, days in PRESETS.items() if days == frozenset(terms.days_of_week)), None)
+
+    @extend_schema_field(fields.Listed(child=fields.Choice(choices=DAYS)))
+    def show_days_of_week(self, terms: Terms) -> list[str]:
+        return [DAYS[day] for day in terms.days_of_week]
+
+
+class OutboundOut(OutShape):
+    """The way there.  `pickupTime` null: worked out from the drive."""
+
+    may_lack_keys = True
+
+    # Stored as they are shown: nothing to convert, only a shape to tell.
+    pickup = serializers.SerializerMethodField("show_pickup")
+    dropoff = serializers.SerializerMethodField("show_dropoff")
+    pickup_time = fields.ClockTime(allow_null=True)
+
+    @extend_schema_field(RideStopOut)
+    def show_pickup(self, terms: Terms) -> dict[str, Any]:
+        return dict(terms.pickup)
+
+    @extend_schema_field(RideStopOut)
+    def show_dropoff(self, terms: Terms) -> dict[str, Any]:
+        return dict(terms.dropoff)
+
+
+class ReturnOut(OutShape):
+    """The way back.  `pickupTime` null: when the treatment is over; `mobility` null: as on the way there."""
+
+    mode = fields.Choice(choices=ReturnMode.choices, source="return_mode")
+    pickup_time = fields.ClockTime(source="return_time", allow_null=True)
+    mobility = OrNull(source="return_mobility", choices=Mobility.choices, allow_null=True)
+
+
+class _TermsOut(OutShape):
+    """When and how an order rides, in wall time of its zone; over a record with `terms`."""
+
+    pattern = PatternOut(source="terms")
+    chair_time = fields.ClockTime(source="terms.chair_time")
+    treatment_minutes = fields.Integer(source="terms.treatment_minutes")
+    post_treatment_minutes = fields.Integer(source="terms.post_treatment_minutes")
+    arrive_early_minutes = fields.Integer(source="terms.arrive_early_minutes")
+    outbound = OutboundOut(source="terms")
+    return_ = ReturnOut(source="terms")
+    accommodation = fields.Anything(
+        source="terms.accommodation", help_text="What differs from the rider's profile, in its shape."
+    )
+    companions = fields.Anything(source="terms.companions")
+
+    def to_representation(self, instance: OrderRecord | TermsRecord) -> dict[str, Any]:
+        disclosure, terms = self.context["disclosure"], instance.terms
+        shown = disclosed(super().to_representation(instance), disclosure)
+        if disclosure.door_codes:
+            for name, code in (("pickup", terms.pickup_access), ("dropoff", terms.dropoff_access)):
+                if code:
+                    shown["outbound"][name] = {**shown["outbound"][name], "accessCode": code}
+        return shown
+
+
+class LaterTermsOut(_TermsOut):
+    """Terms that take the place of those in force from a pattern date on."""
+
+    may_lack_keys = True
+
+    from_date = fields.LocalDate(source="terms.from_date")
+
+
+class OrderPayerOut(OutShape):
+    """Who pays."""
+
+    payer_id = fields.Uuid(allow_null=True)
+    program_code = fields.Text()
+
+
+class HoldOut(OutShape):
+    """Days without rides, both included; `until` null: until somebody resumes.
+
+    `reviewOn` is when people are asked next whether it still holds.
+    """
+
+    from_ = fields.LocalDate(source="from_date")
+    until = fields.LocalDate(allow_null=True)
+    reason = fields.Choice(choices=HoldReason.choices)
+    set_by = fields.Text()
+    set_at = fields.Instant()
+    review_on = fields.LocalDate(allow_null=True)
+
+
+class OverrideOut(OutShape):
+    """What was arranged for one day; null is as the series has it."""
+
+    date = fields.LocalDate(source="pattern_date")
+    to_date = fields.LocalDate(allow_null=True)
+    chair_time = fields.ClockTime(allow_null=True)
+    pickup_time = fields.ClockTime(allow_null=True)
+    return_time = fields.ClockTime(allow_null=True)
+
+
+class _HeadOut(OutShape):
+    id = fields.Uuid(source="order.id")
+    rider_id = fields.Uuid(source="order.rider_id")
+    facility_id = fields.Uuid(source="order.facility_id")
+    service_type = fields.Choice(choices=ServiceType.choices, source="order.service_type")
+    status = fields.Choice(choices=OrderStatus.choices, source="order.status")
+    timezone = fields.Text(source="order.timezone")
+    start_date = fields.LocalDate(source="order.start_date")
+    end_date = fields.LocalDate(source="order.end_date", allow_null=True)
+
+
+class StandingOrderOut(_HeadOut, _TermsOut):
+    """A standing order, with the terms in force: before it starts, its first ones.
+
+    `laterTerms` begin afterwards.  `holds`, `skips` and `overrides` are those that can still matter.  What the caller's
+    PHI level does not reach is left out, as of rides.
+    """
+
+    may_lack_keys = True
+
+    payer = OrderPayerOut(source="order")
+    authorization_number = fields.Text(source="order.authorization_number")
+    authorization_ends_on = fields.LocalDate(source="order.authorization_ends_on", allow_null=True)
+    preferred_driver_ids = fields.Listed(child=fields.Uuid(), source="order.preferred_driver_ids")
+    vehicle_type = OrNull(source="order.vehicle_type_requested", choices=VehicleType.choices, allow_null=True)
+    notes = NotesOut(source="order")
+    generation_horizon_days = fields.Integer(source="order.generation_horizon_days")
+    later_terms = LaterTermsOut(many=True, source="later")
+    holds = HoldOut(many=True)
+    skips = serializers.SerializerMethodField("show_skips")
+    overrides = OverrideOut(many=True, source="changes")
+    version = fields.Integer(source="order.version")
+    created_at = fields.Instant(source="order.created_at")
+    updated_at = fields.Instant(source="order.updated_at")
+
+    @extend_schema_field(fields.Listed(child=fields.LocalDate()))
+    def show_skips(self, record: OrderRecord) -> list[str]:
+        return [one.pattern_date.isoformat() for one in record.skips]
+
+
+class LeftOut(OutShape):
+    """A date whose rides people changed: they stay as they are."""
+
+    date = fields.LocalDate()
+    ride_ids = fields.Listed(child=fields.Uuid())
+
+
+class RefusedOut(OutShape):
+    """A date on which no ride could be made, or none moved, with the code of the error catalogue.
+
+    `rideId` is the ride in the way, where there is one within reach.
+    """
+
+    date = fields.LocalDate()
+    code = fields.Text()
+    message = fields.Text()
+    ride_id = fields.Uuid(allow_null=True)
+
+
+class FollowedOut(OutShape):
+    """What became of an order's rides."""
+
+    created = fields.Listed(child=fields.Uuid())
+    amended = fields.Listed(child=fields.Uuid())
+    cancelled = fields.Listed(child=fields.Uuid())
+    left = LeftOut(many=True)
+    refused = RefusedOut(many=True)
+
+
+class StandingOrderChangedOut(StandingOrderOut):
+    """A standing order as made or changed, and what became of its rides."""
+
+    rides = serializers.SerializerMethodField("show_rides")
+
+    @extend_schema_field(FollowedOut)
+    def show_rides(self, record: OrderRecord) -> dict[str, Any]:
+        followed, reached = self.context["followed"], self.context["reached"]
+        shape = {
+            "created": followed.created,
+            "amended": followed.amended,
+            "cancelled": followed.cancelled,
+            "left": [{"date": day, "ride_ids": ids} for day, ids in sorted(followed.left.items())],
+            "refused": [
+                {
+                    "date": day,
+                    "code": refusal.code.name,
+                    "message": refusal.message,
+                    "ride_id": refusal.existing_id if refusal.existing_id in reached else None,
+                }
+                for day, refusal in sorted(followed.refused.items())
+            ],
+        }
+        return dict(FollowedOut(shape).data)
+
+
+class LegOut(OutShape):
+    """One way of one occurrence: as its ride has it or, where there is none, as it is planned.
+
+    `rideId` is the latest ride; `refusal` the code of the error catalogue that says why none could be made.
+    """
+
+    leg = fields.Choice(choices=words(*Leg))
+    standing = fields.Choice(choices=words(*LegStanding))
+    pickup_time = fields.Instant(source="pickup_at")
+    appointment_time = fields.Instant(source="appointment_at", allow_null=True)
+    ride_id = fields.Uuid(allow_null=True)
+    ride_status = fields.Choice(choices=RideStatus.choices, allow_null=True)
+    refusal = TextOrNull(allow_null=True)
+
+
+class OccurrenceOut(OutShape):
+    """One occurrence.  `date` names it for ever; `serviceDate` is the day it takes place on.
+
+    `fate` is null where the pattern no longer has the date, and a ride that people changed stays.  `clockJumped`: the
+    clocks skip one of its wall times that day, which moved forward.
+    """
+
+    date = fields.LocalDate(source="pattern_date")
+    service_date = fields.LocalDate()
+    fate = fields.Choice(choices=words(*Fate), allow_null=True)
+    state = fields.Choice(choices=words(*State))
+    clock_jumped = fields.Boolean()
+    legs = LegOut(many=True)
+
+
+class OccurrencesOut(OutShape):
+    """Every occurrence of the days asked for, by day."""
+
+    data = OccurrenceOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
+    page = WholePageOut()

@@ -1,0 +1,166 @@
+"""Moved days of facilities over HTTP: entered, looked at, put in force, taken back."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.services import audit
+from apps.organizations.api.serializers import CalendarShiftOut
+from apps.recurring.api.bodies import CalendarShiftIn, shift_of
+from apps.recurring.queries import orders, shifts
+from apps.recurring.reconciling import Leg
+from apps.recurring.recurrence import Occurrence
+from apps.recurring.services import shifting
+from apps.recurring.services.shifting import Move
+from lib.api import fields
+from lib.api.query import PageQuery
+from lib.api.serializers import OutShape
+from lib.api.views import ApiViewSet
+from lib.api.whole_list import WholePageOut, whole
+from lib.errors import Code
+from lib.scopes import Scope
+
+
+class FacilityShiftOut(CalendarShiftOut):
+    """A day of a facility's calendar that moves; `toDate` null means no service that day.
+
+    Rides follow it from `appliedAt` on, and until `undoneAt`.
+    """
+
+    facility_id = fields.Uuid()
+
+    class Meta(CalendarShiftOut.Meta):
+        fields = ("facility_id", *CalendarShiftOut.Meta.fields, "created_by", "created_at")  # type: ignore[assignment]  # a longer one
+
+
+class MovedDayOut(OutShape):
+    """A day of one rider as it is, or would be.  `returnTime` is null where there is no way back."""
+
+    service_date = fields.LocalDate()
+    pickup_time = fields.Instant()
+    chair_time = fields.Instant()
+    return_time = fields.Instant(allow_null=True)
+    clock_jumped = fields.Boolean()
+
+
+class MoveOut(OutShape):
+    """What a shift means for one standing order.
+
+    `becomes` is null where the day closes.  `clashes`: another ride of the rider is in the way, `clashRideId` where it
+    is within reach.  `driversOff` drive on that day, and have no shift at the new time.
+    """
+
+    standing_order_id = fields.Uuid()
+    rider_id = fields.Uuid()
+    ride_ids = fields.Listed(child=fields.Uuid())
+    was = MovedDayOut()
+    becomes = MovedDayOut(allow_null=True)
+    clashes = fields.Boolean()
+    clash_ride_id = fields.Uuid(allow_null=True)
+    has_phone = fields.Boolean()
+    drivers_off = fields.Listed(child=fields.Uuid())
+
+
+class PreviewOut(OutShape):
+    """What a shift moves, by pickup."""
+
+    data = MoveOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
+    page = WholePageOut()
+
+
+class FacilityShiftViewSet(ApiViewSet):
+    """Moved days of one facility."""
+
+    scopes = {"list": Scope.RIDES_READ, "create": Scope.SCHEDULES_WRITE}
+    queries = {"list": PageQuery}
+    bodies = {"create": CalendarShiftIn}
+    answers = dict.fromkeys(scopes, FacilityShiftOut)
+    refusals = {"create": (Code.FORBIDDEN,)}
+
+    def list(self, request: Request, id: UUID) -> Response:
+        """List the moved days of a facility, the latest first."""
+        return self.answer_page(self.page(shifts.shifts_of(id, self.principal), sort="-from_date"))
+
+    def create(self, request: Request, id: UUID) -> Response:
+        """Enter a day that moves, in a holiday week, or is without service.
+
+        Nothing moves yet: look at the preview, then apply it.  A day moves once, and none moves to a day that is moved
+        away itself, or that another one has moved to.
+        """
+        draft = shift_of(self.body())
+        shift = shifting.enter(facility_id=id, draft=draft, by=self.principal, at=self.at)
+        return self.answer(shift, headers={"Location": f"/api/calendar-shifts/{shift.pk}"})
+
+
+class CalendarShiftViewSet(ApiViewSet):
+    """Moved days."""
+
+    scopes = {
+        "retrieve": Scope.RIDES_READ,
+        "preview": Scope.RIDES_READ,
+        "apply": Scope.SCHEDULES_WRITE,
+        "undo": Scope.SCHEDULES_WRITE,
+    }
+    answers = {
+        "retrieve": FacilityShiftOut,
+        "preview": PreviewOut,
+        "apply": FacilityShiftOut,
+        "undo": FacilityShiftOut,
+    }
+    refusals = dict.fromkeys(("apply", "undo"), (Code.RULE_VIOLATION,))
+
+    def retrieve(self, request: Request, id: UUID) -> Response:
+        """Show a moved day."""
+        return self.answer(shifts.shift(id, self.principal))
+
+    def preview(self, request: Request, id: UUID) -> Response:
+        """Say what a shift moves, or has moved, and what stands in the way."""
+        moves = shifting.preview(shift_id=id, by=self.principal, at=self.at)
+        audit.record(
+            by=self.principal,
+            action="calendar_shifts.preview",
+            subject_type="calendar_shift",
+            subject_id=id,
+            rider_ids=[move.order.rider_id for move in moves],
+            phi=self.principal.phi.name.lower(),
+        )
+        reached = orders.rides_in_reach([move.clash_id for move in moves], self.principal)
+        return self.answer(whole([_shown(move, reached) for move in moves]))
+
+    def apply(self, request: Request, id: UUID) -> Response:
+        """Put a shift in force; the rides it means move within seconds."""
+        return self.answer(shifting.apply(shift_id=id, by=self.principal, at=self.at))
+
+    def undo(self, request: Request, id: UUID) -> Response:
+        """Take a shift back, until its day or the day it moves to has come.
+
+        Rides go back to where they were.  One that was never applied is gone.
+        """
+        return self.answer(shifting.undo(shift_id=id, by=self.principal, at=self.at))
+
+
+def _shown(move: Move, reached: set[UUID]) -> dict[str, Any]:
+    return {
+        "standing_order_id": move.order.pk,
+        "rider_id": move.order.rider_id,
+        "ride_ids": move.ride_ids,
+        "was": _day(move.was, move.legs),
+        "becomes": _day(move.becomes, move.legs) if move.becomes else None,
+        "clashes": move.clash_id is not None,
+        "clash_ride_id": move.clash_id if move.clash_id in reached else None,
+        "has_phone": move.has_phone,
+        "drivers_off": move.drivers_off,
+    }
+
+
+def _day(day: Occurrence, legs: Sequence[Leg]) -> dict[str, Any]:
+    return {
+        "service_date": day.service_date,
+        "pickup_time": day.pickup_at,
+        "chair_time": day.chair_at,
+        "return_time": day.return_at if Leg.RETURN in legs else None,
+        "clock_jumped": day.clock_jumped,
+    }

@@ -1,0 +1,99 @@
+"""Standing orders with everything that one is shown with."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from apps.recurring.models import Hold, OccurrenceChange, StandingOrder, StandingOrderQuerySet, Terms
+from apps.recurring.queries import plans
+from apps.riders.models import Rider
+from apps.rides import timing
+from apps.rides.models import Ride
+from lib.access import Principal
+from lib.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class TermsRecord:
+    """Terms, under the name that an order has for its own."""
+
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRecord:
+    """An order, the terms in force (before it starts, the first ones), those that begin later, and single days.
+
+    `holds` that are not over, and `skips` and `changes` of days that can still matter, are by their dates.
+    """
+
+    order: StandingOrder
+    terms: Terms
+    later: list[TermsRecord]
+    holds: list[Hold]
+    skips: list[OccurrenceChange]
+    changes: list[OccurrenceChange]
+
+
+def order(order_id: UUID, by: Principal) -> StandingOrder:
+    """Find an order.
+
+    Raises:
+        NotFound: there is no such order in reach.
+    """
+    found = StandingOrder.objects.visible_to(by).filter(pk=order_id).first()
+    if found is None:
+        raise NotFound("standing order")
+    return found
+
+
+def orders_of(rider_id: UUID, by: Principal) -> StandingOrderQuerySet:
+    """List a rider's orders in reach.
+
+    Raises:
+        NotFound: there is no such rider in reach.
+    """
+    if not Rider.objects.visible_to(by).filter(pk=rider_id).exists():
+        raise NotFound("rider")
+    return StandingOrder.objects.visible_to(by).filter(rider_id=rider_id)
+
+
+def rides_in_reach(ride_ids: Collection[UUID | None], by: Principal) -> set[UUID]:
+    """Keep the rides that the caller may know of.  One query, none where there are no ids."""
+    ids = [one for one in ride_ids if one is not None]
+    return set(Ride.objects.visible_to(by).filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
+
+
+def records(orders: Sequence[StandingOrder], *, at: datetime) -> list[OrderRecord]:
+    """Complete orders for the answer.  Three queries."""
+    ids = [one.pk for one in orders]
+    terms: dict[UUID, list[Terms]] = defaultdict(list)
+    for row in Terms.objects.filter(standing_order_id__in=ids).order_by("from_date"):
+        terms[row.standing_order_id].append(row)
+    holds: dict[UUID, list[Hold]] = defaultdict(list)
+    for hold in Hold.objects.filter(standing_order_id__in=ids).order_by("from_date", "pk"):
+        holds[hold.standing_order_id].append(hold)
+    changes: dict[UUID, list[OccurrenceChange]] = defaultdict(list)
+    for change in OccurrenceChange.objects.filter(standing_order_id__in=ids).order_by("pattern_date"):
+        changes[change.standing_order_id].append(change)
+    return [_record(one, terms[one.pk], holds[one.pk], changes[one.pk], at) for one in orders]
+
+
+def _record(
+    order: StandingOrder, terms: list[Terms], holds: list[Hold], changes: list[OccurrenceChange], at: datetime
+) -> OrderRecord:
+    today = timing.local_day(at, order.timezone)
+    since = plans.nearby(today)
+    begun = sum(row.from_date <= today for row in terms) or 1
+    ahead = [change for change in changes if change.pattern_date >= since]
+    skip = OccurrenceChange.Kind.SKIP
+    return OrderRecord(
+        order=order,
+        terms=terms[begun - 1],
+        later=[TermsRecord(row) for row in terms[begun:]],
+        holds=[hold for hold in holds if hold.until is None or hold.until >= since],
+        skips=[change for change in ahead if change.kind == skip],
+        changes=[change for change in ahead if change.kind != skip],
+    )

@@ -1,0 +1,399 @@
+"""Standing orders over HTTP: made, listed and read."""
+
+import datetime as dt
+import json
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import TokenRole
+from apps.organizations.models import Facility
+from apps.recurring.models import StandingOrder
+from apps.recurring.services import changing
+from apps.riders.models import Rider
+from apps.rides.models import Ride
+from apps.rides.services import booking
+from lib.access import system
+from tests import factories
+from tests.callers import TokenClient, api_with, error_of
+from tests.factories import NOW
+from tests.recurring import cast
+from tests.recurring.calls import body, fields_of, state
+from tests.recurring.cast import DATES, MONDAY, both
+from tests.rides.drafts import HOME, draft
+
+pytestmark = pytest.mark.django_db
+
+DAY = dt.timedelta(days=1)
+
+
+@pytest.fixture
+def centre(db: None) -> Facility:
+    return cast.dialysis_centre()
+
+
+@pytest.fixture
+def rider(centre: Facility) -> Rider:
+    return factories.RiderFactory.create(facility=centre)
+
+
+@pytest.fixture
+def order(centre: Facility, rider: Rider) -> StandingOrder:
+    return cast.order(centre, rider)
+
+
+def _create(api: TokenClient, rider: Rider, asked: dict[str, Any], **headers: str) -> Any:
+    return api.post(f"/api/riders/{rider.pk}/standing-orders", asked, headers=headers)
+
+
+def _post(api: TokenClient, order: StandingOrder, what: str, asked: dict[str, Any] | None = None) -> Any:
+    return api.post(f"/api/standing-orders/{order.pk}/{what}", asked or {})
+
+
+def test_order_is_made_with_its_rides(api: TokenClient, centre: Facility, rider: Rider) -> None:
+    response = _create(api, rider, body(centre))
+
+    shown = response.json()
+    order = StandingOrder.objects.get()
+    assert response.status_code == 201, shown
+    assert (response["Location"], response["ETag"]) == (f"/api/standing-orders/{order.pk}", '"1"')
+    assert shown["rides"] | {"created": None} == {
+        "created": None,
+        "amended": [],
+        "cancelled": [],
+        "left": [],
+        "refused": [],
+    }
+    assert sorted(shown["rides"]["created"]) == sorted(str(ride.pk) for ride in cast.rides(order))
+    assert cast.live(order) == both(DATES)
+    assert (order.client_id, order.rider_id) == (api.token.client_id, rider.pk)
+
+
+def test_order_shows_what_was_asked_for_and_what_follows(api: TokenClient, centre: Facility, rider: Rider) -> None:
+    payer, driver = factories.PayerFactory.create(), factories.DriverFactory.create()
+    asked = body(
+        centre,
+        pattern={"daysOfWeek": ["sat", "tue", "thu"], "intervalWeeks": 2, "anchorDate": "2026-11-23"},
+        endDate="2027-05-01",
+        treatmentMinutes=210,
+        postTreatmentMinutes=20,
+        arriveEarlyMinutes=10,
+        outbound={"pickup": {**HOME, "accessCode": "4711"}, "pickupTime": "09:40"},
+        accommodation={"mobility": "wheelchair", "chair": {"widthIn": 26.5, "weightLb": None}},
+        companions={"escorts": 1},
+        payer={"payerId": str(payer.pk), "programCode": "MCD"},
+        authorizationNumber="AUTH-1",
+        authorizationEndsOn="2027-04-01",
+        preferredDriverIds=[str(driver.pk)],
+        vehicleType="wheelchair_van",
+        notes={"driver": "Ring twice.", "dispatcher": "Talks a lot."},
+        generationHorizonDays=14,
+    )
+    asked["return"] = {"mode": "scheduled", "pickupTime": "15:00", "mobility": "wheelchair_power"}
+
+    response = _create(api, rider, asked)
+
+    shown = response.json()
+    assert response.status_code == 201, shown
+    expected: dict[str, Any] = {
+        "riderId": str(rider.pk),
+        "facilityId": str(centre.pk),
+        "serviceType": "dialysis",
+        "status": "active",
+        "timezone": "America/Chicago",
+        "startDate": "2026-11-23",
+        "endDate": "2027-05-01",
+        "pattern": {
+            "preset": "tts",
+            "daysOfWeek": ["tue", "thu", "sat"],
+            "intervalWeeks": 2,
+            "anchorDate": "2026-11-23",
+        },
+        "chairTime": "10:30",
+        "treatmentMinutes": 210,
+        "postTreatmentMinutes": 20,
+        "arriveEarlyMinutes": 10,
+        "return": {"mode": "scheduled", "pickupTime": "15:00", "mobility": "wheelchair_power"},
+        "accommodation": {"mobility": "wheelchair", "chair": {"widthIn": 26.5}},
+        "companions": {"escorts": 1},
+        "payer": {"payerId": str(payer.pk), "programCode": "MCD"},
+        "authorizationNumber": "AUTH-1",
+        "authorizationEndsOn": "2027-04-01",
+        "preferredDriverIds": [str(driver.pk)],
+        "vehicleType": "wheelchair_van",
+        "notes": {"driver": "Ring twice.", "dispatcher": "Talks a lot.", "facility": ""},
+        "generationHorizonDays": 14,
+        "laterTerms": [],
+        "holds": [],
+        "skips": [],
+        "overrides": [],
+        "version": 1,
+    }
+    assert {key: shown[key] for key in expected} == expected
+    assert shown["outbound"]["pickup"]["accessCode"] == "4711"
+    assert "accessCode" not in shown["outbound"]["dropoff"]
+    assert (shown["outbound"]["dropoff"]["facilityId"], shown["outbound"]["pickupTime"]) == (str(centre.pk), "09:40")
+    assert {ride.spaces_wheelchair for ride in Ride.objects.all()} == {1}
+
+
+def test_order_without_pattern_of_a_preset_has_none(api: TokenClient, centre: Facility, rider: Rider) -> None:
+    shown = _create(api, rider, body(centre, pattern={"daysOfWeek": ["sun"]})).json()
+
+    assert shown["pattern"] == {
+        "preset": None,
+        "daysOfWeek": ["sun"],
+        "intervalWeeks": 1,
+        "anchorDate": "2026-11-23",
+    }
+
+
+def test_draft_has_no_rides_until_it_is_activated(api: TokenClient, centre: Facility, rider: Rider) -> None:
+    drafted = _create(api, rider, body(centre, status="draft")).json()
+    order = StandingOrder.objects.get()
+
+    response = _post(api, order, "activate")
+    again = _post(api, order, "activate")
+
+    assert (drafted["status"], drafted["rides"]["created"]) == ("draft", [])
+    assert (response.status_code, response.json()["status"]) == (200, "active")
+    assert len(response.json()["rides"]["created"]) == 24
+    assert (again.json()["version"], again.json()["rides"]["created"]) == (2, [])
+    assert AuditEntry.objects.filter(action="standing_orders.read").count() == 1  # of the one that changed nothing
+
+
+def test_home_address_is_where_rides_begin_unless_said(api: TokenClient, centre: Facility) -> None:
+    rider = factories.RiderFactory.create(facility=centre, home_address=factories.stop(**HOME))
+    asked = body(centre)
+    del asked["outbound"]
+
+    shown = _create(api, rider, asked).json()
+
+    assert shown["outbound"]["pickup"]["addressLine1"] == HOME["addressLine1"]
+
+
+def test_same_key_makes_one_order(api: TokenClient, centre: Facility, rider: Rider) -> None:
+    first = _create(api, rider, body(centre), **{"Idempotency-Key": "once"})
+    again = _create(api, rider, body(centre), **{"Idempotency-Key": "once"})
+
+    assert (again.content, again["Idempotent-Replayed"], again["Location"]) == (
+        first.content,
+        "true",
+        first["Location"],
+    )
+    assert StandingOrder.objects.count() == 1
+
+
+def test_dates_without_a_ride_are_in_the_answer_with_the_ride_in_the_way(
+    api: TokenClient, centre: Facility, rider: Rider
+) -> None:
+    at = dt.datetime(2026, 11, 25, 16, 20, tzinfo=dt.UTC)
+    other = booking.book(draft=draft(centre, rider, pickup_at=at), by=system(), at=NOW).ride
+
+    shown = _create(api, rider, body(centre)).json()
+
+    (refused,) = shown["rides"]["refused"]
+    assert (refused["date"], refused["code"], refused["rideId"]) == ("2026-11-25", "DUPLICATE_RIDE", str(other.pk))
+    assert refused["message"]
+    assert len(shown["rides"]["created"]) == 22
+
+
+def test_ride_in_the_way_that_is_out_of_reach_is_not_named(centre: Facility, rider: Rider) -> None:
+    elsewhere = factories.FacilityFactory.create()
+    rider.facilities.add(elsewhere)
+    at = dt.datetime(2026, 11, 25, 16, 20, tzinfo=dt.UTC)
+    other = booking.book(draft=draft(elsewhere, rider, pickup_at=at), by=system(), at=NOW).ride
+    bound = api_with(TokenRole.EHR_INTEGRATOR, facility_ids=[centre.pk])
+
+    response = _create(bound, rider, body(centre))
+
+    assert [one["rideId"] for one in response.json()["rides"]["refused"]] == [None]
+    assert str(other.pk) not in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "code"),
+    [
+        ({"pattern": {}}, "pattern.daysOfWeek", "required"),
+        ({"pattern": {"daysOfWeek": []}}, "pattern.daysOfWeek", "required"),
+        ({"pattern": {"daysOfWeek": ["mon", "mon"]}}, "pattern.daysOfWeek", "invalid"),
+        ({"pattern": {"daysOfWeek": ["monday"]}}, "pattern.daysOfWeek[0]", "invalid_choice"),
+        ({"pattern": {"daysOfWeek": ["mon"] * 8}}, "pattern.daysOfWeek", "max_length"),
+        ({"pattern": {"daysOfWeek": "mon"}}, "pattern.daysOfWeek", "not_a_list"),
+        ({"pattern": {"preset": "mwf", "daysOfWeek": ["mon"]}}, "pattern.preset", "invalid"),
+        ({"pattern": {"preset": "mwf", "intervalWeeks": 13}}, "pattern.intervalWeeks", "max_value"),
+        ({"pattern": {"preset": "mwf", "intervalWeeks": 0}}, "pattern.intervalWeeks", "min_value"),
+        ({"pattern": {"preset": "mwf", "anchorDate": "9999-12-31"}}, "pattern.anchorDate", "form"),
+        ({"pattern": None}, "pattern", "null"),
+        ({"pattern": ["mon"]}, "pattern", "invalid"),
+        ({"chairTime": "25:00"}, "chairTime", "form"),
+        ({"chairTime": None}, "chairTime", "null"),
+        ({"chairTime": 630}, "chairTime", "form"),
+        ({"startDate": "0001-01-01"}, "startDate", "form"),
+        ({"startDate": "9999-12-31"}, "startDate", "form"),
+        ({"startDate": "2025-11-18"}, "startDate", "invalid"),
+        ({"startDate": "2028-11-21"}, "startDate", "invalid"),
+        ({"endDate": "2026-11-22"}, "endDate", "invalid"),
+        ({"authorizationEndsOn": "2026-11-22"}, "authorizationEndsOn", "invalid"),
+        ({"treatmentMinutes": 0}, "treatmentMinutes", "invalid"),
+        ({"treatmentMinutes": 10**17}, "treatmentMinutes", "max_value"),
+        ({"treatmentMinutes": 960, "postTreatmentMinutes": 1}, "treatmentMinutes", "invalid"),
+        ({"arriveEarlyMinutes": -1}, "arriveEarlyMinutes", "min_value"),
+        ({"generationHorizonDays": 91}, "generationHorizonDays", "max_value"),
+        ({"serviceType": "hospital_discharge"}, "serviceType", "invalid_choice"),
+        ({"status": "ended"}, "status", "invalid_choice"),
+        ({"timezone": "Mars/Olympus"}, "timezone", "unknown"),
+        ({"colour": "red"}, "colour", "unknown"),
+        ({"outbound": {"pickup": HOME, "pickupTime": "10:30"}}, "outbound.pickupTime", "invalid"),
+        ({"outbound": {"pickup": HOME | {"lat": None, "lng": None}}}, "outbound.pickupTime", "required"),
+        ({"outbound": {"pickup": HOME | {"lat": -33.9, "lng": 151.2}}}, "outbound.pickup", "invalid"),
+        ({"outbound": {"pickup": HOME | {"lng": None}, "pickupTime": "09:00"}}, "outbound.pickup.lng", "required"),
+        ({"outbound": {"pickup": None}}, "outbound.pickup", "invalid"),
+        (
+            {"outbound": {"pickup": HOME, "dropoff": {"addressLine1": "1 A St"}, "pickupTime": "09:00"}},
+            "outbound.dropoff.city",
+            "required",
+        ),
+        ({"outbound": {"pickup": HOME, "via": HOME}}, "outbound.via", "unknown"),
+        ({"return": {"mode": "none", "pickupTime": "15:00"}}, "return.pickupTime", "invalid"),
+        ({"return": {"mode": "scheduled", "pickupTime": "10:30"}}, "return.pickupTime", "invalid"),
+        ({"return": {"mode": "taxi"}}, "return.mode", "invalid_choice"),
+        ({"accommodation": {"mobility": "stretcher"}, "vehicleType": "sedan"}, "vehicleType", "invalid"),
+        ({"return": {"mobility": "stretcher"}, "vehicleType": "sedan"}, "vehicleType", "invalid"),
+        ({"accommodation": {"oxygen": {"litersPerMinute": 2}}}, "accommodation.oxygen.litersPerMinute", "invalid"),
+        ({"payer": {"payerId": "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f"}}, "payer.payerId", "invalid"),
+        ({"preferredDriverIds": ["01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f"]}, "preferredDriverIds", "invalid"),
+        ({"facilityId": "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f"}, "facilityId", "invalid"),
+        ({"notes": {"driver": "x" * 1001}}, "notes.driver", "max_length"),
+        ({"notes": {"driver": "\u0007"}}, "notes.driver", "control"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_kept(
+    api: TokenClient, centre: Facility, rider: Rider, given: dict[str, Any], field: str, code: str
+) -> None:
+    before = state()
+
+    response = _create(api, rider, body(centre, **given))
+
+    error = error_of(response)
+    assert (response.status_code, error["code"]) == (400, "VALIDATION_ERROR"), response.content
+    assert (field, code) in [(one["field"], one["code"]) for one in error["details"]], response.content
+    assert state() == before
+
+
+@pytest.mark.parametrize("asked", [None, [], "text", 7, {}])
+def test_body_that_is_no_order_is_refused(api: TokenClient, rider: Rider, asked: Any) -> None:
+    before = state()
+
+    path = f"/api/riders/{rider.pk}/standing-orders"
+    response = api.generic("POST", path, json.dumps(asked), content_type="application/json")
+
+    assert error_of(response)["code"] == "VALIDATION_ERROR"
+    assert state() == before
+
+
+def test_pattern_at_a_time_that_the_clocks_skip_moves_forward_that_night(
+    api: TokenClient, centre: Facility, rider: Rider
+) -> None:
+    asked = body(centre, startDate="2027-03-07", pattern={"daysOfWeek": ["sun"]}, chairTime="02:30")
+
+    order_id = _create(api, rider, asked).json()["id"]
+
+    days = api.get(f"/api/standing-orders/{order_id}/occurrences?from=2027-03-07&to=2027-03-14").json()["data"]
+    assert [(one["date"], one["clockJumped"], one["legs"][0]["appointmentTime"]) for one in days] == [
+        ("2027-03-07", False, "2027-03-07T08:30:00Z"),
+        ("2027-03-14", True, "2027-03-14T08:30:00Z"),
+    ]
+
+
+def test_orders_of_a_rider_are_listed_latest_first_page_by_page(
+    api: TokenClient, centre: Facility, rider: Rider, order: StandingOrder
+) -> None:
+    later = cast.order(centre, rider, at=NOW + dt.timedelta(minutes=1), of={"days_of_week": (5,)})
+    cast.order(centre)
+    path = f"/api/riders/{rider.pk}/standing-orders"
+
+    first = api.get(f"{path}?limit=1").json()
+    second = api.get(f"{path}?limit=1&cursor={first['page']['nextCursor']}").json()
+
+    assert [one["id"] for one in first["data"] + second["data"]] == [str(later.pk), str(order.pk)]
+    assert (second["page"]["hasMore"], "rides" in first["data"][0]) == (False, False)
+    entries = AuditEntry.objects.filter(action="standing_orders.list")
+    assert [entry.rider_ids for entry in entries] == [[rider.pk]] * 2
+
+
+def test_rider_without_orders_has_an_empty_list_and_one_who_is_nobody_none(api: TokenClient, rider: Rider) -> None:
+    empty = api.get(f"/api/riders/{rider.pk}/standing-orders")
+    nobody = api.get("/api/riders/01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f/standing-orders")
+
+    assert (empty.status_code, empty.json()["data"]) == (200, [])
+    assert (nobody.status_code, error_of(nobody)["code"]) == (404, "NOT_FOUND")
+
+
+def test_orders_are_found_by_facility_rider_and_status(api: TokenClient, order: StandingOrder) -> None:
+    draft_of_other = cast.order(is_draft=True)
+
+    def found(query: str) -> set[str]:
+        return {one["id"] for one in api.get(f"/api/standing-orders?{query}").json()["data"]}
+
+    both_of_them = {str(order.pk), str(draft_of_other.pk)}
+    assert found("") == both_of_them
+    assert found(f"facilityId={order.facility_id}") == {str(order.pk)}
+    assert found(f"riderId={draft_of_other.rider_id}") == {str(draft_of_other.pk)}
+    assert found("status=draft") == {str(draft_of_other.pk)}
+    assert found("status=draft,active") == both_of_them
+    assert found(f"status=ended&riderId={order.rider_id}") == set()
+
+
+@pytest.mark.parametrize(
+    "query", ["status=alive", "status=", "facilityId=x", "colour=red", "limit=0", "limit=1&limit=2"]
+)
+def test_odd_query_of_the_list_is_refused(api: TokenClient, query: str) -> None:
+    response = api.get(f"/api/standing-orders?{query}")
+
+    assert error_of(response)["code"] == "VALIDATION_ERROR"
+    assert fields_of(response)[0].partition("[")[0] == query.partition("=")[0]
+
+
+def test_list_costs_the_same_however_many_orders(
+    api: TokenClient, centre: Facility, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(3):
+        cast.order(centre)
+
+    # The orders and their terms, holds and days; the token; the row in the trail.
+    with django_assert_max_num_queries(8):
+        assert len(api.get("/api/standing-orders").json()["data"]) == 3
+
+
+def test_order_is_read_and_the_look_recorded(api: TokenClient, order: StandingOrder) -> None:
+    response = api.get(f"/api/standing-orders/{order.pk}")
+    held = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": response["ETag"]})
+
+    assert (response.status_code, response["ETag"]) == (200, '"1"')
+    assert (response.json()["id"], "rides" in response.json()) == (str(order.pk), False)
+    assert held.status_code == 304
+    entry = AuditEntry.objects.filter(action="standing_orders.read").first()
+    assert entry is not None
+    assert (entry.subject_id, entry.rider_ids, entry.facility_id) == (order.pk, [order.rider_id], order.facility_id)
+
+
+def test_order_that_looks_otherwise_tomorrow_is_sent_whole(api: TokenClient, order: StandingOrder) -> None:
+    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+
+    response = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": '"2"'})
+
+    assert (response.status_code, response.json()["skips"]) == (200, [DATES[1].isoformat()])
+
+
+def test_terms_in_force_are_those_of_the_day(api: TokenClient, centre: Facility, rider: Rider) -> None:
+    order = cast.order(centre, rider, start_date=MONDAY - 28 * DAY)
+    terms = {"chair_time": dt.time(6)}
+    changing.change(order_id=order.pk, terms=terms, from_date=DATES[3], by=system(), at=NOW)
+
+    shown = api.get(f"/api/standing-orders/{order.pk}").json()
+
+    assert (shown["chairTime"], [(one["fromDate"], one["chairTime"]) for one in shown["laterTerms"]]) == (
+        "10:30",
+        [(DATES[3].isoformat(), "06:00")],
+    )
