@@ -51,4 +51,5 @@ class OrderDraft:
     vehicle_type_requested: str = ""
     notes: Notes = field(default_factory=Notes)
     generation_horizon_days: int | None = None
+    external_ids: tuple[Mapping[str, str], ...] = ()  # of `system`, `value` and `type`
     is_draft: bool = False

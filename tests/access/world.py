@@ -208,6 +208,7 @@ def _standing_order(side: Side, rider: Rider, facility: Facility, payer: Payer, 
         updated_at=at,
     )
     side.add("standing-orders", new.fill(order, "person"))
+    _name(side, "standing_order", order.pk, "person")
     for from_date in (ORDERED_FROM, ORDERED_FROM + dt.timedelta(days=28)):
         terms = Terms(
             standing_order=order,

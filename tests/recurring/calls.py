@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo
 
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
-from apps.organizations.models import CalendarShift, Facility
+from apps.organizations.models import CalendarShift, ExternalId, Facility
 from apps.recurring.models import Hold, Occurrence, OccurrenceChange, StandingOrder, Terms
 from apps.rides.models import Ride
 from tests.recurring.cast import MONDAY
 from tests.rides.drafts import HOME
 
 CHICAGO = ZoneInfo("America/Chicago")
-_STATE = (StandingOrder, Terms, Hold, OccurrenceChange, Occurrence, Ride, Event, CalendarShift)
+_STATE = (StandingOrder, Terms, Hold, OccurrenceChange, Occurrence, Ride, Event, CalendarShift, ExternalId)
 
 
 def body(facility: Facility, **given: Any) -> dict[str, Any]:

@@ -108,6 +108,18 @@ def test_stop_that_moves_does_not_keep_what_belonged_to_the_old_place(api: Token
     assert {ride.pickup["addressLine1"] for ride in cast.rides(order, leg_type="outbound")} == {"9 W Elm St"}
 
 
+def test_names_of_other_systems_are_replaced(api: TokenClient, centre: Facility, order: StandingOrder) -> None:
+    named = _patch(api, order, {"externalIds": [{"system": "epic", "value": "SO-17", "type": "order"}]})
+    same = _patch(api, order, {"externalIds": [{"system": "epic", "value": "SO-17", "type": "order"}]})
+    taken = _patch(api, cast.order(centre), {"externalIds": [{"system": "epic", "value": "SO-17"}]})
+    emptied = _patch(api, order, {"externalIds": []})
+
+    assert (named["ETag"], same["ETag"]) == ('"2"', '"2"')
+    assert error_of(taken)["code"] == "DUPLICATE_RESOURCE"
+    assert (emptied.json()["externalIds"], emptied["ETag"]) == ([], '"3"')
+    assert Event.objects.get(type="standing_order.changed", sequence=2).data["changed"] == ["externalIds"]
+
+
 def test_null_goes_back_to_what_is_usual(api: TokenClient, centre: Facility) -> None:
     rider = factories.RiderFactory.create(facility=centre, home_address=factories.stop(**HOME))
     payer = factories.PayerFactory.create()

@@ -92,6 +92,7 @@ def test_levels_below_full_see_of_an_order_what_they_see_of_its_rides(centre: Fa
         assert one["accommodation"] == {}
         assert one.keys() & {"companions", "treatmentMinutes", "postTreatmentMinutes"} == set()
     assert shown.keys() & {"notes", "preferredDriverIds"} == set()
+    assert ("externalIds" in shown) == (phi == "limited")
     payment = shown["payer"] | ({"authorizationNumber": shown["authorizationNumber"]} if phi == "limited" else {})
     assert payment.items() <= ride["payer"].items()
     assert ("authorizationNumber" in shown, "authorizationEndsOn" in shown) == ((phi == "limited",) * 2)

@@ -148,6 +148,22 @@ def test_order_without_pattern_of_a_preset_has_none(api: TokenClient, centre: Fa
     }
 
 
+def test_order_goes_by_the_names_of_other_systems_each_of_them_once(
+    api: TokenClient, centre: Facility, rider: Rider
+) -> None:
+    name = {"system": "epic", "value": "SO-17"}
+
+    first = _create(api, rider, body(centre, externalIds=[name]))
+    before = state()
+    again = _create(api, rider, body(centre, externalIds=[name]))
+    twice = _create(api, rider, body(centre, externalIds=[name, name]))
+
+    assert first.json()["externalIds"] == [{**name, "type": ""}]
+    assert (again.status_code, error_of(again)["details"][0]["existingId"]) == (409, first.json()["id"])
+    assert fields_of(twice) == ["externalIds[1]"]
+    assert state() == before
+
+
 def test_draft_has_no_rides_until_it_is_activated(api: TokenClient, centre: Facility, rider: Rider) -> None:
     drafted = _create(api, rider, body(centre, status="draft")).json()
     order = StandingOrder.objects.get()

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from apps.fleet.models import VehicleType
+from apps.organizations.external_id_shape import ExternalIdIn
 from apps.organizations.models import CalendarShift
 from apps.organizations.opening_hours import DAYS
 from apps.organizations.stop_input import StopWithAccessIn
@@ -25,6 +26,7 @@ from lib.errors import InvalidInput
 
 MOST_EARLY: Final = 240  # minutes before the chair time
 MOST_DRIVERS: Final = 20
+MOST_NAMES: Final = 20
 MOST_ORDERS: Final = 500  # that one shift selects
 _DAY: Final = 24 * 60  # minutes
 _OF_TERMS: Final = ("chair_time", "treatment_minutes", "post_treatment_minutes", "arrive_early_minutes")
@@ -111,6 +113,7 @@ class AskedIn(In):
     preferred_driver_ids = fields.Listed(child=fields.Uuid(), required=False, max_length=MOST_DRIVERS)
     vehicle_type = fields.Choice(choices=VehicleType.choices, required=False, allow_null=True)
     notes = NotesIn(required=False)
+    external_ids = fields.Listed(child=ExternalIdIn(), required=False, max_length=MOST_NAMES)
     generation_horizon_days = fields.Integer(
         min_value=1, max_value=MOST_HORIZON, required=False, help_text="For how many days ahead there are rides."
     )
@@ -268,6 +271,7 @@ def draft_of(body: Mapping[str, Any]) -> OrderDraft:
         vehicle_type_requested=columns.get("vehicle_type_requested", ""),
         notes=Notes(**body.get("notes", {})),
         generation_horizon_days=columns.get("generation_horizon_days"),
+        external_ids=tuple(body.get("external_ids", ())),
         is_draft=body["status"] == "draft",
     )
 
@@ -287,6 +291,7 @@ def changes_of(body: Mapping[str, Any]) -> dict[str, Any]:
         "columns": _columns_of(body),
         "terms": _terms_of(body),
         "patches": _objects_of(body),
+        "external_ids": body.get("external_ids"),
         "from_date": body.get("from_date"),
         "overwrite_customised": body.get("overwrite_customised", False),
     }

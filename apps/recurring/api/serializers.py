@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.fleet.models import VehicleType
+from apps.organizations.external_id_shape import ExternalIdOut
 from apps.organizations.opening_hours import DAYS
 from apps.recurring.disclosure import disclosed
 from apps.recurring.models import HoldReason, OrderStatus, ReturnMode, Terms
@@ -137,6 +138,7 @@ class OverrideOut(OutShape):
 
 class _HeadOut(OutShape):
     id = fields.Uuid(source="order.id")
+    external_ids = ExternalIdOut(many=True)
     rider_id = fields.Uuid(source="order.rider_id")
     facility_id = fields.Uuid(source="order.facility_id")
     service_type = fields.Choice(choices=ServiceType.choices, source="order.service_type")

@@ -134,6 +134,7 @@ class RiderOrderViewSet(_OrderViews):
     queries = {"list": PageQuery}
     bodies = {"create": StandingOrderIn}
     answers = {"list": StandingOrderOut, "create": StandingOrderChangedOut}
+    refusals = {"create": (Code.DUPLICATE_RESOURCE,)}
 
     def list(self, request: Request, id: UUID) -> Response:
         """List the standing orders of a rider, those made last first."""
@@ -171,7 +172,10 @@ class StandingOrderViewSet(_OrderViews):
         "retrieve": StandingOrderOut,
         **dict.fromkeys(("partial_update", "hold", "resume", "end", "activate"), StandingOrderChangedOut),
     }
-    refusals = dict.fromkeys(("partial_update", "hold", "resume", "end", "activate"), _CHANGE)
+    refusals = {
+        "partial_update": (Code.DUPLICATE_RESOURCE, *_CHANGE),
+        **dict.fromkeys(("hold", "resume", "end", "activate"), _CHANGE),
+    }
 
     def list(self, request: Request) -> Response:
         """List standing orders, those made last first."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from apps.organizations.models import ExternalId, SubjectType
+from apps.organizations.queries import external_ids_of
 from apps.recurring.models import Hold, OccurrenceChange, StandingOrder, StandingOrderQuerySet, Terms
 from apps.recurring.queries import plans
 from apps.riders.models import Rider
@@ -32,6 +34,7 @@ class OrderRecord:
     order: StandingOrder
     terms: Terms
     later: list[TermsRecord]
+    external_ids: list[ExternalId]
     holds: list[Hold]
     skips: list[OccurrenceChange]
     changes: list[OccurrenceChange]
@@ -67,7 +70,7 @@ def rides_in_reach(ride_ids: Collection[UUID | None], by: Principal) -> set[UUID
 
 
 def records(orders: Sequence[StandingOrder], *, at: datetime) -> list[OrderRecord]:
-    """Complete orders for the answer.  Three queries."""
+    """Complete orders for the answer.  Four queries."""
     ids = [one.pk for one in orders]
     terms: dict[UUID, list[Terms]] = defaultdict(list)
     for row in Terms.objects.filter(standing_order_id__in=ids).order_by("from_date"):
@@ -78,11 +81,17 @@ def records(orders: Sequence[StandingOrder], *, at: datetime) -> list[OrderRecor
     changes: dict[UUID, list[OccurrenceChange]] = defaultdict(list)
     for change in OccurrenceChange.objects.filter(standing_order_id__in=ids).order_by("pattern_date"):
         changes[change.standing_order_id].append(change)
-    return [_record(one, terms[one.pk], holds[one.pk], changes[one.pk], at) for one in orders]
+    names = external_ids_of(SubjectType.STANDING_ORDER, ids)
+    return [_record(one, terms[one.pk], names[one.pk], holds[one.pk], changes[one.pk], at) for one in orders]
 
 
 def _record(
-    order: StandingOrder, terms: list[Terms], holds: list[Hold], changes: list[OccurrenceChange], at: datetime
+    order: StandingOrder,
+    terms: list[Terms],
+    names: list[ExternalId],
+    holds: list[Hold],
+    changes: list[OccurrenceChange],
+    at: datetime,
 ) -> OrderRecord:
     today = timing.local_day(at, order.timezone)
     since = plans.nearby(today)
@@ -93,6 +102,7 @@ def _record(
         order=order,
         terms=terms[begun - 1],
         later=[TermsRecord(row) for row in terms[begun:]],
+        external_ids=names,
         holds=[hold for hold in holds if hold.until is None or hold.until >= since],
         skips=[change for change in ahead if change.kind == skip],
         changes=[change for change in ahead if change.kind != skip],

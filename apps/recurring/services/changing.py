@@ -24,6 +24,7 @@ from lib.errors import Detail, InvalidInput
 
 # What holds for all of an order, as the API calls it.
 _WIRE: Final[Mapping[str, str]] = {
+    "external_ids": "externalIds",
     "end_date": "endDate",
     "payer_id": "payer",
     "program_code": "payer",
@@ -68,6 +69,7 @@ def change(
     columns: Mapping[str, Any] | None = None,
     terms: Mapping[str, Any] | None = None,
     patches: Mapping[str, Mapping[str, Any] | None] | None = None,
+    external_ids: Sequence[Mapping[str, str]] | None = None,
     from_date: date | None = None,
     overwrite_customised: bool = False,
     expected_version: int | None = None,
@@ -83,7 +85,7 @@ def change(
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
-        InvalidInput, FieldRefused: a hard rule is broken; the field is named.
+        InvalidInput, FieldRefused, ExternalIdTaken: a hard rule is broken; the field is named.
     """
     order = orders.locked(order_id, by, expected_version=expected_version)
     today = following.today_of(order, at)
@@ -91,6 +93,8 @@ def change(
     first = max(order.start_date, from_date or today)
     if from_date is not None:
         refuse(ordering_rules.of_edit(from_date, today=today))
+    if external_ids is not None and orders.rename(order, external_ids, by=by):
+        changed.append("external_ids")
     if (terms or patches) and _change_terms(order, terms or {}, patches or {}, first, by=by, at=at):
         changed.append("terms")
     overwrite: Any = ()

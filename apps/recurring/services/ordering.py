@@ -64,7 +64,7 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
         ScopeMissing: the caller may not arrange schedules.
         NotFound: there is no such rider in reach.
         OrderedAlready: there is an order of this id.
-        InvalidInput, FieldRefused: a hard rule is broken; the field is named.
+        InvalidInput, FieldRefused, ExternalIdTaken: a hard rule is broken; the field is named.
     """
     orders.require_right(by)
     # Locked: of two wishes with one id the second one finds what the first has made.
@@ -106,6 +106,7 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
         updated_at=at,
     )
     made.save(force_insert=True)
+    orders.rename(made, draft.external_ids, by=by)
     begin_terms(made, draft.terms, draft.start_date, by=by, at=at)
     facts = {"startDate": made.start_date.isoformat()}
     orders.record(made, "standing_order.created", data=facts, action="standing_orders.order", by=by, at=at)

@@ -1,12 +1,14 @@
 """What every service of standing orders begins and ends with: the order under lock, and its record."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 from apps.accounts.services import audit
 from apps.events import services as events
+from apps.organizations import services as organizations
+from apps.organizations.models import SubjectType
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
 from apps.recurring.services import conflicts, following
 from apps.recurring.services.following import Followed
@@ -85,6 +87,21 @@ def record(
         rider_ids=[order.rider_id],
         facility_id=order.facility_id,
         details={"fields": changed} if changed else None,
+    )
+
+
+def rename(order: StandingOrder, external_ids: Sequence[Mapping[str, str]], *, by: Principal) -> bool:
+    """Make these what other systems call a locked order, and say whether that is new.
+
+    Raises:
+        InvalidInput: one is given twice.
+        apps.organizations.services.ExternalIdTaken: another order goes by one of them.
+    """
+    return organizations.replace_external_ids(
+        subject_type=SubjectType.STANDING_ORDER,
+        subject_id=order.pk,
+        wanted=external_ids,
+        in_reach=lambda order_id: StandingOrder.objects.visible_to(by).filter(pk=order_id).exists(),
     )
 
 
