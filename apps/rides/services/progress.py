@@ -8,7 +8,7 @@ from uuid import UUID
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
-from apps.rides.services import addresses, documents, endings, eta, exceptions, milestones, punctuality
+from apps.rides.services import addresses, documents, endings, eta, exceptions, milestones, punctuality, way_back
 from apps.rides.services.guard_check import require
 from apps.rides.services.status import Note, move, require_permission, touch, transition_of
 from apps.rides.standing import promised_at
@@ -161,6 +161,7 @@ def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principa
         exceptions.settle(ride, _ENDED_BY_BOARDING, by=by, at=at, code=_recovered(ride))
     else:
         punctuality.arrived(ride, delivered=True, by=by, at=at)
+        way_back.follow(ride, by=by, at=at)
         endings.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
 
 

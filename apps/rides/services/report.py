@@ -19,6 +19,7 @@ from apps.rides.services import (
     milestones,
     progress,
     punctuality,
+    way_back,
 )
 from apps.rides.services.amending import wire_name
 from apps.rides.services.status import (
@@ -144,6 +145,7 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
     touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
     if moment.type == Milestone.Type.ARRIVED_DROPOFF:
         punctuality.arrived(ride, by=by, at=at)
+        way_back.follow(ride, by=by, at=at)
     addresses.compare(ride, moment, by=by, at=at)
 
 

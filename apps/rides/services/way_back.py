@@ -1,0 +1,64 @@
+"""The way back from dialysis moves with a late way there: a clinic runs the full time (domain.md 4.11.2)."""
+
+from datetime import datetime
+from typing import Final
+
+from apps.accounts.services import audit
+from apps.rides import timing
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.services import amended_leg, legs
+from apps.rides.services.eta import WORTH_SAYING
+from apps.rides.services.recheck import recheck
+from apps.rides.services.status import Note, locked, touch
+from lib.access import Principal
+
+WAITING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
+
+
+def follow(ride: Ride, *, by: Principal, at: datetime) -> None:
+    """Let the legs after a locked ride to dialysis begin when the treatment is over, if that is later than planned.
+
+    The treatment counts from the arrival at the drop-off, where that is later than the appointment.  A leg that was
+    released, or whose driver has set out, stays as it is; of one that moves, `ride.rescheduled` tells its driver.
+    Repeating it changes nothing.  Locks the legs, and the crew of those that have one.
+    """
+    awaited, reached = ride.appointment_at, ride.arrived_dropoff_at
+    if ride.service_type != "dialysis" or ride.trip_id is None or awaited is None or reached is None:
+        return
+    if reached <= awaited:
+        return
+    treatment = ride.dialysis or {}
+    over_at = timing.end_of_treatment(
+        reached.replace(second=0, microsecond=0),
+        treatment_minutes=treatment.get("treatmentMinutes"),
+        post_treatment_minutes=treatment.get("postTreatmentMinutes"),
+    )
+    later = Ride.objects.filter(trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status__in=sorted(WAITING))
+    by = by.for_what_follows()
+    for leg_id in later.order_by("leg_sequence", "id").values_list("pk", flat=True):
+        leg = locked(leg_id, by)
+        if leg.status in WAITING and leg.ready_at is None and over_at - leg.pickup_at >= WORTH_SAYING:
+            _move(leg, over_at, by=by, at=at)
+
+
+def _move(leg: Ride, pickup_at: datetime, *, by: Principal, at: datetime) -> None:
+    was = leg.pickup_at
+    columns = legs.timed_columns(
+        amended_leg.leg_of(leg), pickup_at, leg.appointment_at, drive_minutes=leg.estimated_minutes
+    )
+    changed = [name for name, value in columns.items() if getattr(leg, name) != value]
+    for name in changed:
+        setattr(leg, name, columns[name])
+    data = {"changed": ["pickupTime"], "previousPickupTime": was.isoformat().replace("+00:00", "Z")}
+    touch(leg, "ride.rescheduled", by=by, at=at, also=changed, note=Note(data))
+    recheck(leg, by=by, at=at, detected_by="late_outbound")
+    audit.record(
+        by=by,
+        action="rides.amend",
+        subject_type="ride",
+        subject_id=leg.pk,
+        rider_ids=[leg.rider_id],
+        facility_id=leg.facility_id,
+        details={"fields": ["pickup_at"]},
+    )
