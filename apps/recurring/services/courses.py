@@ -65,6 +65,27 @@ def _treatment(order: StandingOrder, terms: Terms) -> dict[str, Any] | None:
     return {"treatmentMinutes": terms.treatment_minutes, "postTreatmentMinutes": terms.post_treatment_minutes}
 
 
+def changes_of(draft: RideDraft) -> dict[str, Any]:
+    """Give everything of a draft that an order decides, as changes of a ride."""
+    payment, notes = draft.payment, draft.notes
+    return {
+        "pickup": draft.pickup,
+        "dropoff": draft.dropoff,
+        "will_call": draft.will_call,
+        "accommodation": draft.accommodation,
+        "companions": draft.companions,
+        "vehicle_type_requested": draft.vehicle_type_requested,
+        "dialysis": draft.dialysis,
+        "payment": {
+            "payer_id": payment.payer_id,
+            "program_code": payment.program_code,
+            "authorization_number": payment.authorization_number,
+            "authorization_expires_on": payment.authorization_expires_on,
+        },
+        "notes": {"driver": notes.driver, "dispatcher": notes.dispatcher, "facility": notes.facility},
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A course to be worked out: an order, its terms, and the first day that they are needed for."""

@@ -12,29 +12,23 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, cast
 from uuid import UUID
 
-from django.db import connection
-
 from apps.accounts.services import audit
 from apps.recurring import reconciling
-from apps.recurring.models import Occurrence as LedgerRow
 from apps.recurring.models import OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing
 from apps.recurring.reconciling import LEGS, Act, Kept, Key, Leg, Mark, Step, Wanted
 from apps.recurring.recurrence import Occurrence, occurrences
-from apps.recurring.services import courses
+from apps.recurring.services import courses, ledger
 from apps.recurring.services.courses import Asked
 from apps.rides import timing
-from apps.rides.draft import RideDraft
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.services import amending, report, series, trips
 from apps.rides.services.overriding import Override
 from apps.rides.services.series import Course, Day, LegTime, Refused
 from apps.rides.status_report import StatusReport
-from lib import recordset
 from lib.access import Principal
-from lib.copying import copy_rows
 from lib.errors import DomainError
 from lib.scopes import Scope
 
@@ -45,21 +39,6 @@ REASON_OF: Final[Mapping[Mark, str]] = {
     Mark.CLOSED: "calendar_shift",
     Mark.WITHDRAWN: "standing_order_ended",
 }
-_COLUMNS: Final = {
-    "id": "bigint",
-    "mark": "varchar",
-    "ride_id": "uuid",
-    "content": "varchar",
-    "refusal": "varchar",
-    "clock_jumped": "boolean",
-}
-_UPDATE: Final = f"""
-    UPDATE recurring_occurrence o
-    SET mark = came.mark, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content, refusal = came.refusal,
-        clock_jumped = came.clock_jumped, decided_at = %(at)s
-    FROM {recordset.source(_COLUMNS, name="came")}
-    WHERE o.id = came.id
-"""  # noqa: S608  # names of ours
 
 
 @dataclass(slots=True)
@@ -150,11 +129,11 @@ def _restless(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at: d
 
 def _work(standing: Standing, today: date, overwrite: Container[date], at: datetime) -> _Work:
     first = plans.nearby(today)
-    ledger = {key: row.kept for key, row in standing.ledger.items() if key[0] >= first}
-    last = max([today + timedelta(days=standing.order.generation_horizon_days), *(day for day, _ in ledger)])
-    overwritten = {day for day, _ in ledger if day in overwrite} if overwrite else set[date]()
-    overwritten |= _stranded(standing, ledger)
-    steps = reconciling.steps(wanted(standing, first, last), ledger, now=at, overwrite=overwritten)
+    known = {key: row.kept for key, row in standing.ledger.items() if key[0] >= first}
+    last = max([today + timedelta(days=standing.order.generation_horizon_days), *(day for day, _ in known)])
+    overwritten = {day for day, _ in known if day in overwrite} if overwrite else set[date]()
+    overwritten |= _stranded(standing, known)
+    steps = reconciling.steps(wanted(standing, first, last), known, now=at, overwrite=overwritten)
     work = _Work(standing, steps, Followed())
     for step in steps:
         if step.act is Act.LEAVE:
@@ -162,7 +141,7 @@ def _work(standing: Standing, today: date, overwrite: Container[date], at: datet
     return work
 
 
-def _stranded(standing: Standing, ledger: Mapping[Key, Kept]) -> set[date]:
+def _stranded(standing: Standing, known: Mapping[Key, Kept]) -> set[date]:
     """List dates that the pattern no longer has, with rides that people changed, on days on which nobody is at home.
 
     Such a ride would stay; but whoever is away is away, whatever was arranged.
@@ -172,7 +151,7 @@ def _stranded(standing: Standing, ledger: Mapping[Key, Kept]) -> set[date]:
         return set()
     return {
         day
-        for (day, _), kept in ledger.items()
+        for (day, _), kept in known.items()
         if kept.pending
         and kept.customised
         and kept.pickup_at is not None
@@ -266,7 +245,7 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
     changes: dict[str, Any] = {"pickup_at": pickup_at, "appointment_at": appointment_at}
     if kept.content != standing.contents[terms.pk]:
         draft = courses.drafts(standing.order, terms, occurrence)[LEGS.index(step.leg)]
-        changes |= _whole(draft)
+        changes |= courses.changes_of(draft)
     amending.amend(
         ride_id=ride_id,
         changes=changes,
@@ -276,27 +255,6 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
         by=by,
         at=at,
     )
-
-
-def _whole(draft: RideDraft) -> dict[str, Any]:
-    """Give everything of a draft that an order decides, as changes of a ride."""
-    payment, notes = draft.payment, draft.notes
-    return {
-        "pickup": draft.pickup,
-        "dropoff": draft.dropoff,
-        "will_call": draft.will_call,
-        "accommodation": draft.accommodation,
-        "companions": draft.companions,
-        "vehicle_type_requested": draft.vehicle_type_requested,
-        "dialysis": draft.dialysis,
-        "payment": {
-            "payer_id": payment.payer_id,
-            "program_code": payment.program_code,
-            "authorization_number": payment.authorization_number,
-            "authorization_expires_on": payment.authorization_expires_on,
-        },
-        "notes": {"driver": notes.driver, "dispatcher": notes.dispatcher, "facility": notes.facility},
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +348,6 @@ def _write(
 
 
 def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
-    """Write the ledger: new rows by COPY, others by one statement."""
     new, known = [], []
     for work in busy:
         for key, row in work.rows.items():
@@ -399,10 +356,7 @@ def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
             else:
                 named = {"standing_order_id": work.order.pk, "pattern_date": key[0], "leg": key[1], "decided_at": at}
                 new.append(named | row)
-    copy_rows(LedgerRow, new)
-    if known:
-        with connection.cursor() as cursor:
-            cursor.execute(_UPDATE, {"rows": recordset.rows(known), "at": at})
+    ledger.write(new, known, at=at)
 
 
 def _audit(busy: Iterable[_Work], *, by: Principal) -> None:

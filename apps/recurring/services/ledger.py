@@ -1,0 +1,35 @@
+"""Writing the ledger: what was decided about each leg of each pattern date."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from apps.recurring.models import Occurrence
+from lib import recordset
+from lib.copying import copy_rows
+
+_COLUMNS: Final = {
+    "id": "bigint",
+    "mark": "varchar",
+    "ride_id": "uuid",
+    "content": "varchar",
+    "refusal": "varchar",
+    "clock_jumped": "boolean",
+}
+_UPDATE: Final = f"""
+    UPDATE recurring_occurrence o
+    SET mark = came.mark, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content, refusal = came.refusal,
+        clock_jumped = came.clock_jumped, decided_at = %(at)s
+    FROM {recordset.source(_COLUMNS, name="came")}
+    WHERE o.id = came.id
+"""  # noqa: S608  # names of ours
+
+
+def write(new: Sequence[dict[str, Any]], known: Sequence[dict[str, Any]], *, at: datetime) -> None:
+    """Write new rows by COPY, and those that are there, each given with its id, by one statement."""
+    copy_rows(Occurrence, new)
+    if known:
+        with connection.cursor() as cursor:
+            cursor.execute(_UPDATE, {"rows": recordset.rows(known), "at": at})
