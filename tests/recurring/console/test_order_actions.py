@@ -163,6 +163,8 @@ def test_draft_is_activated(centre: Facility, desk: Client) -> None:
         ("move", {"day": MONDAY + DAY}, ["day"]),
         ("skip", {"day": MONDAY + DAY}, ["day"]),
         ("skip", {"day": "x", "shown": "x"}, ["day", "shown"]),
+        ("skip", {"day": "9999-12-31", "shown": "0001-01-01"}, ["day"]),
+        ("skip", {"day": "0001-01-01", "shown": "9999-12-31"}, ["day"]),
         ("restore", {"day": MONDAY + DAY}, ["day"]),
         ("hold", {"until": MONDAY - DAY}, ["until"]),
         ("hold", {"from_date": MONDAY - 30 * DAY}, ["from_date"]),

@@ -1,0 +1,39 @@
+"""The same wish for a standing order that comes twice, at once and later."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, transaction
+
+from apps.recurring.models import StandingOrder
+from apps.recurring.services import ordering
+from lib.access import system
+from lib.ids import uuid7
+from tests import factories
+from tests.factories import NOW
+from tests.locks import wait_until_somebody_waits
+from tests.recurring import cast
+
+
+@pytest.mark.django_db(transaction=True)
+def test_wish_that_comes_twice_at_once_makes_one_order() -> None:
+    centre, key = cast.dialysis_centre(), uuid7()
+    rider = factories.RiderFactory.create(facility=centre)
+
+    def order() -> str:
+        try:
+            ordering.order(rider_id=rider.pk, draft=cast.draft(centre), order_id=key, by=system(), at=NOW)
+        except ordering.OrderedAlready:
+            return "made already"
+        finally:
+            connection.close()
+        return "made"
+
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            ordering.order(rider_id=rider.pk, draft=cast.draft(centre), order_id=key, by=system(), at=NOW)
+            second = other.submit(order)
+            wait_until_somebody_waits()
+        assert second.result(timeout=20) == "made already"
+
+    assert StandingOrder.objects.get().pk == key
