@@ -50,6 +50,8 @@ def add(request: HttpRequest) -> HttpResponse:
         except ordering.OrderedAlready:
             messages.info(request, _("This standing order was made already."))
             return redirect("standing_order", order_id=key)
+        except NotFound:
+            raise
         except DomainError as refusal:
             form.refuse(refusal)
         else:

@@ -10,7 +10,7 @@ from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import UserRole
 from apps.organizations.models import ExternalId, Facility
 from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
-from apps.recurring.services import changing
+from apps.recurring.services import changing, ordering
 from apps.recurring.services.changing import Moved
 from apps.riders.models import Rider
 from apps.rides.models import Ride
@@ -341,8 +341,10 @@ def test_order_that_vanishes_while_it_is_changed_is_not_found(
         raise NotFound("standing order")
 
     monkeypatch.setattr(changing, "change", gone)
+    monkeypatch.setattr(ordering, "order", gone)
 
     assert _change(desk, order).status_code == 404
+    assert _add(desk, rider, _form(centre)).status_code == 404
 
 
 @pytest.mark.parametrize("role", [UserRole.AUDITOR, UserRole.FLEET_ADMIN, UserRole.ADMIN])
