@@ -64,8 +64,10 @@ def test_days_of_any_span_are_listed_and_nothing_is_stored(api: TokenClient, ord
         "rideId": str(ride.pk),
         "rideStatus": "scheduled",
         "refusal": None,
+        "willCall": False,
     }
     assert (back["leg"], back["pickupTime"], back["appointmentTime"]) == ("return", "2026-11-23T21:00:00Z", None)
+    assert back["willCall"]
     planned = days[-1]["legs"][0]
     assert (planned["standing"], planned["rideId"], planned["rideStatus"]) == ("planned", None, None)
     entry = AuditEntry.objects.get(action="standing_orders.occurrences")

@@ -235,7 +235,8 @@ class StandingOrderChangedOut(StandingOrderOut):
 class LegOut(OutShape):
     """One way of one occurrence: as its ride has it or, where there is none, as it is planned.
 
-    `rideId` is the latest ride; `refusal` the code of the error catalogue that says why none could be made.
+    `rideId` is the latest ride; `refusal` the code of the error catalogue that says why none could be made.  A way back
+    by `willCall` begins when somebody says so.
     """
 
     leg = fields.Choice(choices=words(*Leg))
@@ -245,6 +246,7 @@ class LegOut(OutShape):
     ride_id = fields.Uuid(allow_null=True)
     ride_status = fields.Choice(choices=RideStatus.choices, allow_null=True)
     refusal = TextOrNull(allow_null=True)
+    will_call = fields.Boolean(source="by_call")
 
 
 class OccurrenceOut(OutShape):
