@@ -14,7 +14,7 @@ from uuid import UUID
 
 from apps.accounts.services import audit
 from apps.recurring import reconciling
-from apps.recurring.models import OrderStatus, StandingOrder, Terms
+from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing
 from apps.recurring.reconciling import LEGS, Act, Kept, Key, Leg, Mark, Step, Wanted
@@ -115,6 +115,7 @@ def follow(
 def _restless(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at: datetime) -> list[Standing]:
     """Read what decides about those orders whose rides are not what they should be, or were changed by people.
 
+    A draft, which should have none, is never among them.
     On most nights most orders have nothing to do: to see that takes a third of what a full comparison takes.
     """
     since = plans.nearby(min(today.values()))
@@ -161,9 +162,7 @@ def _stranded(standing: Standing, known: Mapping[Key, Kept]) -> set[date]:
 
 
 def wanted(standing: Standing, first: date, last: date) -> dict[Key, Wanted]:
-    """Say what an order's plan has for every leg of the pattern dates from `first` to `last`, both included."""
-    if standing.order.status == OrderStatus.DRAFT:
-        return {}
+    """Say what the plan of an order that rides has for every leg of the pattern dates from `first` to `last`."""
     found = {}
     for occurrence in occurrences(standing.plan, first, last):
         terms = standing.terms_on(occurrence.pattern_date)
