@@ -286,7 +286,7 @@ def test_pages_ask_the_same_however_many_orders(django_assert_num_queries: Any, 
     # Session, user, inbox, the facility, orders, terms, holds, next rides, the trail, shifts.
     with django_assert_num_queries(10):
         client.get(_page(centre))
-    # Session, user, inbox, the shift, nine of the preview without drivers, the trail.
-    with django_assert_num_queries(14):
+    # Session, user, inbox, the shift, eight of the preview without drivers, the trail.
+    with django_assert_num_queries(13):
         client.get(_of(shift))
     assert Rider.objects.count() == count
