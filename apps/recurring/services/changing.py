@@ -17,7 +17,7 @@ from apps.recurring.queries import plans
 from apps.recurring.recurrence import instants
 from apps.recurring.services import following, ordering, orders
 from apps.recurring.services.ordering import Ordered, refuse
-from apps.rides.services import booking
+from apps.rides.services import booking, series
 from apps.rides.services.amended_leg import merge
 from lib.access import Principal
 from lib.errors import Detail, InvalidInput
@@ -129,6 +129,9 @@ def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: dat
         setattr(order, name, columns[name])
     if {"end_date", "authorization_ends_on"} & set(changed):
         order.end_told = None
+    if "preferred_driver_ids" in changed:
+        series.lock_riders([order.rider_id])
+        series.prefer_drivers(order.pk, order.preferred_driver_ids)
     return changed
 
 

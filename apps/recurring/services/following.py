@@ -321,6 +321,7 @@ def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTim
     also = {
         **beside,
         "standing_order_id": order.pk,
+        "preferred_driver_ids": order.preferred_driver_ids,
         "occurrence_key": occurrence_key(order.pk, step.pattern_date, step.leg),
         "occurrence_state": occurrence.state,
     }

@@ -210,6 +210,8 @@ class Ride(models.Model):
     driver = models.ForeignKey(Driver, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
     vehicle = models.ForeignKey(Vehicle, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
     attendant_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    # Of the standing order it comes from, beside those of the rider.
+    preferred_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True, db_default=[])
 
     reason_code = models.CharField(max_length=40, blank=True)  # of the ending
     fault = models.CharField(max_length=8, choices=Fault, blank=True)

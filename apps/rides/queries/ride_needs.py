@@ -43,7 +43,7 @@ def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> 
         steps=_steps(ride, stairs),
         second_person=bool(stairs.get("secondPerson")),
         excluded_driver_ids=frozenset(rider.excluded_driver_ids),
-        preferred_driver_ids=frozenset(rider.preferred_driver_ids),
+        preferred_driver_ids=frozenset([*rider.preferred_driver_ids, *ride.preferred_driver_ids]),
         driver_gender=rider.driver_gender_preference,
         # The service is run in English; only another language asks for a driver who speaks it.
         language="" if language == "en" else language,

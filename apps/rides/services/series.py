@@ -130,6 +130,15 @@ def lock_riders(ids: Iterable[UUID]) -> dict[UUID, Rider]:
     return {rider.pk: rider for rider in riders}
 
 
+def prefer_drivers(standing_order_id: UUID, driver_ids: Sequence[UUID]) -> None:
+    """Prefer these drivers for every ride of an order that is to come; the order's rider is locked.
+
+    A wish and no fact of the ride: nobody is told, and who is assigned stays.
+    """
+    rides = Ride.objects.open().filter(standing_order_id=standing_order_id)
+    rides.update(preferred_driver_ids=list(driver_ids))
+
+
 def course(
     drafts: Sequence[RideDraft],
     *,
