@@ -35,8 +35,8 @@ _LEDGER: Final = """
 _AHEAD: Final = """
     SELECT o.standing_order_id, bool_and(o.mark = 'generated' AND r.occurrence_state <> 'customised'),
         string_agg(
-            (o.pattern_date - date '1970-01-01') || o.leg || extract(epoch FROM r.pickup_at) || '/'
-                || coalesce(extract(epoch FROM r.appointment_at)::text, '') || '/' || o.content,
+            (o.pattern_date - date '1970-01-01') || o.leg || date_part('epoch', r.pickup_at) || '/'
+                || coalesce(date_part('epoch', r.appointment_at)::text, '') || '/' || o.content,
             ',' ORDER BY o.pattern_date, o.leg
         )
     FROM recurring_occurrence o JOIN rides_ride r ON r.id = o.ride_id
@@ -167,7 +167,8 @@ def foreseen(standing: Standing, first: date, last: date, *, at: datetime) -> st
 
 
 def _seconds(moment: datetime) -> str:
-    return f"{moment.timestamp():.6f}"
+    """Write an instant as PostgreSQL writes its `date_part('epoch')`, where that is a whole second."""
+    return f"{moment.timestamp():.17g}"
 
 
 def _by_order(rows: Iterable[Any]) -> dict[UUID, list[Any]]:
