@@ -4,6 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,7 +14,7 @@ from playwright.sync_api import Page, expect
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.organizations.models import Facility
-from apps.recurring.models import Occurrence, StandingOrder
+from apps.recurring.models import CalendarLink, Occurrence, StandingOrder
 from apps.recurring.services import changing, generating, holding, shifting
 from apps.recurring.services.changing import Moved
 from apps.recurring.services.shifting import ShiftDraft
@@ -311,6 +312,32 @@ def test_holiday_is_entered_looked_at_applied_and_undone(desk: Inspector) -> Non
         found += _sound(page)
 
     assert found == [], "\n".join(found)
+
+
+def test_calendar_link_is_shown_once_and_revoked(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    order = _order(centre, PEOPLE[0])
+    found = desk.inspect(f"{BASE}/{order.pk}/links/", name="recurring-links-none")
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/{order.pk}/links/")
+        page.get_by_label("With the names of riders").check()
+        page.get_by_role("button", name="Make a link").click()
+        found += _sound(page)
+        address = page.locator("#secret-text").inner_text().strip()
+        read = context.request.get(f"{desk.url}{urlsplit(address).path}").text()
+        page.reload()
+        listed = page.content()
+        found += desk.inspect(f"{BASE}/facilities/{centre.pk}/links/", name="recurring-links")
+        page.get_by_role("button", name="Revoke").click()
+        expect(page.get_by_role("status")).to_contain_text("is revoked")
+        gone = context.request.get(f"{desk.url}{urlsplit(address).path}").status
+
+    assert found == [], "\n".join(found)
+    assert "BEGIN:VCALENDAR" in read
+    assert order.rider.last_name in read
+    assert address not in listed
+    assert (gone, CalendarLink.objects.count()) == (404, 1)
 
 
 def test_calendar_is_usable_without_script(desk: Inspector) -> None:
