@@ -252,8 +252,11 @@ def test_orders_of_a_rider_who_has_died_end_with_their_rides(changes: dict[str, 
     assert not RideException.objects.filter(standing_order_id=order.pk).exists()
 
 
-def test_order_whose_last_day_is_over_keeps_it_when_the_rider_has_died() -> None:
-    order = cast.order(end_date=DATES[0])
+@pytest.mark.parametrize("is_draft", [False, True])
+def test_order_whose_last_day_is_over_keeps_it_when_the_rider_has_died(
+    is_draft: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    order = cast.order(end_date=DATES[0], is_draft=is_draft)
     later = NOW + 10 * DAY
     riders.change_status(rider_id=order.rider_id, status="deceased", by=system(), at=later)
 
@@ -261,6 +264,7 @@ def test_order_whose_last_day_is_over_keeps_it_when_the_rider_has_died() -> None
 
     order.refresh_from_db()
     assert (order.status, order.end_date) == ("ended", DATES[0])
+    assert not caplog.records
 
 
 def test_orders_of_riders_who_are_set_aside_go_on() -> None:

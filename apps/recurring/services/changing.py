@@ -319,7 +319,7 @@ def _changed(
 def end(
     *, order_id: UUID, last_date: date | None, expected_version: int | None = None, by: Principal, at: datetime
 ) -> Ordered:
-    """End an order after a pattern date, by default after yesterday: later rides are called off.
+    """End an order after a pattern date, by default after yesterday or its own earlier end: later rides are called off.
 
     Those that people changed are called off with them: nobody is picked up for a series that is over.  A day that has
     begun is brought to its end.
@@ -331,8 +331,8 @@ def end(
     order = orders.locked(order_id, by, expected_version=expected_version)
     today = following.today_of(order, at)
     yesterday = today - _ONE_DAY
-    last = yesterday if last_date is None else last_date
-    if last < yesterday:
+    last = min(order.end_date or yesterday, yesterday) if last_date is None else last_date
+    if last_date is not None and last < yesterday:
         raise InvalidInput("on", "on lies in the past: those days are over.")
     if order.end_date is not None and last > order.end_date:
         raise InvalidInput("on", "The order ends before that day.")

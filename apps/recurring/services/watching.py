@@ -50,7 +50,7 @@ def watch(*, by: Principal, at: datetime) -> None:
 
     Once a day would do; oftener costs a few queries.
     """
-    _each(_of_the_dead(), lambda order: _end(order, by=by, at=at))
+    _each(_of_the_dead(), lambda order: changing.end(order_id=order.pk, last_date=None, by=by, at=at))
     _each(_of_other_status(at), lambda order: _settle(order, by=by, at=at))
     _each(_to_warn(at), lambda order: _warn(order, by=by, at=at))
     _each(_to_review(at), lambda order: _review(order, by=by, at=at))
@@ -73,13 +73,6 @@ def _of_the_dead() -> Sequence[UUID]:
     """List the orders of riders who have died.  One query."""
     dead = StandingOrder.objects.filter(rider__status=RiderStatus.DECEASED).exclude(status=OrderStatus.ENDED)
     return list(dead.values_list("pk", flat=True))
-
-
-def _end(order: StandingOrder, *, by: Principal, at: datetime) -> None:
-    """End an order, and call off what it has booked from today on."""
-    yesterday = following.today_of(order, at) - timedelta(days=1)
-    last = yesterday if order.end_date is None else min(order.end_date, yesterday)
-    changing.end(order_id=order.pk, last_date=last, by=by, at=at)
 
 
 def _riding(at: datetime) -> QuerySet[StandingOrder]:
