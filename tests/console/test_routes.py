@@ -28,7 +28,8 @@ PUBLIC = {
     "admin/login/",
     "admin/jsi18n/",  # words of Django's own scripts
 }
-PUBLIC_PREFIXES = ("api/", "docs/", "static/", "metrics")  # numbers take a token, as the API does
+# Numbers take a token, as the API does; a calendar has its secret in the address.
+PUBLIC_PREFIXES = ("api/", "docs/", "static/", "metrics", "calendar/<str:secret>.ics")
 SAMPLE = {"uuid": "01a1fa1d-29c5-7525-aa8a-6e9f346294ae", "int": "1", "str": "x", "path": "x", "slug": "x"}
 
 

@@ -141,4 +141,4 @@ def test_watch_asks() -> None:
 
     tasks.watch()
 
-    assert {alert.kind for alert in Alert.objects.open()} == {"facility.holiday_undecided"}
+    assert {alert.kind for alert in Alert.objects.open()} == {"holiday_undecided"}

@@ -13,7 +13,7 @@ from apps.recurring.models import RIDING, Terms
 from lib.scopes import Scope
 
 ASKED_AHEAD: Final = timedelta(days=45)
-KIND: Final = "facility.holiday_undecided"
+KIND: Final = "holiday_undecided"
 _THURSDAY: Final = 3
 
 
