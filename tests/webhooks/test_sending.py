@@ -185,3 +185,13 @@ def test_a_connection_that_is_closed_already_names_no_address(monkeypatch: pytes
     monkeypatch.setattr(aiohttp.TCPConnector, "connect", connect)
 
     assert asyncio.run(peers()) == []
+
+
+def test_certificates_of_the_machine_are_read_once() -> None:
+    sending._trust.cache_clear()  # another test of this process may have read them
+
+    trust = sending._trust()
+
+    assert trust.verify_mode is ssl.CERT_REQUIRED
+    assert trust.check_hostname
+    assert sending._trust() is trust
