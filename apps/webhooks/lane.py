@@ -75,9 +75,9 @@ def new(most: int) -> Lane:
 def after(lane: Lane, outcome: Outcome, *, at: datetime, roll: float) -> Lane:
     """Say how the lane stands after one more attempt; `roll`, from 0 to 1, is the jitter of the breaker."""
     if outcome is Outcome.DELIVERED:
-        return _after_success(lane, at)
+        return after_successes(lane, 1, at=at)
     lane = lane._replace(
-        **_sample(lane, outcome, at),
+        **_sample(lane, 1, 1, at),
         failures=lane.failures + 1,
         failures_since_success=lane.failures_since_success + 1,
         failing_since=lane.failing_since or at,
@@ -95,23 +95,24 @@ def _may_slow(lane: Lane, at: datetime) -> bool:
     return lane.ceiling_until is None or at - (lane.ceiling_until - SLOWED_FOR) >= SLOWED_AGAIN_AFTER
 
 
-def _sample(lane: Lane, outcome: Outcome, at: datetime) -> dict[str, Any]:
-    """Count one more attempt, in the sample under way or in a new one."""
+def _sample(lane: Lane, more: int, failed: int, at: datetime) -> dict[str, Any]:
+    """Count more attempts, in the sample under way or in a new one."""
     since, attempts, failures = lane.sample_since, lane.sample_attempts, lane.sample_failures
     if since is None or at - since >= SAMPLE:
         since, attempts, failures = at, 0, 0
-    failed = outcome is not Outcome.DELIVERED
-    return {"sample_since": since, "sample_attempts": attempts + 1, "sample_failures": failures + failed}
+    return {"sample_since": since, "sample_attempts": attempts + more, "sample_failures": failures + failed}
 
 
-def _after_success(lane: Lane, at: datetime) -> Lane:
+def after_successes(lane: Lane, count: int, *, at: datetime) -> Lane:
+    """Say how the lane stands after so many successes in a row, of one instant: most batches are such."""
     slowed = lane.ceiling is not None and lane.ceiling_until is not None and at < lane.ceiling_until
     ceiling = lane.ceiling if slowed else None
     # The probe's success lets one delivery follow, the next two, four, eight: a receiver that is just back is not
     # knocked over by what has piled up.
-    window = 1 if lane.is_probing else min(lane.window * 2, lane.most, ceiling or lane.most)
+    first, doublings = (1, count - 1) if lane.is_probing else (lane.window, count)
+    window = min(first << min(doublings, 16), lane.most, ceiling or lane.most) if doublings else first
     return lane._replace(
-        **_sample(lane, Outcome.DELIVERED, at),
+        **_sample(lane, count, 0, at),
         window=window,
         failures=0,
         failures_since_success=0,

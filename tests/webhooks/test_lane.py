@@ -151,6 +151,22 @@ def test_only_2xx_is_a_success(status: int | None, outcome: Outcome) -> None:
     assert outcome_of(status) is outcome
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from(Outcome), st.integers(0, 400)), max_size=30),
+    st.integers(1, 64),
+    st.integers(1, 40),
+)
+def test_successes_in_a_row_are_the_same_as_one_after_the_other(
+    history: list[tuple[Outcome, int]], most: int, count: int
+) -> None:
+    lane, at = lanes.new(most), NOW
+    for outcome, seconds in history:
+        at += seconds * SECOND
+        lane = after(lane, outcome, at=at, roll=0.5)
+
+    assert lanes.after_successes(lane, count, at=at) == _through(lane, *[OK] * count, at=at)
+
+
 @given(st.lists(st.tuples(st.sampled_from(Outcome), st.integers(0, 400)), max_size=80), st.integers(1, 64))
 def test_whatever_happens_the_lane_stays_in_its_bounds(history: list[tuple[Outcome, int]], most: int) -> None:
     lane, at = lanes.new(most), NOW

@@ -105,6 +105,20 @@ def test_a_connection_that_does_not_come_about_in_time_is_a_timeout(monkeypatch:
     assert answer.error == "timeout"
 
 
+def test_a_post_that_somebody_else_cancels_is_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cancelled(port: int) -> bool:
+        async with sending.session(LOOPBACK) as session:
+            target = Target(url=URL(f"http://127.0.0.1:{port}/"), signers=((SIGNER, None),))
+            post = asyncio.create_task(sending.post(session, target, b"{}", event_id="e", attempt=1, at=NOW))
+            await asyncio.sleep(0.1)
+            post.cancel()
+            await asyncio.wait([post])
+            return post.cancelled()
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert asyncio.run(cancelled(silent.getsockname()[1]))
+
+
 def test_a_secret_that_has_expired_signs_no_more(receiver: Receiver) -> None:
     old, older = hmac_of(new_secret()), hmac_of(new_secret())
     signers = ((SIGNER, None), (old, NOW + dt.timedelta(seconds=1)), (older, NOW))
@@ -133,7 +147,7 @@ def test_a_proxy_of_the_environment_is_not_used(receiver: Receiver, monkeypatch:
 def test_certificates_are_verified_and_old_tls_is_not_spoken() -> None:
     async def context() -> ssl.SSLContext:
         async with sending.session(LOOPBACK) as session:
-            found = session.connector._ssl  # type: ignore[union-attr]  # what it will use
+            found = session.http.connector._ssl  # type: ignore[union-attr]  # what it will use
             assert isinstance(found, ssl.SSLContext)
             return found
 

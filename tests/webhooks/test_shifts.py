@@ -1,6 +1,7 @@
 """How a shift goes: what it takes, in which order, and what holds it up."""
 
 import asyncio
+import itertools
 import threading
 import time
 from typing import Any
@@ -11,7 +12,7 @@ from django.db import InterfaceError, OperationalError, transaction
 
 from apps.webhooks import tasks
 from apps.webhooks.models import Attempt, Delivery, Endpoint, LaneRow
-from apps.webhooks.services import claiming, delivering, publishing, rendering, settling, watching
+from apps.webhooks.services import claiming, delivering, publishing, rendering, sending, settling, watching
 from apps.webhooks.services.claiming import Claim, Claimed
 from lib.outbound import Rules
 from tests.factories import NOW
@@ -44,6 +45,29 @@ def test_a_body_that_cannot_be_made_waits_and_others_leave(receiver: Receiver, m
     assert (done.tried, done.delivered) == (2, 1)
     poison = Delivery.objects.get(event_type="ride.started")
     assert (poison.status, poison.attempts, poison.claims) == ("pending", 0, 1)
+
+
+@pytest.mark.parametrize(("pause", "least", "most"), [(0.0, 0.0, 0.9), (30.0, 0.9, 4.0)])
+def test_a_wave_leaves_when_the_last_is_home_or_has_had_its_time(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, pause: float, least: float, most: float
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        await asyncio.sleep(pause)
+        return web.Response()
+
+    monkeypatch.setattr(delivering, "WAVE", 2)
+    monkeypatch.setattr(delivering, "BETWEEN_WAVES", 0.5)
+    monkeypatch.setattr(sending, "DEADLINE", 2.0)
+    receiver.answers["/hook"] = answer
+    made.endpoint(f"{receiver.url}/hook")
+    for _ in range(6):
+        made.event()
+
+    made.work()
+
+    came = [one.at for one in receiver.at("/hook")]
+    assert len(came) == 6
+    assert least <= max(came) - min(came) <= most
 
 
 def test_suspects_are_tried_alone_before_anything_else(receiver: Receiver) -> None:
@@ -256,6 +280,32 @@ def test_what_is_due_leaves_while_more_is_published(receiver: Receiver, monkeypa
     monkeypatch.setattr(publishing, "publish", slowly)
 
     assert made.work().delivered == 1
+
+
+def test_what_one_portion_brings_leaves_while_the_next_is_published(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish, left, calls, in_time = publishing.publish, threading.Event(), itertools.count(), []
+
+    def one_by_one(**given: Any) -> int:
+        if next(calls) == 2:  # the second one while the shift is under way
+            in_time.append(left.wait(5))
+        return publish(**given | {"most": 1})
+
+    async def answer(request: web.Request) -> web.Response:
+        if len(receiver.at("/hook")) == 2:
+            left.set()
+        return web.Response()
+
+    receiver.answers["/hook"] = answer
+    made.endpoint(f"{receiver.url}/hook")
+    for _ in range(3):
+        made.event()
+    monkeypatch.setattr(publishing, "publish", one_by_one)
+    monkeypatch.setattr(delivering, "_LONGEST_WAIT", 20.0)
+
+    assert made.work().delivered == 3
+    assert in_time == [True]
 
 
 def test_what_is_published_as_a_shift_ends_counts(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:

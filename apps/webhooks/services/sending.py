@@ -17,6 +17,7 @@ import orjson
 from yarl import URL
 
 from apps.webhooks.models.delivery import ErrorClass
+from apps.webhooks.services.deadlines import Deadlines, deadlines
 from apps.webhooks.wire import unsigned_headers
 from lib.outbound import Blocked, Resolver, Rules, socket_factory
 from lib.standard_webhooks import Signer, headers
@@ -58,8 +59,16 @@ class Answer:
     remote_ip: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What posts are made with."""
+
+    http: aiohttp.ClientSession
+    deadlines: Deadlines
+
+
 @asynccontextmanager
-async def session(rules: Rules) -> AsyncIterator[aiohttp.ClientSession]:
+async def session(rules: Rules) -> AsyncIterator[Session]:
     """Open what posts are made with: guarded, without cookies, decompression or proxies of the environment."""
     opened, resolver = socket_factory(rules), Resolver(rules)
 
@@ -75,15 +84,18 @@ async def session(rules: Rules) -> AsyncIterator[aiohttp.ClientSession]:
         ssl=_trust(),
     )
     try:
-        async with aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-            auto_decompress=False,  # sixteen kilobytes on the wire can be gigabytes unpacked
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN),
-            skip_auto_headers=("Accept", "Accept-Encoding"),
-        ) as found:
-            yield found
+        async with (
+            deadlines(DEADLINE) as clock,
+            aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=False,  # sixteen kilobytes on the wire can be gigabytes unpacked
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN),
+                skip_auto_headers=("Accept", "Accept-Encoding"),
+            ) as found,
+        ):
+            yield Session(found, clock)
     finally:
         await resolver.close()
 
@@ -105,9 +117,7 @@ def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-async def post(
-    through: aiohttp.ClientSession, target: Target, body: bytes, *, event_id: str, attempt: int, at: datetime
-) -> Answer:
+async def post(through: Session, target: Target, body: bytes, *, event_id: str, attempt: int, at: datetime) -> Answer:
     """Make one attempt.  Answers whatever happens: nothing that a receiver does raises."""
     signers = [signer for signer, until in target.signers if until is None or at < until]
     sent = {
@@ -116,17 +126,21 @@ async def post(
     }
     peer: list[str] = []
     mark = _peer.set(peer)
+    task = through.deadlines.begin()
     try:
-        # The clock of aiohttp rounds long timeouts up to the next second; this one does not.
-        async with asyncio.timeout(DEADLINE):
-            async with through.post(target.url, data=body, headers=sent, allow_redirects=False) as response:
-                read = await _beginning(response)
-                return _answer(response, read, peer)
-    except TimeoutError:
+        async with through.http.post(target.url, data=body, headers=sent, allow_redirects=False) as response:
+            read = await _beginning(response)
+            return _answer(response, read, peer)
+    except asyncio.CancelledError:
+        if not through.deadlines.struck(task):
+            raise
+        return Answer(error=ErrorClass.TIMEOUT, remote_ip=_last(peer))
+    except TimeoutError:  # of the connection alone
         return Answer(error=ErrorClass.TIMEOUT, remote_ip=_last(peer))
     except (aiohttp.ClientError, OSError, ValueError) as failure:
         return Answer(error=_class_of(failure), remote_ip=_last(peer))
     finally:
+        through.deadlines.end(task)
         _peer.reset(mark)
 
 

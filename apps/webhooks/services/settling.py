@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any, Final
 from uuid import UUID
 
@@ -155,8 +156,12 @@ def _update_lanes(tried: Sequence[Tried], at: datetime) -> dict[UUID, Turn]:
     turns = {}
     for endpoint_id, was in lane_rows.locked(by_lane) if by_lane else ():
         now = was
-        for outcome in by_lane[endpoint_id]:
-            now = lanes.after(now, outcome, at=at, roll=random.random())  # noqa: S311  # jitter
+        for outcome, run in groupby(by_lane[endpoint_id]):
+            if outcome is Outcome.DELIVERED:
+                now = lanes.after_successes(now, len(list(run)), at=at)
+                continue
+            for _ in run:
+                now = lanes.after(now, outcome, at=at, roll=random.random())  # noqa: S311  # jitter
         turns[endpoint_id] = Turn(was, now)
     lane_rows.store(
         {key: turn.now for key, turn in turns.items()},
