@@ -76,7 +76,7 @@ _CLAIM: Final = f"""
     UPDATE webhooks_delivery d
     SET status = 'in_flight', claims = d.claims + 1, claim_id = %(claim)s, lease_until = %(lease)s
     WHERE d.id = ANY(ARRAY(SELECT id FROM picked))
-    RETURNING d.id
+    RETURNING d.id::text
 """  # noqa: S608  # of ours
 # Tests go to endpoints in any state; there are few, and somebody waits for each.
 _CLAIM_TESTS: Final = """
@@ -86,7 +86,7 @@ _CLAIM_TESTS: Final = """
         WHERE t.trigger = 'test' AND t.status = 'pending' AND t.due_at <= %(at)s AND t.claims < %(suspect)s
             AND e.deleted_at IS NULL
         ORDER BY t.due_at LIMIT %(most)s FOR NO KEY UPDATE OF t SKIP LOCKED)
-    RETURNING d.id
+    RETURNING d.id::text
 """
 _CLAIM_SUSPECT: Final = """
     UPDATE webhooks_delivery d
@@ -97,7 +97,7 @@ _CLAIM_SUSPECT: Final = """
         WHERE s.status = 'pending' AND s.claims >= %(suspect)s AND s.due_at <= %(at)s AND e.deleted_at IS NULL
             AND (s.trigger = 'test' OR (e.state = 'active' AND (l.open_until IS NULL OR l.open_until <= %(at)s)))
         ORDER BY s.due_at LIMIT 1 FOR NO KEY UPDATE OF s SKIP LOCKED)
-    RETURNING d.id
+    RETURNING d.id::text
 """
 _LOOK: Final = f"""
     SELECT EXISTS (SELECT FROM webhooks_delivery s
@@ -118,8 +118,7 @@ _EVENTS: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A delivery that this worker holds, with the event it tells of."""
 
     id: UUID
@@ -185,7 +184,7 @@ def _values(at: datetime, most: int) -> dict[str, Any]:
     }
 
 
-def _ids(sql: str, values: dict[str, Any]) -> list[UUID]:
+def _ids(sql: str, values: dict[str, Any]) -> list[str]:
     # Ids alone: an answer that fits the socket's buffer ends the statement and its locks even if we are stopped now.
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
@@ -194,7 +193,7 @@ def _ids(sql: str, values: dict[str, Any]) -> list[UUID]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def _claim(claim_id: UUID, ids: list[UUID]) -> Claim:
+def _claim(claim_id: UUID, ids: list[str]) -> Claim:
     if not ids:
         return Claim(claim_id, [])
     with connection.cursor() as cursor:

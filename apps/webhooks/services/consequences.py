@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from apps.webhooks.lane import Lane
@@ -15,8 +15,7 @@ GONE: Final = 410  # the receiver wants no more of it
 URGENT_AFTER: Final = 4  # attempts, where they take less time than `urgency.LATE`
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """An attempt, for its consequences; `status` is what became of the delivery, None: another worker has it."""
 
     row: Claimed

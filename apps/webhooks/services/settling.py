@@ -4,10 +4,9 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -67,8 +66,7 @@ _SETTLE: Final = f"""
 """  # noqa: S608  # names of ours
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(NamedTuple):
     """One attempt that came to an end, of a row claimed under `claim_id`."""
 
     row: Claimed
