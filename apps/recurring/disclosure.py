@@ -20,6 +20,8 @@ def disclosed(order: Mapping[str, Any], to: Disclosure) -> dict[str, Any]:
     """Leave out of an order, or of its terms, in the API's shape what the caller may not see."""
     seen = ride_disclosure.disclosed(order, to)
     seen["outbound"] = ride_disclosure.disclosed(seen["outbound"], to)
+    if seen["return"]["dropoff"] is not None:
+        seen["return"] = ride_disclosure.disclosed(seen["return"], to)
     # What differs from the rider's needs is mostly little: a key that was not there is not there.
     seen["accommodation"] = {
         key: seen["accommodation"][key] for key in order["accommodation"] if key in seen["accommodation"]

@@ -16,8 +16,9 @@ class TermsDraft:
     """When and how an order rides.
 
     Days of the week are Monday 0; weeks are counted from the one of `anchor_date`, or that in which the terms begin.
-    Without `pickup_time` the pickup is worked out from the drive.  `pickup` may hold an `accessCode`; without `dropoff`
-    the way there ends at the facility.  A scheduled way back without `return_time` begins when the treatment is over.
+    Without `pickup_time` the pickup is worked out from the drive.  Stops may hold an `accessCode`; without `dropoff`
+    the way there ends at the facility, and without `return_dropoff` the way back ends where the way there began.  A
+    scheduled way back without `return_time` begins when the treatment is over.
     """
 
     days_of_week: tuple[int, ...]
@@ -33,6 +34,7 @@ class TermsDraft:
     return_mode: str = "will_call"
     return_time: time | None = None
     return_mobility: str = ""
+    return_dropoff: Shape = field(default_factory=dict)
     accommodation: Shape = field(default_factory=dict)
     companions: Shape = field(default_factory=dict)
 

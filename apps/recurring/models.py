@@ -147,8 +147,10 @@ class Terms(models.Model):
     return_mobility = models.CharField(max_length=30, blank=True)
     pickup = models.JSONField()  # a stop (apps/organizations/stops.py)
     dropoff = models.JSONField()
+    return_dropoff = models.JSONField(null=True, blank=True)  # null: the way back ends where the way there began
     pickup_access_sealed = models.BinaryField(null=True, blank=True)
     dropoff_access_sealed = models.BinaryField(null=True, blank=True)
+    return_dropoff_access_sealed = models.BinaryField(null=True, blank=True)
     accommodation = models.JSONField(default=dict)  # what differs from the rider's profile
     companions = models.JSONField(default=dict)
 
@@ -156,6 +158,7 @@ class Terms(models.Model):
 
     pickup_access = sealed_text("pickup_access")
     dropoff_access = sealed_text("dropoff_access")
+    return_dropoff_access = sealed_text("return_dropoff_access")
 
     class Meta:
         constraints = [

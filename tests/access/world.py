@@ -222,10 +222,12 @@ def _standing_order(side: Side, rider: Rider, facility: Facility, payer: Payer, 
             lead_minutes=60,
             pickup=new.stop("person", "terms.pickup", facilityId=str(facility.pk), entranceId=side.id_of("entrances")),
             dropoff=new.stop("person", "terms.dropoff"),
+            return_dropoff=new.stop("person", "terms.return_dropoff"),
             accommodation=new.person("person", "terms.accommodation", "driverNotes", "dispatcherNotes"),
             companions={"escorts": 1},
         )
-        terms.pickup_access, terms.dropoff_access = (new.text("person", "terms.accessCode") for _ in range(2))
+        for stop in ("pickup", "dropoff", "return_dropoff"):
+            setattr(terms, f"{stop}_access", new.text("person", f"terms.{stop}.accessCode"))
         new.fill(terms, "person")
     hold = Hold(standing_order=order, from_date=ORDERED_FROM + dt.timedelta(days=60), reason="travel", set_at=at)
     new.fill(hold, "person")

@@ -82,7 +82,11 @@ def _seal_one_of_each() -> None:
     person = factories.UserFactory.create()
     TOTP.activate(person, SEED)
     RecoveryCodes.activate(person)
-    codes = {"pickup": {**HOME, "accessCode": "4712#"}, "dropoff": {"accessCode": "0816#"}}
+    codes = {
+        "pickup": {**HOME, "accessCode": "4712#"},
+        "dropoff": {"accessCode": "0816#"},
+        "return_dropoff": {**HOME, "accessCode": "2007#"},
+    }
     cast.order(factories.FacilityFactory.create(), rider, is_draft=True, of=codes)
 
 
@@ -102,7 +106,7 @@ def _read_one_of_each() -> list[Any]:
         *(assignment.license_number, driver.license_number, ride.pickup_access, ride.dropoff_access),
         *(ride.payer_member_id, rider.medicaid_id, rider.member_id, answer and answer.body),
         *(secret.text, secret.endpoint.headers_text, key.private, Delivery.objects.get().body_text),
-        *(terms.pickup_access, terms.dropoff_access),
+        *(terms.pickup_access, terms.dropoff_access, terms.return_dropoff_access),
         *(open_seed(totp.instance.data["secret"]), codes.get_unused_codes()),
     ]
 
@@ -113,6 +117,7 @@ def test_every_sealed_column_is_known() -> None:
         "fleet_driver.license_number_sealed",
         "recurring_terms.dropoff_access_sealed",
         "recurring_terms.pickup_access_sealed",
+        "recurring_terms.return_dropoff_access_sealed",
         "riders_rider.medicaid_id_sealed",
         "riders_rider.member_id_sealed",
         "rides_assignment.license_number_sealed",

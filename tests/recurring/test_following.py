@@ -5,7 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from apps.recurring.models import StandingOrder
+from apps.recurring.models import StandingOrder, Terms
+from apps.recurring.queries.plans import content_of
 from apps.recurring.services import changing, generating, holding
 from apps.riders.models import RiderStatus
 from apps.rides.models import RideException
@@ -15,6 +16,7 @@ from tests import factories
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import DATES, MONDAY, both
+from tests.rides.drafts import HOME
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +65,15 @@ def test_day_on_which_the_clocks_put_the_way_back_before_the_chair_is_refused_al
     assert len(cast.live(order)) == 2 * 7
     assert cast.live(alone) == []
     assert RideException.objects.count() == 2
+
+
+def test_contents_stay_what_they_were_when_terms_learn_something_new() -> None:
+    order, terms = StandingOrder(), Terms(treatment_minutes=240, post_treatment_minutes=30, pickup={}, dropoff={})
+    elsewhere = Terms(treatment_minutes=240, post_treatment_minutes=30, pickup={}, dropoff={}, return_dropoff=HOME)
+
+    # Were this another one after an upgrade, every ride of every order would be amended to what it is.
+    assert content_of(order, terms) == "dba2907f5d0bdbd9aa6f01e44ca74bcd"
+    assert content_of(order, elsewhere) != content_of(order, terms)
 
 
 def test_other_rides_than_to_dialysis_have_no_treatment() -> None:

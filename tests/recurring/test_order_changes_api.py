@@ -108,6 +108,43 @@ def test_stop_that_moves_does_not_keep_what_belonged_to_the_old_place(api: Token
     assert {ride.pickup["addressLine1"] for ride in cast.rides(order, leg_type="outbound")} == {"9 W Elm St"}
 
 
+def test_end_of_the_way_back_is_set_merged_moved_and_taken_away(api: TokenClient, order: StandingOrder) -> None:
+    place = {**HOME, **ELM, "accessCode": "2007"}
+    answers, ends = [], []
+    for end in (place, {"unit": "3B"}, {"addressLine1": "5 Oak St"}, {"accessCode": ""}, None):
+        answers.append(_patch(api, order, {"return": {"dropoff": end}}).json())
+        ends.append(
+            {(ride.dropoff["addressLine1"], ride.dropoff_access) for ride in cast.rides(order, leg_type="return")}
+        )
+
+    code = '{"accessCode":"2007"}'
+    assert ends == [
+        {("9 W Elm St", code)},
+        {("9 W Elm St", code)},
+        {("5 Oak St", code)},
+        {("5 Oak St", "")},
+        {(HOME["addressLine1"], "")},
+    ]
+    stops = [one["return"]["dropoff"] for one in answers]
+    assert [stop and (stop["unit"], stop["lat"], "accessCode" in stop) for stop in stops] == [
+        ("", 41.9, True),
+        ("3B", 41.9, True),
+        ("3B", None, True),
+        ("3B", None, False),
+        None,
+    ]
+    there = cast.rides(order, leg_type="outbound")
+    assert {(ride.pickup["addressLine1"], ride.version) for ride in there} == {(HOME["addressLine1"], 1)}
+
+
+def test_code_of_a_door_that_an_order_forgets_is_forgotten_by_its_rides(api: TokenClient, centre: Facility) -> None:
+    order = cast.order(centre, of={"pickup": {**HOME, "accessCode": "4711"}})
+
+    _patch(api, order, {"outbound": {"pickup": {"accessCode": ""}}})
+
+    assert {(ride.pickup_access, ride.dropoff_access) for ride in cast.rides(order)} == {("", "")}
+
+
 def test_names_of_other_systems_are_replaced(api: TokenClient, centre: Facility, order: StandingOrder) -> None:
     named = _patch(api, order, {"externalIds": [{"system": "epic", "value": "SO-17", "type": "order"}]})
     same = _patch(api, order, {"externalIds": [{"system": "epic", "value": "SO-17", "type": "order"}]})
@@ -132,12 +169,12 @@ def test_null_goes_back_to_what_is_usual(api: TokenClient, centre: Facility) -> 
         endDate="2027-03-01",
         authorizationEndsOn="2027-02-01",
     )
-    asked["return"] = {"mode": "scheduled", "pickupTime": "15:00", "mobility": "wheelchair"}
+    asked["return"] = {"mode": "scheduled", "pickupTime": "15:00", "mobility": "wheelchair", "dropoff": HOME}
     order_id = api.post(f"/api/riders/{rider.pk}/standing-orders", asked).json()["id"]
     nothing = {
         "treatmentMinutes": None,
         "outbound": {"pickup": None, "dropoff": None, "pickupTime": None},
-        "return": {"pickupTime": None, "mobility": None},
+        "return": {"pickupTime": None, "mobility": None, "dropoff": None},
         "pattern": {"anchorDate": None},
         "vehicleType": None,
         "payer": {"payerId": None},
@@ -151,7 +188,7 @@ def test_null_goes_back_to_what_is_usual(api: TokenClient, centre: Facility) -> 
     assert response.status_code == 200, shown
     assert (shown["treatmentMinutes"], shown["vehicleType"], shown["endDate"]) == (240, None, None)
     assert (shown["payer"]["payerId"], shown["authorizationEndsOn"]) == (None, None)
-    assert (shown["return"]["pickupTime"], shown["return"]["mobility"]) == (None, None)
+    assert [shown["return"][name] for name in ("pickupTime", "mobility", "dropoff")] == [None] * 3
     there = shown["outbound"]
     assert (there["pickup"]["addressLine1"], there["dropoff"]["instructions"], there["pickupTime"]) == (
         HOME["addressLine1"],

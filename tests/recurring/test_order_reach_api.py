@@ -1,6 +1,7 @@
 """Who sees which standing orders over HTTP, and how much of each."""
 
 import datetime as dt
+import re
 
 import pytest
 
@@ -76,7 +77,11 @@ def test_levels_below_full_see_of_an_order_what_they_see_of_its_rides(centre: Fa
     order = cast.order(
         centre,
         rider,
-        of={"pickup": {**HOME, "accessCode": "4711"}, "accommodation": {"driverNotes": "Slow."}},
+        of={
+            "pickup": {**HOME, "accessCode": "4711"},
+            "return_dropoff": {**HOME, "addressLine1": "9 W Elm St", "accessCode": "2007"},
+            "accommodation": {"driverNotes": "Slow."},
+        },
         notes=Notes(driver="Ring twice."),
         payment=Payment(payer_id=payer.pk, program_code="MCD", authorization_number="AUTH-1"),
     )
@@ -86,9 +91,11 @@ def test_levels_below_full_see_of_an_order_what_they_see_of_its_rides(centre: Fa
 
     shown = reader.get(f"/api/standing-orders/{order.pk}").json()
     ride = reader.get(f"/api/rides/{cast.rides(order, leg_type='outbound')[0].pk}").json()
+    back = reader.get(f"/api/rides/{cast.rides(order, leg_type='return')[0].pk}").json()
 
     for one in (shown, *shown["laterTerms"]):
         assert (one["outbound"]["pickup"], one["outbound"]["dropoff"]) == (ride["pickup"], ride["dropoff"])
+        assert one["return"]["dropoff"] == back["dropoff"]
         assert one["accommodation"] == {}
         assert one.keys() & {"companions", "treatmentMinutes", "postTreatmentMinutes"} == set()
     assert shown.keys() & {"notes", "preferredDriverIds"} == set()
@@ -108,7 +115,7 @@ def test_mobility_is_known_at_every_level(centre: Facility) -> None:
 def test_dispatchers_notes_and_door_codes_are_for_those_who_dispatch(centre: Facility) -> None:
     order = cast.order(
         centre,
-        of={"pickup": {**HOME, "accessCode": "4711"}},
+        of={"pickup": {**HOME, "accessCode": "4711"}, "return_dropoff": {**HOME, "accessCode": "2007"}},
         notes=Notes(driver="Ring twice.", dispatcher="Talks a lot."),
     )
 
@@ -116,7 +123,8 @@ def test_dispatchers_notes_and_door_codes_are_for_those_who_dispatch(centre: Fac
     dispatch = api_with(TokenRole.DISPATCH_CONSOLE).get(f"/api/standing-orders/{order.pk}")
 
     assert planner.json()["notes"] == {"driver": "Ring twice.", "facility": ""}
-    assert "4711" not in planner.content.decode()
+    assert not {"4711", "2007"} & set(re.findall(r"[0-9]+", planner.content.decode()))
     assert dispatch.json()["notes"]["dispatcher"] == "Talks a lot."
     assert dispatch.json()["outbound"]["pickup"]["accessCode"] == "4711"
+    assert dispatch.json()["return"]["dropoff"]["accessCode"] == "2007"
     assert Terms.objects.get().pickup_access == "4711"

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -24,6 +25,7 @@ from tests.recurring.cast import DATES, MONDAY
 from tests.rides.drafts import HOME
 
 CHICAGO = ZoneInfo("America/Chicago")
+ELM = {**HOME, "addressLine1": "9 W Elm St", "lat": 41.9, "lng": -87.64}
 
 pytestmark = pytest.mark.django_db
 
@@ -125,6 +127,26 @@ def test_door_codes_are_sealed_and_reach_both_ways() -> None:
     assert {ride.dropoff_access for ride in cast.rides(made, leg_type="return")} == {'{"accessCode":"4711"}'}
 
 
+def test_way_back_ends_where_the_terms_say_and_no_code_of_another_door_goes_there() -> None:
+    made = cast.order(of={"pickup": {**HOME, "accessCode": "4711"}, "return_dropoff": ELM})
+
+    row = Terms.objects.get(standing_order=made)
+    back = cast.rides(made, leg_type="return")
+    assert (row.return_dropoff and row.return_dropoff["addressLine1"], row.return_dropoff_access) == ("9 W Elm St", "")
+    assert {(ride.dropoff["addressLine1"], ride.dropoff["lat"]) for ride in back} == {("9 W Elm St", 41.9)}
+    assert {ride.dropoff_access for ride in back} == {""}
+    assert {ride.pickup["addressLine1"] for ride in cast.rides(made, leg_type="outbound")} == {HOME["addressLine1"]}
+
+
+def test_code_of_the_door_where_the_way_back_ends_is_sealed_and_reaches_its_rides_alone() -> None:
+    made = cast.order(of={"return_dropoff": {**ELM, "accessCode": "2007"}})
+
+    row = Terms.objects.get(standing_order=made)
+    assert (row.return_dropoff_access, "accessCode" in (row.return_dropoff or {})) == ("2007", False)
+    assert {ride.dropoff_access for ride in cast.rides(made, leg_type="return")} == {'{"accessCode":"2007"}'}
+    assert {ride.pickup_access for ride in cast.rides(made, leg_type="outbound")} == {""}
+
+
 def test_way_there_begins_at_home_where_nothing_else_is_said(centre: Facility) -> None:
     rider = factories.RiderFactory.create(facility=centre, home_address=factories.stop(**HOME))
 
@@ -166,6 +188,9 @@ def test_order_of_the_past_books_what_lies_ahead() -> None:
         ({"pickup": HOME | {"lat": None, "lng": None}}, {}, "outbound.pickupTime"),
         ({"pickup": {}}, {}, "outbound.pickup"),
         ({"pickup": {"addressLine1": "1 A St"}}, {"of": {"pickup_time": dt.time(9)}}, "outbound.pickup.city"),
+        ({"return_dropoff": {"addressLine1": "1 A St"}}, {}, "return.dropoff.city"),
+        ({"return_dropoff": {"accessCode": "4711"}}, {}, "return.dropoff.addressLine1"),
+        ({"return_dropoff": {"facilityId": str(UUID(int=7))}}, {}, "return.dropoff.facilityId"),
         (
             {"accommodation": {"mobility": "stretcher"}},
             {"vehicle_type_requested": "sedan"},

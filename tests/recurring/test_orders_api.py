@@ -25,6 +25,8 @@ from tests.rides.drafts import HOME, draft
 
 pytestmark = pytest.mark.django_db
 
+ELM = {"addressLine1": "9 W Elm St", "city": "Chicago", "lat": 41.9, "lng": -87.64}
+
 DAY = dt.timedelta(days=1)
 
 
@@ -90,12 +92,19 @@ def test_order_shows_what_was_asked_for_and_what_follows(api: TokenClient, centr
         notes={"driver": "Ring twice.", "dispatcher": "Talks a lot."},
         generationHorizonDays=14,
     )
-    asked["return"] = {"mode": "scheduled", "pickupTime": "15:00", "mobility": "wheelchair_power"}
+    asked["return"] = {
+        "mode": "scheduled",
+        "pickupTime": "15:00",
+        "mobility": "wheelchair_power",
+        "dropoff": {**ELM, "accessCode": "2007", "unit": "3B"},
+    }
 
     response = _create(api, rider, asked)
 
     shown = response.json()
     assert response.status_code == 201, shown
+    end = shown["return"].pop("dropoff")
+    assert (end["addressLine1"], end["lat"], end["unit"], end["accessCode"]) == ("9 W Elm St", 41.9, "3B", "2007")
     expected: dict[str, Any] = {
         "riderId": str(rider.pk),
         "facilityId": str(centre.pk),
@@ -135,6 +144,14 @@ def test_order_shows_what_was_asked_for_and_what_follows(api: TokenClient, centr
     assert "accessCode" not in shown["outbound"]["dropoff"]
     assert (shown["outbound"]["dropoff"]["facilityId"], shown["outbound"]["pickupTime"]) == (str(centre.pk), "09:40")
     assert {ride.spaces_wheelchair for ride in Ride.objects.all()} == {1}
+
+
+def test_way_back_ends_where_the_way_there_begins_where_nothing_else_is_said(
+    api: TokenClient, centre: Facility, rider: Rider
+) -> None:
+    shown = _create(api, rider, body(centre)).json()
+
+    assert shown["return"] == {"mode": "will_call", "pickupTime": None, "mobility": None, "dropoff": None}
 
 
 def test_order_without_pattern_of_a_preset_has_none(api: TokenClient, centre: Facility, rider: Rider) -> None:

@@ -110,6 +110,15 @@ def test_codes_of_doors_are_replaced_apart(ride: Ride, planner: Principal) -> No
     assert ride.dropoff_access_sealed is None
 
 
+def test_code_of_a_door_that_is_given_once_more_changes_nothing(ride: Ride, planner: Principal) -> None:
+    amend(ride, planner, pickup={"accessCode": "1"})
+    ride.refresh_from_db()
+
+    amend(ride, planner, pickup={"accessCode": "1"}, dropoff={"accessCode": ""})
+
+    assert Ride.objects.get(pk=ride.pk).version == ride.version
+
+
 def test_external_names_are_replaced(ride: Ride, planner: Principal) -> None:
     amend(ride, planner, external_ids=(ExternalName("epic", "1"), ExternalName("epic", "2")))
     amend(ride, planner, external_ids=(ExternalName("epic", "2"),))

@@ -75,6 +75,7 @@ class ReturnIn(In):
     mobility = fields.Choice(
         choices=Mobility.choices, required=False, allow_null=True, help_text="Null: as on the way there."
     )
+    dropoff = StopWithAccessIn(required=False, allow_null=True, help_text="Null: where the way there begins.")
 
 
 class OrderPayerIn(In):
@@ -330,8 +331,10 @@ def _pattern_of(pattern: Mapping[str, Any]) -> dict[str, Any]:
 
 def _objects_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """Give the objects of TermsDraft that a body names, as they were sent; None empties one."""
-    there = body.get("outbound", {})
+    there, back = body.get("outbound", {}), body.get("return_", {})
     stops = {name: there[name] for name in ("pickup", "dropoff") if name in there}
+    if "dropoff" in back:
+        stops["return_dropoff"] = back["dropoff"]
     objects = stops | {name: body[name] for name in _OBJECTS if name in body}
     return {name: _plain(value) for name, value in objects.items()}
 

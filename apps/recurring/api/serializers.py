@@ -65,11 +65,21 @@ class OutboundOut(OutShape):
 
 
 class ReturnOut(OutShape):
-    """The way back.  `pickupTime` null: when the treatment is over; `mobility` null: as on the way there."""
+    """The way back.
+
+    Null: `pickupTime` when the treatment is over, `mobility` as on the way there, `dropoff` where the way there begins.
+    """
+
+    may_lack_keys = True
 
     mode = fields.Choice(choices=ReturnMode.choices, source="return_mode")
     pickup_time = fields.ClockTime(source="return_time", allow_null=True)
     mobility = OrNull(source="return_mobility", choices=Mobility.choices, allow_null=True)
+    dropoff = serializers.SerializerMethodField("show_dropoff")
+
+    @extend_schema_field(RideStopOut(allow_null=True))
+    def show_dropoff(self, terms: Terms) -> dict[str, Any] | None:
+        return terms.return_dropoff
 
 
 class _TermsOut(OutShape):
@@ -91,9 +101,14 @@ class _TermsOut(OutShape):
         disclosure, terms = self.context["disclosure"], instance.terms
         shown = disclosed(super().to_representation(instance), disclosure)
         if disclosure.door_codes:
-            for name, code in (("pickup", terms.pickup_access), ("dropoff", terms.dropoff_access)):
+            codes = (
+                ("outbound", "pickup", terms.pickup_access),
+                ("outbound", "dropoff", terms.dropoff_access),
+                ("return", "dropoff", terms.return_dropoff_access),
+            )
+            for way, name, code in codes:
                 if code:
-                    shown["outbound"][name] = {**shown["outbound"][name], "accessCode": code}
+                    shown[way][name] = {**shown[way][name], "accessCode": code}
         return shown
 
 

@@ -283,6 +283,8 @@ def shift_of(row: CalendarShift) -> Shift:
 def content_of(order: StandingOrder, terms: Terms) -> str:
     """Digest everything that rides of these terms are made of besides their times, the codes of doors among it."""
     parts = [getattr(order, name) for name in _OF_ORDER] + [getattr(terms, name) for name in _OF_TERMS]
+    if terms.return_dropoff is not None:  # else digests stay those that rides were made with before there was one
+        parts += [terms.return_dropoff, terms.return_dropoff_access]
     text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
     return keyed_digest(text, purpose="recurring_occurrence.content")[:16].hex()
 

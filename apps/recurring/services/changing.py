@@ -16,7 +16,7 @@ from apps.recurring.models import OccurrenceChange, OrderStatus, StandingOrder, 
 from apps.recurring.queries import plans
 from apps.recurring.recurrence import instants
 from apps.recurring.services import following, ordering, orders
-from apps.recurring.services.ordering import Ordered, refuse
+from apps.recurring.services.ordering import STOPS, Ordered, refuse
 from apps.rides.services import booking, series
 from apps.rides.services.amended_leg import merge
 from lib.access import Principal
@@ -78,10 +78,10 @@ def change(
 ) -> Ordered:
     """Change an order: `columns` for all of it, `terms` (fields of TermsDraft) for pattern dates from `from_date` on.
 
-    `patches` hold what differs of pickup, dropoff, accommodation and companions of the terms, and are merged (RFC
-    7396); None empties one.  Without `from_date` the terms change for all of the future.  Terms that begin later keep
-    what is theirs and take the same changes over.  Rides on days that have begun never change; rides that people
-    changed stay unless they are to be overwritten, and the answer lists those that stayed.
+    `patches` hold what differs of the stops, accommodation and companions of the terms, and are merged (RFC 7396);
+    None empties one.  Without `from_date` the terms change for all of the future.  Terms that begin later keep what is
+    theirs and take the same changes over.  Rides on days that have begun never change; rides that people changed stay
+    unless they are to be overwritten, and the answer lists those that stayed.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
@@ -158,18 +158,15 @@ def _change_terms(
 def _patched(draft: TermsDraft, patches: Mapping[str, Mapping[str, Any] | None]) -> TermsDraft:
     after: dict[str, Any] = {}
     for name, patch in patches.items():
-        merged = stops.merged if name in ("pickup", "dropoff") else merge
+        merged = stops.merged if name in STOPS else merge
         after[name] = {} if patch is None else merged(getattr(draft, name), patch)
     return replace(draft, **after)
 
 
 def draft_of(row: Terms) -> TermsDraft:
     """Give what a row of terms was asked for as, with the codes of its doors."""
-    named = {one.name: getattr(row, one.name) for one in fields(TermsDraft) if one.name not in ("pickup", "dropoff")}
-    stops = {
-        "pickup": {**row.pickup, **_code(row.pickup_access)},
-        "dropoff": {**row.dropoff, **_code(row.dropoff_access)},
-    }
+    named = {one.name: getattr(row, one.name) for one in fields(TermsDraft) if one.name not in STOPS}
+    stops = {name: {**(getattr(row, name) or {}), **_code(getattr(row, f"{name}_access"))} for name in STOPS}
     return TermsDraft(**{**named, **stops, "days_of_week": tuple(row.days_of_week)})
 
 

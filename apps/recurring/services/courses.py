@@ -50,13 +50,15 @@ def drafts(order: StandingOrder, terms: Terms, occurrence: Occurrence) -> list[R
     back = ReturnLeg(
         pickup_at=occurrence.return_at,
         will_call=terms.return_mode == ReturnMode.WILL_CALL,
+        dropoff=_stop(terms.return_dropoff, terms.return_dropoff_access) if terms.return_dropoff else None,
         accommodation={"mobility": terms.return_mobility} if terms.return_mobility else {},
     )
     return [out, booking.way_back(out, back)]
 
 
 def _stop(stop: Mapping[str, Any], access_code: str) -> dict[str, Any]:
-    return {**stop, "accessCode": access_code} if access_code else dict(stop)
+    # An empty code says that there is none: a ride that is amended keeps no code of another door.
+    return {**stop, "accessCode": access_code}
 
 
 def _treatment(order: StandingOrder, terms: Terms) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from django.db import transaction
 
 from apps.fleet.models import Driver
+from apps.organizations import stops
 from apps.organizations.models import Facility
 from apps.organizations.service_levels import service_levels
 from apps.recurring import ordering_rules
@@ -32,10 +33,16 @@ from lib.ids import uuid7
 
 LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives
 LOOKED_AHEAD: Final = timedelta(days=366)
-# What an order calls fields of a ride.
-_NAMES: Final[Mapping[str, str]] = {
+# The stops of terms, as the API calls them.
+STOPS: Final[Mapping[str, str]] = {
     "pickup": "outbound.pickup",
     "dropoff": "outbound.dropoff",
+    "return_dropoff": "return.dropoff",
+}
+# What an order calls fields of a ride.
+_NAMES: Final[Mapping[str, str]] = {
+    "pickup": STOPS["pickup"],
+    "dropoff": STOPS["dropoff"],
     "vehicleTypeRequested": "vehicleType",
 }
 
@@ -145,10 +152,7 @@ def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by:
     pickup = draft.pickup or rider.home_address
     if not pickup:
         raise InvalidInput("outbound.pickup", "outbound.pickup is required: the rider has no home address.")
-    columns = {
-        **_columns(order, draft, from_date),
-        **_stops(order, {**draft.pickup} if draft.pickup else pickup, draft.dropoff, by),
-    }
+    columns = {**_columns(order, draft, from_date), **_stops(order, replace(draft, pickup=pickup), by)}
     terms = Terms.objects.filter(standing_order=order, from_date=from_date).first()
     terms = terms or Terms(standing_order=order, from_date=from_date)
     for name, value in columns.items():
@@ -157,9 +161,8 @@ def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by:
     needs = accommodation.snapshot(profile) if profile else accommodation.complete({})
     mobility = draft.accommodation.get("mobility") or needs["mobility"]
     terms.lead_minutes = lead_minutes(order.facility, terms, mobility)
-    terms.pickup_access, terms.dropoff_access = (
-        legs.access_of(stop).get("accessCode", "") for stop in (draft.pickup, draft.dropoff)
-    )
+    for name in STOPS:
+        setattr(terms, f"{name}_access", stops.access_code(getattr(draft, name)))
     terms.save()
     _require_sound(order, terms, by=by, at=at)
     return terms
@@ -190,18 +193,16 @@ def _or(given: int | None, usual: int) -> int:
     return usual if given is None else given
 
 
-def _stops(
-    order: StandingOrder, pickup: Mapping[str, Any], dropoff: Mapping[str, Any], by: Principal
-) -> dict[str, dict[str, Any]]:
-    """Bring both stops into their one shape, with the addresses of the facilities they name."""
-    dropoff = {"facilityId": str(order.facility_id), **dropoff}
-    stops = {"pickup": pickup, "dropoff": dropoff}
-    named = {UUID(str(stop["facilityId"])) for stop in stops.values() if stop.get("facilityId")}
+def _stops(order: StandingOrder, draft: TermsDraft, by: Principal) -> dict[str, dict[str, Any] | None]:
+    """Bring the stops into their one shape, with the addresses of the facilities they name."""
+    given = {name: getattr(draft, name) for name in STOPS}
+    given["dropoff"] = {"facilityId": str(order.facility_id), **draft.dropoff}
+    named = {UUID(str(stop["facilityId"])) for stop in given.values() if stop.get("facilityId")}
     known: dict[UUID, Facility] = {**bookings.facilities(named, by), order.facility_id: order.facility}
-    doors = bookings.entrances_of(UUID(str(stop["entranceId"])) for stop in stops.values() if stop.get("entranceId"))
+    doors = bookings.entrances_of(UUID(str(stop["entranceId"])) for stop in given.values() if stop.get("entranceId"))
     return {
-        name: legs.resolved_stop(stop, path=f"outbound.{name}", known=known, entrances=doors)[0]
-        for name, stop in stops.items()
+        name: legs.resolved_stop(stop, path=STOPS[name], known=known, entrances=doors)[0] if stop else None
+        for name, stop in given.items()
     }
 
 
@@ -244,6 +245,11 @@ def _require_sound(order: StandingOrder, terms: Terms, *, by: Principal, at: dat
 
 
 def _field(name: str | None) -> str:
-    """Say where an order has what the rules of booking name; of the two ways, the first one meets a bad stop."""
-    first, dot, rest = (name or "").removeprefix("returnLeg.").partition(".")
-    return f"{_NAMES.get(first, first)}{dot}{rest}"
+    """Say where an order has what the rules of booking name.
+
+    Of the two ways, the first one meets a stop of both that is bad: the end of the way back is one of its own.
+    """
+    back = (name or "").removeprefix("returnLeg.")
+    first, dot, rest = back.partition(".")
+    is_own = back != name and first == "dropoff"
+    return f"{STOPS['return_dropoff'] if is_own else _NAMES.get(first, first)}{dot}{rest}"

@@ -240,12 +240,14 @@ def _require_time(
 
 
 def _seal(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:
-    legs.seal_access(ride, pickup=leg.access[0], dropoff=leg.access[1])
-    sealed = [
-        f"{name}_access_sealed"
-        for name, value in zip(("pickup", "dropoff"), leg.access, strict=True)
-        if value is not None
-    ]
+    # Only what is new: the same text sealed once more would look like another one.
+    new = {
+        name: ways_in
+        for name, ways_in in zip(("pickup", "dropoff"), leg.access, strict=True)
+        if ways_in is not None and ways_in != legs.opened_access(getattr(ride, f"{name}_access"))
+    }
+    legs.seal_access(ride, pickup=new.get("pickup"), dropoff=new.get("dropoff"))
+    sealed = [f"{name}_access_sealed" for name in new]
     if "member_id" in (changes.get("payment") or {}):
         ride.payer_member_id = changes["payment"]["member_id"] or ""
         sealed.append("payer_member_id_sealed")
