@@ -13,9 +13,10 @@ from tests.access.canaries import Canary, found
 from tests.access.operations import OPERATIONS, Caller, raw
 from tests.access.world import World
 
+STOPS: Final = ("ride.pickup", "ride.dropoff", "terms.pickup", "terms.dropoff", "terms.return_dropoff")
 # Texts of people that a level sees, by where they stand (apps/riders/disclosure.py, apps/rides/disclosure.py).
 AT_NONE: Final = {
-    *(f"{of}.{stop}.{key}" for of in ("ride", "terms") for stop in ("pickup", "dropoff") for key in ("city", "state")),
+    *(f"{stop}.{key}" for stop in STOPS for key in ("city", "state")),
     "event.data",  # published as it is: no event carries personal data
     "rideexception.summary",  # written by rules, of codes alone
     "rideexception.opened_by",
@@ -29,12 +30,7 @@ AT_NONE: Final = {
     "hold.set_by",
 }
 AT_LIMITED: Final = AT_NONE | {
-    *(
-        f"{of}.{stop}.{key}"
-        for of in ("ride", "terms")
-        for stop in ("pickup", "dropoff")
-        for key in ("name", "addressLine1", "addressLine2", "postalCode")
-    ),
+    *(f"{stop}.{key}" for stop in STOPS for key in ("name", "addressLine1", "addressLine2", "postalCode")),
     "ride.client_reference",
     "ride.authorization_number",
     "standingorder.authorization_number",

@@ -227,7 +227,7 @@ def _standing_order(side: Side, rider: Rider, facility: Facility, payer: Payer, 
             companions={"escorts": 1},
         )
         for stop in ("pickup", "dropoff", "return_dropoff"):
-            setattr(terms, f"{stop}_access", new.text("person", f"terms.{stop}.accessCode"))
+            setattr(terms, f"{stop}_access", new.text("person", "terms.accessCode"))
         new.fill(terms, "person")
     hold = Hold(standing_order=order, from_date=ORDERED_FROM + dt.timedelta(days=60), reason="travel", set_at=at)
     new.fill(hold, "person")
