@@ -43,6 +43,12 @@ class HoldReason(models.TextChoices):
     OTHER = "other"
 
 
+class HoldSource(models.TextChoices):
+    PERSON = "person"
+    INTEGRATION = "integration"
+    SYSTEM = "system"
+
+
 RIDING: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD)  # a hold has an end, or is resumed
 
 
@@ -205,6 +211,12 @@ class Hold(models.Model):
 
     def __str__(self) -> str:
         return f"hold {self.pk}"
+
+    @property
+    def source(self) -> HoldSource:
+        """What kind of caller set it."""
+        kind = self.set_by.partition(":")[0]
+        return {"user": HoldSource.PERSON, "system": HoldSource.SYSTEM}.get(kind, HoldSource.INTEGRATION)
 
 
 class OccurrenceChange(models.Model):

@@ -26,6 +26,13 @@ pytestmark = pytest.mark.django_db
 
 DAY = dt.timedelta(days=1)
 SUNDAY = MONDAY + 6 * DAY
+CALLED_OFF = {
+    "status_before_end": "scheduled",
+    "cancellation_timing": "advance",
+    "reason_code": "rider_ill",
+    "fault": "none",
+    "ended_by": "user",
+}
 
 
 def _week(order: StandingOrder, *, at: dt.datetime = NOW) -> list[OccurrenceShown]:
@@ -145,14 +152,13 @@ def test_road_and_people_show_in_what_became_of_a_leg() -> None:
     out, _, second = cast.rides(order)[:3]
     factories.put_driver_on(out)
     _set(out, "en_route", departed_at=NOW)
-    ended = {"reason_code": "rider_ill", "fault": "none", "ended_by": "user"}
-    _set(second, "cancelled", status_before_end="scheduled", cancellation_timing="advance", **ended)
+    _set(second, "cancelled", **CALLED_OFF)
 
     first, day, _ = _week(order)
 
     assert [leg.standing for leg in first.legs] == [LegStanding.UNDER_WAY, LegStanding.BOOKED]
     assert [leg.standing for leg in day.legs] == [LegStanding.CANCELLED, LegStanding.BOOKED]
-    _set(out, "no_show", status_before_end="arrived", **ended)
+    _set(out, "no_show", **{**CALLED_OFF, "status_before_end": "arrived", "cancellation_timing": ""})
     assert _week(order)[0].legs[0].standing is LegStanding.DONE
 
 
@@ -187,6 +193,60 @@ def test_pickup_on_the_evening_before_counts_to_the_day_of_the_chair() -> None:
 
     assert [one.service_date for one in found] == DATES[:3]
     assert found[0].legs[0].pickup_at.astimezone(dt.UTC).date() == DATES[0]
+
+
+def _coming(order: StandingOrder, *, at: dt.datetime = NOW) -> list[dt.date]:
+    return [one.pattern_date for one in calendar.coming(order, 10, at=at)]
+
+
+def test_what_comes_next_are_days_on_which_the_rider_is_brought_there() -> None:
+    order = cast.order()
+    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+    holding.hold(order_id=order.pk, from_date=DATES[3], until=DATES[5], reason="travel", by=system(), at=NOW)
+    there = cast.rides(order, leg_type="outbound")
+    factories.put_driver_on(there[0])
+    _set(there[0], "en_route", departed_at=NOW)
+    _set(there[2], "cancelled", **CALLED_OFF)
+
+    assert _coming(order) == [*DATES[6:], *(DATES[-1] + day * DAY for day in (3, 5, 7, 10))]
+    assert _coming(order, at=there[6].pickup_at)[0] == DATES[7]
+
+
+def test_what_comes_next_tells_times_on_the_wall_and_where_days_moved() -> None:
+    order = cast.order(of={"chair_time": dt.time(0, 30), "pickup_time": dt.time(23, 40)})
+    moved = Moved(to_date=MONDAY + DAY, chair_time=dt.time(6, 15))
+    changing.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=moved, by=system(), at=NOW)
+    _set(cast.rides(order, leg_type="return")[1], "cancelled", **CALLED_OFF)
+
+    first, second, third = calendar.coming(order, 3, at=NOW)
+
+    assert (first.pattern_date, first.service_date, first.state) == (MONDAY, MONDAY + DAY, State.CUSTOMISED)
+    assert (first.pickup_time, first.chair_time, first.return_time) == (dt.time(5, 25), dt.time(6, 15), dt.time(10, 45))
+    assert (second.pickup_time, second.chair_time, second.return_time) == (dt.time(23, 40), dt.time(0, 30), None)
+    assert (third.service_date, third.return_time) == (DATES[2], dt.time(5))
+
+
+def test_ride_without_an_appointment_or_a_way_back_comes_next_all_the_same() -> None:
+    order = cast.order(service_type="therapy", of={"return_mode": "none"})
+    Ride.objects.update(appointment_at=None)
+
+    assert {(one.chair_time, one.return_time) for one in calendar.coming(order, 3, at=NOW)} == {(None, None)}
+
+
+def test_nothing_comes_next_of_an_order_that_is_held_for_good() -> None:
+    order = cast.order()
+    holding.hold(order_id=order.pk, from_date=NOW.date(), until=None, reason="transplant", by=system(), at=NOW)
+
+    assert calendar.coming(order, 10, at=NOW) == []
+
+
+def test_order_every_twelve_weeks_comes_as_often_as_two_years_have_room_for(django_assert_num_queries: Any) -> None:
+    order = cast.order(of={"days_of_week": (0,), "interval_weeks": 12})
+
+    with django_assert_num_queries(5):
+        found = _coming(order)
+
+    assert found == [MONDAY + number * 12 * 7 * DAY for number in range(9)]
 
 
 def test_many_orders_take_as_many_queries_as_one(django_assert_num_queries: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from apps.accounts.roles import UserRole
 from apps.events.models import Event
 from apps.recurring.models import Hold, OrderStatus
 from apps.recurring.services import changing, generating, holding
@@ -44,6 +45,16 @@ def test_hold_calls_off_every_ride_of_its_days_and_no_other() -> None:
     assert held.order.status == OrderStatus.ACTIVE  # it begins later
     told = Event.objects.get(type="standing_order.held").data
     assert (told["fromDate"], told["until"], told["reason"]) == ("2026-11-27", "2026-12-02", "hospital_stay")
+
+
+def test_hold_says_what_kind_of_caller_set_it() -> None:
+    order = cast.order()
+
+    for by in (system(), factories.principal(UserRole.DISPATCHER)):
+        holding.hold(order_id=order.pk, from_date=DATES[3], until=None, reason="travel", by=by, at=NOW)
+        holding.resume(order_id=order.pk, from_date=DATES[4], by=by, at=NOW)
+
+    assert sorted(hold.source for hold in Hold.objects.all()) == ["person", "system"]
 
 
 def test_hold_without_an_end_holds_what_the_horizon_comes_to_and_is_looked_at_after_a_week() -> None:

@@ -12,6 +12,7 @@ from apps.recurring.services.changing import Moved
 from apps.rides.models import Ride
 from apps.rides.services import amending
 from lib.access import system
+from tests import factories
 from tests.callers import TokenClient, error_of
 from tests.factories import NOW
 from tests.recurring import cast
@@ -72,6 +73,22 @@ def test_days_of_any_span_are_listed_and_nothing_is_stored(api: TokenClient, ord
     assert (planned["standing"], planned["rideId"], planned["rideStatus"]) == ("planned", None, None)
     entry = AuditEntry.objects.get(action="standing_orders.occurrences")
     assert (entry.subject_id, entry.rider_ids) == (order.pk, [order.rider_id])
+
+
+def test_ride_of_a_day_that_moved_tells_the_day_it_has_in_the_series(api: TokenClient, order: StandingOrder) -> None:
+    ride, alone = cast.rides(order)[0], factories.RideFactory.create()
+    changing.change_occurrence(
+        order_id=order.pk, pattern_date=MONDAY, moved=Moved(to_date=MONDAY + DAY), by=system(), at=NOW
+    )
+
+    shown = [api.get(f"/api/rides/{one.pk}").json() for one in (ride, alone)]
+    listed = {one["id"]: one["originalServiceDate"] for one in api.get("/api/rides").json()["data"]}
+
+    assert [(one["serviceDate"], one["originalServiceDate"]) for one in shown] == [
+        ("2026-11-24", "2026-11-23"),
+        (alone.service_date.isoformat(), None),
+    ]
+    assert (listed[str(ride.pk)], listed[str(alone.pk)]) == ("2026-11-23", None)
 
 
 def test_without_a_span_four_weeks_from_today_are_listed(api: TokenClient, order: StandingOrder) -> None:

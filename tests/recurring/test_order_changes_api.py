@@ -327,6 +327,7 @@ def test_hold_calls_rides_off_and_resuming_brings_them_back(api: TokenClient, or
     resumed = _post(api, order, "resume", {"from": DATES[5].isoformat()}).json()
 
     (hold,) = held["holds"]
+    assert hold["source"] == "integration"
     assert {key: hold[key] for key in ("from", "until", "reason", "reviewOn")} == {
         **asked,
         "until": None,

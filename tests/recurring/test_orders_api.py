@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+import time_machine
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import TokenRole
@@ -67,6 +68,7 @@ def test_order_is_made_with_its_rides(api: TokenClient, centre: Facility, rider:
         "left": [],
         "refused": [],
     }
+    assert [one["date"] for one in shown["nextOccurrences"]] == [day.isoformat() for day in DATES[:10]]
     assert sorted(shown["rides"]["created"]) == sorted(str(ride.pk) for ride in cast.rides(order))
     assert cast.live(order) == both(DATES)
     assert (order.client_id, order.rider_id) == (api.token.client_id, rider.pk)
@@ -396,12 +398,14 @@ def test_list_costs_the_same_however_many_orders(
 
     # The orders and their terms, holds and days; the token; the row in the trail.
     with django_assert_max_num_queries(8):
-        assert len(api.get("/api/standing-orders").json()["data"]) == 3
+        listed = api.get("/api/standing-orders").json()["data"]
+    assert (len(listed), "nextOccurrences" in listed[0]) == (3, False)
 
 
 def test_order_is_read_and_the_look_recorded(api: TokenClient, order: StandingOrder) -> None:
     response = api.get(f"/api/standing-orders/{order.pk}")
-    held = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": response["ETag"]})
+    ended = changing.end(order_id=order.pk, last_date=None, by=system(), at=NOW).order
+    held = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": f'"{ended.version}"'})
 
     assert (response.status_code, response["ETag"]) == (200, '"1"')
     assert (response.json()["id"], "rides" in response.json()) == (str(order.pk), False)
@@ -417,6 +421,24 @@ def test_order_that_looks_otherwise_tomorrow_is_sent_whole(api: TokenClient, ord
     response = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": '"2"'})
 
     assert (response.status_code, response.json()["skips"]) == (200, [DATES[1].isoformat()])
+
+
+def test_order_shows_what_comes_next_and_is_sent_whole_as_time_goes_on(api: TokenClient, order: StandingOrder) -> None:
+    first = api.get(f"/api/standing-orders/{order.pk}")
+    with time_machine.travel(NOW + 4 * DAY, tick=False):
+        later = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": first["ETag"]})
+
+    shown = first.json()["nextOccurrences"]
+    assert shown[0] == {
+        "date": "2026-11-23",
+        "serviceDate": "2026-11-23",
+        "state": "as_generated",
+        "pickupTime": "10:00",
+        "chairTime": "10:30",
+        "returnTime": "15:00",
+    }
+    assert [one["date"] for one in shown] == [day.isoformat() for day in DATES[:10]]
+    assert (later.status_code, later.json()["nextOccurrences"][0]["date"]) == (200, DATES[1].isoformat())
 
 
 def test_terms_in_force_are_those_of_the_day(api: TokenClient, centre: Facility, rider: Rider) -> None:

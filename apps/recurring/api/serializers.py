@@ -1,7 +1,7 @@
 """Standing orders and their occurrences as the API shows them.
 
-Context: `disclosure` says what the caller sees; `followed` and `reached` tell of a change what became of rides, and
-which of the rides in its way the caller may know of.
+Context: `disclosure` says what the caller sees; `coming` are the next occurrences of an order that is shown by itself.
+Of a change, `followed` and `reached` tell what became of rides, and which of those in its way the caller may know of.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from apps.fleet.models import VehicleType
 from apps.organizations.external_id_shape import ExternalIdOut
 from apps.organizations.opening_hours import DAYS
 from apps.recurring.disclosure import disclosed
-from apps.recurring.models import HoldReason, OrderStatus, ReturnMode, Terms
+from apps.recurring.models import HoldReason, HoldSource, OrderStatus, ReturnMode, Terms
 from apps.recurring.queries.calendar import LegStanding
 from apps.recurring.queries.orders import OrderRecord, TermsRecord
 from apps.recurring.reconciling import Leg
@@ -136,6 +136,8 @@ class HoldOut(OutShape):
     from_ = fields.LocalDate(source="from_date")
     until = fields.LocalDate(allow_null=True)
     reason = fields.Choice(choices=HoldReason.choices)
+    # The word of the contract hides Field.source.
+    source = fields.Choice(choices=HoldSource.choices)  # type: ignore[assignment]
     set_by = fields.Text()
     set_at = fields.Instant()
     review_on = fields.LocalDate(allow_null=True)
@@ -192,6 +194,31 @@ class StandingOrderOut(_HeadOut, _TermsOut):
         return [one.pattern_date.isoformat() for one in record.skips]
 
 
+class NextOccurrenceOut(OutShape):
+    """An occurrence that lies ahead, in wall time of the order's zone; `date` names it for ever.
+
+    `serviceDate` is the day of the chair: a `pickupTime` later than `chairTime` is of the evening before, an earlier
+    `returnTime` of the next morning.  `returnTime` null: nobody is brought back.
+    """
+
+    date = fields.LocalDate(source="pattern_date")
+    service_date = fields.LocalDate()
+    state = fields.Choice(choices=words(*State))
+    pickup_time = fields.ClockTime()
+    chair_time = fields.ClockTime(allow_null=True)
+    return_time = fields.ClockTime(allow_null=True)
+
+
+class StandingOrderShownOut(StandingOrderOut):
+    """A standing order by itself, with the next ten occurrences that are booked or planned."""
+
+    next_occurrences = serializers.SerializerMethodField("show_next_occurrences")
+
+    @extend_schema_field(NextOccurrenceOut(many=True))
+    def show_next_occurrences(self, record: OrderRecord) -> list[dict[str, Any]]:
+        return [dict(one) for one in NextOccurrenceOut(self.context["coming"], many=True).data]
+
+
 class LeftOut(OutShape):
     """A date whose rides people changed: they stay as they are."""
 
@@ -221,7 +248,7 @@ class FollowedOut(OutShape):
     refused = RefusedOut(many=True)
 
 
-class StandingOrderChangedOut(StandingOrderOut):
+class StandingOrderChangedOut(StandingOrderShownOut):
     """A standing order as made or changed, and what became of its rides."""
 
     rides = serializers.SerializerMethodField("show_rides")

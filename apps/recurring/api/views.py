@@ -21,7 +21,12 @@ from apps.recurring.api.bodies import (
     StandingOrderChangesIn,
     StandingOrderIn,
 )
-from apps.recurring.api.serializers import OccurrencesOut, StandingOrderChangedOut, StandingOrderOut
+from apps.recurring.api.serializers import (
+    OccurrencesOut,
+    StandingOrderChangedOut,
+    StandingOrderOut,
+    StandingOrderShownOut,
+)
 from apps.recurring.models import OrderStatus, StandingOrder, StandingOrderQuerySet
 from apps.recurring.queries import calendar, orders
 from apps.recurring.queries.orders import OrderRecord
@@ -39,6 +44,7 @@ from lib.errors import Code, InvalidInput
 from lib.scopes import Scope
 
 MOST_DAYS: Final = 3 * 366  # of one call for occurrences
+NEXT: Final = 10  # occurrences that an order is shown with (domain.md 4.10)
 USUAL_DAYS: Final = dt.timedelta(days=28)
 _CHANGE: Final = (Code.RULE_VIOLATION, Code.PRECONDITION_FAILED)
 _DATE: Final = OpenApiParameter("date", OpenApiTypes.DATE, OpenApiParameter.PATH)
@@ -103,8 +109,10 @@ class _OrderViews(ApiViewSet):
 
     def _answer_order(self, order: StandingOrder, *, headers: dict[str, str] | None = None) -> Response:
         (record,) = orders.records([order], at=self.at)
-        self._shown = {**self._shown, "disclosure": disclosure_of(self.principal)}
-        return self.answer(record, version=order.version, settled=_is_settled(record), headers=headers)
+        coming = calendar.coming(order, NEXT, at=self.at)
+        self._shown = {**self._shown, "disclosure": disclosure_of(self.principal), "coming": coming}
+        settled = _is_settled(record) and not coming
+        return self.answer(record, version=order.version, settled=settled, headers=headers)
 
     def _record_look(self, order: StandingOrder, action: str) -> None:
         audit.record(
@@ -123,7 +131,7 @@ class _OrderViews(ApiViewSet):
 
 
 def _is_settled(record: OrderRecord) -> bool:
-    """Say whether the order looks the same until its next version: terms and single days come and go as time does."""
+    """Say whether the order's own part looks the same until its next version: terms and days come and go with time."""
     return not (record.later or record.holds or record.skips or record.changes)
 
 
@@ -169,7 +177,7 @@ class StandingOrderViewSet(_OrderViews):
     bodies = {"partial_update": StandingOrderChangesIn, "hold": HoldIn, "resume": ResumptionIn, "end": EndIn}
     answers = {
         "list": StandingOrderOut,
-        "retrieve": StandingOrderOut,
+        "retrieve": StandingOrderShownOut,
         **dict.fromkeys(("partial_update", "hold", "resume", "end", "activate"), StandingOrderChangedOut),
     }
     refusals = {

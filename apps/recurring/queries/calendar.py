@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Final, cast
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from apps.recurring.models import ReturnMode, StandingOrder
 from apps.recurring.queries import plans
@@ -17,6 +18,9 @@ from apps.rides.lifecycle import TERMINAL
 
 # Rides that people moved themselves are looked for this far from the days asked for.
 MOVED_BY_HAND: Final = timedelta(days=31)
+# What comes next is looked for this many days at a time, and as often: two years, as far as an order may begin.
+LOOKED_AHEAD: Final = 28
+LOOKS: Final = 26
 
 
 class LegStanding(StrEnum):
@@ -79,6 +83,55 @@ class OccurrenceShown:
     state: State
     clock_jumped: bool
     legs: tuple[LegShown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """An occurrence that lies ahead, in wall time of the order's zone; `service_date` is the day of the chair.
+
+    A pickup later than the chair is of the evening before, a return earlier than it of the next morning.
+    """
+
+    pattern_date: date
+    service_date: date
+    state: State
+    pickup_time: time
+    chair_time: time | None  # None: a person took the appointment off the ride
+    return_time: time | None  # None: nobody is brought back
+
+
+def coming(order: StandingOrder, most: int, *, at: datetime) -> list[Coming]:
+    """List the next occurrences that are booked or planned, by day, up to `most` within two years.  Five queries."""
+    first = timing.local_day(at, order.timezone)
+    (standing,) = plans.read([order], since=first - MOVED_BY_HAND)
+    zone, found = ZoneInfo(order.timezone), list[Coming]()
+    for look in range(LOOKS):
+        start = first + timedelta(days=look * LOOKED_AHEAD)
+        days = _shown(standing, start, start + timedelta(days=LOOKED_AHEAD - 1), at)
+        found += [_coming(one, zone) for one in days if _is_ahead(one.legs[0], at)]
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _is_on(leg: LegShown) -> bool:
+    return leg.standing in (LegStanding.BOOKED, LegStanding.PLANNED)
+
+
+def _is_ahead(there: LegShown, at: datetime) -> bool:
+    return there.leg is Leg.OUTBOUND and _is_on(there) and there.pickup_at > at
+
+
+def _coming(one: OccurrenceShown, zone: ZoneInfo) -> Coming:
+    there, back = one.legs[0], one.legs[-1]
+    return Coming(
+        one.pattern_date,
+        one.service_date,
+        one.state,
+        there.pickup_at.astimezone(zone).time(),
+        there.appointment_at.astimezone(zone).time() if there.appointment_at else None,
+        back.pickup_at.astimezone(zone).time() if back.leg is Leg.RETURN and _is_on(back) else None,
+    )
 
 
 def calendar(order: StandingOrder, first: date, last: date, *, at: datetime) -> list[OccurrenceShown]:

@@ -55,6 +55,7 @@ class RideRow(Out):
     spaces = SpacesOut(source="*")
     occurrence_key = TextOrNull(allow_null=True)
     occurrence_state = TextOrNull(allow_null=True)
+    original_service_date = serializers.SerializerMethodField("show_original_service_date")
     payer = PaymentOut(source="*")
     notes = NotesOut(source="*")
     pickup = serializers.SerializerMethodField("show_pickup")
@@ -128,6 +129,7 @@ class RideRow(Out):
             "standing_order_id",
             "occurrence_key",
             "occurrence_state",
+            "original_service_date",
             "payer",
             "notes",
             "requested_by",
@@ -188,6 +190,12 @@ class RideRow(Out):
     @extend_schema_field(RideNeedsOut)
     def show_accommodation(self, ride: Ride) -> dict[str, Any]:
         return dict(ride.accommodation)
+
+    @extend_schema_field(
+        fields.LocalDate(allow_null=True, help_text="Of a ride of a standing order: its day in the series.")
+    )
+    def show_original_service_date(self, ride: Ride) -> str | None:
+        return ride.occurrence_key.split(":")[1] if ride.occurrence_key else None
 
     def show_is_late(self, ride: Ride) -> bool:
         return late_minutes(ride, self.context["at"]) is not None

@@ -172,7 +172,7 @@ class Ride(models.Model):
 
     # Set by recurring rides; the order itself comes with them.
     standing_order_id = models.UUIDField(null=True, blank=True)
-    occurrence_key = models.CharField(max_length=100, blank=True)
+    occurrence_key = models.CharField(max_length=100, blank=True)  # "<order>:<date>:<leg>", whatever day it moves to
     occurrence_state = models.CharField(max_length=12, choices=OccurrenceState, blank=True)
 
     payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+")

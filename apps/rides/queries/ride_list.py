@@ -59,6 +59,7 @@ _PLAIN: Final[dict[str, str]] = {
     "standingOrderId": "r.standing_order_id::text",
     "occurrenceKey": "nullif(r.occurrence_key, '')",
     "occurrenceState": "nullif(r.occurrence_state, '')",
+    "originalServiceDate": "nullif(split_part(r.occurrence_key, ':', 2), '')",
     "requestedAt": "r.requested_at",
     "confirmBy": "r.confirm_by",
     "scheduledAt": "r.scheduled_at",

@@ -51,6 +51,8 @@ def full_ride(status: RideStatus, **columns: Any) -> Ride:
         "client_reference": f"R-{status}",
         "discharge": {"unit": "4 West"},
         "dialysis": {"chair": "7"},
+        "occurrence_key": f"{status}:2026-11-18:outbound",
+        "occurrence_state": "shifted",
         "requested_by": {"name": "Canary Planner"},
         "driver_notes": "ring twice",
         "dispatcher_notes": "canary-dispatch",
