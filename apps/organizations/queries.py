@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, QuerySet
 
 from apps.organizations import stops
 from apps.organizations.models import (
@@ -64,6 +64,13 @@ def subject_of(subject_type: SubjectType, *, system: str, value: str) -> UUID | 
         .values_list("subject_id", flat=True)
         .first()
     )
+
+
+def subjects_called(subject_type: SubjectType, ref: str) -> QuerySet[ExternalId, Any]:
+    """Select the records that go by `ref`, `system|value`, or `value` in any system; in reach or not."""
+    system, _, value = ref.rpartition("|")
+    rows = ExternalId.objects.filter(subject_type=subject_type, value=value)
+    return (rows.filter(system=system) if system else rows).values("subject_id")
 
 
 def subjects_of(subject_type: SubjectType, names: Collection[tuple[str, str]]) -> set[UUID]:

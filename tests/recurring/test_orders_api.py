@@ -1,17 +1,15 @@
-"""Standing orders over HTTP: made, listed and read."""
+"""Standing orders over HTTP: made, or refused."""
 
 import datetime as dt
 import json
 from typing import Any
 
 import pytest
-import time_machine
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import TokenRole
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
-from apps.recurring.services import changing
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from apps.rides.services import booking
@@ -21,7 +19,7 @@ from tests.callers import TokenClient, api_with, error_of
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.calls import body, fields_of, state
-from tests.recurring.cast import DATES, MONDAY, both
+from tests.recurring.cast import DATES, both
 from tests.rides.drafts import HOME, draft
 
 pytestmark = pytest.mark.django_db
@@ -246,6 +244,29 @@ def test_ride_in_the_way_that_is_out_of_reach_is_not_named(centre: Facility, rid
     assert str(other.pk) not in response.content.decode()
 
 
+def test_exception_names_the_ride_in_the_way_to_those_alone_who_reach_it(
+    api: TokenClient, centre: Facility, rider: Rider
+) -> None:
+    elsewhere = factories.FacilityFactory.create()
+    rider.facilities.add(elsewhere)
+    wednesday = dt.datetime(2026, 11, 25, 16, 20, tzinfo=dt.UTC)
+    there = booking.book(draft=draft(elsewhere, rider, pickup_at=wednesday), by=system(), at=NOW).ride
+    here = booking.book(draft=draft(centre, rider, pickup_at=wednesday + 2 * DAY), by=system(), at=NOW).ride
+    cast.order(centre, rider)
+    bound = api_with(TokenRole.DISPATCH_CONSOLE, facility_ids=[centre.pk])
+
+    query = "/api/ride-exceptions?type=standing_order_conflict"
+    of_bound, of_all = (one.get(query).json()["data"][0]["details"] for one in (bound, api))
+
+    assert [one.get("rideId") for one in of_bound["dates"]] == [None, str(here.pk)]
+    assert [one.get("rideId") for one in of_all["dates"]] == [str(there.pk), str(here.pk)]
+    assert [(one["date"], one["code"]) for one in of_bound["dates"]] == [
+        ("2026-11-25", "DUPLICATE_RIDE"),
+        ("2026-11-27", "DUPLICATE_RIDE"),
+    ]
+    assert of_bound["count"] == 2
+
+
 @pytest.mark.parametrize(
     ("given", "field", "code"),
     [
@@ -339,116 +360,3 @@ def test_pattern_at_a_time_that_the_clocks_skip_moves_forward_that_night(
         ("2027-03-07", False, "2027-03-07T08:30:00Z"),
         ("2027-03-14", True, "2027-03-14T08:30:00Z"),
     ]
-
-
-def test_orders_of_a_rider_are_listed_latest_first_page_by_page(
-    api: TokenClient, centre: Facility, rider: Rider, order: StandingOrder
-) -> None:
-    later = cast.order(centre, rider, at=NOW + dt.timedelta(minutes=1), of={"days_of_week": (5,)})
-    cast.order(centre)
-    path = f"/api/riders/{rider.pk}/standing-orders"
-
-    first = api.get(f"{path}?limit=1").json()
-    second = api.get(f"{path}?limit=1&cursor={first['page']['nextCursor']}").json()
-
-    assert [one["id"] for one in first["data"] + second["data"]] == [str(later.pk), str(order.pk)]
-    assert (second["page"]["hasMore"], "rides" in first["data"][0]) == (False, False)
-    entries = AuditEntry.objects.filter(action="standing_orders.list")
-    assert [entry.rider_ids for entry in entries] == [[rider.pk]] * 2
-
-
-def test_rider_without_orders_has_an_empty_list_and_one_who_is_nobody_none(api: TokenClient, rider: Rider) -> None:
-    empty = api.get(f"/api/riders/{rider.pk}/standing-orders")
-    nobody = api.get("/api/riders/01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f/standing-orders")
-
-    assert (empty.status_code, empty.json()["data"]) == (200, [])
-    assert (nobody.status_code, error_of(nobody)["code"]) == (404, "NOT_FOUND")
-
-
-def test_orders_are_found_by_facility_rider_and_status(api: TokenClient, order: StandingOrder) -> None:
-    draft_of_other = cast.order(is_draft=True)
-
-    def found(query: str) -> set[str]:
-        return {one["id"] for one in api.get(f"/api/standing-orders?{query}").json()["data"]}
-
-    both_of_them = {str(order.pk), str(draft_of_other.pk)}
-    assert found("") == both_of_them
-    assert found(f"facilityId={order.facility_id}") == {str(order.pk)}
-    assert found(f"riderId={draft_of_other.rider_id}") == {str(draft_of_other.pk)}
-    assert found("status=draft") == {str(draft_of_other.pk)}
-    assert found("status=draft,active") == both_of_them
-    assert found(f"status=ended&riderId={order.rider_id}") == set()
-
-
-@pytest.mark.parametrize(
-    "query", ["status=alive", "status=", "facilityId=x", "colour=red", "limit=0", "limit=1&limit=2"]
-)
-def test_odd_query_of_the_list_is_refused(api: TokenClient, query: str) -> None:
-    response = api.get(f"/api/standing-orders?{query}")
-
-    assert error_of(response)["code"] == "VALIDATION_ERROR"
-    assert fields_of(response)[0].partition("[")[0] == query.partition("=")[0]
-
-
-def test_list_costs_the_same_however_many_orders(
-    api: TokenClient, centre: Facility, django_assert_max_num_queries: Any
-) -> None:
-    for _ in range(3):
-        cast.order(centre)
-
-    # The orders and their terms, holds and days; the token; the row in the trail.
-    with django_assert_max_num_queries(8):
-        listed = api.get("/api/standing-orders").json()["data"]
-    assert (len(listed), "nextOccurrences" in listed[0]) == (3, False)
-
-
-def test_order_is_read_and_the_look_recorded(api: TokenClient, order: StandingOrder) -> None:
-    response = api.get(f"/api/standing-orders/{order.pk}")
-    ended = changing.end(order_id=order.pk, last_date=None, by=system(), at=NOW).order
-    held = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": f'"{ended.version}"'})
-
-    assert (response.status_code, response["ETag"]) == (200, '"1"')
-    assert (response.json()["id"], "rides" in response.json()) == (str(order.pk), False)
-    assert held.status_code == 304
-    entry = AuditEntry.objects.filter(action="standing_orders.read").first()
-    assert entry is not None
-    assert (entry.subject_id, entry.rider_ids, entry.facility_id) == (order.pk, [order.rider_id], order.facility_id)
-
-
-def test_order_that_looks_otherwise_tomorrow_is_sent_whole(api: TokenClient, order: StandingOrder) -> None:
-    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
-
-    response = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": '"2"'})
-
-    assert (response.status_code, response.json()["skips"]) == (200, [DATES[1].isoformat()])
-
-
-def test_order_shows_what_comes_next_and_is_sent_whole_as_time_goes_on(api: TokenClient, order: StandingOrder) -> None:
-    first = api.get(f"/api/standing-orders/{order.pk}")
-    with time_machine.travel(NOW + 4 * DAY, tick=False):
-        later = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": first["ETag"]})
-
-    shown = first.json()["nextOccurrences"]
-    assert shown[0] == {
-        "date": "2026-11-23",
-        "serviceDate": "2026-11-23",
-        "state": "as_generated",
-        "pickupTime": "10:00",
-        "chairTime": "10:30",
-        "returnTime": "15:00",
-    }
-    assert [one["date"] for one in shown] == [day.isoformat() for day in DATES[:10]]
-    assert (later.status_code, later.json()["nextOccurrences"][0]["date"]) == (200, DATES[1].isoformat())
-
-
-def test_terms_in_force_are_those_of_the_day(api: TokenClient, centre: Facility, rider: Rider) -> None:
-    order = cast.order(centre, rider, start_date=MONDAY - 28 * DAY)
-    terms = {"chair_time": dt.time(6)}
-    changing.change(order_id=order.pk, terms=terms, from_date=DATES[3], by=system(), at=NOW)
-
-    shown = api.get(f"/api/standing-orders/{order.pk}").json()
-
-    assert (shown["chairTime"], [(one["fromDate"], one["chairTime"]) for one in shown["laterTerms"]]) == (
-        "10:30",
-        [(DATES[3].isoformat(), "06:00")],
-    )

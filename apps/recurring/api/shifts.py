@@ -10,11 +10,12 @@ from rest_framework.response import Response
 from apps.accounts.services import audit
 from apps.organizations.api.serializers import CalendarShiftOut
 from apps.recurring.api.bodies import CalendarShiftIn, shift_of
-from apps.recurring.queries import orders, shifts
+from apps.recurring.queries import shifts
 from apps.recurring.reconciling import Leg
 from apps.recurring.recurrence import Occurrence
 from apps.recurring.services import shifting
 from apps.recurring.services.shifting import Move
+from apps.rides.queries import named_rides
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import OutShape
@@ -127,7 +128,7 @@ class CalendarShiftViewSet(ApiViewSet):
             rider_ids=[move.order.rider_id for move in moves],
             phi=self.principal.phi.name.lower(),
         )
-        reached = orders.rides_in_reach([move.clash_id for move in moves], self.principal)
+        reached = named_rides.in_reach([move.clash_id for move in moves], self.principal)
         return self.answer(whole([_shown(move, reached) for move in moves]))
 
     def apply(self, request: Request, id: UUID) -> Response:

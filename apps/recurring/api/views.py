@@ -12,6 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.services import audit
+from apps.organizations import queries as organizations
+from apps.organizations.models import SubjectType
 from apps.recurring.api import bodies
 from apps.recurring.api.bodies import (
     EndIn,
@@ -33,8 +35,11 @@ from apps.recurring.queries.orders import OrderRecord
 from apps.recurring.services import changing, holding, ordering
 from apps.recurring.services.following import Followed
 from apps.recurring.services.ordering import Ordered
+from apps.riders import disclosure as rider_disclosure
+from apps.rides import disclosure as ride_disclosure
 from apps.rides import timing
 from apps.rides.disclosure import disclosure_of
+from apps.rides.queries import named_rides
 from lib.api import fields, serializers
 from lib.api.query import PageQuery, Query
 from lib.api.serializers import In
@@ -56,6 +61,7 @@ class StandingOrderQuery(PageQuery):
     status = fields.Listed(
         child=fields.Choice(choices=OrderStatus.choices), required=False, help_text="One status or several."
     )
+    external_ref = fields.Text(required=False, max_length=201, help_text="system|value, or value in any system.")
 
 
 class OccurrenceQuery(Query):
@@ -105,7 +111,7 @@ class _OrderViews(ApiViewSet):
 
     def _reached(self, followed: Followed) -> set[UUID]:
         """Say which of the rides in the way the caller may know of: a rider has rides of other facilities, too."""
-        return orders.rides_in_reach({one.existing_id for one in followed.refused.values()}, self.principal)
+        return named_rides.in_reach({one.existing_id for one in followed.refused.values()}, self.principal)
 
     def _answer_order(self, order: StandingOrder, *, headers: dict[str, str] | None = None) -> Response:
         (record,) = orders.records([order], at=self.at)
@@ -181,6 +187,7 @@ class StandingOrderViewSet(_OrderViews):
         **dict.fromkeys(("partial_update", "hold", "resume", "end", "activate"), StandingOrderChangedOut),
     }
     refusals = {
+        "list": (Code.PHI_NOT_PERMITTED,),
         "partial_update": (Code.DUPLICATE_RESOURCE, *_CHANGE),
         **dict.fromkeys(("hold", "resume", "end", "activate"), _CHANGE),
     }
@@ -189,7 +196,13 @@ class StandingOrderViewSet(_OrderViews):
         """List standing orders, those made last first."""
         same = {name: self.query[name] for name in ("facility_id", "rider_id") if name in self.query}
         rows = StandingOrder.objects.visible_to(self.principal).filter(**same)
-        return self._list(rows.filter(status__in=self.query["status"]) if "status" in self.query else rows)
+        if "status" in self.query:
+            rows = rows.filter(status__in=self.query["status"])
+        if (ref := self.query.get("external_ref")) is not None:
+            # Of what the caller may not see, a filter would tell by trying.
+            rider_disclosure.require(self.principal.phi, ["externalIds"], table=ride_disclosure.FIELDS)
+            rows = rows.filter(pk__in=organizations.subjects_called(SubjectType.STANDING_ORDER, ref))
+        return self._list(rows)
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Show one standing order."""

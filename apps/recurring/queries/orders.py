@@ -1,7 +1,7 @@
 """Standing orders with everything that one is shown with."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -12,7 +12,6 @@ from apps.recurring.models import Hold, OccurrenceChange, StandingOrder, Standin
 from apps.recurring.queries import plans
 from apps.riders.models import Rider
 from apps.rides import timing
-from apps.rides.models import Ride
 from lib.access import Principal
 from lib.errors import NotFound
 
@@ -61,12 +60,6 @@ def orders_of(rider_id: UUID, by: Principal) -> StandingOrderQuerySet:
     if not Rider.objects.visible_to(by).filter(pk=rider_id).exists():
         raise NotFound("rider")
     return StandingOrder.objects.visible_to(by).filter(rider_id=rider_id)
-
-
-def rides_in_reach(ride_ids: Collection[UUID | None], by: Principal) -> set[UUID]:
-    """Keep the rides that the caller may know of.  One query, none where there are no ids."""
-    ids = [one for one in ride_ids if one is not None]
-    return set(Ride.objects.visible_to(by).filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
 
 
 def records(orders: Sequence[StandingOrder], *, at: datetime) -> list[OrderRecord]:

@@ -1,5 +1,7 @@
 """Exceptions of rides and standing orders over HTTP."""
 
+from collections.abc import Collection
+from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_field
@@ -13,6 +15,7 @@ from apps.rides.api.report_bodies import ResolveIn
 from apps.rides.api.ride_parts import OrNull, TextOrNull
 from apps.rides.exception_types import ResolutionCode
 from apps.rides.models import RideException
+from apps.rides.queries import named_rides
 from apps.rides.services import exceptions
 from lib.access import Phi
 from lib.api import fields
@@ -36,7 +39,7 @@ _FILTERS = {
 class RideExceptionOut(Out):
     """Something about a ride, or a standing order, that needs, or needed, attention: one of both ids is null.
 
-    `resolutionNote` takes the PHI level full.
+    `resolutionNote` takes the PHI level full.  `details` name no ride that is out of the caller's reach.
     """
 
     ride_id = fields.Uuid(allow_null=True)
@@ -48,7 +51,7 @@ class RideExceptionOut(Out):
     acknowledged_by = TextOrNull(allow_null=True)
     resolved_by = TextOrNull(allow_null=True)
     resolution_code = OrNull(choices=ResolutionCode.choices, allow_null=True)
-    details = fields.Anything()
+    details = serializers.SerializerMethodField("show_details")
     related_exception_ids = fields.Listed(child=fields.Uuid())
     resolution_note = serializers.SerializerMethodField("show_resolution_note")
 
@@ -84,6 +87,10 @@ class RideExceptionOut(Out):
             "updated_at",
         )
 
+    @extend_schema_field(fields.Anything())
+    def show_details(self, exception: RideException) -> Any:
+        return named_rides.without(exception.details, self.context["out_of_reach"])
+
     @extend_schema_field(fields.Text(allow_null=True))
     def show_resolution_note(self, exception: RideException) -> str | None:
         level: Phi = self.context["view"].principal.phi
@@ -108,6 +115,11 @@ class RideExceptionViewSet(ApiViewSet):
         "resolve": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
     }
 
+    out_of_reach: Collection[str] = ()
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "out_of_reach": self.out_of_reach}
+
     def list(self, request: Request) -> Response:
         """List exceptions, the newest first."""
         wanted = {_FILTERS[name]: value for name, value in self.query.items() if name in _FILTERS}
@@ -119,6 +131,7 @@ class RideExceptionViewSet(ApiViewSet):
             rider_ids=[one.rider_id for one in page.rows],
             phi=self.principal.phi.name.lower(),
         )
+        self._look_at(page.rows)
         return self.answer_page(page)
 
     def retrieve(self, request: Request, id: UUID) -> Response:
@@ -127,7 +140,7 @@ class RideExceptionViewSet(ApiViewSet):
         if exception is None:
             raise NotFound("exception")
         self._record_look(exception)
-        return self.answer(exception, version=exception.version)
+        return self._answer(exception)
 
     def acknowledge(self, request: Request, id: UUID) -> Response:
         """Say that the caller takes care of an exception."""
@@ -137,7 +150,7 @@ class RideExceptionViewSet(ApiViewSet):
             )
         if exception.rider_id not in recorded:  # claimed before: nothing changes, and it is shown all the same
             self._record_look(exception)
-        return self.answer(exception, version=exception.version)
+        return self._answer(exception)
 
     def resolve(self, request: Request, id: UUID) -> Response:
         """Settle an exception, or dismiss it."""
@@ -151,7 +164,14 @@ class RideExceptionViewSet(ApiViewSet):
             by=self.principal,
             at=self.at,
         )
+        return self._answer(exception)
+
+    def _answer(self, exception: RideException) -> Response:
+        self._look_at([exception])
         return self.answer(exception, version=exception.version)
+
+    def _look_at(self, shown: Collection[RideException]) -> None:
+        self.out_of_reach = named_rides.out_of_reach(shown, self.principal)
 
     def _record_look(self, exception: RideException) -> None:
         audit.record(

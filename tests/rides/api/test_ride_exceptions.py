@@ -101,6 +101,29 @@ def test_exception_of_another_facility_is_as_absent(api_as: Callable[..., TokenC
     assert exception.status == "open"
 
 
+def test_rides_that_the_reader_does_not_reach_are_named_nowhere(
+    api: TokenClient, api_as: Callable[..., TokenClient], django_assert_num_queries: Any
+) -> None:
+    ride, other = factories.RideFactory.create(), factories.RideFactory.create()
+    both = [str(ride.pk), str(other.pk)]
+    exception = exceptions.open_exception(
+        ride, ExceptionType.DUPLICATE_RIDE, by=system(), at=factories.NOW, detected_by="test", details={"rideIds": both}
+    )
+    bound = api_as(TokenRole.DISPATCH_CONSOLE, facility_ids=[ride.facility_id])
+    path = f"/api/ride-exceptions/{exception.pk}"
+
+    with django_assert_num_queries(4):  # the token, the page, the rides that it names, the trail
+        (listed,) = bound.get("/api/ride-exceptions").json()["data"]
+    answers = [
+        bound.get(path),
+        bound.post(f"{path}/acknowledge", {}),
+        bound.post(f"{path}/resolve", {"resolutionCode": "rescheduled"}),
+    ]
+
+    assert [one["details"] for one in (listed, *(answer.json() for answer in answers))] == [{"rideIds": both[:1]}] * 4
+    assert api.get(path).json()["details"] == {"rideIds": both}
+
+
 def test_note_takes_the_level_full(api_as: Callable[..., TokenClient]) -> None:
     exception = opened()
     full = api_as(TokenRole.DISPATCH_CONSOLE)

@@ -1,0 +1,50 @@
+"""Which rides exceptions name in their details, and which of those a reader may know of.
+
+A rider has rides of several facilities: what stands in the way of one can be out of reach of those who read of it.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Final
+from uuid import UUID
+
+from apps.rides.models import Ride, RideException
+from lib.access import Principal
+
+_NAMING: Final = frozenset({"rideId", "rideIds", "endedRideId"})
+
+
+def in_reach(ride_ids: Iterable[UUID | None], by: Principal) -> set[UUID]:
+    """Keep the rides that the caller may know of.  One query, none where there are no ids."""
+    ids = [one for one in ride_ids if one is not None]
+    return set(Ride.objects.visible_to(by).filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
+
+
+def out_of_reach(exceptions: Iterable[RideException], by: Principal) -> set[str]:
+    """List the rides that details name and the caller may not know of.  One query, none where they name no ride."""
+    named = {one for exception in exceptions for one in _named(exception.details)}
+    return named - {str(pk) for pk in in_reach([UUID(one) for one in named], by)}
+
+
+def without(details: Any, hidden: Collection[str]) -> Any:
+    """Leave these rides out of details, wherever they stand there."""
+    if isinstance(details, dict):
+        return {key: without(value, hidden) for key, value in details.items() if not _is_one_of(value, hidden)}
+    if isinstance(details, list):
+        return [without(value, hidden) for value in details if not _is_one_of(value, hidden)]
+    return details
+
+
+def _is_one_of(value: Any, hidden: Collection[str]) -> bool:
+    return isinstance(value, str) and value in hidden
+
+
+def _named(details: Any) -> Iterator[str]:
+    if isinstance(details, dict):
+        for key, value in details.items():
+            if key in _NAMING:
+                yield from [value] if isinstance(value, str) else value
+            else:
+                yield from _named(value)
+    elif isinstance(details, list):
+        for value in details:
+            yield from _named(value)
