@@ -10,7 +10,8 @@ from apps.events.models import Event
 from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
 from apps.recurring.services import changing, generating, holding
 from apps.recurring.services.changing import Moved
-from apps.rides.models import Ride
+from apps.rides.draft import Payment
+from apps.rides.models import Ride, RideException
 from apps.rides.services import amending
 from lib.access import system
 from lib.errors import DomainError, FieldRefused, InvalidInput
@@ -116,6 +117,52 @@ def test_new_address_payer_and_notes_reach_rides_that_are_booked() -> None:
     assert {ride.pickup["addressLine1"] for ride in rides if ride.leg_type == "outbound"} == {"9 W Elm St"}
     assert {ride.dropoff["addressLine1"] for ride in rides if ride.leg_type == "return"} == {"9 W Elm St"}
     assert len(rides) == 24
+
+
+@pytest.fixture
+def unpaid(db: None) -> StandingOrder:
+    """An order whose payer was switched off after it was made."""
+    payer = factories.PayerFactory.create()
+    order = cast.order(payment=Payment(payer_id=payer.pk))
+    payer.active = False
+    payer.save()
+    return order
+
+
+def test_order_whose_payer_was_switched_off_is_edited_all_the_same(unpaid: StandingOrder) -> None:
+    changed = _change(
+        unpaid, columns={"payer_id": unpaid.payer_id, "driver_notes": "Side door."}, terms={"chair_time": dt.time(7)}
+    )
+
+    assert (len(changed.followed.amended), changed.followed.refused) == (24, {})
+    assert set(_chairs(unpaid).values()) == {dt.time(7)}
+    assert {(ride.payer_id, ride.driver_notes) for ride in cast.rides(unpaid)} == {(unpaid.payer_id, "Side door.")}
+
+
+def test_order_is_not_given_a_payer_that_was_switched_off(unpaid: StandingOrder) -> None:
+    order = cast.order()
+
+    with pytest.raises(InvalidInput) as refused:
+        _change(order, columns={"payer_id": unpaid.payer_id}, terms={"chair_time": dt.time(7)})
+
+    assert [detail.field for detail in refused.value.details] == ["payer.payerId"]
+    assert StandingOrder.objects.get(pk=order.pk).payer_id is None
+
+
+def test_new_rides_of_an_order_whose_payer_was_switched_off_wait_for_another_one(unpaid: StandingOrder) -> None:
+    changed = _change(unpaid, terms={"days_of_week": (0, 1, 2, 4)})
+
+    tuesdays = [MONDAY + (7 * week + 1) * DAY for week in range(4)]
+    assert sorted(changed.followed.refused) == tuesdays
+    assert cast.live(unpaid) == both(DATES)
+    told = RideException.objects.get(standing_order_id=unpaid.pk, type="standing_order_conflict")
+    assert [one["code"] for one in told.details["dates"]] == ["VALIDATION_ERROR"] * 4
+
+    _change(unpaid, columns={"payer_id": factories.PayerFactory.create().pk})
+
+    assert cast.live(unpaid) == both(DATES + tuesdays)
+    told.refresh_from_db()
+    assert told.status == "resolved"
 
 
 def test_one_day_moves_to_another_and_keeps_its_name() -> None:

@@ -112,7 +112,7 @@ def change(
 
 
 def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: date) -> list[str]:
-    if columns.get("payer_id") is not None:
+    if columns.get("payer_id") not in (None, order.payer_id):
         booking.payer_of(columns["payer_id"])
     if "preferred_driver_ids" in columns:
         ordering.require_drivers(tuple(columns["preferred_driver_ids"]))

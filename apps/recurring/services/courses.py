@@ -1,7 +1,7 @@
 """From an order's terms to drafts of its rides, in the words in which any ride is booked."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -132,17 +132,21 @@ def courses(
 
 
 def require_sound(one: Asked, *, by: Principal, at: datetime) -> None:
-    """Apply every hard rule of booking to the rides of one day.
+    """Apply every hard rule of booking to the rides of one day, but whether the payer still pays.
+
+    Who pays was judged when the order got its payer: one that was switched off since hinders new rides, and no edit.
 
     Raises:
         InvalidInput, FieldRefused: some are broken; each is named, as in a booking.
     """
-    planned = drafts(one.order, one.terms, one.occurrence)
+    order = one.order
+    planned = drafts(order, one.terms, one.occurrence)
+    resources = series.read_resources(planned, by=by)
     series.course(
         planned,
-        rider=one.order.rider,
-        profile=bookings.current_profile(one.order.rider_id),
-        owner=one.order.facility,
-        resources=series.read_resources(planned, by=by),
+        rider=order.rider,
+        profile=bookings.current_profile(order.rider_id),
+        owner=order.facility,
+        resources=replace(resources, payers={order.payer.pk: order.payer} if order.payer else {}),
         at=at,
     )
