@@ -279,6 +279,21 @@ class Occurrence(models.Model):
         return f"occurrence {self.pk}"
 
 
+class ClockRules(models.Model):
+    """How the clocks of a zone go, as orders of that zone were gone over.  Rows only ever come."""
+
+    id = models.BigAutoField(primary_key=True)
+    zone = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)  # `recurrence.clock_rules`
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="clock_rules_once", fields=["zone", "digest"])]
+
+    def __str__(self) -> str:
+        return f"clock rules {self.pk}"
+
+
 class CalendarLinkQuerySet(models.QuerySet["CalendarLink"]):
     def live(self) -> "CalendarLinkQuerySet":
         return self.filter(revoked_at__isnull=True)

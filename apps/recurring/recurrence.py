@@ -9,9 +9,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import lru_cache
+from hashlib import sha256
+from itertools import groupby
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -19,6 +21,7 @@ from apps.organizations.opening_hours import local_instant
 
 FARTHEST_MOVE: Final = timedelta(days=7)  # a moved treatment stays within the week on either side of its day
 PRESETS: Final[Mapping[str, frozenset[int]]] = {"mwf": frozenset({0, 2, 4}), "tts": frozenset({1, 3, 5})}
+_HOUR: Final = timedelta(hours=1)
 _MONDAY: Final = 1  # the ordinal of a Monday: 1 January of the year 1
 
 
@@ -253,6 +256,18 @@ def instant(day: date, clock: time, zone: ZoneInfo) -> tuple[datetime, bool]:
     """
     found = local_instant(day, clock, zone=zone.key)
     return found, found.astimezone(zone).time() != clock
+
+
+@lru_cache(maxsize=256)  # by the zone as it was loaded: another object where it was loaded anew
+def clock_rules(zone: ZoneInfo, year: int) -> str:
+    """Digest how far the zone's clocks are from UTC in every hour of a year and the next, by the data that was loaded.
+
+    What an order rides within its horizon comes out otherwise only if this is another one.
+    """
+    first, last = (datetime(one, 1, 1, tzinfo=UTC) for one in (year, year + 2))
+    hours = range((last - first) // _HOUR)
+    offsets = ((first + number * _HOUR).astimezone(zone).utcoffset() for number in hours)
+    return sha256(repr([(str(one), len([*same])) for one, same in groupby(offsets)]).encode()).hexdigest()
 
 
 def _minute(clock: time) -> int:

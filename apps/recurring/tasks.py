@@ -3,14 +3,16 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.recurring.services import generating, holidays, watching
+from apps.recurring.services import clocks, generating, holidays, watching
 from lib.access import system
 
 
 @shared_task(name="recurring.generate")
 def generate() -> None:
-    """Book what the horizon has come to by now; any number of workers may run it at once."""
-    generating.generate(by=system("recurring"), at=timezone.now())
+    """Book what the horizon has come to by now, by the clocks as they go; any number of workers may run it at once."""
+    now = timezone.now()
+    clocks.look(at=now)
+    generating.generate(by=system("recurring"), at=now)
 
 
 @shared_task(name="recurring.watch")

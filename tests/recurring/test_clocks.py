@@ -1,0 +1,125 @@
+"""A government changes how its clocks go: rides that are booked move along, by themselves."""
+
+import datetime as dt
+import shutil
+import zoneinfo
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import time_machine
+
+from apps.events.models import Event
+from apps.recurring import tasks
+from apps.recurring.models import ClockRules, StandingOrder
+from apps.recurring.recurrence import clock_rules
+from apps.recurring.services import clocks, generating
+from apps.rides.models import Ride
+from apps.rides.services import amending
+from lib.access import system
+from tests import factories
+from tests.factories import NOW
+from tests.recurring import cast
+
+pytestmark = pytest.mark.django_db
+
+HOUR, DAY = dt.timedelta(hours=1), dt.timedelta(days=1)
+DATA = next(Path(one) for one in zoneinfo.TZPATH if (Path(one) / "America/Denver").exists())
+
+
+@pytest.fixture
+def use_rules_of(tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Let the clocks of Chicago go as those of another zone, as if zone data had been brought up to date."""
+
+    def use(zone: str) -> None:
+        (tmp_path / "America").mkdir(exist_ok=True)
+        shutil.copy(DATA / zone, tmp_path / "America" / "Chicago")
+        zoneinfo.reset_tzpath([str(tmp_path), str(DATA)])
+        ZoneInfo.clear_cache()
+
+    yield use
+    zoneinfo.reset_tzpath()
+    ZoneInfo.clear_cache()
+
+
+def _there(order: StandingOrder) -> list[Ride]:
+    return cast.rides(order, leg_type="outbound")
+
+
+def test_rides_that_are_booked_move_along_but_for_the_past_the_started_and_the_customised(
+    use_rules_of: Callable[[str], None],
+) -> None:
+    order = cast.order()
+    tasks.generate()
+    before = _there(order)
+    monday, wednesday, friday = before[:3]
+    factories.put_driver_on(wednesday)
+    Ride.objects.filter(pk=wednesday.pk).update(status="en_route", departed_at=NOW)
+    earlier = friday.pickup_at - dt.timedelta(minutes=20)
+    amending.amend(ride_id=friday.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
+    generating.generate(by=system(), at=NOW + 4 * DAY)  # Tuesday: it has been over everything for that day
+
+    use_rules_of("America/Denver")
+    with time_machine.travel(NOW + 4 * DAY, tick=False):
+        tasks.generate()
+
+    after = _there(order)
+    assert [ride.pk for ride in after[: len(before)]] == [ride.pk for ride in before]
+    kept = [ride.pickup_at for ride in (monday, wednesday)] + [earlier]
+    assert [ride.pickup_at for ride in after[:3]] == kept
+    assert [new.pickup_at - old.pickup_at for new, old in zip(after[3:12], before[3:], strict=True)] == [HOUR] * 9
+    assert [ride.appointment_at and ride.appointment_at.astimezone(dt.UTC).time() for ride in after[3:]] == [
+        dt.time(17, 30)
+    ] * len(after[3:])
+    # Besides: the one that a person moved, and the way back of that day.
+    assert Event.objects.filter(type="ride.rescheduled").count() == 2 * len(after[3:]) + 2
+
+
+def test_without_the_look_rides_would_stay_until_the_horizon_moves(use_rules_of: Callable[[str], None]) -> None:
+    order = cast.order()
+    tasks.generate()
+    use_rules_of("America/Denver")
+
+    generating.generate(by=system(), at=NOW)
+
+    assert {ride.version for ride in cast.rides(order)} == {1}
+    tasks.generate()
+    assert {ride.version for ride in cast.rides(order)} == {2}
+
+
+def test_orders_of_other_zones_are_left_alone_and_nothing_known_is_news(
+    use_rules_of: Callable[[str], None], django_assert_num_queries: Callable[[int], object]
+) -> None:
+    here = cast.order()
+    elsewhere = cast.order(cast.dialysis_centre(timezone="America/New_York"))
+    tasks.generate()
+    assert set(ClockRules.objects.values_list("zone", flat=True)) == {"America/Chicago", "America/New_York"}
+    with django_assert_num_queries(2):  # type: ignore[attr-defined]  # a context manager
+        clocks.look(at=NOW)
+
+    use_rules_of("America/Denver")
+    clocks.look(at=NOW)
+
+    due = dict(StandingOrder.objects.values_list("pk", "generated_through"))
+    assert (due[here.pk], due[elsewhere.pk]) == (None, elsewhere.generated_through)
+    tasks.generate()
+    use_rules_of("America/Chicago")  # a worker that has the older data still
+    clocks.look(at=NOW)
+    assert StandingOrder.objects.get(pk=here.pk).generated_through is not None
+    assert ClockRules.objects.count() == 3
+
+
+def test_rules_are_those_of_the_clocks_of_two_years() -> None:
+    chicago, denver, winnipeg = (ZoneInfo(f"America/{one}") for one in ("Chicago", "Denver", "Winnipeg"))
+
+    assert len({clock_rules(chicago, 2026), clock_rules(denver, 2026), clock_rules(chicago, 2027)}) == 3
+    assert clock_rules(chicago, 2026) == clock_rules(winnipeg, 2026)  # they have changed on the same nights since 2006
+
+
+def test_orders_that_ride_no_more_need_no_rules() -> None:
+    cast.order(is_draft=True)
+
+    clocks.look(at=NOW)
+
+    assert ClockRules.objects.count() == 0
