@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.filters import AllValuesFieldListFilter, RelatedFieldListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.contrib.postgres.fields import ArrayField
@@ -25,6 +24,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from lib.access import Phi, Principal
+from lib.admin_filters import ScopedRelatedFilter, SpokenChoicesFilter, SpokenValuesFilter
 from lib.admin_names import with_names
 from lib.admin_paging import CappedPaginator
 
@@ -83,22 +83,6 @@ class PostedSearchChangeList(ChangeList):
         self.query = request.POST.get(SEARCH_VAR, "").replace("\0", "")[:100] if request.method == "POST" else ""
         rows: Rows = super().get_queryset(request, exclude_parameters)
         return rows
-
-
-class ScopedRelatedFilter(RelatedFieldListFilter):
-    """A filter of a list by other records: it names those in the person's scope, where Django names all there are."""
-
-    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        return [(row.pk, str(row)) for row in model_admin.choices_of(field, request)]
-
-
-class SpokenValuesFilter(AllValuesFieldListFilter):
-    """A filter by the words that a column holds: as people read them, and without a nameless one for no word."""
-
-    def choices(self, changelist: Any) -> Any:
-        for choice in super().choices(changelist):
-            if choice["display"]:
-                yield {**choice, "display": str(choice["display"]).replace("_", " ")}
 
 
 class _Choosing(BaseModelAdmin[RowT]):
@@ -213,6 +197,11 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         shown = self._permitted(super().get_list_display(request), request)
         return with_names(shown, self.model, self.site, request, linked=False)
 
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> list[Any]:
+        """Find the columns that link to their row among those that stand in the place of names."""
+        links = super().get_list_display_links(request, list_display) or ()
+        return [column for column in list_display if column in links or str(column) in links]
+
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         level = self.site.principal_of(request).phi
         fields = super().get_search_fields(request)
@@ -326,7 +315,9 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
     def _filter_by(self, column: Any) -> Any:
         if column.is_relation:
             return column.name, ScopedRelatedFilter
-        worded = isinstance(column, models.CharField) and not column.choices
+        if column.choices:
+            return column.name, SpokenChoicesFilter
+        worded = isinstance(column, models.CharField)
         return (column.name, SpokenValuesFilter) if worded else column.name
 
     @property

@@ -1,6 +1,7 @@
 """Columns of /admin/ that name another record: as people call it, and as a link for those whom it lets in.
 
-Django shows `str(row)`, which is an id wherever a row tells of a person, and links it for everybody.
+Django shows `str(row)`, which is an id wherever a row tells of a person, and links it for everybody.  The words of
+choices, which are written for the middle of a sentence, begin with a capital letter in a column.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from django.db.models import ForeignKey, Model
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.text import capfirst
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +49,44 @@ class NamedRecord:
         return format_html('<a href="{}">{}</a>', reverse(address, args=[named.pk]), text)
 
 
+@dataclass(frozen=True, slots=True)
+class SpokenChoice:
+    """A read-only column or field of `model`, in the place of its column `key` that has choices."""
+
+    model: type[Model]
+    key: str
+
+    @property
+    def __name__(self) -> str:
+        return self.key
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def short_description(self) -> str:
+        return str(self.model._meta.get_field(self.key).verbose_name)  # type: ignore[union-attr]  # a column has one
+
+    @property
+    def admin_order_field(self) -> str:
+        return self.key
+
+    def __call__(self, row: Any) -> str:
+        return capfirst(str(getattr(row, f"get_{self.key}_display")())) or "-"
+
+
 def with_names(
     names: Iterable[Any], model: type[Model], site: AdminSite, request: HttpRequest, *, linked: bool
 ) -> list[Any]:
-    """Put named records in the place of the foreign keys among names of columns; several may share a line."""
+    """Put named records in the place of foreign keys, and spoken words in that of choices; several may share a line."""
 
     def named(name: Any) -> Any:
         if isinstance(name, list | tuple):
             return tuple(map(named, name))
-        return NamedRecord(model, name, linked, site, request) if name in keys else name
+        if name in keys:
+            return NamedRecord(model, name, linked, site, request)
+        return SpokenChoice(model, name) if name in chosen else name
 
+    chosen = {column.name for column in model._meta.concrete_fields if column.choices}
     keys = {column.name for column in model._meta.concrete_fields if isinstance(column, ForeignKey)}
     return [named(name) for name in names]
