@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.utils.text import capfirst
 
 from lib.errors import DomainError
 
@@ -14,6 +15,11 @@ def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, firs
     """Offer rows (id and name) in a field; `first` is what choosing none of them is called."""
     choices = [(str(pk), label) for pk, label in rows]
     cast(forms.ChoiceField, form.fields[name]).choices = choices if first is None else [("", first), *choices]
+
+
+def spoken(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, str]]:
+    """Begin the labels of choices with a capital letter, as whatever begins a line."""
+    return [(str(value), capfirst(str(label))) for value, label in choices]
 
 
 def day_field(label: Any, **options: Any) -> forms.DateField:

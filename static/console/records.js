@@ -88,3 +88,10 @@ document.querySelectorAll("[data-covers]").forEach((family) => {
   family.addEventListener("change", show);
   show();
 });
+
+// The head of a folded part says what is saved; when something in it changes, that it is not saved yet.
+document.querySelectorAll("details[data-changed]").forEach((fold) => {
+  fold.addEventListener("change", () => {
+    fold.querySelector(".says").textContent = fold.dataset.changed;
+  });
+});

@@ -14,7 +14,8 @@ from apps.accounts.console.rights import UNPROCESSABLE
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
 from apps.recurring.console import outcome, words
-from apps.recurring.console.editor_forms import NewOrder, OrderChange, RiderSearch, initial_of
+from apps.recurring.console.editor_forms import NewOrder, OrderChange, initial_of
+from apps.recurring.console.rider_search import RiderSearch
 from apps.recurring.console.rights import found_order, opens
 from apps.recurring.models import Terms
 from apps.recurring.services import changing, ordering
@@ -71,12 +72,12 @@ def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
     in_force = [row for row in rows if row.from_date <= today]
     shown = changing.draft_of(in_force[-1] if in_force else rows[0])
     if request.method != "POST":
-        form = OrderChange(initial=initial_of(order, shown), rider=order.rider, shown=shown)
+        form = OrderChange(initial=initial_of(order, shown), order=order, shown=shown, by=by)
         return _editor(request, form, order.rider, by, order=order)
-    form = OrderChange(request.POST, rider=order.rider, shown=shown)
+    form = OrderChange(request.POST, order=order, shown=shown, by=by)
     if form.is_valid():
         try:
-            changed = changing.change(order_id=order_id, **form.changes(order), by=by, at=now)
+            changed = changing.change(order_id=order_id, **form.changes(), by=by, at=now)
         except NotFound:
             raise
         except DomainError as refusal:

@@ -1,7 +1,7 @@
 """Forms about an order that exists: single days, holds, its end.  Each carries the version it was opened at."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 from django import forms
 from django.http import QueryDict
@@ -26,7 +26,7 @@ class Versioned(forms.Form):
 
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
 
-    names: ClassVar[Mapping[str, str]] = {}
+    names: Mapping[str, str] = {}
 
     def refuse(self, refusal: DomainError) -> None:
         """Say a refusal on the form; after a stale one it carries the version that the page now shows."""

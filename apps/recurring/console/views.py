@@ -24,6 +24,7 @@ from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown, calendar
 from apps.recurring.recurrence import Fate, State
 from apps.rides import timing
+from apps.rides.disclosure import disclosure_of
 from lib.access import Phi
 from lib.scopes import Scope
 
@@ -64,6 +65,7 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
         "name": words.rider_name(order.rider, by),
         "status": words.STATUSES[order.status],
         "phi": by.phi >= Phi.FULL,
+        "sees": disclosure_of(by),
         "zone": words.zone_name(order.timezone, now),
         "elsewhere": zone_of(request).key != order.timezone,
         "today": today,

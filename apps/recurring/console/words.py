@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
 from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
@@ -97,6 +98,14 @@ def rider_name(rider: Rider, by: Principal) -> str:
     if by.phi < Phi.LIMITED or not by.may(Scope.RIDERS_READ):
         return _("Rider …%(end)s") % {"end": str(rider.pk)[-4:]}
     return f"{rider.last_name}, {rider.first_name}"
+
+
+def driver_name(driver: Driver, by: Principal) -> str:
+    """Name a driver whole to those who see drivers; to others by first name and number plate, or an end of the id."""
+    if by.may(Scope.DRIVERS_READ):
+        return f"{driver.last_name}, {driver.first_name}"
+    plate = driver.default_vehicle.license_plate if driver.default_vehicle else ""
+    return f"{driver.first_name}, {plate}" if plate else f"{driver.first_name} …{str(driver.pk)[-4:]}"
 
 
 def why(code: str) -> Text:

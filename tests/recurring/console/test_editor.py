@@ -22,7 +22,7 @@ from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import MONDAY
-from tests.recurring.console.visiting import BASE, page_of
+from tests.recurring.console.visiting import BASE, change_series, page_of
 from tests.rides.drafts import HOME
 
 pytestmark = pytest.mark.django_db
@@ -68,14 +68,6 @@ def _form(centre: Facility, **changes: Any) -> dict[str, Any]:
 
 def _add(desk: Client, rider: Rider, form: dict[str, Any]) -> Any:
     return desk.post(f"{ADD}?rider={rider.pk}", form, follow=True)
-
-
-def _change(desk: Client, order: StandingOrder, **changes: Any) -> Any:
-    """Open the form and send it with some fields otherwise."""
-    shown = desk.get(page_of(order, "change/")).context["form"]
-    filled = {name: shown[name].value() for name in shown.fields}
-    sent = {name: value for name, value in (filled | changes).items() if value not in (None, False)}
-    return desk.post(page_of(order, "change/"), sent, follow=True)
 
 
 def test_rider_is_found_by_name_and_by_the_id_of_another_system(rider: Rider, desk: Client) -> None:
@@ -239,7 +231,7 @@ def test_rider_who_may_not_be_booked_is_told(centre: Facility, rider: Rider, des
 def test_change_of_every_day_to_come(centre: Facility, rider: Rider, desk: Client) -> None:
     order = cast.order(centre, rider)
 
-    response = _change(desk, order, chair_time="11:00", driver_notes="Ring twice")
+    response = change_series(desk, order, chair_time="11:00", driver_notes="Ring twice")
 
     assert response.redirect_chain == [(page_of(order), 302)]
     assert told(response)[0].startswith("The standing order is changed. 24 rides are changed: Mon 23 Nov,")
@@ -256,8 +248,8 @@ def test_change_from_a_day_on_keeps_what_people_changed_unless_told(
     changing.change_occurrence(order_id=order.pk, pattern_date=day, moved=Moved(chair_time=dt.time(12)), **TOLD)
     wanted = {"scope": "following", "from_date": str(later)}
 
-    kept = _change(desk, order, chair_time="09:00", pickup_from="typed", **wanted, **_elsewhere())
-    overwritten = _change(desk, order, chair_time="09:15", overwrite_customised="on", **wanted)
+    kept = change_series(desk, order, chair_time="09:00", pickup_from="typed", **wanted, **_elsewhere())
+    overwritten = change_series(desk, order, chair_time="09:15", overwrite_customised="on", **wanted)
 
     assert told(kept)[0].startswith("The standing order is changed. 16 rides are changed: Mon 30 Nov, Fri 4 Dec,")
     assert told(kept)[1] == "People had changed these days, and they stay as they are: Wed 2 Dec."
@@ -277,7 +269,7 @@ def _elsewhere() -> dict[str, str]:
 def test_nothing_that_is_changed_changes_nothing(centre: Facility, rider: Rider, desk: Client) -> None:
     order = cast.order(centre, rider)
 
-    response = _change(desk, order)
+    response = change_series(desk, order)
 
     assert told(response) == ["The standing order is changed."]
     order.refresh_from_db()
@@ -311,7 +303,7 @@ def test_change_that_cannot_be_comes_back_by_its_fields(
 ) -> None:
     order = cast.order(centre, rider)
 
-    response = _change(desk, order, **changes)
+    response = change_series(desk, order, **changes)
 
     assert response.status_code == 422
     assert list(response.context["form"].errors) == wrong
@@ -323,7 +315,7 @@ def test_stale_change_goes_over_nothing(centre: Facility, rider: Rider, desk: Cl
     order = cast.order(centre, rider)
     changing.skip(order_id=order.pk, pattern_date=MONDAY, **TOLD)
 
-    response = _change(desk, order, version=1, chair_time="08:00")
+    response = change_series(desk, order, version=1, chair_time="08:00")
 
     assert response.status_code == 422
     assert "Somebody changed the standing order meanwhile. Open it again" in text_of(response)
@@ -343,7 +335,7 @@ def test_order_that_vanishes_while_it_is_changed_is_not_found(
     monkeypatch.setattr(changing, "change", gone)
     monkeypatch.setattr(ordering, "order", gone)
 
-    assert _change(desk, order).status_code == 404
+    assert change_series(desk, order).status_code == 404
     assert _add(desk, rider, _form(centre)).status_code == 404
 
 

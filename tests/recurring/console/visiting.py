@@ -20,6 +20,14 @@ def send(client: Client, order: StandingOrder, action: str, **form: Any) -> Any:
     return client.post(page_of(order, f"{action}/"), {"version": version} | form, follow=True)
 
 
+def change_series(desk: Client, order: StandingOrder, **changes: Any) -> Any:
+    """Open the form and send it with some fields otherwise."""
+    shown = desk.get(page_of(order, "change/")).context["form"]
+    filled = {name: shown[name].value() for name in shown.fields}
+    sent = {name: value for name, value in (filled | changes).items() if value is not None and value is not False}
+    return desk.post(page_of(order, "change/"), sent, follow=True)
+
+
 def cell(response: Any, day: int) -> str:
     """Read the name of a day of the calendar."""
     names = re.findall(r'<td[^>]*><a [^>]*>\s*<span class="visually-hidden">([^<]*)</span>', response.content.decode())

@@ -1,0 +1,74 @@
+"""Preferred drivers in the series editor: one field for each, in the order of preference."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.db.models import Q
+from django.forms import BoundField
+from django.utils.translation import gettext as _
+
+from apps.fleet.models import Activation, Driver
+from apps.recurring.console import words
+from lib.access import Principal
+
+FEWEST: Final = 3
+MOST: Final = 20
+_NAME: Final = "driver_%s"
+
+
+class DriverFields:
+    """Fields for the drivers that an order prefers, with one to spare; `kept` are the ids of those it has.
+
+    Active drivers in reach are offered, and those that the order has, whatever they are by now.  One query.
+    """
+
+    def __init__(self, form: forms.Form, *, kept: Sequence[UUID], by: Principal) -> None:
+        self._form = form
+        wanted = Q(activation=Activation.ACTIVE) | Q(pk__in=kept)
+        drivers = Driver.objects.visible_to(by).filter(wanted).select_related("default_vehicle")
+        names = {str(driver.pk): words.driver_name(driver, by) for driver in drivers}
+        names |= {str(pk): _("A driver out of your reach") for pk in kept if str(pk) not in names}
+        choices = [("", _("Nobody")), *sorted(names.items(), key=lambda named: named[1].lower())]
+        count = min(max(FEWEST, len(kept) + 1), MOST)
+        for number in range(count):
+            form.fields[_NAME % number] = forms.ChoiceField(
+                label=_("First choice") if number == 0 else _("Choice %(number)s") % {"number": number + 1},
+                required=False,
+                choices=choices,
+                initial=str(kept[number]) if number < len(kept) else "",
+            )
+        self._names = [_NAME % number for number in range(count)]
+
+    def check(self) -> None:
+        """Refuse a driver that is chosen twice."""
+        seen: set[Any] = set()
+        for name in self._names:
+            chosen = self._form.cleaned_data.get(name)
+            if chosen and chosen in seen:
+                self._form.add_error(name, _("This driver is chosen above."))
+            seen.add(chosen)
+
+    def wires(self) -> dict[str, str]:
+        return {"preferredDriverIds": self._names[0]}
+
+    def ids(self) -> list[UUID]:
+        return [UUID(self._form.cleaned_data[name]) for name in self._names if self._form.cleaned_data[name]]
+
+    # What the page shows of them
+
+    @property
+    def fields(self) -> list[BoundField]:
+        return [self._form[name] for name in self._names]
+
+    @property
+    def is_wrong(self) -> bool:
+        return any(field.errors for field in self.fields)
+
+    @property
+    def says(self) -> str:
+        """Name them in their order."""
+        names = dict(self.fields[0].field.choices)  # type: ignore[attr-defined]  # a ChoiceField
+        chosen = (field.value() for field in self.fields)
+        return ", ".join(str(names[pk]) for pk in chosen if pk and pk in names)

@@ -1,0 +1,240 @@
+"""What a series asks for beyond the rider's profile, and who comes along, as fields of the editor.
+
+A field that is empty says nothing: the profile holds, or nobody comes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from django import forms
+from django.forms import BoundField
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.riders.accommodation_shape import MAX_LOAD_MINUTES, MAX_POUNDS, STAIR_EQUIPMENT
+from apps.riders.models import AssistLevel, Mobility, OxygenSource, Precautions, Severity
+from apps.rides.services.amended_leg import merge
+from lib.console_forms import spoken
+
+Shape = Mapping[str, Any]
+YES: Final = "yes"
+NO: Final = "no"
+MOST_EQUIPMENT: Final = 20
+LONGEST_EQUIPMENT: Final = 50  # characters
+MOST_COMPANIONS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a value is asked for (`field`, from the label and what the profile has), put into a form, and read again."""
+
+    field: Callable[[Any, str], forms.Field]
+    shown: Callable[[Any], Any] = lambda value: value
+    read: Callable[[Any], Any] = lambda value: value
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One field: `path` are the keys of its value in the API's shape."""
+
+    name: str
+    path: tuple[str, ...]
+    label: Any
+    kind: Kind
+
+    def of(self, shape: Shape) -> Any:
+        """Look its value up; None where nothing is said."""
+        found: Any = shape
+        for key in self.path:
+            found = (found or {}).get(key)
+        return found
+
+
+def choice(choices: Iterable[tuple[Any, Any]]) -> Kind:
+    named = dict(spoken(choices))
+
+    def field(label: Any, usual: str) -> forms.Field:
+        usual = named.get(usual, "")
+        first = _("As the profile has it: %(value)s") % {"value": usual} if usual else _("As the profile has it")
+        return forms.ChoiceField(label=label, required=False, choices=[("", first), *named.items()])
+
+    return Kind(field, lambda value: value or "", lambda word: word or None)
+
+
+def yes_or_no() -> Kind:
+    of_words = choice([(YES, gettext_lazy("Yes")), (NO, gettext_lazy("No"))])
+    return Kind(of_words.field, _yes_or_no, {YES: True, NO: False}.get)
+
+
+def _yes_or_no(value: Any) -> str:
+    return {True: YES, False: NO}.get(value, "")
+
+
+def ticked() -> Kind:
+    return Kind(lambda label, _usual: forms.BooleanField(label=label, required=False), bool, lambda tick: tick or None)
+
+
+def whole(least: int, most: int) -> Kind:
+    return Kind(
+        lambda label, usual: forms.IntegerField(
+            label=label, required=False, min_value=least, max_value=most, help_text=_empty(usual)
+        )
+    )
+
+
+def tenths(least: int, most: int) -> Kind:
+    def field(label: Any, usual: str) -> forms.Field:
+        return forms.DecimalField(
+            label=label,
+            required=False,
+            min_value=least,
+            max_value=most,
+            decimal_places=1,
+            widget=forms.NumberInput(attrs={"step": "0.1"}),
+            help_text=_empty(usual),
+        )
+
+    return Kind(field, _decimal, lambda number: None if number is None else float(number))
+
+
+def _decimal(value: float | None) -> Decimal | None:
+    return None if value is None else Decimal(str(value))
+
+
+def text() -> Kind:
+    def field(label: Any, usual: str) -> forms.Field:
+        widget = forms.Textarea(attrs={"rows": 2})
+        return forms.CharField(label=label, required=False, max_length=1000, widget=widget, help_text=_empty(usual))
+
+    return Kind(field, lambda value: value or "", lambda said: said or None)
+
+
+class WordsField(forms.CharField):
+    """Words with commas between them."""
+
+    def clean(self, value: Any) -> list[str]:
+        words = [word.strip() for word in super().clean(value).split(",") if word.strip()]
+        if len(words) > MOST_EQUIPMENT or any(len(word) > LONGEST_EQUIPMENT for word in words):
+            said = _("At most %(count)s, of %(length)s characters each.")
+            raise forms.ValidationError(said % {"count": MOST_EQUIPMENT, "length": LONGEST_EQUIPMENT})
+        return words
+
+
+def listed() -> Kind:
+    def field(label: Any, usual: str) -> forms.Field:
+        return WordsField(label=label, required=False, help_text=" ".join([_("Commas between."), _empty(usual)]))
+
+    return Kind(field, lambda value: ", ".join(value or ()), lambda words: words or None)
+
+
+def _empty(usual: str) -> str:
+    return _("Empty: as the profile has it, %(value)s.") % {"value": usual} if usual else ""
+
+
+_SENSES: Final = choice(Severity.choices)
+NEEDS: Final = (
+    Need("mobility", ("mobility",), gettext_lazy("Mobility"), choice(Mobility.choices)),
+    Need("assist_level", ("assistLevel",), gettext_lazy("Assistance"), choice(AssistLevel.choices)),
+    Need("chair_width_in", ("chair", "widthIn"), gettext_lazy("Own chair, width in inches"), tenths(1, 99)),
+    Need("chair_weight_lb", ("chair", "weightLb"), gettext_lazy("Own chair, pounds"), whole(1, MAX_POUNDS)),
+    Need("provide_chair", ("chair", "provide"), gettext_lazy("Bring a wheelchair"), yes_or_no()),
+    Need("rider_weight_lb", ("riderWeightLb",), gettext_lazy("Rider, pounds"), whole(1, MAX_POUNDS)),
+    Need("oxygen_uses", ("oxygen", "uses"), gettext_lazy("Oxygen"), yes_or_no()),
+    Need("oxygen_liters", ("oxygen", "litersPerMinute"), gettext_lazy("Oxygen, liters a minute"), tenths(0, 25)),
+    Need("oxygen_source", ("oxygen", "source"), gettext_lazy("Oxygen comes from"), choice(OxygenSource.choices)),
+    Need("home_steps", ("stairs", "home"), gettext_lazy("Steps at home"), whole(0, 500)),
+    Need("stair_equipment", ("stairs", "equipment"), gettext_lazy("Help over steps"), choice(STAIR_EQUIPMENT)),
+    Need("second_person", ("stairs", "secondPerson"), gettext_lazy("A second person helps"), yes_or_no()),
+    Need("handoff_required", ("handoffRequired",), gettext_lazy("Handed over to a person"), yes_or_no()),
+    Need("not_alone", ("mustNotBeLeftAlone",), gettext_lazy("Never left alone"), yes_or_no()),
+    Need("service_animal", ("serviceAnimal",), gettext_lazy("Service animal"), yes_or_no()),
+    Need("child_seat", ("childSeat",), gettext_lazy("Child seat"), yes_or_no()),
+    Need("hearing", ("hearing",), gettext_lazy("Hard of hearing"), _SENSES),
+    Need("vision", ("vision",), gettext_lazy("Impaired sight"), _SENSES),
+    Need("cognition", ("cognition",), gettext_lazy("Confusion"), _SENSES),
+    Need("speech", ("speech",), gettext_lazy("Impaired speech"), _SENSES),
+    Need("precautions", ("precautions",), gettext_lazy("Infection precautions"), choice(Precautions.choices)),
+    Need("load_minutes", ("loadMinutes",), gettext_lazy("Getting in, minutes"), whole(0, MAX_LOAD_MINUTES)),
+    Need("unload_minutes", ("unloadMinutes",), gettext_lazy("Getting out, minutes"), whole(0, MAX_LOAD_MINUTES)),
+    Need("equipment", ("equipment",), gettext_lazy("Equipment"), listed()),
+    Need("needs_for_drivers", ("driverNotes",), gettext_lazy("About the needs, for drivers"), text()),
+    Need("needs_for_dispatchers", ("dispatcherNotes",), gettext_lazy("About the needs, for dispatchers"), text()),
+)
+FOR_DISPATCHERS: Final = "needs_for_dispatchers"
+COMPANIONS: Final = (
+    Need("escorts", ("escorts",), gettext_lazy("Escorts"), whole(0, MOST_COMPANIONS)),
+    Need("attendants", ("attendantsProvided",), gettext_lazy("Attendants that you provide"), whole(0, MOST_COMPANIONS)),
+    Need("children", ("children",), gettext_lazy("Children"), whole(0, MOST_COMPANIONS)),
+    Need("animal_along", ("serviceAnimal",), gettext_lazy("A service animal"), ticked()),
+)
+
+
+class NeedFields:
+    """Fields of one object of the terms in a form.
+
+    `kept` is the object that there is, {} in a form that makes one; `usual` what holds where a field says nothing;
+    `wire` what the API calls the object.
+    """
+
+    def __init__(self, form: forms.Form, needs: Sequence[Need], *, wire: str, kept: Shape, usual: Shape) -> None:
+        self._form, self._needs, self._wire, self._kept = form, needs, wire, kept
+        for need in needs:
+            field = need.kind.field(need.label, _plain(need.kind.shown(need.of(usual))))
+            field.initial = need.kind.shown(need.of(kept))
+            form.fields[need.name] = field
+
+    def wires(self) -> dict[str, str]:
+        """Name the fields by their names on the wire."""
+        return {".".join((self._wire, *need.path)): need.name for need in self._needs}
+
+    def given(self) -> dict[str, Any]:
+        """Give the object as the form has it, without what it says nothing of."""
+        said = merge({}, self._changes(self._needs))
+        return {key: value for key, value in said.items() if value != {}}
+
+    def patch(self) -> dict[str, Any]:
+        """Give what differs from what the form showed, as a merge patch; {} where nothing does."""
+        patch = self._changes([need for need in self._needs if need.name in self._form.changed_data])
+        after = merge(self._kept, patch)
+        # An object that is left empty would be one that says all of the profile's is not so.
+        return {key: None if after.get(key) == {} else value for key, value in patch.items()}
+
+    def _changes(self, needs: Iterable[Need]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for need in needs:
+            *outer, key = need.path
+            into = found
+            for name in outer:
+                into = into.setdefault(name, {})
+            into[key] = need.kind.read(self._form.cleaned_data[need.name])
+        return found
+
+    # What the page shows of it
+
+    @property
+    def fields(self) -> list[BoundField]:
+        return [self._form[need.name] for need in self._needs]
+
+    @property
+    def is_wrong(self) -> bool:
+        return any(field.errors for field in self.fields)
+
+    @property
+    def says(self) -> str:
+        """Name what is said, and how much of it where that is a number."""
+        return ", ".join(filter(None, map(_said, self.fields)))
+
+
+def _said(field: BoundField) -> str:
+    value = field.value()
+    if value in (None, "", False):
+        return ""
+    if isinstance(field.field, forms.IntegerField):
+        return f"{field.label}: {value}"
+    return str(field.label)
+
+
+def _plain(value: Any) -> str:
+    return "" if value is None else str(value)
