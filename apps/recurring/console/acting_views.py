@@ -12,11 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from apps.accounts.sessions import principal_of
-from apps.recurring.console import outcome, views
+from apps.recurring.console import moving, outcome, views
 from apps.recurring.console.forms import DayForm, EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
 from apps.recurring.console.rights import found_order, opens
 from apps.recurring.services import changing, holding
-from apps.recurring.services.changing import Moved
 from apps.recurring.services.ordering import Ordered
 from lib.errors import DomainError, NotFound
 from lib.scopes import Scope
@@ -30,7 +29,7 @@ def move(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Arrange one occurrence differently."""
 
     def act(values: dict[str, Any], **told: Any) -> Ordered:
-        wanted = Moved(values["to_date"], values["chair_time"], values["pickup_time"], values["return_time"])
+        wanted = moving.wanted(found_order(order_id, told["by"]), values, at=told["at"])
         return changing.change_occurrence(pattern_date=values["day"], moved=wanted, **told)
 
     form = MoveForm(request.POST, auto_id="move_%s")

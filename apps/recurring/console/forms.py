@@ -15,6 +15,8 @@ STALE: Final = _(
     "Somebody changed the standing order meanwhile. This page shows it as it is now: look at it, then save again."
 )
 
+ALONG: Final = _("Left as it is: moves along with the chair time.")
+
 
 def time_field(label: Any, **options: Any) -> forms.TimeField:
     widget = forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
@@ -53,8 +55,8 @@ class DayForm(Versioned):
 class MoveForm(DayForm):
     to_date = day_field(_("On"))
     chair_time = time_field(_("Chair time"), required=False, help_text=_("Empty: as the series has it."))
-    pickup_time = time_field(_("Pickup"), required=False, help_text=_("Empty: moves along with the chair time."))
-    return_time = time_field(_("Way back"), required=False, help_text=_("Empty: moves along with the chair time."))
+    pickup_time = time_field(_("Pickup"), required=False, help_text=ALONG)
+    return_time = time_field(_("Way back"), required=False, help_text=ALONG)
 
     names = {
         "date": "day",

@@ -16,7 +16,7 @@ from apps.accounts.console.rights import UNPROCESSABLE
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of, zone_of
 from apps.recurring.console import month as months
-from apps.recurring.console import words
+from apps.recurring.console import moving, words
 from apps.recurring.console.forms import EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
 from apps.recurring.console.rights import found_order, opens
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
@@ -137,14 +137,15 @@ def _occurrence(
     ]
     shown = one.service_date
     initial = {"version": order.version, "day": one.pattern_date, "shown": shown, "to_date": shown}
-    moving = forms.get("move")
-    if moving is None or moving.data.get("day") != one.pattern_date.isoformat():
-        moving = MoveForm(initial=initial, auto_id="move_%s")
+    initial |= moving.present(one, zone)
+    form = forms.get("move")
+    if form is None or form.data.get("day") != one.pattern_date.isoformat():
+        form = MoveForm(initial=initial, auto_id="move_%s")
     return {
         "one": one,
         "words": words.arrived(one),
         "legs": legs,
-        "move": moving if open_ and one.fate in (Fate.DUE, Fate.CLOSED) else None,
+        "move": form if open_ and one.fate in (Fate.DUE, Fate.CLOSED) else None,
         "skippable": open_ and one.fate is Fate.DUE,
         "restorable": open_ and (one.fate is Fate.SKIPPED or one.state is State.CUSTOMISED),
     }

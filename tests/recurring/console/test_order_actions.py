@@ -9,7 +9,8 @@ from django.test import Client
 from apps.accounts.roles import UserRole
 from apps.organizations.models import Facility
 from apps.recurring.models import Hold, OccurrenceChange, StandingOrder
-from apps.recurring.services import changing, holding
+from apps.recurring.services import changing, generating, holding, shifting
+from apps.recurring.services.shifting import ShiftDraft
 from apps.rides.models import Ride
 from apps.rides.services import amending, booking
 from lib.access import system
@@ -273,3 +274,97 @@ def test_order_that_vanishes_meanwhile_is_not_found(
     monkeypatch.setattr(changing, "activate", gone)
 
     assert send(desk, order, "activate").status_code == 404
+
+
+def _present(response: Any) -> dict[str, Any]:
+    """Read the form that moves the day shown, as it begins."""
+    form = response.context["occurrences"][0]["move"]
+    return {name: form[name].value() for name in ("to_date", "chair_time", "pickup_time", "return_time")}
+
+
+def _arranged() -> list[tuple[Any, ...]]:
+    return list(OccurrenceChange.objects.values_list("to_date", "chair_time", "pickup_time", "return_time"))
+
+
+def _move(client: Client, order: StandingOrder, day: dt.date, **changes: Any) -> Any:
+    """Open a day and send its form with some fields otherwise."""
+    filled = _present(client.get(page_of(order, f"?day={day}"))) | changes
+    occurrence = client.get(page_of(order, f"?day={day}")).context["occurrences"][0]["one"]
+    sent = {name: value for name, value in filled.items() if value is not None}
+    return send(client, order, "move", day=occurrence.pattern_date, shown=day, **sent)
+
+
+def test_form_that_moves_a_day_begins_with_its_present_times(order: StandingOrder, desk: Client) -> None:
+    single = cast.order(of={"return_mode": "none"})
+
+    response = desk.get(page_of(order, f"?day={MONDAY}"))
+
+    assert _present(response) == {
+        "to_date": MONDAY,
+        "chair_time": dt.time(10, 30),
+        "pickup_time": dt.time(10),
+        "return_time": dt.time(15),
+    }
+    assert 'name="chair_time" value="10:30"' in response.content.decode()
+    assert _present(desk.get(page_of(single, f"?day={MONDAY}")))["return_time"] is None
+
+
+def test_times_that_are_left_move_along(order: StandingOrder, desk: Client) -> None:
+    _move(desk, order, MONDAY, chair_time="07:00")
+
+    assert _arranged() == [(None, dt.time(7), None, None)]
+    assert _present(desk.get(page_of(order, f"?day={MONDAY}"))) == {
+        "to_date": MONDAY,
+        "chair_time": dt.time(7),
+        "pickup_time": dt.time(6, 30),
+        "return_time": dt.time(11, 30),
+    }
+
+
+def test_day_alone_is_moved_with_the_times_of_the_series(order: StandingOrder, desk: Client) -> None:
+    _move(desk, order, MONDAY, to_date=MONDAY + DAY)
+
+    assert _arranged() == [(MONDAY + DAY, None, None, None)]
+
+
+def test_what_was_arranged_before_stays_where_it_is_left(order: StandingOrder, desk: Client) -> None:
+    _move(desk, order, MONDAY, pickup_time="09:15")
+    first = _arranged()
+    _move(desk, order, MONDAY, to_date=MONDAY + DAY)
+    second = _arranged()
+    _move(desk, order, MONDAY + DAY, pickup_time="")
+
+    assert first == [(None, None, dt.time(9, 15), None)]
+    assert second == [(MONDAY + DAY, None, dt.time(9, 15), None)]
+    assert _arranged() == [(MONDAY + DAY, None, None, None)]
+
+
+def test_day_that_the_facility_moved_keeps_its_time_where_it_is_left(
+    centre: Facility, order: StandingOrder, desk: Client
+) -> None:
+    shift = ShiftDraft(MONDAY, MONDAY + DAY, new_chair_time=dt.time(6))
+    entered = shifting.enter(facility_id=centre.pk, draft=shift, **TOLD)
+    shifting.apply(shift_id=entered.pk, **TOLD)
+    generating.generate(**TOLD)
+
+    _move(desk, order, MONDAY + DAY, pickup_time="05:00")
+
+    assert _arranged() == [(MONDAY + DAY, dt.time(6), dt.time(5), None)]
+
+
+def test_ride_that_people_moved_keeps_its_time_where_it_is_left(order: StandingOrder, desk: Client) -> None:
+    ride = cast.rides(order)[0]
+    changes = {"pickup_at": ride.pickup_at - dt.timedelta(minutes=20)}
+    amending.amend(ride_id=ride.pk, changes=changes, **TOLD)
+
+    shown = _present(desk.get(page_of(order, f"?day={MONDAY}")))
+    _move(desk, order, MONDAY, to_date=MONDAY + DAY)
+
+    assert shown["pickup_time"] == dt.time(9, 40)
+    assert _arranged() == [(MONDAY + DAY, None, dt.time(9, 40), None)]
+
+
+def test_day_that_is_no_longer_where_it_was_shown_is_moved_as_typed(order: StandingOrder, desk: Client) -> None:
+    send(desk, order, "move", day=MONDAY, shown=FRIDAY, to_date=MONDAY, chair_time="10:30", pickup_time="10:00")
+
+    assert _arranged() == [(None, dt.time(10, 30), dt.time(10), None)]
