@@ -95,3 +95,8 @@ document.querySelectorAll("details[data-changed]").forEach((fold) => {
     fold.querySelector(".says").textContent = fold.dataset.changed;
   });
 });
+
+document.querySelectorAll("[data-print]").forEach((button) => {
+  button.hidden = false;
+  button.addEventListener("click", () => window.print());
+});

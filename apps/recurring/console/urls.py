@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.recurring.console import acting_views, editor_views, link_views, list_views, shift_views, views
+from apps.recurring.console import acting_views, editor_views, link_views, list_views, sheet_views, shift_views, views
 
 urlpatterns = [
     path("", list_views.orders, name="standing_orders"),
@@ -17,6 +17,7 @@ urlpatterns = [
     path("<uuid:order_id>/end/", acting_views.end, name="end_standing_order"),
     path("<uuid:order_id>/activate/", acting_views.activate, name="activate_standing_order"),
     path("facilities/<uuid:facility_id>/", shift_views.facility, name="facility_calendar"),
+    path("facilities/<uuid:facility_id>/day/", sheet_views.day, name="day_sheet"),
     path("facilities/<uuid:facility_id>/enter/", shift_views.enter, name="enter_calendar_shift"),
     path("<uuid:order_id>/links/", link_views.order_links, name="order_calendar_links"),
     path("facilities/<uuid:facility_id>/links/", link_views.links, name="calendar_links"),

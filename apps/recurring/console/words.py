@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.utils.formats import date_format
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -15,9 +16,11 @@ from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
 from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
+from apps.recurring.queries.day_sheet import Visit
 from apps.recurring.queries.roster import Line
+from apps.recurring.reconciling import Leg
 from apps.recurring.recurrence import Fate, State
-from apps.riders.models import Rider
+from apps.riders.models import Mobility, Precautions, Rider
 from apps.rides.lifecycle import RideStatus
 from lib.access import Phi, Principal
 from lib.errors import Code
@@ -79,6 +82,16 @@ ENDS: Final[Mapping[str, Badge]] = {
     RideStatus.NO_SHOW: Badge("bad", "user-round", gettext_lazy("no-show")),
     RideStatus.UNFULFILLED: Badge("bad", "circle-alert", gettext_lazy("unfulfilled")),
 }
+# Of rides that are open: what a clinic asks first.
+RIDES: Final[Mapping[str, Badge]] = {
+    RideStatus.REQUESTED: Badge("warn", "clock", gettext_lazy("to be confirmed")),
+    RideStatus.SCHEDULED: Badge("booked", "check", gettext_lazy("booked, no driver yet")),
+    RideStatus.ASSIGNED: Badge("ok", "user-round", gettext_lazy("driver assigned")),
+    RideStatus.EN_ROUTE: Badge("ok", "route", gettext_lazy("driver on the way")),
+    RideStatus.ARRIVED: Badge("ok", "map-pin", gettext_lazy("driver at the door")),
+    RideStatus.IN_PROGRESS: Badge("ok", "truck", gettext_lazy("on board")),
+}
+_WAITS: Final = Badge("info", "bell", gettext_lazy("waits for the call"))
 APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.ALL: gettext_lazy("Everybody who comes that day"),
     CalendarShift.AppliesTo.MWF: gettext_lazy("Those of Monday, Wednesday, Friday"),
@@ -165,6 +178,39 @@ def zone_name(zone: str, at: datetime) -> str:
 
 def standing_of(leg: LegShown) -> Badge:
     return ENDS[leg.ride_status or ""] if leg.standing is LegStanding.DONE else STANDINGS[leg.standing]
+
+
+def ride_of(leg: LegShown, *, waits: bool) -> Badge:
+    """Say how the ride of a leg stands, as those see it who wait for it; `waits`: nobody has called for it yet."""
+    if leg.standing not in (LegStanding.BOOKED, LegStanding.UNDER_WAY):
+        return standing_of(leg)
+    return _WAITS if waits else RIDES[leg.ride_status or ""]
+
+
+def needs_of(visit: Visit, by: Principal) -> list[str]:
+    """Say how a rider moves, and to those who may know, what else takes room or hands."""
+    out, back = visit.ways.get(Leg.OUTBOUND), visit.ways.get(Leg.RETURN)
+    needs = (out or visit.ways[Leg.RETURN]).needs
+    said = [_mobility(needs)]
+    if back is not None and back.needs["mobility"] != needs["mobility"]:
+        said.append(_("back: %(mobility)s") % {"mobility": _mobility(back.needs)})
+    if by.phi < Phi.FULL:
+        return said
+    along = sum(int(visit.companions.get(key) or 0) for key in ("escorts", "attendantsProvided", "children"))
+    if along:
+        said.append(ngettext("%(count)s companion", "%(count)s companions", along) % {"count": along})
+    flags = (
+        (visit.companions.get("serviceAnimal") or needs["serviceAnimal"], _("service animal")),
+        (needs["oxygen"]["uses"], _("oxygen")),
+        (needs["bariatric"], _("bariatric")),
+        (needs["stairs"]["secondPerson"], _("second person")),
+        (needs["precautions"] != Precautions.NONE, _("infection precautions")),
+    )
+    return said + [word for flag, word in flags if flag]
+
+
+def _mobility(needs: Mapping[str, Any]) -> str:
+    return capfirst(str(Mobility(needs["mobility"]).label))
 
 
 def badges_of(one: OccurrenceShown) -> list[Badge]:
