@@ -50,6 +50,7 @@ class NewOrder(SeriesForm):
             terms=TermsDraft(
                 pickup=self.pickup.stop() or {},
                 dropoff=self.dropoff.stop() or {},
+                return_dropoff=self.return_dropoff.stop() or {},
                 accommodation=self.needs.given(),
                 companions=self.companions.given(),
                 **self.terms(),
@@ -115,11 +116,12 @@ class OrderChange(SeriesForm):
         values, terms = self.cleaned_data, self.terms()
         changed = {name: value for name, value in terms.items() if getattr(self._shown, name) != value}
         patches = {"accommodation": self.needs.patch(), "companions": self.companions.patch()}
-        for name, place in (("pickup", self.pickup), ("dropoff", self.dropoff)):
-            if (stop := place.stop()) is not None:
-                changed[name] = stop
-            else:
+        for name, place in self.places.items():
+            stop = place.stop()
+            if stop is None:
                 patches[name] = place.patch()
+            elif stop != getattr(self._shown, name):
+                changed[name] = stop
         return {
             "columns": {name: value for name, value in self.columns().items() if getattr(self._order, name) != value},
             "terms": changed,

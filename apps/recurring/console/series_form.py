@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import VehicleType
+from apps.organizations import stops
 from apps.organizations.models import Payer
 from apps.recurring import ordering_rules
 from apps.recurring.console import words
@@ -52,8 +53,10 @@ FIELDS: Final[Mapping[str, str]] = {
 }
 HOME: Final = "home"
 FACILITY: Final = "facility"
+BEGINNING: Final = "beginning"
 PICKUP: Final = Place("pickup_from", "", "outbound.pickup", _("Picked up from"))
 DROPOFF: Final = Place("dropoff_at", "dropoff_", "outbound.dropoff", _("Brought to"), required=False)
+RETURN: Final = Place("return_to", "return_", "return.dropoff", _("Brought to"), required=False)
 RETURNS: Final = (
     (ReturnMode.WILL_CALL, _("Will call: the facility says when the rider is ready")),
     (ReturnMode.SCHEDULED, _("Scheduled: at a time of its own, or when the treatment is over")),
@@ -154,6 +157,10 @@ class SeriesForm(Versioned):
         saved = {f"saved-{number}": (line_of(stop), stop) for number, stop in enumerate(rider.saved_places)}
         self.pickup = self._place(PICKUP, shown.pickup if shown else None, {**home_of(rider), **saved})
         self.dropoff = self._place(DROPOFF, shown.dropoff if shown else None, {**self.facilities(shown), **saved})
+        beginning: Offered = {BEGINNING: (str(_("Where the way there began")), {})}
+        self.return_dropoff = self._place(
+            RETURN, shown.return_dropoff or None if shown else None, {**beginning, **home_of(rider), **saved}
+        )
         profile = bookings.current_profile(rider.pk)
         usual = accommodation.snapshot(profile) if profile else accommodation.complete({})
         needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or self.sees.dispatcher_notes]
@@ -162,7 +169,13 @@ class SeriesForm(Versioned):
         kept = shown.companions if shown else {}
         self.companions = NeedFields(self, COMPANIONS, wire="companions", kept=kept, usual={})
         self.drivers = DriverFields(self, kept=drivers, by=by)
-        parts = (self.pickup, self.dropoff, self.needs, self.companions, self.drivers)
+        self.places = {"pickup": self.pickup, "dropoff": self.dropoff, "return_dropoff": self.return_dropoff}
+        parts: tuple[PlaceFields | NeedFields | DriverFields, ...] = (
+            *self.places.values(),
+            self.needs,
+            self.companions,
+            self.drivers,
+        )
         self.names = {**FIELDS, **{wire: name for part in parts for wire, name in part.wires().items()}}
         payers = Payer.objects.filter(active=True).order_by("name").values_list("pk", "name")
         choose(self, "payer", payers, first=_("None"))
@@ -175,9 +188,11 @@ class SeriesForm(Versioned):
         return {FACILITY: (str(_("The facility")), {})}
 
     def clean(self) -> dict[str, Any]:
-        self.pickup.check()
-        self.dropoff.check()
+        for place in self.places.values():
+            place.check()
         self.drivers.check()
+        if not self.errors and set(self.return_dropoff.stop() or ()) == {stops.ACCESS_CODE}:
+            self.add_error("return_access_code", _("The pickup has a door code of its own, further up."))
         return self.cleaned_data
 
     def terms(self) -> dict[str, Any]:

@@ -142,6 +142,7 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
             "pickup": CODED,
             "dropoff": {"facilityId": None, "name": "Annex", "addressLine1": "7 Oak St", "city": "Chicago"},
             "pickup_time": dt.time(9, 30),
+            "return_dropoff": {**HOME, "name": "", "addressLine1": "9 Elm St", "accessCode": "bell 3"},
             "accommodation": {"mobility": "wheelchair", "loadMinutes": 12, "oxygen": {"uses": False}},
             "companions": {"escorts": 2, "serviceAnimal": True},
         },
@@ -151,6 +152,7 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
     assert _folds(desk.get(page_of(bare, "change/"))) == {
         "Door code at the pickup": (False, "none"),
         "Drop-off": (False, "As it is: Lakeview Dialysis, 200 W Monroe St, Chicago"),
+        "Where it ends": (False, "Where the way there began"),
         "Needs on these rides": (False, "as the rider's profile has them"),
         "Companions": (False, "nobody"),
         "Preferred drivers": (False, "none"),
@@ -158,6 +160,7 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
     assert _folds(desk.get(page_of(full, "change/"))) == {
         "Door code at the pickup": (False, "set"),
         "Drop-off": (False, "As it is: Annex, 7 Oak St, Chicago"),
+        "Where it ends": (False, "As it is: 9 Elm St, Chicago, with a door code"),
         "Needs on these rides": (False, "Mobility, Oxygen, Getting in, minutes: 12"),
         "Companions": (False, "Escorts: 2, A service animal"),
         "Preferred drivers": (False, "Zelinski, Marek"),
@@ -171,6 +174,13 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
         ({"dropoff_at": "typed"}, "Drop-off", ["dropoff_address_line1", "dropoff_city"]),
         ({"dropoff_at": "home"}, "Drop-off", ["dropoff_at"]),
         ({"dropoff_access_code": "x" * 201}, "Drop-off", ["dropoff_access_code"]),
+        ({"return_to": "typed", "return_city": "Chicago"}, "Where it ends", ["return_address_line1"]),
+        ({"return_access_code": "bell 3"}, "Where it ends", ["return_access_code"]),
+        (
+            {"return_to": "typed", "return_address_line1": "5 Oak", "return_city": "C" * 101},
+            "Where it ends",
+            ["return_city"],
+        ),
         ({"mobility": "flying"}, "Needs on these rides", ["mobility"]),
         ({"equipment": "x" * 51}, "Needs on these rides", ["equipment"]),
         ({"oxygen_liters": "2"}, "Needs on these rides", ["oxygen_liters"]),  # a rule of booking
@@ -380,3 +390,28 @@ def test_driver_who_is_no_more_is_kept_without_a_name(centre: Facility, rider: R
     page = desk.get(page_of(order, "change/"))
 
     assert _folds(page)["Preferred drivers"] == (False, "A driver out of your reach")
+
+
+def test_way_back_ends_elsewhere_is_kept_and_brought_back(centre: Facility, rider: Rider, desk: Client) -> None:
+    _add(desk, centre, rider, return_to="saved-0", return_access_code="bell 3")
+    order, made = StandingOrder.objects.get(), Terms.objects.get()
+
+    change_series(desk, order, return_access_code="bell 4")
+    changed = Terms.objects.get()
+    change_series(desk, order, return_to="beginning")
+
+    assert made.return_dropoff is not None
+    assert (made.return_dropoff["addressLine1"], made.return_dropoff_access) == ("9 Elm St", "bell 3")
+    assert (changed.return_dropoff, changed.return_dropoff_access) == (made.return_dropoff, "bell 4")
+    assert (Terms.objects.get().return_dropoff, Terms.objects.get().return_dropoff_access) == (None, "")
+
+
+def test_later_terms_keep_where_their_way_back_ends(centre: Facility, rider: Rider, desk: Client) -> None:
+    order = cast.order(centre, rider)
+    later = MONDAY + dt.timedelta(days=7)
+    changing.change(order_id=order.pk, terms={"return_dropoff": rider.saved_places[0]}, from_date=later, **TOLD)
+
+    change_series(desk, order, chair_time="11:00")
+
+    ends = [row.return_dropoff for row in Terms.objects.order_by("from_date")]
+    assert [end and end["addressLine1"] for end in ends] == [None, "9 Elm St"]
