@@ -102,6 +102,9 @@ def test_pages_of_recurring_rides_are_sound(desk: Inspector) -> None:
     found = desk.inspect(f"{BASE}/", name="recurring-facilities")
     found += desk.inspect(f"{BASE}/?facility={centre.pk}", name="recurring-list")
     found += desk.inspect(f"{BASE}/?facility={centre.pk}&status=ended", name="recurring-list-none")
+    sheet = f"{BASE}/facilities/{centre.pk}/day/?date"
+    found += desk.inspect(f"{sheet}={there['monday'] + 5 * DAY}", name="recurring-sheet")
+    found += desk.inspect(f"{sheet}={there['monday'] + 2 * DAY}", name="recurring-sheet-gone")
     found += desk.inspect(f"{BASE}/{order.pk}/?month={there['monday']:%Y-%m}", name="recurring-order")
     found += desk.inspect(f"{BASE}/{order.pk}/?day={there['monday'] + 3 * DAY}", name="recurring-order-day")
     found += desk.inspect(f"{BASE}/{order.pk}/change/", name="recurring-change")
@@ -123,6 +126,7 @@ def test_pages_without_rows_and_without_rights_are_sound(inspector_of: Inspector
     found = auditor.inspect(f"{BASE}/", name="recurring-facilities-empty")
     found += auditor.inspect(f"{BASE}/?facility={centre.pk}", name="recurring-list-empty")
     found += auditor.inspect(f"{BASE}/facilities/{centre.pk}/", name="recurring-facility-empty")
+    found += auditor.inspect(f"{BASE}/facilities/{centre.pk}/day/", name="recurring-sheet-empty")
     found += fleet.inspect(f"{BASE}/", name="recurring-403", status=403)
 
     assert found == [], "\n".join(found)
@@ -352,3 +356,77 @@ def test_calendar_is_usable_without_script(desk: Inspector) -> None:
 
         expect(page.get_by_role("status")).to_contain_text("The day is skipped.")
         expect(page.get_by_role("link", name=f"{_name(monday)}, 2 rides, skipped")).to_be_visible()
+
+
+def test_folded_parts_are_opened_filled_and_mended_by_keyboard(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    order = _order(centre, PEOPLE[0])
+    factories.DriverFactory.create(first_name="Marek", last_name="Zelinski")
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/{order.pk}/change/")
+        needs, companions = (page.locator("details.fold", has_text=title) for title in ("Needs on", "Companions"))
+        expect(companions.get_by_label("Escorts")).to_be_hidden()
+        for fold in page.locator("details.fold > summary").all():
+            fold.focus()
+            page.keyboard.press("Enter")
+        found = _sound(page)
+        page.locator("#id_mobility").select_option("wheelchair")
+        expect(needs.locator(".says")).to_have_text("changed, not saved yet")
+        page.get_by_label("First choice").select_option(label="Zelinski, Marek")
+        page.get_by_label("Escorts").fill("12")
+        page.keyboard.press("Enter")
+        expect(page.locator(".error-summary")).to_be_focused()
+        expect(page.locator("#id_mobility")).to_be_hidden()
+        expect(needs.locator(".says")).to_have_text("Mobility")
+        found += _sound(page)
+        page.get_by_role("link", name="Escorts").press("Enter")
+        expect(page.get_by_label("Escorts")).to_be_focused()
+        page.get_by_label("Escorts").fill("1")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status")).to_contain_text("The standing order is changed.")
+        page.get_by_role("link", name="Change the series").click()
+        says = page.locator("details.fold .says").all_inner_texts()
+
+    assert found == [], "\n".join(found)
+    assert says[-3:] == ["Mobility", "Escorts: 1", "Zelinski, Marek"]
+
+
+def test_address_of_another_place_is_asked_for_where_one_is_to_be_typed(desk: Inspector) -> None:
+    order = _order(cast.dialysis_centre(), PEOPLE[0])
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/{order.pk}/change/")
+        fold = page.locator("details.fold", has_text="Drop-off")
+        fold.locator("summary").press("Enter")
+        street = fold.get_by_label("Street and number")
+        expect(street).to_be_hidden()
+        fold.get_by_label("Brought to").select_option("typed")
+        expect(street).to_be_visible()
+        expect(page.locator("#id_address_line1")).to_be_hidden()
+        found = _sound(page)
+
+    assert found == [], "\n".join(found)
+
+
+def test_sheet_steps_through_days_and_is_printed_on_white(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    _order(centre, PEOPLE[0])
+    monday = _monday(centre.timezone)
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/?facility={centre.pk}")
+        page.get_by_role("link", name="Today's sheet").click()
+        page.goto(f"{page.url}?date={monday - DAY}")
+        page.get_by_role("link", name="the day after").press("Enter")
+        expect(page.get_by_role("row", name=re.compile("Abel, Ada"))).to_contain_text("by 10:15")
+        expect(page.get_by_role("button", name="Print")).to_be_visible()
+        page.emulate_media(media="print", color_scheme="dark")
+        expect(page.get_by_role("button", name="Print")).to_be_hidden()
+        expect(page.get_by_role("navigation", name="Days")).to_be_hidden()
+        colour = page.locator("h1").evaluate("(one) => getComputedStyle(one).color")
+        page.emulate_media(media="screen", color_scheme="light")
+        page.get_by_role("link", name="Today", exact=True).click()
+        expect(page.locator("h1 .badge")).to_have_text("Today")
+
+    assert colour == "rgb(22, 32, 43)"

@@ -130,7 +130,7 @@ def listed() -> Kind:
 
 
 def _empty(usual: str) -> str:
-    return _("Empty: as the profile has it, %(value)s.") % {"value": usual} if usual else ""
+    return _("Empty: as the profile has it, %(value)s.") % {"value": usual.rstrip(".")} if usual else ""
 
 
 _SENSES: Final = choice(Severity.choices)
