@@ -32,11 +32,19 @@ def day_field(label: Any, **options: Any) -> forms.DateField:
 def put_on(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> None:
     """Add a refusal to a bound form; `names` are the form's fields by their names on the wire.
 
-    Messages begin with the name on the wire, which people have not seen: the field's label stands in for it.
+    Names on the wire in the messages are what people have not seen: labels stand in for them.
     """
     found = [(names[detail.field or ""], detail) for detail in refusal.details if detail.field in names]
     for name, detail in found:
-        label = str(form.fields[name].label)
-        form.add_error(name, detail.message.replace(str(detail.field), label, 1))
+        message = detail.message.replace(str(detail.field), str(form.fields[name].label), 1)
+        form.add_error(name, _in_words(message, form, names))
     if not found:
         form.add_error(None, refusal.message)
+
+
+def _in_words(message: str, form: forms.Form, names: Mapping[str, str]) -> str:
+    """Say the other fields that a message names by their labels; names of one small word are words of any sentence."""
+    for wire in sorted(names, key=len, reverse=True):
+        if not wire.islower() and wire in message and names[wire] in form.fields:
+            message = message.replace(wire, str(form.fields[names[wire]].label).lower())
+    return message

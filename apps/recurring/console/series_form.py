@@ -40,6 +40,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "treatmentMinutes": "treatment_minutes",
     "outbound.pickupTime": "pickup_time",
     "outbound.appointmentTime": "chair_time",
+    "chairTime": "chair_time",
     "pickupTime": "pickup_time",
     "appointmentTime": "chair_time",
     "payer.authorizationNumber": "authorization_number",

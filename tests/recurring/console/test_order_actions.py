@@ -203,6 +203,12 @@ def test_values_are_kept_and_the_form_stands_open(order: StandingOrder, desk: Cl
     assert moved.count("<details open>") == 1
 
 
+def test_refusal_names_other_fields_by_their_labels(order: StandingOrder, desk: Client) -> None:
+    response = send(desk, order, "move", day=MONDAY, shown=MONDAY, to_date=MONDAY, pickup_time="10:40")
+
+    assert "Pickup: The pickup has to lie within the six hours before chair time." in text_of(response)
+
+
 def test_move_that_comes_back_stands_by_its_own_occurrence(order: StandingOrder, desk: Client) -> None:
     there: dict[str, Any] = {"moved": changing.Moved(to_date=MONDAY + DAY), "pattern_date": WEDNESDAY}
     changing.change_occurrence(order_id=order.pk, **TOLD, **there)
