@@ -95,7 +95,9 @@ class OrderChange(SeriesForm):
 
     def __init__(self, *args: Any, order: StandingOrder, shown: TermsDraft, **kwargs: Any) -> None:
         self._order, self._shown = order, shown
-        super().__init__(*args, rider=order.rider, shown=shown, drivers=order.preferred_driver_ids, **kwargs)
+        super().__init__(
+            *args, rider=order.rider, shown=shown, drivers=order.preferred_driver_ids, payer_id=order.payer_id, **kwargs
+        )
         if not self.sees.dispatcher_notes:
             del self.fields["dispatcher_notes"]
 

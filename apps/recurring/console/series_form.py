@@ -5,6 +5,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django import forms
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import VehicleType
@@ -151,6 +152,7 @@ class SeriesForm(Versioned):
         by: Principal,
         shown: TermsDraft | None = None,
         drivers: Sequence[UUID] = (),
+        payer_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -178,8 +180,7 @@ class SeriesForm(Versioned):
             self.drivers,
         )
         self.names = {**FIELDS, **{wire: name for part in parts for wire, name in part.wires().items()}}
-        payers = Payer.objects.filter(active=True).order_by("name").values_list("pk", "name")
-        choose(self, "payer", payers, first=_("None"))
+        choose(self, "payer", _payers(payer_id), first=_("None"))
 
     def _place(self, place: Place, kept: Mapping[str, Any] | None, offered: Offered) -> PlaceFields:
         return PlaceFields(self, place, kept=kept, offered=offered, opens_doors=self.sees.door_codes)
@@ -218,6 +219,13 @@ class SeriesForm(Versioned):
 
     def refuse(self, refusal: DomainError) -> None:
         put_on(self, refusal, self.names)
+
+
+def _payers(held: UUID | None) -> list[tuple[UUID, str]]:
+    """Offer who pays, and the order's payer even if it does not any more: saving takes it from no order."""
+    off = _("%(payer)s (switched off)")
+    rows = Payer.objects.filter(Q(active=True) | Q(pk=held)).order_by("name")
+    return [(one.pk, one.name if one.active else off % {"payer": one.name}) for one in rows]
 
 
 def home_of(rider: Rider) -> Offered:

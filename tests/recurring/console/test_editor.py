@@ -276,6 +276,25 @@ def test_nothing_that_is_changed_changes_nothing(centre: Facility, rider: Rider,
     assert order.version == 1
 
 
+def test_order_keeps_a_payer_that_was_switched_off_and_others_cannot_get_it(
+    centre: Facility, rider: Rider, desk: Client
+) -> None:
+    payer = factories.PayerFactory.create(name="County Aid")
+    order, other = cast.order(centre, rider), cast.order(centre)
+    changing.change(order_id=order.pk, columns={"payer_id": payer.pk}, **TOLD)
+    payer.active = False
+    payer.save()
+
+    form = desk.get(page_of(order, "change/")).context["form"]
+    change_series(desk, order, chair_time="11:00")
+    refused = change_series(desk, other, payer=str(payer.pk))
+
+    assert (str(payer.pk), "County Aid (switched off)") in form.fields["payer"].choices
+    order.refresh_from_db()
+    assert (order.payer, order.version) == (payer, 3)
+    assert list(refused.context["form"].errors) == ["payer"]
+
+
 def test_form_shows_the_terms_of_today(centre: Facility, rider: Rider, desk: Client) -> None:
     order = cast.order(centre, rider, start_date=NOW.date() - 7 * DAY)
     for day, chair in ((NOW.date(), dt.time(9)), (MONDAY + 7 * DAY, dt.time(8))):
