@@ -17,41 +17,8 @@ from django.utils.text import capfirst
 
 
 @dataclass(frozen=True, slots=True)
-class NamedRecord:
-    """A read-only column or field of `model`, in the place of its foreign key `key`."""
-
-    model: type[Model]
-    key: str
-    linked: bool
-    site: AdminSite = field(compare=False)
-    request: HttpRequest = field(compare=False)
-
-    @property
-    def __name__(self) -> str:
-        return self.key
-
-    def __str__(self) -> str:
-        return self.key
-
-    @property
-    def short_description(self) -> str:
-        return str(self.model._meta.get_field(self.key).verbose_name)  # type: ignore[union-attr]  # a key has one
-
-    def __call__(self, row: Any) -> str:
-        named = getattr(row, self.key)
-        if named is None:
-            return "-"
-        table: Any = self.site.get_model_admin(type(named))
-        text: str = table.name_of(named, self.request)
-        if not self.linked or not table.has_view_permission(self.request):
-            return text
-        address = f"{self.site.name}:{table.opts.app_label}_{table.opts.model_name}_change"
-        return format_html('<a href="{}">{}</a>', reverse(address, args=[named.pk]), text)
-
-
-@dataclass(frozen=True, slots=True)
-class SpokenChoice:
-    """A read-only column or field of `model`, in the place of its column `key` that has choices."""
+class _InPlace:
+    """A read-only column or field of `model`, in the place of its own column `key` and under its name."""
 
     model: type[Model]
     key: str
@@ -66,6 +33,31 @@ class SpokenChoice:
     @property
     def short_description(self) -> str:
         return str(self.model._meta.get_field(self.key).verbose_name)  # type: ignore[union-attr]  # a column has one
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRecord(_InPlace):
+    """In the place of a foreign key: what people call the record that it points to."""
+
+    linked: bool
+    site: AdminSite = field(compare=False)
+    request: HttpRequest = field(compare=False)
+
+    def __call__(self, row: Any) -> str:
+        named = getattr(row, self.key)
+        if named is None:
+            return "-"
+        table: Any = self.site.get_model_admin(type(named))
+        text: str = table.name_of(named, self.request)
+        if not self.linked or not table.has_view_permission(self.request):
+            return text
+        address = f"{self.site.name}:{table.opts.app_label}_{table.opts.model_name}_change"
+        return format_html('<a href="{}">{}</a>', reverse(address, args=[named.pk]), text)
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenChoice(_InPlace):
+    """In the place of a column that has choices: the words of the one that was made."""
 
     @property
     def admin_order_field(self) -> str:
