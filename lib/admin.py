@@ -193,8 +193,13 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return PostedSearchChangeList
 
+    def permitted(self, names: Iterable[Any], request: HttpRequest) -> list[Any]:
+        """Keep the columns that the person may see."""
+        level = self.site.principal_of(request).phi
+        return [name for name in names if level >= self.needs_phi.get(name, Phi.NONE)]
+
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        shown = self._permitted(super().get_list_display(request), request)
+        shown = self.permitted(super().get_list_display(request), request)
         return with_names(shown, self.model, self.site, request, linked=False)
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> list[Any]:
@@ -222,7 +227,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
 
     def get_fieldsets(self, request: HttpRequest, obj: RowT | None = None) -> Any:
         shown: list[tuple[Any, dict[str, Any]]] = [
-            (title, {**options, "fields": self._permitted(options["fields"], request)})
+            (title, {**options, "fields": self.permitted(options["fields"], request)})
             for title, options in super().get_fieldsets(request, obj)
         ]
         if issubclass(self.form, SeenVersionForm) and self.fieldsets:
@@ -238,7 +243,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return inlines if obj is not None else [one for one in inlines if not issubclass(one, ReadOnlyInline)]
 
     def get_readonly_fields(self, request: HttpRequest, obj: RowT | None = None) -> Any:
-        return self._permitted(super().get_readonly_fields(request, obj), request)
+        return self.permitted(super().get_readonly_fields(request, obj), request)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if SEARCH_VAR in request.GET:
@@ -324,10 +329,6 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
     def _topic(self) -> str:
         """Name the table in audit actions, as the API does: `drivers.update`."""
         return str(self.opts.verbose_name_plural).replace(" ", "_").lower()
-
-    def _permitted(self, names: Iterable[Any], request: HttpRequest) -> list[Any]:
-        level = self.site.principal_of(request).phi
-        return [name for name in names if level >= self.needs_phi.get(name, Phi.NONE)]
 
     def _record_read(
         self, request: HttpRequest, rows: list[RowT], *, subject_id: UUID | None = None, searched: bool = False

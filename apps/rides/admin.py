@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html
 
+from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
 from lib.access import Phi, Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
@@ -68,6 +69,13 @@ class RideAdmin(ScopedAdmin[Ride]):
         ("Ending", {"fields": ("reason_code", "fault", "cancellation_timing", "ended_by", "end_note")}),
         ("Record", {"fields": ("client", "client_reference", "version", "created_at", "updated_at")}),
     )
+
+    def permitted(self, names: Iterable[Any], request: HttpRequest) -> list[Any]:
+        """Keep dispatchers' notes among dispatchers, as the API does."""
+        shown = super().permitted(names, request)
+        if disclosure_of(self.site.principal_of(request)).dispatcher_notes:
+            return shown
+        return [name for name in shown if name != "dispatcher_notes"]
 
     def rider_ids_of(self, row: Ride) -> Iterable[UUID]:
         return (row.rider_id,)

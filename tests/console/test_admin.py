@@ -60,6 +60,16 @@ def test_rides_of_other_facilities_are_absent_for_a_planner() -> None:
     assert (found.status_code, outside.status_code, absent.status_code) == (200, 404, 404)
 
 
+@pytest.mark.parametrize(("role", "seen"), [(UserRole.DISPATCHER, True), (UserRole.PLANNER, False)])
+def test_dispatchers_keep_their_notes_of_a_ride_to_themselves(role: UserRole, seen: bool) -> None:
+    ride = factories.RideFactory.create(dispatcher_notes="Lives with an ex-husband", facility_notes="Use the east door")
+
+    page = signed_in_as(role, facilities=[ride.facility]).get(address_of(Ride, "change", ride.pk)).content.decode()
+
+    assert "Use the east door" in page
+    assert ("Lives with an ex-husband" in page, "Dispatcher notes" in page) == (seen, seen)
+
+
 def test_planner_neither_sees_nor_searches_riders_of_other_facilities() -> None:
     own, other = factories.RideFactory.create(), factories.RideFactory.create()
     client = signed_in_as(UserRole.PLANNER, facilities=[own.facility])
