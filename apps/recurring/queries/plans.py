@@ -1,7 +1,8 @@
 """What orders ask for and what was decided so far, many at once: the plan of each, and its ledger."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, NamedTuple, cast
@@ -20,6 +21,7 @@ from apps.recurring.recurrence import Terms as PlannedTerms
 from apps.rides.lifecycle import RideStatus
 from lib import recordset
 from lib.crypto import keyed_digest
+from lib.meanwhile import asked
 
 PENDING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
 # Instants as microseconds since 1970: what Django does to each took longer than everything else.
@@ -35,8 +37,8 @@ _LEDGER: Final = """
 _AHEAD: Final = """
     SELECT o.standing_order_id, bool_and(o.mark = 'generated' AND r.occurrence_state <> 'customised'),
         string_agg(
-            (o.pattern_date - date '1970-01-01') || o.leg || date_part('epoch', r.pickup_at) || '/'
-                || coalesce(date_part('epoch', r.appointment_at)::text, '') || '/' || o.content,
+            (o.pattern_date - date '1970-01-01') || o.leg || (date_part('epoch', r.pickup_at) * 1000000)::bigint || '/'
+                || coalesce((date_part('epoch', r.appointment_at) * 1000000)::bigint::text, '') || '/' || o.content,
             ',' ORDER BY o.pattern_date, o.leg
         )
     FROM recurring_occurrence o JOIN rides_ride r ON r.id = o.ride_id
@@ -45,6 +47,7 @@ _AHEAD: Final = """
     GROUP BY o.standing_order_id
 """
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY: Final = _EPOCH.toordinal()
 _MARKS: Final = {one.value: one for one in Mark}
 _LEGS: Final = {one.value: one for one in Leg}
 # What of an order and of its terms a ride is made of, besides its times.
@@ -109,9 +112,9 @@ def read(orders: Collection[StandingOrder], *, since: date) -> list[Standing]:
 def planned(orders: Collection[StandingOrder], *, since: date) -> list[Standing]:
     """Read as `read` does, but for the ledgers, which stay empty.  Four queries."""
     ids = [order.pk for order in orders]
-    terms = _by_order(Terms.objects.filter(standing_order_id__in=ids).order_by("from_date"))
-    holds = _by_order(Hold.objects.filter(standing_order_id__in=ids).order_by("from_date"))
-    changes = _by_order(OccurrenceChange.objects.filter(standing_order_id__in=ids, pattern_date__gte=since))
+    terms = _by_order(Terms.objects.filter(standing_order__any_of=ids).order_by("from_date"))
+    holds = _by_order(Hold.objects.filter(standing_order__any_of=ids).order_by("from_date"))
+    changes = _by_order(OccurrenceChange.objects.filter(standing_order__any_of=ids, pattern_date__gte=since))
     shifts: dict[UUID, list[CalendarShift]] = defaultdict(list)
     facility_ids = {order.facility_id for order in orders}
     for shift in CalendarShift.objects.in_force().filter(facility_id__in=facility_ids, from_date__gte=since):
@@ -137,16 +140,21 @@ def with_ledgers(standings: Collection[Standing], *, since: date) -> list[Standi
     return [replace(one, ledger=ledgers[one.order.pk]) for one in standings]
 
 
-def ahead(order_ids: Collection[UUID], *, since: date, at: datetime) -> dict[UUID, str]:
+@contextmanager
+def ahead(order_ids: Collection[UUID], *, since: date, at: datetime) -> Iterator[Callable[[], dict[UUID, str]]]:
     """Write down the rides ahead of each order as `foreseen` does those it should have.  One query.
 
-    An order is missing where one of them is not as the order made it: people changed it, or it should not be there.
+    The database begins at once; the function that this gives waits for what it wrote.  An order is missing where one of
+    its rides is not as the order made it: people changed it, or it should not be there.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_AHEAD, [recordset.ids(order_ids), since, list(PENDING), at])
-        found = {order_id: text if untouched else None for order_id, untouched, text in cursor.fetchall()}
-    texts = ((order_id, found.get(order_id, "")) for order_id in order_ids)
-    return {order_id: text for order_id, text in texts if text is not None}
+    with asked(_AHEAD, [recordset.ids(order_ids), since, list(PENDING), at]) as rows:
+
+        def texts() -> dict[UUID, str]:
+            found = {order_id: text if untouched else None for order_id, untouched, text in rows()}
+            written = ((order_id, found.get(order_id, "")) for order_id in order_ids)
+            return {order_id: text for order_id, text in written if text is not None}
+
+        yield texts
 
 
 def foreseen(standing: Standing, first: date, last: date, *, at: datetime) -> str:
@@ -158,17 +166,16 @@ def foreseen(standing: Standing, first: date, last: date, *, at: datetime) -> st
         if one.fate is not Fate.DUE or one.pickup_at <= at:
             continue
         terms = standing.terms_on(one.pattern_date)
-        name, content = one.pattern_date.toordinal() - _EPOCH.toordinal(), standing.contents[terms.pk]
+        name, content = one.pattern_date.toordinal() - _EPOCH_DAY, standing.contents[terms.pk]
         for leg in terms.legs:
             pickup_at, appointment_at = times_of(one, leg)
-            appointment = _seconds(appointment_at) if appointment_at else ""
-            found.append(f"{name}{leg}{_seconds(pickup_at)}/{appointment}/{content}")
+            appointment = _microseconds(appointment_at) if appointment_at else ""
+            found.append(f"{name}{leg}{_microseconds(pickup_at)}/{appointment}/{content}")
     return ",".join(found)
 
 
-def _seconds(moment: datetime) -> str:
-    """Write an instant as PostgreSQL writes its `date_part('epoch')`, where that is a whole second."""
-    return f"{moment.timestamp():.17g}"
+def _microseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000)
 
 
 def _by_order(rows: Iterable[Any]) -> dict[UUID, list[Any]]:

@@ -24,7 +24,7 @@ def tell(orders: Iterable[StandingOrder], followed: Mapping[UUID, Followed], *, 
     """
     told = set(
         RideException.objects.unsettled()
-        .filter(standing_order_id__in=list(followed), type=_TYPE)
+        .filter(standing_order_id__any_of=list(followed), type=_TYPE)
         .values_list("standing_order_id", flat=True)
     )
     for order in orders:
