@@ -6,7 +6,7 @@ An endpoint is a lane.  What one lane suffers is its own affair: it never takes 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from apps.webhooks.schedule import jittered
 
@@ -76,8 +76,11 @@ def after(lane: Lane, outcome: Outcome, *, at: datetime, roll: float) -> Lane:
     """Say how the lane stands after one more attempt; `roll`, from 0 to 1, is the jitter of the breaker."""
     if outcome is Outcome.DELIVERED:
         return after_successes(lane, 1, at=at)
+    since, attempts, failed = _sample(lane, 1, 1, at)
     lane = lane._replace(
-        **_sample(lane, 1, 1, at),
+        sample_since=since,
+        sample_attempts=attempts,
+        sample_failures=failed,
         failures=lane.failures + 1,
         failures_since_success=lane.failures_since_success + 1,
         failing_since=lane.failing_since or at,
@@ -95,12 +98,11 @@ def _may_slow(lane: Lane, at: datetime) -> bool:
     return lane.ceiling_until is None or at - (lane.ceiling_until - SLOWED_FOR) >= SLOWED_AGAIN_AFTER
 
 
-def _sample(lane: Lane, more: int, failed: int, at: datetime) -> dict[str, Any]:
-    """Count more attempts, in the sample under way or in a new one."""
-    since, attempts, failures = lane.sample_since, lane.sample_attempts, lane.sample_failures
-    if since is None or at - since >= SAMPLE:
-        since, attempts, failures = at, 0, 0
-    return {"sample_since": since, "sample_attempts": attempts + more, "sample_failures": failures + failed}
+def _sample(lane: Lane, more: int, failed: int, at: datetime) -> tuple[datetime, int, int]:
+    """Count more attempts, in the sample under way or in a new one; give its begin, attempts and failures."""
+    if lane.sample_since is None or at - lane.sample_since >= SAMPLE:
+        return at, more, failed
+    return lane.sample_since, lane.sample_attempts + more, lane.sample_failures + failed
 
 
 def after_successes(lane: Lane, count: int, *, at: datetime) -> Lane:
@@ -111,18 +113,17 @@ def after_successes(lane: Lane, count: int, *, at: datetime) -> Lane:
     # knocked over by what has piled up.
     first, doublings = (1, count - 1) if lane.is_probing else (lane.window, count)
     window = min(first << min(doublings, 16), lane.most, ceiling or lane.most) if doublings else first
-    return lane._replace(
-        **_sample(lane, count, 0, at),
+    since, attempts, failed = _sample(lane, count, 0, at)
+    return Lane(
+        most=lane.most,
         window=window,
-        failures=0,
-        failures_since_success=0,
-        trips=0,
-        open_until=None,
+        sample_since=since,
+        sample_attempts=attempts,
+        sample_failures=failed,
         ceiling=ceiling,
         ceiling_until=lane.ceiling_until if slowed else None,
-        failing_since=None,
-        told=0,
         last_success_at=at,
+        last_failure_at=lane.last_failure_at,
     )
 
 

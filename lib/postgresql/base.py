@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, with a check of pooled connections that costs no round trip.
+"""Django's PostgreSQL backend, with a check of pooled connections that costs no round trip, and binary cursors.
 
 Django asks the server `SELECT` nothing before each request, to find out whether the connection still stands.  A
 connection that the server has closed or broken off has something to read: its farewell, or the end of the stream.
@@ -6,10 +6,11 @@ One without stands, as far as anybody can know without waiting for an answer.
 """
 
 import select
-from typing import Any
+from typing import Any, cast
 
 from django.db.backends.postgresql import base
-from psycopg import Connection
+from psycopg import Connection, Cursor
+from psycopg.pq import Format
 from psycopg_pool import ConnectionPool
 
 
@@ -20,6 +21,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if pool is not None and pool._check is not None:
             pool._check = check_quickly
         return pool
+
+    def binary_cursor(self) -> Any:
+        self.ensure_connection()
+        with self.wrap_database_errors:
+            cursor = Cursor(self.connection)
+        cursor.format = Format.BINARY
+        return cast(Any, self)._prepare_cursor(cursor)
 
 
 def check_quickly(connection: "Connection[Any]") -> None:

@@ -14,6 +14,7 @@ from django.db import connection
 
 from apps.webhooks.body import Told
 from lib import recordset
+from lib.binary import binary_cursor
 from lib.ids import uuid7
 
 LEASE: Final = timedelta(seconds=60)  # four times the longest attempt
@@ -196,7 +197,7 @@ def _ids(sql: str, values: dict[str, Any]) -> list[str]:
 def _claim(claim_id: UUID, ids: list[str]) -> Claim:
     if not ids:
         return Claim(claim_id, [])
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(_ROWS, [recordset.ids(ids)])
         found = cursor.fetchall()
         # Apart from the rows: hundreds of endpoints may hear of one event.

@@ -36,6 +36,8 @@ def draw(results: Sequence[Result], turns: Mapping[UUID, Turn], *, at: datetime)
     for endpoint_id, turn in turns.items():
         if turn.was.told and not turn.now.told:
             states.recovered(endpoint_id, turn.was, at=at)
+    if all(one.status is Delivery.Status.DELIVERED and one.row.trigger != Delivery.Trigger.TEST for one in results):
+        return
     for endpoint_id, version in sorted(
         {
             (one.row.endpoint_id, one.row.endpoint_version)

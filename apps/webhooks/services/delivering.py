@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import uvloop
 from django.db import InterfaceError, OperationalError, connection
@@ -229,8 +229,6 @@ class _Shift:
         those = [self._waiting.popleft() for _ in range(min(WAVE, len(self._waiting)))]
         wave = [asyncio.create_task(self._attempt(one, at)) for one in those]
         self._on_the_way.update(wave)
-        for task in wave:
-            task.add_done_callback(self._on_the_way.discard)
         return wave
 
     async def _attempt(self, one: Ready, at: datetime) -> None:
@@ -242,6 +240,7 @@ class _Shift:
         self._results.append(
             Tried(row=row, claim_id=one.claim_id, started_at=at, seconds=time.monotonic() - began, answer=answer)
         )
+        self._on_the_way.discard(cast(asyncio.Task[None], asyncio.current_task()))
         self._arrived.set()
 
     async def _answer(self, target: Target, one: Ready, at: datetime) -> sending.Answer:

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from uuid import UUID
 
-from django.db import connection
-
 from apps.webhooks.lane import Lane
 from lib import recordset
+from lib.binary import binary_cursor
 
 _TYPES: Final = {
     "window": "smallint",
@@ -41,7 +40,7 @@ _STORE: Final = f"""
 
 def locked(endpoint_ids: Iterable[UUID]) -> list[tuple[UUID, Lane]]:
     """Lock and read lanes in the order of their ids.  One query."""
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(_LOCKED, [recordset.ids(endpoint_ids)])
         return [(key, Lane(*state)) for key, *state in cursor.fetchall()]
 
@@ -64,5 +63,5 @@ def store(
         }
         for key, lane in lanes.items()
     )
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(_STORE, {"rows": recordset.rows(came)})

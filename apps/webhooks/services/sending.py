@@ -28,7 +28,9 @@ MOST_READ: Final = 16_384
 MOST_KEPT: Final = 4_096
 KEEP_CONNECTIONS: Final = 30.0  # seconds
 # Of the answer; the rest, cookies above all, is not ours to keep.
-_KEPT_HEADERS: Final = ("content-type", "content-length", "date", "server", "retry-after", "location", "x-request-id")
+_KEPT_HEADERS: Final = frozenset(
+    {"content-type", "content-length", "date", "server", "retry-after", "location", "x-request-id"}
+)
 _MOST_HEADER: Final = 200
 
 # Where the request under way was connected to: the connector opens sockets without knowing for whom.
@@ -161,18 +163,17 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
 
 def _answer(response: aiohttp.ClientResponse, read: bytes, peer: list[str]) -> Answer:
     code = response.status
-    kept = {
-        name: _storable(value[:_MOST_HEADER])
-        for name in _KEPT_HEADERS
-        if (value := response.headers.get(name)) is not None
-    }
+    kept: dict[str, str] = {}
+    for name, value in response.headers.items():
+        if (known := name.lower()) in _KEPT_HEADERS:
+            kept.setdefault(known, _storable(value[:_MOST_HEADER]))
     error = ""
     if not 200 <= code < 300:
         error = {3: ErrorClass.HTTP_3XX, 4: ErrorClass.HTTP_4XX}.get(code // 100, ErrorClass.HTTP_5XX)
     return Answer(
         code=code,
         error=error,
-        retry_after=_retry_after(response.headers.get("retry-after", "")),
+        retry_after=_retry_after(kept.get("retry-after", "")),
         headers=orjson.dumps(kept).decode(),
         snippet=_storable(read[:MOST_KEPT].decode("utf-8", "replace")),
         remote_ip=_last(peer),
@@ -181,6 +182,8 @@ def _answer(response: aiohttp.ClientResponse, read: bytes, peer: list[str]) -> A
 
 def _storable(text: str) -> str:
     """Replace what PostgreSQL cannot hold: NUL, and the halves of characters that aiohttp reads stray bytes as."""
+    if not text or (text.isascii() and "\0" not in text):
+        return text
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.webhooks import lane as lanes
 from apps.webhooks.lane import Outcome, outcome_of
@@ -21,6 +21,7 @@ from apps.webhooks.services.claiming import MOST_CLAIMS, Claimed
 from apps.webhooks.services.consequences import Result, Turn
 from apps.webhooks.services.sending import Answer
 from lib import recordset
+from lib.binary import binary_cursor
 
 NOT_MADE: Final = timedelta(seconds=10)  # until a body that could not be made is tried again
 
@@ -29,10 +30,8 @@ _COLUMNS: Final = {
     "claim_id": "uuid",
     "endpoint_id": "uuid",
     "status": "varchar",
-    "counted": "smallint",  # 1 where something left
     "due_at": "timestamptz",
-    "ended_at": "timestamptz",
-    "number": "smallint",
+    "number": "smallint",  # 0 where nothing left
     "started_at": "timestamptz",
     "duration_ms": "integer",
     "code": "smallint",
@@ -48,9 +47,10 @@ _SETTLE: Final = f"""
         SELECT * FROM {recordset.source(_COLUMNS, name="sent")}
     ), settled AS (
         UPDATE webhooks_delivery d
-        SET status = came.status, attempts = d.attempts + came.counted, due_at = came.due_at,
-            ended_at = came.ended_at, claims = CASE WHEN came.counted = 0 THEN d.claims ELSE 0 END,
-            priority = greatest(d.priority, 1), lease_until = NULL, claim_id = NULL, last_code = came.code,
+        SET status = came.status, attempts = d.attempts + least(came.number, 1), due_at = came.due_at,
+            ended_at = CASE WHEN came.status <> 'pending' THEN %(at)s END,
+            claims = CASE WHEN came.number = 0 THEN d.claims ELSE 0 END, priority = greatest(d.priority, 1),
+            lease_until = NULL, claim_id = NULL, last_code = came.code,
             last_error = came.error
         FROM came
         WHERE d.id = came.id AND d.claim_id = came.claim_id
@@ -93,9 +93,9 @@ def settle(tried: Sequence[Tried], *, at: datetime, worker: str) -> int:
     where the state of an endpoint changes.
     """
     outcomes = [_next(one, at) for one in tried]
-    came = [_row(one, status, due_at, at) for one, (status, due_at) in zip(tried, outcomes, strict=True)]
-    with connection.cursor() as cursor:
-        cursor.execute(_SETTLE, {"rows": recordset.rows(came), "worker": worker})
+    came = [_row(one, status, due_at) for one, (status, due_at) in zip(tried, outcomes, strict=True)]
+    with binary_cursor() as cursor:
+        cursor.execute(_SETTLE, {"rows": recordset.rows(came), "worker": worker, "at": at})
         ours = {row[0] for row in cursor.fetchall()}
     turns = _update_lanes(tried, at)
     statuses = [status if one.row.id in ours else None for one, (status, _) in zip(tried, outcomes, strict=True)]
@@ -109,16 +109,14 @@ def settle(tried: Sequence[Tried], *, at: datetime, worker: str) -> int:
     return sum(one.status is Delivery.Status.DELIVERED for one in results)
 
 
-def _row(one: Tried, status: Delivery.Status, due_at: datetime, at: datetime) -> dict[str, Any]:
+def _row(one: Tried, status: Delivery.Status, due_at: datetime) -> dict[str, Any]:
     row, answer = one.row, one.answer
     return {
         "id": row.id,
         "claim_id": one.claim_id,
         "endpoint_id": row.endpoint_id,
         "status": status.value,
-        "counted": 1 if one.was_sent else 0,
         "due_at": due_at,
-        "ended_at": None if status is Delivery.Status.PENDING else at,
         "number": row.attempts + 1 if one.was_sent else 0,
         "started_at": one.started_at,
         "duration_ms": math.ceil(one.seconds * 1000),
