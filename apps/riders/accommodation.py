@@ -168,13 +168,16 @@ def overridden(shape: Mapping[str, Any], changes: Mapping[str, Any]) -> Shape:
     """Change a snapshot for one ride: keys absent stay, nested objects merge key by key, and computed keys follow.
 
     A null returns a key, or a whole object, to its default.  Load minutes that were the default of the old mobility
-    become the default of the new one, unless given.
+    become the default of the new one, unless given; who is said to use no oxygen keeps neither its amount nor its
+    source, unless given.
     """
     base = complete(shape)
     merged = {**base, **changes}
     for name in _OBJECTS:
         if changes.get(name):
             merged[name] = {**base[name], **changes[name]}
+    if (oxygen := changes.get("oxygen")) and oxygen.get("uses") is False:
+        merged["oxygen"] = oxygen
     for key in ("loadMinutes", "unloadMinutes"):
         if key not in changes and base[key] == default_load_minutes(base["mobility"]):
             merged[key] = None

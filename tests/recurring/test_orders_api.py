@@ -181,6 +181,20 @@ def test_order_goes_by_the_names_of_other_systems_each_of_them_once(
     assert state() == before
 
 
+def test_rider_with_oxygen_rides_without_it_where_the_order_says_so(
+    api: TokenClient, centre: Facility, rider: Rider
+) -> None:
+    oxygen = {"oxygen_uses": True, "oxygen_liters_per_minute": 2, "oxygen_source": "own_tank"}
+    factories.AccommodationProfileFactory.create(rider=rider, **oxygen)
+
+    response = _create(api, rider, body(centre, accommodation={"oxygen": {"uses": False}}))
+
+    assert response.status_code == 201, response.content
+    assert [ride.accommodation["oxygen"] for ride in Ride.objects.all()] == [
+        {"uses": False, "litersPerMinute": None, "source": None}
+    ] * 24
+
+
 def test_draft_has_no_rides_until_it_is_activated(api: TokenClient, centre: Facility, rider: Rider) -> None:
     drafted = _create(api, rider, body(centre, status="draft")).json()
     order = StandingOrder.objects.get()

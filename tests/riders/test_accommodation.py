@@ -241,6 +241,16 @@ def test_override_with_null_returns_to_the_default() -> None:
     assert changed == EMPTY
 
 
+def test_override_without_oxygen_forgets_how_much_and_from_where_unless_it_says_so() -> None:
+    shape = accommodation.complete({"oxygen": {"uses": True, "litersPerMinute": 2, "source": "own_tank"}})
+
+    without = accommodation.overridden(shape, {"oxygen": {"uses": False}})
+    contrary = accommodation.overridden(shape, {"oxygen": {"uses": False, "litersPerMinute": 3}})
+
+    assert without["oxygen"] == {"uses": False, "litersPerMinute": None, "source": None}
+    assert [one.field for one in accommodation.problems(contrary)] == ["accommodation.oxygen.litersPerMinute"]
+
+
 def test_return_mobility_that_is_the_same_is_said_by_null() -> None:
     shape = accommodation.complete({"mobility": "wheelchair", "returnMobility": "wheelchair"})
 

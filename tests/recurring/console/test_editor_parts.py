@@ -322,6 +322,16 @@ def test_needs_change_key_by_key_and_what_has_no_field_stays(centre: Facility, r
     assert terms.companions == {"escorts": 1, "serviceAnimal": False}
 
 
+def test_oxygen_of_the_profile_is_left_at_home(centre: Facility, rider: Rider, desk: Client) -> None:
+    factories.AccommodationProfileFactory.create(rider=rider, oxygen_uses=True, oxygen_liters_per_minute=2)
+    order = cast.order(centre, rider)
+
+    change_series(desk, order, oxygen_uses="no")
+
+    assert Terms.objects.get().accommodation == {"oxygen": {"uses": False}}
+    assert {ride.accommodation["oxygen"]["litersPerMinute"] for ride in cast.rides(order)} == {None}
+
+
 def test_fields_say_what_the_profile_has(centre: Facility, rider: Rider, desk: Client) -> None:
     factories.AccommodationProfileFactory.create(
         rider=rider, mobility="wheelchair_power", rider_weight_lb=160, equipment=["walker"], service_animal=True
