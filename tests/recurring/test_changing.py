@@ -119,6 +119,27 @@ def test_new_address_payer_and_notes_reach_rides_that_are_booked() -> None:
     assert len(rides) == 24
 
 
+def test_what_an_order_no_longer_asks_for_its_rides_forget() -> None:
+    rider = factories.RiderFactory.create()
+    factories.AccommodationProfileFactory.create(rider=rider, mobility="ambulatory_assist", rider_weight_lb=160)
+    asked = {"accommodation": {"mobility": "wheelchair", "chair": {"widthIn": 26.5}}, "companions": {"escorts": 1}}
+    order = cast.order(rider=rider, of=asked | {"return_mobility": "stretcher"})
+    before = {(ride.leg_type, ride.accommodation["mobility"], ride.companions["escorts"]) for ride in cast.rides(order)}
+
+    _change(order, terms={"return_mobility": ""}, patches={"accommodation": {"mobility": None}, "companions": None})
+    between = {ride.accommodation["chair"]["widthIn"] for ride in cast.rides(order)}
+    _change(order, patches={"accommodation": None})
+
+    rides = cast.rides(order)
+    assert before == {("outbound", "wheelchair", 1), ("return", "stretcher", 1)}
+    assert between == {26.5}
+    assert {ride.accommodation["mobility"] for ride in rides} == {"ambulatory_assist"}
+    assert [ride.companions for ride in rides] == [{}] * 24
+    assert {(ride.spaces_ambulatory, ride.spaces_wheelchair, ride.spaces_stretcher) for ride in rides} == {(1, 0, 0)}
+    never = cast.rides(cast.order(rider=rider, start_date=DATES[-1] + DAY, at=NOW + 28 * DAY))
+    assert {str(ride.accommodation) for ride in rides} == {str(ride.accommodation) for ride in never}
+
+
 @pytest.fixture
 def unpaid(db: None) -> StandingOrder:
     """An order whose payer was switched off after it was made."""

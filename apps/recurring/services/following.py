@@ -251,6 +251,7 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
         allow_duplicate=True,
         override=Override(wanted=True, reason="The standing order has changed."),
         occurrence_state=occurrence.state,
+        afresh=True,  # what the order no longer says of needs and companions, its rides forget
         by=by,
         at=at,
     )

@@ -19,10 +19,17 @@ from lib.access import Principal
 _ADDRESS: Final = ("addressLine1", "city", "state", "postalCode")
 
 
-def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal) -> Leg:
-    """Put the changes on top of the ride as it is."""
+def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: bool = False) -> Leg:
+    """Put the changes on top of the ride as it is.
+
+    With `afresh` accommodation and companions are not changes of the ride's own: they are all that is asked for, beside
+    the rider's profile, as in a booking.
+    """
     draft = _draft_of(ride)
-    merged = {name: _merged(name, getattr(draft, name), value) for name, value in changes.items()}
+    whole = {"companions"} if afresh else set[str]()
+    merged = {
+        name: value if name in whole else _merged(name, getattr(draft, name), value) for name, value in changes.items()
+    }
     if "service_type" in changes and "priority" not in changes:
         merged["priority"] = ""
     draft = replace(draft, **merged)
@@ -50,7 +57,9 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal) -> Leg:
         dropoff_facility=dropoff_facility,
         # A payer that no longer pays stays on the rides it was booked for.
         payer=booking.payer_of(draft.payment.payer_id) if draft.payment.payer_id != ride.payer_id else ride.payer,
-        needs=_needs_after(ride, changes),
+        needs=_needs_afresh(ride, changes["accommodation"])
+        if afresh and "accommodation" in changes
+        else _needs_after(ride, changes),
         access=(access[0], access[1]),
     )
 
@@ -159,6 +168,12 @@ def _merged_stop(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[st
 def _changed_stops(draft: RideDraft, changes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     both = {"pickup": draft.pickup, "dropoff": draft.dropoff}
     return [stop for name, stop in both.items() if name in changes and stop.get("facilityId")]
+
+
+def _needs_afresh(ride: Ride, own: Mapping[str, Any]) -> dict[str, Any]:
+    profile = bookings.current_profile(ride.rider_id)
+    base = accommodation.snapshot(profile) if profile else accommodation.complete({})
+    return legs.needs_of(base, own, leg_type=ride.leg_type)
 
 
 def _needs_after(ride: Ride, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,13 +114,15 @@ def amend(
     override: Override | None = None,
     expected_version: int | None = None,
     occurrence_state: str = OccurrenceState.CUSTOMISED,
+    afresh: bool = False,
     by: Principal,
     at: datetime,
 ) -> Ride:
     """Change what was booked.
 
     `changes` has keys of `RideDraft`; stops, accommodation, companions, discharge, dialysis, payment, notes and
-    requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  Records
+    requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  With `afresh`
+    accommodation and companions are all that is asked for beside the rider's profile, as in a booking.  Records
     `ride.rescheduled` when the pickup time moves, else `ride.updated`; nothing when nothing is different.  A driver
     and vehicle on the ride are checked again: what no longer fits opens `accommodation_mismatch`.  A discharge that is
     expected more than half an hour off opens `discharge_slipped`; what a booking opens is opened here too.  Where a
@@ -140,7 +142,7 @@ def amend(
     rider = booking.locked_rider(ride_id, by) if _TIMES_ASKED & set(changes) else None
     ride = locked(ride_id, by, expected_version=expected_version)
     _require_editable(ride, changes, by)
-    leg = amended_leg.leg_after(ride, changes, by)
+    leg = amended_leg.leg_after(ride, changes, by, afresh=afresh)
     legs.require_sound(leg, at=at, time_is_new="pickup_at" in changes)
     columns = _columns_after(ride, leg, changes)
     different = [name for name, value in columns.items() if getattr(ride, name) != value]
