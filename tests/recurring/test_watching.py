@@ -152,6 +152,18 @@ def test_two_rides_in_vain_ask_whether_to_hold_once() -> None:
     assert (asked.standing_order_id, len(asked.details["rideIds"])) == (order.pk, 2)
 
 
+@pytest.mark.parametrize(("status", "reason"), [("cancelled", "rider_request"), ("unfulfilled", "no_driver_available")])
+def test_ride_ahead_that_was_called_off_hides_no_ride_in_vain(status: str, reason: str) -> None:
+    order = cast.order()
+    _end(order, DATES[0], "no_show")
+    _end(order, DATES[1], "no_show")
+    _end(order, DATES[7], status, reason)
+
+    _watch(NOW + 6 * DAY)
+
+    assert len(_asked("standing_order_review")) == 1
+
+
 def test_what_people_have_answered_is_not_asked_again_but_the_next_ride_in_vain_is() -> None:
     order = cast.order()
     for day in DATES[:2]:

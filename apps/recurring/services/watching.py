@@ -27,7 +27,8 @@ ASKED_AHEAD: Final = 14  # days: from here on somebody has to decide (domain.md 
 UNUSED: Final = 2  # in a row
 LOOKED_BACK: Final = timedelta(days=21)  # two treatments lie in it, whatever the pattern, but for the rarest
 _HOSPITAL: Final = "rider_hospitalized"
-# Of orders that ride: the last two ways there that have ended, where both were in vain or one says why.
+# Of orders that ride: the last two ways there that have ended, where both were in vain or one says why.  One that was
+# called off and lies ahead says nothing of those before it, unless it says why.
 _UNUSED: Final = """
     SELECT standing_order_id, array_agg(ride_id ORDER BY pickup_at)
     FROM (
@@ -38,6 +39,7 @@ _UNUSED: Final = """
         JOIN rides_ride r ON r.id = o.ride_id
         WHERE o.leg = 'outbound' AND o.mark = 'generated' AND o.pattern_date >= %(since)s
             AND r.status IN ('completed', 'no_show', 'cancelled', 'unfulfilled')
+            AND (r.pickup_at <= %(at)s OR r.reason_code = %(hospital)s)
     ) latest
     WHERE back <= %(unused)s AND (status = 'no_show' OR reason_code = %(hospital)s)
     GROUP BY standing_order_id
@@ -146,7 +148,7 @@ def _review(order: StandingOrder, *, by: Principal, at: datetime) -> None:
 
 
 def _unused(at: datetime) -> list[tuple[UUID, list[UUID]]]:
-    values: dict[str, Any] = {"since": at.date() - LOOKED_BACK, "unused": UNUSED, "hospital": _HOSPITAL}
+    values: dict[str, Any] = {"since": at.date() - LOOKED_BACK, "at": at, "unused": UNUSED, "hospital": _HOSPITAL}
     with connection.cursor() as cursor:
         cursor.execute(_UNUSED, values)
         return [(order_id, ride_ids) for order_id, ride_ids in cursor.fetchall()]
