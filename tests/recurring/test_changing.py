@@ -24,6 +24,7 @@ pytestmark = pytest.mark.django_db
 
 CHICAGO = ZoneInfo("America/Chicago")
 DAY = dt.timedelta(days=1)
+MINUTE = dt.timedelta(minutes=1)
 
 
 def _change(order: StandingOrder, **asked: Any) -> Any:
@@ -103,6 +104,28 @@ def test_what_a_person_changed_stays_unless_told_otherwise_and_is_listed(overwri
     assert (ride.pickup_at == earlier) is not overwrite
     assert ride.occurrence_state == ("as_generated" if overwrite else "customised")
     assert changed.followed.left == ({} if overwrite else {DATES[4]: [ride.pk]})
+
+
+def test_what_a_person_changed_is_no_news_where_something_else_changes() -> None:
+    order = cast.order()
+    ride = cast.rides(order, leg_type="outbound")[4]
+    amending.amend(ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - 45 * MINUTE}, by=system(), at=NOW)
+    told: dict[str, Any] = {"order_id": order.pk, "by": system(), "at": NOW}
+    later = {"from_date": DATES[6], "terms": {"chair_time": dt.time(11)}}
+    skipped = {"pattern_date": DATES[8], **told}
+
+    elsewhere = [
+        _change(order, **later),
+        changing.skip(**skipped),
+        changing.restore(**skipped),
+        changing.amend_occurrence(changes={}, **skipped),
+        holding.hold(from_date=DATES[10], until=None, reason="travel", **told),
+        holding.resume(from_date=DATES[10], **told),
+    ]
+    itself = [_change(order, columns={"driver_notes": "Ring"}), _change(order, terms={"treatment_minutes": 200})]
+
+    assert [changed.followed.left for changed in elsewhere] == [{}] * 6
+    assert [list(changed.followed.left) for changed in itself] == [[DATES[4]]] * 2
 
 
 def test_new_address_payer_and_notes_reach_rides_that_are_booked() -> None:

@@ -108,7 +108,9 @@ def change(
         data = {"changed": sorted({_WIRE.get(name, name) for name in changed}), "fromDate": first.isoformat()}
         action = "standing_orders.change"
         orders.record(order, "standing_order.changed", data=data, action=action, changed=changed, by=by, at=at)
-    return Ordered(order, orders.follow(order, overwrite=overwrite, by=by, at=at))
+    # Terms change from a day on, everything else for all of the order.
+    concerned = orders.EVERY_DATE if columns else EveryDateFrom(first)
+    return Ordered(order, orders.follow(order, overwrite=overwrite, concerned=concerned, by=by, at=at))
 
 
 def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: date) -> list[str]:
@@ -224,7 +226,7 @@ def amend_occurrence(
     arranged = Moved(row.to_date, row.chair_time, row.pickup_time, row.return_time) if row else Moved()
     moved = replace(arranged, **changes)
     if moved == arranged:
-        return Ordered(order, orders.follow(order, by=by, at=at))
+        return Ordered(order, orders.follow(order, concerned={pattern_date}, by=by, at=at))
     if moved == Moved():
         return restore(order_id=order_id, pattern_date=pattern_date, by=by, at=at)
     return change_occurrence(order_id=order_id, pattern_date=pattern_date, moved=moved, by=by, at=at)
@@ -309,7 +311,7 @@ def _changed(
     data = {"changed": ["occurrence"], "fromDate": pattern_date.isoformat()}
     action = "standing_orders.change_occurrence"
     orders.record(order, "standing_order.changed", data=data, action=action, by=by, at=at)
-    return Ordered(order, orders.follow(order, overwrite=overwrite, by=by, at=at))
+    return Ordered(order, orders.follow(order, overwrite=overwrite, concerned={pattern_date}, by=by, at=at))
 
 
 @transaction.atomic

@@ -1,8 +1,8 @@
 """What every service of standing orders begins and ends with: the order under lock, and its record."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from apps.accounts.services import audit
@@ -10,11 +10,14 @@ from apps.events import services as events
 from apps.organizations import services as organizations
 from apps.organizations.models import SubjectType
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
+from apps.recurring.reconciling import EveryDate
 from apps.recurring.services import conflicts, following
 from apps.recurring.services.following import Followed
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
+
+EVERY_DATE: Final = EveryDate()
 
 
 class OrderEnded(DomainError):
@@ -123,8 +126,21 @@ def status_on(order: StandingOrder, today: date, holds: Iterable[Hold]) -> Order
     return OrderStatus.ON_HOLD if held else OrderStatus.ACTIVE
 
 
-def follow(order: StandingOrder, *, overwrite: Any = (), by: Principal, at: datetime) -> Followed:
-    """Make the rides of a locked order follow it, and tell people of what could not be done."""
+def follow(
+    order: StandingOrder,
+    *,
+    overwrite: Any = (),
+    concerned: Container[date] = EVERY_DATE,
+    by: Principal,
+    at: datetime,
+) -> Followed:
+    """Make the rides of a locked order follow it, and tell people of what could not be done.
+
+    Of what people changed, the answer names the pattern dates that the caller's change is about (`concerned`): days
+    that stay for reasons of their own are no news.
+    """
     followed = following.follow([order], overwrite=overwrite, by=by, at=at)
     conflicts.tell([order], followed, by=by.for_what_follows(Scope.EXCEPTIONS_WRITE), at=at)
-    return followed[order.pk]
+    found = followed[order.pk]
+    found.left = {day: ride_ids for day, ride_ids in found.left.items() if day in concerned}
+    return found
