@@ -102,8 +102,8 @@ def of_hold(from_date: date, until: date | None, *, today: date) -> list[Detail]
     if from_date > today + FARTHEST_START:
         found.append(_invalid("from", "from lies more than two years ahead."))
     if until is not None and until < from_date:
-        found.append(_invalid("until", "until lies before from."))
-    if until is not None and until < today:
+        found.append(_invalid("until", "until lies before the first day."))
+    elif until is not None and until < today:
         found.append(_invalid("until", "until lies in the past."))
     return found
 

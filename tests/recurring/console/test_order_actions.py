@@ -206,7 +206,11 @@ def test_values_are_kept_and_the_form_stands_open(order: StandingOrder, desk: Cl
 def test_refusal_names_other_fields_by_their_labels(order: StandingOrder, desk: Client) -> None:
     response = send(desk, order, "move", day=MONDAY, shown=MONDAY, to_date=MONDAY, pickup_time="10:40")
 
+    held = send(desk, order, "hold", reason="travel", from_date=NOW.date(), until=NOW.date() - DAY)
+
     assert "Pickup: The pickup has to lie within the six hours before chair time." in text_of(response)
+    assert "Last day without rides: Last day without rides lies before the first day." in text_of(held)
+    assert "lies in the past" not in text_of(held)
 
 
 def test_move_that_comes_back_stands_by_its_own_occurrence(order: StandingOrder, desk: Client) -> None:
