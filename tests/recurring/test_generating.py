@@ -1,6 +1,7 @@
 """The generator: every order once, whoever runs it, and however often."""
 
 import datetime as dt
+import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -152,6 +153,26 @@ def test_workers_at_once_make_every_ride_once(workers: int) -> None:
 
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
+def test_ticks_that_come_again_and_out_of_order_make_every_ride_once() -> None:
+    """R-10: four workers, each of whose ticks is of any of nine days and goes over an order that was done already."""
+    centre = cast.dialysis_centre()
+    made = [cast.order(centre) for _ in range(6)]
+    chance = random.Random(10)
+    ticks = [(chance.choice(made), NOW + chance.randrange(10) * DAY) for _ in range(120)]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda tick: _again_and_close(*tick), ticks))
+    _generate(NOW + 9 * DAY)
+
+    wanted = both([*DATES, *(DATES[-1] + days * DAY for days in (3, 5, 7))])
+    assert [cast.live(order) for order in made] == [wanted] * 6
+    told = Event.objects.filter(subject_type="ride").values_list("subject_id", "type", "sequence")
+    assert sorted(told) == sorted((ride.pk, "ride.scheduled", 1) for ride in Ride.objects.all())
+    assert Ride.objects.count() == Occurrence.objects.count() == 6 * len(wanted)
+
+
+@pytest.mark.real_clock
+@pytest.mark.django_db(transaction=True)
 def test_worker_that_dies_in_the_middle_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [cast.order() for _ in range(3)]
     keep = following._keep
@@ -191,6 +212,11 @@ def _hold_and_close(order: StandingOrder) -> None:
         holding.hold(order_id=order.pk, from_date=DATES[2], until=None, reason="travel", by=system(), at=NOW + 3 * DAY)
     finally:
         connection.close()
+
+
+def _again_and_close(order: StandingOrder, at: dt.datetime) -> None:
+    StandingOrder.objects.filter(pk=order.pk).update(generated_through=None)
+    _and_close(at)
 
 
 def _and_close(at: dt.datetime) -> int:
