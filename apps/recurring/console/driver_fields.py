@@ -29,7 +29,7 @@ class DriverFields:
         wanted = Q(activation=Activation.ACTIVE) | Q(pk__in=kept)
         drivers = Driver.objects.visible_to(by).filter(wanted).select_related("default_vehicle")
         names = {str(driver.pk): words.driver_name(driver, by) for driver in drivers}
-        names |= {str(pk): _("A driver out of your reach") for pk in kept if str(pk) not in names}
+        names |= {str(pk): str(words.OUT_OF_REACH) for pk in kept if str(pk) not in names}
         choices = [("", _("Nobody")), *sorted(names.items(), key=lambda named: named[1].lower())]
         count = min(max(FEWEST, len(kept) + 1), MOST)
         for number in range(count):

@@ -18,14 +18,17 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.recurring.console import month as months
 from apps.recurring.console import moving, words
 from apps.recurring.console.forms import EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
+from apps.recurring.console.place_fields import line_of
 from apps.recurring.console.rights import found_order, opens
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown, calendar
 from apps.recurring.recurrence import Fate, State
+from apps.riders import accommodation
 from apps.rides import timing
 from apps.rides.disclosure import disclosure_of
-from lib.access import Phi
+from apps.rides.queries import bookings
+from lib.access import Phi, Principal
 from lib.scopes import Scope
 
 _BEGUN = {LegStanding.UNDER_WAY, LegStanding.DONE}
@@ -71,7 +74,8 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
         "today": today,
         "month": months.month(first, found, zone=order.timezone, today=today),
         "refused": _refused(found, today, ahead),
-        "terms": [(row, words.pattern_of(row), words.RETURNS[row.return_mode]) for row in _shown(terms, today)],
+        "terms": _facts(order, _shown(terms, today), by),
+        "drivers": words.driver_names(order.preferred_driver_ids, by),
         "holds": _holds(order, today),
         "day": day,
         "occurrences": [_occurrence(one, order, today, may_change, forms) for one in found if one.service_date == day],
@@ -99,6 +103,28 @@ def _shown(terms: Sequence[Terms], today: date) -> Sequence[Terms]:
     """Keep the terms in force today and those to come."""
     past = [row for row in terms if row.from_date <= today]
     return [*past[-1:], *terms[len(past) :]]
+
+
+def _facts(order: StandingOrder, rows: Sequence[Terms], by: Principal) -> list[dict[str, Any]]:
+    """Say what terms ask for: the days, the places, and what the rider needs on these rides."""
+    profile = bookings.current_profile(order.rider_id)
+    usual = accommodation.snapshot(profile) if profile else accommodation.complete({})
+    found = []
+    for row in rows:
+        needs = accommodation.overridden(usual, row.accommodation)
+        back = row.return_mobility or needs["returnMobility"] if len(row.legs) > 1 else None
+        found.append(
+            {
+                "row": row,
+                "days": words.pattern_of(row),
+                "way_back": words.RETURNS[row.return_mode],
+                "needs": ", ".join(words.needs_said(needs, back, row.companions, by)),
+                "pickup": line_of(row.pickup),
+                "dropoff": line_of(row.dropoff),
+                "return_dropoff": line_of(row.return_dropoff) if row.return_dropoff else "",
+            }
+        )
+    return found
 
 
 def _holds(order: StandingOrder, today: date) -> list[tuple[Hold, str]]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.utils.formats import date_format
@@ -98,6 +99,7 @@ APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.TTS: gettext_lazy("Those of Tuesday, Thursday, Saturday"),
     CalendarShift.AppliesTo.SELECTED: gettext_lazy("Single standing orders"),
 }
+OUT_OF_REACH: Final = gettext_lazy("A driver out of your reach")
 # Why no ride could be made: codes of the catalogue that booking in sets answers with.
 WHY: Final[Mapping[str, Text]] = {
     Code.RIDER_NOT_BOOKABLE.name: gettext_lazy("The rider's record does not allow bookings."),
@@ -121,6 +123,13 @@ def driver_name(driver: Driver, by: Principal) -> str:
     return f"{driver.first_name}, {plate}" if plate else f"{driver.first_name} …{str(driver.pk)[-4:]}"
 
 
+def driver_names(driver_ids: Collection[UUID], by: Principal) -> list[str]:
+    """Name drivers in the order of their ids; of one out of reach it is said that there is one.  One query."""
+    rows = Driver.objects.visible_to(by).filter(pk__in=driver_ids).select_related("default_vehicle")
+    names = {driver.pk: driver_name(driver, by) for driver in rows}
+    return [names.get(pk, str(OUT_OF_REACH)) for pk in driver_ids]
+
+
 def why(code: str) -> Text:
     """Say why a ride could not be made."""
     return WHY.get(code, gettext_lazy("A rule of booking stands against it."))
@@ -132,6 +141,11 @@ def long_day(day: date) -> str:
 
 def short_day(day: date) -> str:
     return date_format(day, "D j M")
+
+
+def dated(day: date) -> str:
+    """Name a day that may lie in another year."""
+    return date_format(day, "D j M Y")
 
 
 def listed(days: Iterable[date]) -> str:
@@ -191,16 +205,23 @@ def needs_of(visit: Visit, by: Principal) -> list[str]:
     """Say how a rider moves, and to those who may know, what else takes room or hands."""
     out, back = visit.ways.get(Leg.OUTBOUND), visit.ways.get(Leg.RETURN)
     needs = (out or visit.ways[Leg.RETURN]).needs
-    said = [_mobility(needs)]
-    if back is not None and back.needs["mobility"] != needs["mobility"]:
-        said.append(_("back: %(mobility)s") % {"mobility": _mobility(back.needs)})
+    return needs_said(needs, back.needs["mobility"] if back else None, visit.companions, by)
+
+
+def needs_said(
+    needs: Mapping[str, Any], way_back: str | None, companions: Mapping[str, Any], by: Principal
+) -> list[str]:
+    """Say the same of needs in their one shape; `way_back` is the mobility on the way back, None without one."""
+    said = [_mobility(needs["mobility"])]
+    if way_back is not None and way_back != needs["mobility"]:
+        said.append(_("back: %(mobility)s") % {"mobility": _mobility(way_back)})
     if by.phi < Phi.FULL:
         return said
-    along = sum(int(visit.companions.get(key) or 0) for key in ("escorts", "attendantsProvided", "children"))
+    along = sum(int(companions.get(key) or 0) for key in ("escorts", "attendantsProvided", "children"))
     if along:
         said.append(ngettext("%(count)s companion", "%(count)s companions", along) % {"count": along})
     flags = (
-        (visit.companions.get("serviceAnimal") or needs["serviceAnimal"], _("service animal")),
+        (companions.get("serviceAnimal") or needs["serviceAnimal"], _("service animal")),
         (needs["oxygen"]["uses"], _("oxygen")),
         (needs["bariatric"], _("bariatric")),
         (needs["stairs"]["secondPerson"], _("second person")),
@@ -209,8 +230,8 @@ def needs_of(visit: Visit, by: Principal) -> list[str]:
     return said + [word for flag, word in flags if flag]
 
 
-def _mobility(needs: Mapping[str, Any]) -> str:
-    return capfirst(str(Mobility(needs["mobility"]).label))
+def _mobility(mobility: str) -> str:
+    return capfirst(str(Mobility(mobility).label))
 
 
 def badges_of(one: OccurrenceShown) -> list[Badge]:
@@ -264,18 +285,18 @@ def status_of(line: Line) -> tuple[Badge, str]:
     if order.status == OrderStatus.ON_HOLD and line.hold is not None:
         until = line.hold.until
         return STATUSES[order.status], (
-            _("since %(day)s, until %(end)s") % {"day": line.hold.from_date, "end": until}
+            _("since %(day)s, until %(end)s") % {"day": dated(line.hold.from_date), "end": dated(until)}
             if until
-            else _("since %(day)s") % {"day": line.hold.from_date}
+            else _("since %(day)s") % {"day": dated(line.hold.from_date)}
         )
     return STATUSES[order.status], _ahead(order, line)
 
 
 def _ahead(order: StandingOrder, line: Line) -> str:
     if order.status == OrderStatus.ENDED:
-        return _("last day %(day)s") % {"day": order.end_date}
+        return _("last day %(day)s") % {"day": dated(order.end_date)} if order.end_date else ""
     if line.hold is not None:
-        return _("held from %(day)s") % {"day": line.hold.from_date}
+        return _("held from %(day)s") % {"day": dated(line.hold.from_date)}
     if order.last_date is not None:
-        return _("ends on %(day)s") % {"day": order.last_date}
+        return _("ends on %(day)s") % {"day": dated(order.last_date)}
     return ""

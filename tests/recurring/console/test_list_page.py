@@ -75,10 +75,10 @@ def test_status_says_since_and_until_when(centre: Facility) -> None:
     page = text_of(_page(centre))
 
     assert "Drafted, Orla Mon Wed Fri None booked Draft Will call" in page
-    assert "Active ends on 2026-12-23" in page
-    assert "Away, Orla Mon Wed Fri None booked On hold since 2026-11-20 Will call" in page
-    assert "On hold since 2026-11-20, until 2026-11-29" in page
-    assert "Active held from 2026-11-24" in page
+    assert "Active ends on Wed 23 Dec 2026" in page
+    assert "Away, Orla Mon Wed Fri None booked On hold since Fri 20 Nov 2026 Will call" in page
+    assert "On hold since Fri 20 Nov 2026, until Sun 29 Nov 2026" in page
+    assert "Active held from Tue 24 Nov 2026" in page
 
 
 def test_ended_orders_are_behind_the_filter(centre: Facility) -> None:
@@ -88,7 +88,7 @@ def test_ended_orders_are_behind_the_filter(centre: Facility) -> None:
 
     assert "Over, Orla" not in text_of(_page(centre))
     ended = text_of(_page(centre, status="ended"))
-    assert "Over, Orla Mon Wed Fri None booked Ended last day 2026-11-19" in ended
+    assert "Over, Orla Mon Wed Fri None booked Ended last day Thu 19 Nov 2026" in ended
     assert "Rides, Orla" not in ended
     assert "Over, Orla" not in text_of(_page(centre, status="active"))
 

@@ -22,6 +22,7 @@ from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import MONDAY
 from tests.recurring.console.visiting import cell, page_of
+from tests.rides.drafts import HOME
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +103,7 @@ def test_holds_closed_days_and_other_times_are_said(centre: Facility, order: Sta
     assert cell(response, 23) == "Monday 23 November, 2 rides, held"
     assert cell(response, 25) == "Wednesday 25 November, 2 rides, centre closed"
     assert cell(response, 27) == "Friday 27 November, 2 rides at another time that day, booked"
-    assert "2026-11-23 to 2026-11-23 Travel, set by system" in text_of(response)
+    assert "Mon 23 Nov 2026 to Mon 23 Nov 2026 Travel, set by system" in text_of(response)
 
 
 def test_open_hold_names_who_set_it_and_when_it_is_asked_about(order: StandingOrder) -> None:
@@ -112,7 +113,8 @@ def test_open_hold_names_who_set_it_and_when_it_is_asked_about(order: StandingOr
 
     page = text_of(_open(order))
 
-    assert "From 2026-11-23 until somebody resumes Hospital stay, set by Dana Desk, asked again on 2026-11-30" in page
+    said = "From Mon 23 Nov 2026 until somebody resumes Hospital stay, set by Dana Desk, asked again on Mon 30 Nov 2026"
+    assert said in page
 
 
 def test_what_happened_to_rides_is_said_by_leg(order: StandingOrder) -> None:
@@ -264,9 +266,37 @@ def test_facts_show_terms_of_today_and_later_ones(centre: Facility) -> None:
 
     assert "Chair time 10:30 CST Pickup 09:40" in page
     assert "Way back Scheduled 15:30 From Home, 1418 N Canary Ave, Chicago" in page
-    assert "From 2026-12-07 on Days Mon Wed Fri Chair time 06:00 CST" in page
-    assert "Payer State Medicaid Authorization ends 2027-01-22 Vehicle Wheelchair van Booked ahead 28 days" in page
+    assert "From Mon 7 Dec 2026 on Days Mon Wed Fri Chair time 06:00 CST" in page
+    assert "First day Mon 23 Nov 2026 Last day Sun 21 Feb 2027 Payer State Medicaid" in page
+    assert "Authorization ends Fri 22 Jan 2027 Vehicle Wheelchair van Booked ahead 28 days" in page
     assert "Authorization A-17 For drivers Ring twice For dispatchers Call first For the facility Chair 4" in page
+
+
+def test_facts_show_where_to_what_the_rider_needs_and_who_drives_best(centre: Facility) -> None:
+    rider = factories.RiderFactory.create(facility=centre)
+    factories.AccommodationProfileFactory.create(rider=rider, mobility="wheelchair_power", oxygen_uses=True)
+    drivers = [factories.DriverFactory.create(first_name=name, last_name="Pole") for name in ("Ida", "Abe")]
+    elm = {**HOME, "name": "Daughter", "addressLine1": "9 W Elm St"}
+    of = {"return_mobility": "stretcher", "return_dropoff": elm, "companions": {"escorts": 1}}
+    order = cast.order(centre, rider, of=of, preferred_driver_ids=tuple(driver.pk for driver in drivers))
+    terms = {"return_mode": "none"}
+    changing.change(order_id=order.pk, terms=terms, from_date=MONDAY + 14 * DAY, **TOLD)
+
+    page, analyst = text_of(_open(order)), text_of(_open(order, "", UserRole.ANALYST))
+
+    dropoff = f"To {centre.name}, {centre.address_line1}, {centre.city}"
+    needs = "Needs Power wheelchair, back: Stretcher, 1 companion, oxygen"
+    assert f"{dropoff} Back to Daughter, 9 W Elm St, {HOME['city']} {needs} From Mon 7 Dec 2026 on" in page
+    assert "Needs Power wheelchair, 1 companion, oxygen Order" in page
+    assert "Preferred drivers Pole, Ida; Pole, Abe" in page
+    assert "Needs Power wheelchair, back: Stretcher From" in analyst
+    assert [word for word in ("Elm", "Pole", "oxygen") if word in analyst] == []
+
+
+def test_driver_who_is_no_more_is_said_to_be_out_of_reach(order: StandingOrder) -> None:
+    StandingOrder.objects.update(preferred_driver_ids=[order.pk])
+
+    assert "Preferred drivers A driver out of your reach" in text_of(_open(order))
 
 
 def test_those_without_riders_see_no_name_place_or_note(order: StandingOrder) -> None:
@@ -308,8 +338,8 @@ def test_page_asks_the_same_however_many_days(django_assert_num_queries: Any, ce
     order = cast.order(centre, end_date=MONDAY + weeks * 7 * DAY)
     client = visitor(UserRole.DISPATCHER)
 
-    # Session, user, inbox, the order, five of the calendar, terms, holds, the trail.
-    with django_assert_num_queries(12):
+    # Session, user, inbox, the order, five of the calendar, terms, holds, the rider's needs, the trail.
+    with django_assert_num_queries(13):
         client.get(page_of(order))
 
 
