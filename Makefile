@@ -8,7 +8,7 @@ RUNS := $(VENV)/python -m config.run
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help run manage demo reset test coverage check fix docs bench chaos lock install install-dev
+.PHONY: help run manage demo reset test coverage check fix docs bench shots chaos lock install install-dev
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ docs: install-dev ## Write docs/openapi.json and docs/errors.md anew
 
 bench: install-dev ## Measure speed and memory against bare floors; ONLY= chooses one
 	@exec $(VENV)/python -m tests.bench $(ONLY)
+
+shots: install-dev ## Take pictures of every screen, as each role sees it, in light, dark and on a phone; ONLY= chooses roles
+	@$(VENV)/python -m tests.browser.chromium
+	@$(VENV)/python -m tests.browser.shots $(ONLY)
 
 chaos: install-dev ## Kill workers and brokers, poison and drip, and see that nothing is lost; CHAOS=nightly for 10,000 kills
 	@env -u DATABASE_URL CHAOS=$(or $(CHAOS),full) $(VENV)/python -m pytest -s --durations=0 tests/chaos $(ARGS)
