@@ -115,7 +115,7 @@ def test_resume_tells_what_could_not_be_booked_and_why(centre: Facility, order: 
     assert "1 coming day could not be booked: Mon 23 Nov" in text_of(response)
 
 
-def test_days_that_people_changed_are_told_where_they_stay(order: StandingOrder, desk: Client) -> None:
+def test_days_that_people_changed_are_no_news_where_another_one_is_skipped(order: StandingOrder, desk: Client) -> None:
     ride = cast.rides(order)[0]
     later = ride.pickup_at - dt.timedelta(minutes=10)
     amending.amend(ride_id=ride.pk, changes={"pickup_at": later}, **TOLD)
@@ -124,7 +124,7 @@ def test_days_that_people_changed_are_told_where_they_stay(order: StandingOrder,
 
     response = send(desk, order, "skip", day=MONDAY + DAY, shown=MONDAY + DAY)
 
-    assert told(response)[1:] == ["People had changed these days, and they stay as they are: Mon 23 Nov."]
+    assert told(response) == ["The day is skipped. 2 rides are called off: Tue 24 Nov."]
 
 
 def test_order_ends_now_or_after_a_day(centre: Facility, desk: Client) -> None:
