@@ -23,6 +23,7 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "accounts.clear_sessions": timedelta(hours=1),
     "accounts.mail_alerts": timedelta(seconds=10),
     "rides.expire_offers": timedelta(seconds=5),
+    "rides.watch": timedelta(seconds=15),
     "recurring.generate": timedelta(seconds=10),
     "recurring.watch": timedelta(minutes=15),
     "webhooks.deliver": timedelta(seconds=1),

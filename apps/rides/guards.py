@@ -88,12 +88,22 @@ class Failed:
 
 
 def no_show_wait_minutes(facts: Facts) -> int:
-    """Say how long the driver has to wait, in minutes: the facility's own rule, or by kind of pickup."""
-    if facts.facility_wait_minutes is not None:
-        return facts.facility_wait_minutes
-    if facts.will_call or facts.service_type == "hospital_discharge":
+    """Say how long the driver has to wait, in minutes: see `wait_minutes`."""
+    return wait_minutes(
+        own=facts.facility_wait_minutes,
+        will_call=facts.will_call,
+        service_type=facts.service_type,
+        at_facility=facts.pickup_at_facility,
+    )
+
+
+def wait_minutes(*, own: int | None, will_call: bool, service_type: str, at_facility: bool) -> int:
+    """Say how long a driver waits for a rider: as the facility has set it for its `own`, or by kind of pickup."""
+    if own is not None:
+        return own
+    if will_call or service_type == "hospital_discharge":
         return WAIT_ON_RELEASE_MINUTES
-    return WAIT_AT_FACILITY_MINUTES if facts.pickup_at_facility else WAIT_AT_HOME_MINUTES
+    return WAIT_AT_FACILITY_MINUTES if at_facility else WAIT_AT_HOME_MINUTES
 
 
 def _will_call_released(facts: Facts) -> str | None:

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.rides.services import offers
+from apps.rides.services import offers, watching
 from lib.access import system
 
 
@@ -11,3 +11,9 @@ from lib.access import system
 def expire_offers() -> None:
     """End offers past their time; any number of workers may run it at once."""
     offers.expire_due(by=system(), at=timezone.now())
+
+
+@shared_task(name="rides.watch")
+def watch() -> None:
+    """Open, raise and settle exceptions whose time has come; any number of workers may run it at once."""
+    watching.watch(by=system(), at=timezone.now())

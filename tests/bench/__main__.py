@@ -15,7 +15,7 @@ import psycopg
 from django.db import connections
 from django.utils import timezone
 
-from tests.bench import EMBEDDED, ROOT, RUN, conninfo, dataset, deliveries, lists, memory, posts, recurring
+from tests.bench import EMBEDDED, ROOT, RUN, conninfo, dataset, deliveries, exceptions, lists, memory, posts, recurring
 from tests.bench.servers import leave_server_core, missing
 from tests.bench.table import Figure, Goal, say, show, write
 
@@ -31,6 +31,7 @@ MEASUREMENTS: Final[dict[str, Callable[[], list[Figure]]]] = {
     "claiming": deliveries.claim,
     "first_attempt": deliveries.first_attempt,
     "recurring": recurring.following,
+    "exceptions": exceptions.ticking,
 }
 WITHOUT_RIDES: Final = {"deliveries", "hanging", "claiming", "first_attempt", "recurring"}
 GOALS: Final = (
@@ -54,6 +55,7 @@ GOALS: Final = (
     Goal("occurrences_vs_rrule", "x", "<=", 3, measures="recurring"),
     Goal("generating_memory", "MB", "<=", 200, measures="recurring"),
     Goal("generating_memory_growth", "%", "<=", 5, measures="recurring"),
+    Goal("exceptions_vs_bare", "x", "<=", 4, measures="exceptions"),
 )
 FOOTNOTES: Final = (
     "One gunicorn gthread worker with 4 threads and a pool of 8 has a core for itself; PostgreSQL and wrk (1 thread,",
@@ -62,6 +64,7 @@ FOOTNOTES: Final = (
     "of the service under test; every other setting is as delivered.  Deliveries: one worker process has the first",
     "core, PostgreSQL and the receiver share the second; a bare loop posts the same signed bytes there, in turn.",
     "Recurring rides: the task, and COPY of the very rows it wrote into the same emptied tables, in turn, 3 rounds.",
+    "Exceptions: one run of the task, and one statement that finds the rides by the index and inserts the same rows.",
 )
 
 

@@ -24,7 +24,15 @@ from lib.scopes import Scope
 log = logging.getLogger(__name__)
 
 # Scopes that people are told things by; the inbox is for whoever has one of them.
-AUDIENCES: Final = frozenset({Scope.WEBHOOKS_MANAGE.value, Scope.TOKENS_MANAGE.value, Scope.SCHEDULES_WRITE.value})
+AUDIENCES: Final = frozenset(
+    {
+        Scope.WEBHOOKS_MANAGE.value,
+        Scope.TOKENS_MANAGE.value,
+        Scope.SCHEDULES_WRITE.value,
+        Scope.RIDES_WRITE.value,
+        Scope.RIDES_CORRECT.value,
+    }
+)
 
 _MAIL_CLAIM: Final = timedelta(minutes=2)  # longer than a mail server takes
 _MAILS_AT_ONCE: Final = 20

@@ -21,7 +21,7 @@ from apps.rides.exception_types import (
     ExceptionSeverity,
     ExceptionType,
 )
-from apps.rides.lifecycle import RideStatus
+from apps.rides.lifecycle import OPEN, RideStatus
 from apps.rides.models import Assignment
 from apps.rides.services.assignment import SETTLED_BY_ASSIGNMENT
 from apps.rides.services.exceptions import SUMMARY_OF, event_of
@@ -321,8 +321,14 @@ class Story:
         severities = [ExceptionSeverity(row["severity"]) for row in self.unsettled.values()]
         worst = max(severities, key=SEVERITY_RANK.__getitem__).value if severities else ""
         self.row |= {"status": self.status.value, "version": self.version, "updated_at": self.recorded_at,
-                     "open_exception_count": len(severities), "max_exception_severity": worst}  # fmt: skip
+                     "open_exception_count": len(severities), "max_exception_severity": worst,
+                     "watch_at": self._watch_at()}  # fmt: skip
         self.tables.rides.append(self.row)
+
+    def _watch_at(self) -> int | None:
+        """Let the clock look at once at all but the rides that it has nothing to say of."""
+        owes_papers = self.status == RideStatus.COMPLETED and self.row.get("missing_documents")
+        return self.cast.now if self.status in OPEN or owes_papers else None
 
     def _move(
         self, target: RideStatus, event: str, at: int, by: str, *, occurred: int = 0,

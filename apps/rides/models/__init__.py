@@ -6,5 +6,15 @@ from apps.rides.models.milestone import Milestone
 from apps.rides.models.reason_code import ReasonCode
 from apps.rides.models.ride import Ride, RideQuerySet
 from apps.rides.models.trip import Trip
+from apps.rides.models.watched_facility import WatchedFacility
 
-__all__ = ["Assignment", "Milestone", "ReasonCode", "Ride", "RideException", "RideQuerySet", "Trip"]
+__all__ = [
+    "Assignment",
+    "Milestone",
+    "ReasonCode",
+    "Ride",
+    "RideException",
+    "RideQuerySet",
+    "Trip",
+    "WatchedFacility",
+]

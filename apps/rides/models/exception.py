@@ -60,6 +60,8 @@ class RideException(models.Model):
     resolved_by = models.CharField(max_length=60, blank=True)
     resolution_code = models.CharField(max_length=17, choices=ResolutionCode, blank=True)
     resolution_note = models.CharField(max_length=1000, blank=True)
+    # A person has decided about it: the clock does not open it again for what was known then.
+    closed_by_hand = models.BooleanField(default=False, db_default=False, editable=False)
     summary = models.CharField(max_length=200)
     details = models.JSONField(default=dict)
     escalation_level = models.PositiveSmallIntegerField(default=0)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from apps.accounts.models import ApiClient
 from apps.fleet.models import Driver, Vehicle, VehicleType
@@ -236,6 +237,10 @@ class Ride(models.Model):
     open_exception_count = models.PositiveSmallIntegerField(default=0)
     max_exception_severity = models.CharField(max_length=8, choices=ExceptionSeverity, blank=True)
 
+    # When the clock next means something to this ride (watch_rules.py); null: never.  Written with every change of the
+    # ride; a row that somebody writes without it is looked at once, at once (docs/adr/0019).
+    watch_at = models.DateTimeField(null=True, blank=True, editable=False, db_default=Now())
+
     version = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -378,6 +383,8 @@ class Ride(models.Model):
             models.Index(fields=["driver", "pickup_at"], name="ride_of_driver", condition=Q(driver__isnull=False)),
             models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),
             models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
+            # What the clock finds (services/watching.py).
+            models.Index(fields=["watch_at"], name="ride_to_watch", condition=Q(watch_at__isnull=False)),
             # The rides of a series.
             models.Index(
                 fields=["standing_order_id", "pickup_at"],

@@ -69,7 +69,7 @@ def errand_of(ride: Ride, *, at: datetime) -> Errand:
         latest_pickup_at=max(latest, begins_at),
         pickup=place_of(ride.pickup),
         dropoff=place_of(ride.dropoff),
-        load_minutes=_loading(ride),
+        load_minutes=loading_minutes(ride),
         unload_minutes=_unloading(ride),
         driver_id=ride.driver_id,
         vehicle_id=ride.vehicle_id,
@@ -87,7 +87,7 @@ def expected_dropoff_at(ride: Ride) -> datetime | None:
     if ride.boarded_at is not None:
         return ride.boarded_at + timedelta(minutes=ride.estimated_minutes)
     begins_at = ride.arrived_pickup_at or ride.eta_pickup_at or ride.pickup_at
-    return begins_at + timedelta(minutes=_loading(ride) + ride.estimated_minutes)
+    return begins_at + timedelta(minutes=loading_minutes(ride) + ride.estimated_minutes)
 
 
 def place_of(stop: Mapping[str, Any]) -> Place | None:
@@ -112,7 +112,7 @@ def _rescue(ride: Ride, at: datetime, place: Place) -> Errand:
 
 
 def _minutes(ride: Ride) -> float:
-    return max(SHORTEST_MINUTES, _loading(ride) + _drive(ride) + _unloading(ride))
+    return max(SHORTEST_MINUTES, loading_minutes(ride) + _drive(ride) + _unloading(ride))
 
 
 def _drive(ride: Ride) -> float:
@@ -122,7 +122,7 @@ def _drive(ride: Ride) -> float:
     return MINUTES_WHEN_UNKNOWN if estimate is None else estimate
 
 
-def _loading(ride: Ride) -> int:
+def loading_minutes(ride: Ride) -> int:
     """Count the minutes of getting in: those of the place, where they are known, or those the rider takes anywhere."""
     at_the_stop = ride.pickup.get("loadMinutes")
     return _minutes_of_rider(ride, "loadMinutes") if at_the_stop is None else int(at_the_stop)

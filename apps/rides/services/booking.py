@@ -19,7 +19,7 @@ from apps.rides.models import Ride, Trip
 from apps.rides.queries import bookings
 from apps.rides.services import exceptions, legs, punctuality
 from apps.rides.services.legs import Leg
-from apps.rides.services.status import record_created
+from apps.rides.services.status import record_created, watching_of
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.rows import insert, sent_together
@@ -328,6 +328,7 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
     )
     legs.seal_access(ride, pickup=leg.access[0], dropoff=leg.access[1])
     ride.payer_member_id = leg.draft.payment.member_id
+    ride.watch_at = watching_of(ride, at=at)
     _save_once(ride, path=leg.path)
     if leg.draft.external_ids:
         organizations.replace_external_ids(

@@ -21,21 +21,22 @@ from apps.rides.exception_types import (
     ResolutionCode,
 )
 from apps.rides.models import Ride, RideException
+from apps.rides.services import ladder
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
 
-_OPENED: Final = "ride.exception"
-_NOTED: Final = "ride.exception_noted"
+OPENED: Final = "ride.exception"
+NOTED: Final = "ride.exception_noted"
 _ACKNOWLEDGED: Final = "ride.exception_acknowledged"
-_RESOLVED: Final = "ride.exception_resolved"
+RESOLVED: Final = "ride.exception_resolved"
 # What the same is called of a standing order, none of whose exceptions are for information alone.
 _TOLD_OF_ORDER: Final = {
-    _OPENED: "standing_order.exception",
+    OPENED: "standing_order.exception",
     _ACKNOWLEDGED: "standing_order.exception_acknowledged",
-    _RESOLVED: "standing_order.exception_resolved",
+    RESOLVED: "standing_order.exception_resolved",
 }
 _COUNTERS = ["open_exception_count", "max_exception_severity"]
 
@@ -132,7 +133,7 @@ def open_on_order(
     else:
         exception.due_at, exception.details = due_at, details or {}
         _save(exception, ["due_at", "details"], at=at)
-    _tell(None, exception, _OPENED, by=by, at=at)
+    _tell(None, exception, OPENED, by=by, at=at)
     return exception
 
 
@@ -171,7 +172,7 @@ def event_of(severity: ExceptionSeverity) -> str:
     `ride.exception` asks somebody to act; what is for information has a type of its own, so that it reaches those alone
     who subscribe to it (domain.md 4.9).
     """
-    return _NOTED if severity is ExceptionSeverity.INFO else _OPENED
+    return NOTED if severity is ExceptionSeverity.INFO else OPENED
 
 
 def settle(
@@ -238,6 +239,7 @@ def resolve(
     if code is ResolutionCode.OTHER and not note.strip():
         raise InvalidInput("note", "note is required with the code other.", detail_code="required")
     status = ExceptionStatus.DISMISSED if dismiss else ExceptionStatus.RESOLVED
+    exception.closed_by_hand = True
     _close(ride, exception, status, by=by, at=at, code=code, note=note)
     _audit("exceptions.dismiss" if dismiss else "exceptions.resolve", exception, by)
     return exception
@@ -277,10 +279,13 @@ def _close(
     exception.resolved_by = by.actor
     exception.resolution_code = code
     exception.resolution_note = note
-    _save(exception, ["status", "resolved_at", "resolved_by", "resolution_code", "resolution_note"], at=at)
+    columns = ["status", "resolved_at", "resolved_by", "resolution_code", "resolution_note", "closed_by_hand"]
+    _save(exception, columns, at=at)
     if ride is not None:
         _recount(ride)
-    _tell(ride, exception, _RESOLVED, by=by, at=at, also=_COUNTERS)
+        if ladder.TOLD in exception.details:
+            ladder.over([ride.pk], at=at)
+    _tell(ride, exception, RESOLVED, by=by, at=at, also=_COUNTERS)
 
 
 def _save(exception: RideException, columns: list[str], *, at: datetime) -> None:
@@ -307,13 +312,7 @@ def _tell(
     also: Sequence[str] = (),
 ) -> None:
     """Record what became of an exception; `also` names the columns of its ride that the caller has set."""
-    shown = {
-        "id": str(exception.pk),
-        "type": exception.type,
-        "severity": exception.severity,
-        "status": exception.status,
-        "dueAt": exception.due_at.isoformat().replace("+00:00", "Z") if exception.due_at else None,
-    }
+    shown = shown_of(exception.pk, exception.type, exception.severity, status=exception.status, due_at=exception.due_at)
     if ride is not None:
         touch(ride, event_type, by=by, at=at, also=also, note=Note(data={"exception": shown}))
         return
@@ -331,6 +330,17 @@ def _tell(
             "exception": shown,
         },
     )
+
+
+def shown_of(id: UUID, type: str, severity: str, *, status: str, due_at: datetime | None) -> dict[str, Any]:
+    """Lay out what events say of an exception."""
+    return {
+        "id": str(id),
+        "type": type,
+        "severity": severity,
+        "status": status,
+        "dueAt": due_at.isoformat().replace("+00:00", "Z") if due_at else None,
+    }
 
 
 def _audit(action: str, exception: RideException, by: Principal) -> None:

@@ -18,7 +18,7 @@ from django.db.models import JSONField
 from apps.organizations.models import Facility, Payer
 from apps.riders import standing
 from apps.riders.models import AccommodationProfile, Rider
-from apps.rides import booking_rules, timing
+from apps.rides import booking_rules, timing, watch_rules
 from apps.rides.booking_rules import Facts
 from apps.rides.draft import RideDraft
 from apps.rides.models import Ride, Trip
@@ -300,13 +300,21 @@ class _Set:
         ride_id = uuid7()
         facts = replace(part.facts, at=self.at, pickup_at=time.pickup_at, service_date=timed["service_date"])
         questions = [question.value for question in booking_rules.open_questions(facts)]
+        is_plain = not questions and part.columns["service_type"] != "hospital_discharge"
         return {
             **part.columns,
             **timed,
             **legs.new_columns(part.leg, questions, time.pickup_at, by=self.by, at=self.at),
             **{f"{name}_sealed": sealed_in(Ride, name, ride_id, text) for name, text in part.secrets},
+            "watch_at": self._watched_at(part, time.pickup_at) if is_plain else self.at,
             "id": ride_id,
         }
+
+    def _watched_at(self, part: CourseLeg, pickup_at: datetime) -> datetime:
+        columns = part.columns
+        return watch_rules.first_look_of_new(
+            pickup_at=pickup_at, will_call=columns["will_call"], priority=columns["priority"]
+        )
 
     def write(self) -> None:
         copy_rows(Trip, self.trips)

@@ -1,7 +1,8 @@
 """The one place where the status of a ride changes, and the record of every change.
 
 `locked` takes the row, `move` follows the table of lifecycle.py, `touch` records a change that leaves the status alone.
-Each event takes the next version of the ride, so that events are dense and a lost update cannot be written down.
+Each event takes the next version of the ride, so that events are dense and a lost update cannot be written down.  With
+each change goes the instant at which the clock next means something to the ride.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +13,10 @@ from uuid import UUID
 
 from apps.accounts.services import audit
 from apps.events import services as events
+from apps.rides import watch_rules
 from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
 from apps.rides.models import Ride
+from apps.rides.queries import watched
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, NotFound, ScopeMissing, StaleVersion
@@ -184,7 +187,8 @@ def _set_status(
     ride.updated_at = at
     first = ride.version + 1
     ride.version += len(event_types)
-    update(ride, ["status", "status_changed_at", "updated_at", "version", *also])
+    ride.watch_at = watching_of(ride, at=at)
+    update(ride, ["status", "status_changed_at", "updated_at", "version", "watch_at", *also])
     for number, event_type in enumerate(event_types):
         _record(
             ride,
@@ -211,7 +215,8 @@ def touch(
     """Save the columns in `also` of a locked ride and record one event; the status stays."""
     ride.updated_at = at
     ride.version += 1
-    update(ride, ["updated_at", "version", *also])
+    ride.watch_at = watching_of(ride, at=at)
+    update(ride, ["updated_at", "version", "watch_at", *also])
     _record(
         ride,
         event_type,
@@ -222,6 +227,15 @@ def touch(
         previous_status=ride.status,
     )
     return ride
+
+
+def watching_of(ride: Ride, *, at: datetime) -> datetime | None:
+    """Say when the clock has to look at a ride as it stands now; None: not by what is known of it.
+
+    Never too late: `services.watching` finds the instant itself.  With exceptions open that is at once, for the change
+    may have settled one.
+    """
+    return at if ride.open_exception_count else watch_rules.first_look(watched.facts_of(ride))
 
 
 def audit_step(

@@ -1,0 +1,218 @@
+"""What the clock's rules look at: read from a loaded ride, or for many rides that are due, in sets."""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from apps.organizations import opening_hours
+from apps.organizations.models import Facility, default_escalation_minutes
+from apps.organizations.service_levels import DEFAULTS
+from apps.rides import guards
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.queries.ride_needs import loading_minutes
+from apps.rides.watch_rules import LONGEST_LADDER, MINUTE, Facts, Terms
+
+# The columns of `Facts`, in its order.  JSON is opened only where a rule asks for what is in it.
+_FACTS: Final = """
+    r.status, r.status_changed_at, r.service_type, r.priority, r.pickup_at, r.window_ends_at, r.appointment_at,
+    r.will_call, r.ready_at, r.promised_pickup_by, r.will_call_expires_at, r.requested_at, r.scheduled_at, r.confirm_by,
+    r.departed_at, r.arrived_pickup_at, r.boarded_at, r.arrived_dropoff_at, r.dropped_off_at, r.eta_pickup_at,
+    r.estimated_minutes, r.pickup_facility_id IS NOT NULL, r.missing_documents <> '{}',
+    CASE WHEN r.appointment_at IS NULL AND r.discharge IS NULL THEN 0 ELSE
+        coalesce((r.pickup->>'loadMinutes')::int, (r.accommodation->>'loadMinutes')::int, 0) END,
+    r.discharge #>> '{receiving,acceptBy}', r.discharge->>'expectedReadyAt'
+"""
+_RIDE: Final = """
+    r.id, r.version, r.trip_id, r.leg_sequence, r.rider_id, r.facility_id, r.provider_id, r.pickup_facility_id,
+    r.service_date
+"""
+_LOCKED: Final = f"SELECT {_RIDE}, {_FACTS} FROM rides_ride r WHERE"  # noqa: S608  # constants
+_DUE: Final = f"""{_LOCKED} r.watch_at <= %(at)s
+    ORDER BY r.watch_at LIMIT %(most)s FOR NO KEY UPDATE OF r SKIP LOCKED"""
+_ONE: Final = f"{_LOCKED} r.id = %(ride_id)s AND r.watch_at <= %(at)s FOR NO KEY UPDATE OF r SKIP LOCKED"
+_EXCEPTIONS: Final = """
+    SELECT e.ride_id, e.id, e.type, e.severity, e.status, e.escalation_level, e.due_at, e.resolved_at,
+        e.details ? 'told'
+    FROM rides_rideexception e
+    WHERE e.ride_id = ANY(%s) AND (e.status IN ('open', 'acknowledged') OR e.closed_by_hand)
+    ORDER BY e.opened_at, e.id
+"""
+_LEGS: Final = "SELECT trip_id, leg_sequence, status FROM rides_ride WHERE trip_id = ANY(%s)"
+_NOT_RIDDEN: Final = frozenset({RideStatus.CANCELLED, RideStatus.NO_SHOW, RideStatus.UNFULFILLED})
+
+
+class Watched(NamedTuple):
+    """A locked ride that is due."""
+
+    id: UUID
+    version: int
+    trip_id: UUID | None
+    leg_sequence: int
+    rider_id: UUID
+    facility_id: UUID | None
+    provider_id: UUID | None
+    pickup_facility_id: UUID | None
+    service_date: dt.date
+    facts: Facts
+
+
+class Known(NamedTuple):
+    """An exception of a ride: unsettled, or closed by a person.  `on_ladder`: others were told than the desk."""
+
+    ride_id: UUID
+    id: UUID
+    type: str
+    severity: str
+    status: str
+    level: int
+    due_at: dt.datetime | None
+    resolved_at: dt.datetime | None
+    on_ladder: bool
+
+
+_OWN: Final = len(Watched._fields) - 1
+
+
+def facts_of(ride: Ride) -> Facts:
+    """Read what the rules look at from a loaded ride.  No query."""
+    discharge = ride.discharge or {}
+    judged = ride.appointment_at is not None or ride.discharge is not None
+    return Facts(
+        ride.status,
+        ride.status_changed_at,
+        ride.service_type,
+        ride.priority,
+        ride.pickup_at,
+        ride.window_ends_at,
+        ride.appointment_at,
+        ride.will_call,
+        ride.ready_at,
+        ride.promised_pickup_by,
+        ride.will_call_expires_at,
+        ride.requested_at,
+        ride.scheduled_at,
+        ride.confirm_by,
+        ride.departed_at,
+        ride.arrived_pickup_at,
+        ride.boarded_at,
+        ride.arrived_dropoff_at,
+        ride.dropped_off_at,
+        ride.eta_pickup_at,
+        ride.estimated_minutes,
+        ride.pickup_facility_id is not None,
+        bool(ride.missing_documents),
+        loading_minutes(ride) if judged else 0,
+        (discharge.get("receiving") or {}).get("acceptBy"),
+        discharge.get("expectedReadyAt"),
+    )
+
+
+def lock_due(*, at: dt.datetime, most: int) -> list[Watched]:
+    """Lock rides that are due and that nobody is changing, the longest due first.  One query."""
+    return _locked(_DUE, {"at": at, "most": most})
+
+
+def lock_one(ride_id: UUID, *, at: dt.datetime) -> list[Watched]:
+    """Lock this ride, if it is still due and nobody is changing it.  One query."""
+    return _locked(_ONE, {"at": at, "ride_id": ride_id})
+
+
+def _locked(statement: str, values: Mapping[str, Any]) -> list[Watched]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return [Watched._make((*row[:_OWN], Facts._make(row[_OWN:]))) for row in cursor.fetchall()]
+
+
+def due_ids(*, at: dt.datetime, most: int) -> list[UUID]:
+    """List rides that are due, the longest due first, without a lock."""
+    due = Ride.objects.filter(watch_at__lte=at).order_by("watch_at")
+    return list(due.values_list("pk", flat=True)[:most])
+
+
+def exceptions_of(ride_ids: Sequence[UUID]) -> dict[UUID, list[Known]]:
+    """List the exceptions of rides that matter here, the oldest first.  One query."""
+    found: dict[UUID, list[Known]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(_EXCEPTIONS, [list(ride_ids)])
+        for row in cursor.fetchall():
+            found[row[0]].append(Known(*row))
+    return found
+
+
+def terms_of(rides: Collection[Watched]) -> dict[UUID, Terms]:
+    """Work out by which terms each ride is watched.  One query, two where will-call legs belong to trips."""
+    facilities = _facilities({pk for ride in rides for pk in (ride.facility_id, ride.pickup_facility_id) if pk})
+    brought = _brought([ride for ride in rides if ride.facts.will_call and ride.trip_id is not None])
+    return {ride.id: _terms(ride, facilities, ride.id in brought) for ride in rides}
+
+
+def _facilities(ids: Iterable[UUID]) -> dict[UUID, Facility]:
+    wanted = Facility.objects.filter(pk__any_of=list(ids)).select_related("escalation_policy")
+    columns = ("hours", "timezone", "will_call_response_minutes", "no_show_wait_minutes", "escalation_policy")
+    found = wanted.only(*columns, "escalation_policy__step_minutes")
+    return {facility.pk: facility for facility in found}
+
+
+def _terms(ride: Watched, facilities: Mapping[UUID, Facility], was_brought: bool) -> Terms:
+    named = [pk for pk in (ride.facility_id, ride.pickup_facility_id) if pk is not None]
+    owner = facilities[named[0]] if named else None
+    pickup = facilities[ride.pickup_facility_id] if ride.pickup_facility_id is not None else None
+    policy = owner.escalation_policy if owner is not None else None
+    first, second, third, fourth, last = policy.step_minutes if policy is not None else default_escalation_minutes()
+    waits_to_be_released = ride.facts.will_call and ride.facts.ready_at is None
+    return Terms(
+        response_minutes=(owner or DEFAULTS).will_call_response_minutes,
+        wait_minutes=guards.wait_minutes(
+            own=owner.no_show_wait_minutes if owner else None,
+            will_call=ride.facts.will_call,
+            service_type=ride.facts.service_type,
+            at_facility=ride.facts.pickup_at_facility,
+        ),
+        ladder=(first, second, third, fourth, last),
+        closes_at=opening_hours.closing_at(pickup.hours, zone=pickup.timezone, on=ride.service_date)
+        if pickup is not None and waits_to_be_released
+        else None,
+        was_brought=was_brought,
+        ladder_ahead=min(last * MINUTE, LONGEST_LADDER),
+    )
+
+
+def _brought(legs: Collection[Watched]) -> set[UUID]:
+    """List the legs with an earlier one that has carried the rider there, or that nobody has ended yet."""
+    if not legs:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(_LEGS, [[leg.trip_id for leg in legs]])
+        ridden = [(trip_id, sequence) for trip_id, sequence, status in cursor.fetchall() if status not in _NOT_RIDDEN]
+    first: dict[UUID, int] = {}
+    for trip_id, sequence in ridden:
+        first[trip_id] = min(sequence, first.get(trip_id, sequence))
+    return {leg.id for leg in legs if leg.trip_id in first and first[leg.trip_id] < leg.leg_sequence}
+
+
+# What of a facility the rules look at; a digest of it, so that it is kept in a column.
+_SETTINGS: Final = """
+    md5(row(f.hours, f.timezone, f.will_call_response_minutes, f.no_show_wait_minutes, p.step_minutes)::text)
+"""
+_CHANGED: Final = f"""
+    SELECT f.id, {_SETTINGS}
+    FROM organizations_facility f
+    LEFT JOIN organizations_escalationpolicy p ON p.id = f.escalation_policy_id
+    LEFT JOIN rides_watchedfacility w ON w.facility_id = f.id
+    WHERE w.settings IS DISTINCT FROM {_SETTINGS}
+"""  # noqa: S608  # constants
+
+
+def changed_facilities() -> list[tuple[UUID, str]]:
+    """List facilities whose settings are others than those kept, with the digest of them as they are.
+
+    One query that reads every facility.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGED)
+        return [(pk, digest) for pk, digest in cursor.fetchall()]

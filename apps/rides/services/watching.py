@@ -1,0 +1,240 @@
+"""What the clock does to rides: exceptions open, get worse and settle by themselves (domain.md 4.5, 4.9 and 4.12).
+
+Each ride carries the instant at which the clock next means something to it (`watch_at`, docs/adr/0019).  A look takes
+rides that are due in sets, asks watch_rules.py what stands, and writes that down together with the next instant, in one
+transaction: whoever crashes has written nothing, and whoever looks again finds nothing to do.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from apps.rides.exception_types import ExceptionStatus, ExceptionType, ResolutionCode
+from apps.rides.lifecycle import OPEN, Action, RideStatus
+from apps.rides.models import WatchedFacility
+from apps.rides.queries import watched
+from apps.rides.queries.watched import Known, Watched
+from apps.rides.services import endings, exception_sets, ladder
+from apps.rides.services.exception_sets import Change, Opening, Outcome, Settlement
+from apps.rides.services.status import audit_step, locked
+from apps.rides.status_report import StatusReport
+from apps.rides.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
+from lib.access import Principal
+
+log = logging.getLogger(__name__)
+
+RIDES_AT_ONCE: Final = 1_000
+SETS: Final = 20  # of one run; the next one is seconds away
+NOT_BEFORE: Final = timedelta(minutes=5)  # one that cannot be judged is tried again
+KEPT: Final = "Nobody decided in time: the leg is kept."
+_UNUSED: Final = "will_call_not_used"
+_MOVED: Final = frozenset(
+    {
+        ExceptionType.LATE_PICKUP,
+        ExceptionType.LATE_TO_APPOINTMENT,
+        ExceptionType.UNASSIGNED_AT_RISK,
+        ExceptionType.NO_DRIVER_AVAILABLE,
+    }
+)
+_UNSETTLED: Final = (ExceptionStatus.OPEN.value, ExceptionStatus.ACKNOWLEDGED.value)
+
+# Rides that others are changing are not waited for, so that nobody waits for each other.
+_REACHED: Final = """
+    r.watch_at > %(at)s AND r.watch_at <= %(until)s
+    AND (r.facility_id = ANY(%(facilities)s) OR r.pickup_facility_id = ANY(%(facilities)s))
+"""
+_REACH: Final = f"""
+    UPDATE rides_ride SET watch_at = %(at)s
+    WHERE id IN (SELECT r.id FROM rides_ride r WHERE {_REACHED} FOR NO KEY UPDATE SKIP LOCKED)
+"""  # noqa: S608  # constants
+_LEFT: Final = f"SELECT EXISTS (SELECT FROM rides_ride r WHERE {_REACHED})"  # noqa: S608  # constants
+
+
+class _Step(NamedTuple):
+    """A step of the ladder that a ride has come to."""
+
+    ride: Watched
+    type: ExceptionType
+    level: int
+    minutes: int
+
+
+def watch(*, by: Principal, at: datetime) -> int:
+    """Look at the rides that are due, and answer how many were looked at.  Any number of workers may run it at once.
+
+    A set at a time, each in its own transaction.  A ride that somebody is changing is left for the next run; one that
+    cannot be judged is put off by five minutes and is in the way of no other.
+    """
+    follow_settings(at=at)
+    looked = 0
+    for _ in range(SETS):
+        try:
+            found, unused = _look_at_due(by=by, at=at)
+        except Exception:  # whatever it is, it may be one ride's alone
+            log.exception("rides not watched together")
+            found, unused = _one_by_one(by=by, at=at)
+        for ride_id in unused:
+            _guarded(ride_id, lambda pk=ride_id: _end_unused(pk, by=by, at=at), at=at)
+        looked += found
+        if found < RIDES_AT_ONCE:
+            break
+    return looked
+
+
+@transaction.atomic
+def _look_at_due(*, by: Principal, at: datetime) -> tuple[int, list[UUID]]:
+    rides = watched.lock_due(at=at, most=RIDES_AT_ONCE)
+    return len(rides), _look(rides, by=by, at=at)
+
+
+def _one_by_one(*, by: Principal, at: datetime) -> tuple[int, list[UUID]]:
+    ride_ids = watched.due_ids(at=at, most=RIDES_AT_ONCE)
+    unused: list[UUID] = []
+    for ride_id in ride_ids:
+        _guarded(ride_id, lambda pk=ride_id: unused.extend(_look_at_one(pk, by=by, at=at)), at=at)
+    return len(ride_ids), unused
+
+
+def _look_at_one(ride_id: UUID, *, by: Principal, at: datetime) -> list[UUID]:
+    return _look(watched.lock_one(ride_id, at=at), by=by, at=at)
+
+
+def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
+    """Do this in a transaction; put the ride off where it fails."""
+    try:
+        with transaction.atomic():
+            act()
+    except Exception:  # whatever it is, it is this ride's alone
+        log.exception("ride not watched", extra={"ride_id": str(ride_id)})
+        with transaction.atomic():
+            if watched.lock_one(ride_id, at=at):
+                exception_sets.put_off(ride_id, until=at + NOT_BEFORE)
+
+
+def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> list[UUID]:
+    """Write down what stands for locked rides; answer those whose will-call is over unused, which stay due."""
+    if not rides:
+        return []
+    terms, known = watched.terms_of(rides), watched.exceptions_of([ride.id for ride in rides])
+    outcomes: list[Outcome] = []
+    steps: list[_Step] = []
+    unused: list[UUID] = []
+    for ride in rides:
+        try:
+            outcome = _outcome(ride, terms[ride.id], known.get(ride.id, []), steps, at)
+        except Exception:  # a word in its JSON that nobody expected
+            log.exception("ride not judged", extra={"ride_id": str(ride.id)})
+            outcome = Outcome(ride, [], watch_at=at + NOT_BEFORE)
+        if outcome is None:
+            unused.append(ride.id)
+        else:
+            outcomes.append(outcome)
+    exception_sets.apply(outcomes, by=by, at=at)
+    for step in steps:
+        ladder.tell(step.ride.id, step.ride.facility_id, step.type, step.level, minutes=step.minutes, at=at)
+    return unused
+
+
+def _outcome(ride: Watched, terms: Terms, known: Sequence[Known], steps: list[_Step], at: datetime) -> Outcome | None:
+    """Say what a look comes to; None: its will-call is over unused.  Adds the steps of the ladder to `steps`."""
+    outlook = look(ride.facts, terms, at)
+    if outlook.ends_unused:
+        return None
+    unsettled = {one.type: one for one in known if one.status in _UNSETTLED}
+    outcome = Outcome(ride, list(unsettled.values()), watch_at=outlook.next_at)
+    new_steps: list[_Step] = []
+    for type_, finding in outlook.findings.items():
+        present = unsettled.get(type_.value)
+        is_new = present is None and not _is_put_aside(known, type_, finding)
+        if not is_new and (present is None or present.severity == finding.severity):
+            continue
+        details: dict[str, Any] = {}
+        if type_ in ladder.TYPES and on_ladder_since(ride.facts, terms) is not None:
+            details[ladder.TOLD] = ladder.told_by(type_, finding.level)
+            new_steps += _steps(ride, terms, type_, finding, present)
+        to = Opening(type_, finding.severity, finding.level, finding.next_at, details)
+        if present is None:
+            outcome.opened.append(to)
+        else:
+            outcome.changed.append(Change(present, to))
+    for one in unsettled.values():
+        _settle(one, outcome, outlook.findings, at)
+    steps += new_steps
+    return outcome
+
+
+def _is_put_aside(known: Sequence[Known], type_: ExceptionType, finding: Finding) -> bool:
+    """Say whether a person has closed an exception of the type since this one stands, at this severity."""
+    return any(one.type == type_ and one.resolved_at is not None and one.resolved_at > finding.since for one in known)
+
+
+def _steps(ride: Watched, terms: Terms, type_: ExceptionType, finding: Finding, present: Known | None) -> list[_Step]:
+    """List the steps that the ride has come to since it was looked at last: a look may come late."""
+    minutes = terms.ladder[1:4] if type_ is ExceptionType.UNASSIGNED_AT_RISK else terms.ladder[4:]
+    first = present.level if present is not None else 0
+    return [_Step(ride, type_, level, minutes[level - 1]) for level in range(first + 1, finding.level + 1)]
+
+
+def _settle(one: Known, outcome: Outcome, findings: dict[ExceptionType, Finding], at: datetime) -> None:
+    type_, status = ExceptionType(one.type), outcome.ride.facts.status
+    if type_ is ExceptionType.RETURN_LEG_AT_RISK:
+        _decide(one, outcome, at)
+    elif type_ not in findings and settles(type_, status):
+        code = ResolutionCode.RESCHEDULED if type_ in _MOVED else ResolutionCode.RECOVERED_LATE
+        outcome.settled.append(Settlement(one, code))
+
+
+def _decide(one: Known, outcome: Outcome, at: datetime) -> None:
+    """Keep a leg that nobody decided about in time (domain.md 4.6).
+
+    Not one that somebody has taken on, nor one that is cancelled: its rider may have no way home.
+    """
+    if one.due_at is None or one.status != ExceptionStatus.OPEN or outcome.ride.facts.status not in OPEN:
+        return
+    if one.due_at <= at:
+        outcome.settled.append(Settlement(one, ResolutionCode.OTHER, KEPT))
+    else:
+        outcome.watch_at = min(one.due_at, outcome.watch_at or one.due_at)
+
+
+def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
+    """Cancel a will-call leg that nobody released and whose rider was never brought (domain.md 4.5)."""
+    ride = locked(ride_id, by)
+    rides = watched.lock_one(ride_id, at=at)
+    if not rides or not look(rides[0].facts, watched.terms_of(rides)[ride_id], at).ends_unused:
+        return
+    was = RideStatus(ride.status)
+    report = StatusReport(status=RideStatus.CANCELLED, source="system", reason_code=_UNUSED)
+    endings.end(ride, Action.CANCEL, report, occurred_at=at, by=by, at=at)
+    audit_step(ride, was, by=by, reason_code=_UNUSED)
+
+
+@transaction.atomic
+def follow_settings(*, at: datetime) -> None:
+    """Let rides that wait be looked at anew where the settings of their facilities have changed.
+
+    One query where none has.  Where somebody is changing such a ride just now, the next run goes over them again.
+    """
+    changed = watched.changed_facilities()
+    if not changed:
+        return
+    values: dict[str, Any] = {
+        "at": at,
+        "until": at + TERMS_REACH,
+        "facilities": [facility_id for facility_id, _ in changed],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_REACH, values)
+        cursor.execute(_LEFT, values)
+        if cursor.fetchone()[0]:
+            return
+    WatchedFacility.objects.bulk_create(
+        [WatchedFacility(facility_id=facility_id, settings=digest) for facility_id, digest in changed],
+        update_conflicts=True,
+        unique_fields=["facility"],
+        update_fields=["settings"],
+    )

@@ -1,0 +1,123 @@
+"""A look of the clock at a million rides of which some are due, beside bare SQL that writes the very same rows."""
+
+import datetime as dt
+import json
+import statistics
+import subprocess
+import sys
+from typing import Any, Final
+
+import psycopg
+from django.db import connections
+
+from apps.rides.services import watching
+from tests.bench import ROOT, RUN, conninfo
+from tests.bench.recurring import NotTheSame
+from tests.bench.servers import on_server_core
+from tests.bench.table import Figure
+
+DUE: Final = 2_000
+ROUNDS: Final = 9
+# Rides with a driver who has not come: those next in the dataset, each late for the pickup and for nothing else.
+_CHOOSE: Final = """
+    CREATE TABLE bench_due AS
+    SELECT id, version, updated_at, window_ends_at + interval '1 microsecond' AS watch_at
+    FROM rides_ride WHERE status = 'assigned' AND appointment_at IS NULL ORDER BY pickup_at LIMIT %s
+"""
+_ALONE: Final = "UPDATE rides_ride SET watch_at = '2099-01-01Z' WHERE watch_at IS NOT NULL"
+_BACK: Final = """
+    UPDATE rides_ride r SET watch_at = d.watch_at, version = d.version, updated_at = d.updated_at,
+        open_exception_count = 0, max_exception_severity = ''
+    FROM bench_due d WHERE r.id = d.id
+"""
+_KEEP: Final = (
+    "CREATE TABLE bench_exception AS SELECT * FROM rides_rideexception",
+    "CREATE TABLE bench_event AS SELECT e.* FROM events_event e JOIN bench_due d ON e.subject_id = d.id",
+    "CREATE INDEX ON bench_exception (ride_id)",
+    "CREATE INDEX ON bench_event (subject_id)",
+    "ANALYZE bench_exception, bench_event",
+)
+
+
+def ticking(*, due: int = DUE, rounds: int = ROUNDS) -> list[Figure]:
+    """Look at the rides that are due, and insert the same exceptions and events by SQL, in turn; look at none."""
+    at = _prepare(due)
+    _run_ours(at, due)
+    _do(*_KEEP)
+    ours, bare, cpu, idle = [], [], [], []
+    for _ in range(rounds):
+        _undo()
+        took = _run_ours(at, due)
+        ours.append(took["seconds"])
+        cpu.append(took["cpu"])
+        idle.append(_run("ours", at)["seconds"])
+        _undo()
+        bare.append(_run("bare", at)["seconds"])
+        _same(due)
+    mine, floor, nothing = (statistics.median(one) * 1000 for one in (ours, bare, idle))
+    made_of = (
+        f"{mine:.0f} ms beside {floor:.0f} ms for {due:,} of {_count('rides_ride'):,} rides;"
+        f" {nothing:.0f} ms where none is due"
+    )
+    _do("DROP TABLE bench_due, bench_exception, bench_event")
+    return [Figure("exceptions_vs_bare", mine / floor, made_of)]
+
+
+def _prepare(due: int) -> dt.datetime:
+    """Let so many rides be due; answer the moment."""
+    with psycopg.connect(conninfo(RUN), autocommit=True) as session:
+        session.execute(_ALONE)
+        session.execute(_CHOOSE.replace("%s", str(due)))
+        session.execute(_BACK)
+        (at,) = session.execute("SELECT max(watch_at) FROM bench_due").fetchone() or (None,)
+        session.execute("VACUUM ANALYZE rides_ride")
+    watching.follow_settings(at=at)  # once, for all facilities: not what is measured
+    connections.close_all()
+    _do(_ALONE, _BACK)  # which those of them may have moved
+    return at  # type: ignore[no-any-return]
+
+
+def _run_ours(at: dt.datetime, due: int) -> dict[str, Any]:
+    measured = _run("ours", at)
+    if measured["rides"] != due:
+        raise NotTheSame(f"{measured['rides']} rides were looked at.")
+    _same(due)
+    return measured
+
+
+def _same(due: int) -> None:
+    written = {table: _count(table) for table in ("rides_rideexception", "events_event", "events_unpublished")}
+    if set(written.values()) != {due}:
+        raise NotTheSame(f"These rows were written: {written}.")
+
+
+def _run(name: str, at: dt.datetime) -> dict[str, Any]:
+    command = [*on_server_core(), sys.executable, "-m", "tests.bench.looking", name, at.isoformat()]
+    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    measured: dict[str, Any] = json.loads(output)
+    return measured
+
+
+def _undo() -> None:
+    """Forget what a contestant wrote, and let the rides be due again."""
+    written = ("rides_rideexception", "events_event", "events_unpublished")
+    _do(
+        "ALTER TABLE events_event DISABLE TRIGGER USER",
+        f"TRUNCATE {', '.join(written)} CASCADE",
+        "ALTER TABLE events_event ENABLE TRIGGER USER",
+        _BACK,
+        "VACUUM rides_ride",
+        "CHECKPOINT",
+    )
+
+
+def _count(table: str) -> int:
+    with psycopg.connect(conninfo(RUN)) as session:
+        (count,) = session.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)  # noqa: S608  # names of ours
+        return int(count)
+
+
+def _do(*statements: str) -> None:
+    with psycopg.connect(conninfo(RUN), autocommit=True) as session:
+        for statement in statements:
+            session.execute(statement)

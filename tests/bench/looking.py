@@ -1,0 +1,51 @@
+"""The two contestants of `exceptions`, each a process of its own: it works once and prints a line of JSON.
+
+python -m tests.bench.looking ours AT     the look at every ride that is due
+python -m tests.bench.looking bare AT     what it wrote last, found and inserted by one statement of SQL
+"""
+
+import datetime as dt
+import json
+import sys
+import time
+from typing import Any, Final
+
+import psycopg
+from django.db import connection
+
+from apps.rides.services import watching
+from lib.access import system
+from tests.bench import RUN, conninfo
+
+# The rows lie ready in two tables: what is measured is finding the rides by the index, and writing.
+BARE: Final = """
+    WITH due AS (SELECT id FROM rides_ride WHERE watch_at <= %s ORDER BY watch_at),
+    opened AS (INSERT INTO rides_rideexception SELECT e.* FROM due JOIN bench_exception e ON e.ride_id = due.id)
+    INSERT INTO events_event SELECT e.* FROM due JOIN bench_event e ON e.subject_id = due.id
+"""
+
+
+def _ours(at: dt.datetime) -> tuple[int, float]:
+    connection.ensure_connection()
+    began = time.perf_counter()
+    return watching.watch(by=system(), at=at), time.perf_counter() - began
+
+
+def _bare(at: dt.datetime) -> tuple[int, float]:
+    with psycopg.connect(conninfo(RUN)) as session:
+        began = time.perf_counter()
+        count = session.execute(BARE, [at]).rowcount
+        session.commit()
+        return count, time.perf_counter() - began
+
+
+def main(name: str, at: str) -> None:
+    """Work, and print how many rides it was and how long it took, also of Python's own time."""
+    cpu = time.process_time()
+    rides, seconds = (_ours if name == "ours" else _bare)(dt.datetime.fromisoformat(at))
+    measured: dict[str, Any] = {"rides": rides, "seconds": seconds, "cpu": time.process_time() - cpu}
+    sys.stdout.write(json.dumps(measured) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,339 @@
+"""The rules of the clock, each at its boundary: a second before, at it, a second after (domain.md 4.5, 4.9, 4.12)."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.organizations import opening_hours
+from apps.rides import timing
+from apps.rides.exception_types import ExceptionSeverity, ExceptionType
+from apps.rides.watch_rules import Facts, Terms, first_look, look, settles
+from tests.rides.watched_facts import EXPIRES, HOUR, MINUTE, NOON, SECOND, ride, terms, will_call
+
+X = ExceptionType
+
+
+def found(facts: Facts, at: dt.datetime, *, by: Terms | None = None) -> dict[str, tuple[str, int]]:
+    """What stands at a moment: severity and level by type."""
+    outlook = look(facts, by or terms(), at)
+    return {type_.value: (one.severity.value, one.level) for type_, one in outlook.findings.items()}
+
+
+def at_boundary(
+    facts: Facts, type_: str, moment: dt.datetime, *, past: bool, by: Terms | None = None
+) -> tuple[Any, Any]:
+    """What stands of a type before a moment and from it on; `past`: it is not enough that the moment has come."""
+    before = [found(facts, when, by=by).get(type_) for when in (moment - SECOND, moment - MINUTE)]
+    here, after = (found(facts, when, by=by).get(type_) for when in (moment, moment + SECOND))
+    assert before[0] == before[1]
+    assert here == (before[0] if past else after)
+    next_at = look(facts, by or terms(), moment - SECOND).next_at
+    assert next_at == moment + (dt.timedelta(microseconds=1) if past else dt.timedelta(0))
+    return before[0], after
+
+
+INFO, WARNING, CRITICAL = "info", "warning", "critical"
+
+
+# Each row: a ride, a type, a moment, whether it has to be past it, and what stands before and after.
+BOUNDARIES: dict[str, tuple[Facts, str, dt.datetime, bool, Any, Any]] = {
+    "late, not arrived": (
+        ride("assigned"), "late_pickup", NOON + 15 * MINUTE, True, None, (WARNING, 1),
+    ),
+    "half an hour late": (
+        ride("en_route", departed_at=NOON + 40 * MINUTE), "late_pickup", NOON + 45 * MINUTE, False, (WARNING, 1),
+        (CRITICAL, 2),
+    ),
+    "late without a driver": (ride(), "late_pickup", NOON + 15 * MINUTE, True, None, (WARNING, 1)),
+    "late after a release": (
+        will_call("assigned", ready_at=NOON, promised_pickup_by=NOON + 70 * MINUTE), "late_pickup",
+        NOON + 70 * MINUTE, True, None, (WARNING, 1),
+    ),
+    "half of the response": (
+        will_call("assigned", ready_at=NOON), "will_call_overdue", NOON + 30 * MINUTE, False, None, (INFO, 1),
+    ),
+    "all of the response": (
+        will_call("assigned", ready_at=NOON), "will_call_overdue", NOON + 60 * MINUTE, False, (INFO, 1), (WARNING, 2),
+    ),
+    "half as much again": (
+        will_call("en_route", ready_at=NOON, departed_at=NOON + 80 * MINUTE), "will_call_overdue",
+        NOON + 90 * MINUTE, False, (WARNING, 2), (CRITICAL, 3),
+    ),
+    "48 hours without a driver": (ride(), "unassigned_at_risk", NOON - 48 * HOUR, False, None, (INFO, 1)),
+    "24 hours without a driver": (ride(), "unassigned_at_risk", NOON - 24 * HOUR, False, (INFO, 1), (WARNING, 2)),
+    "2 hours without a driver": (ride(), "unassigned_at_risk", NOON - 2 * HOUR, False, (WARNING, 2), (CRITICAL, 3)),
+    "72 hours to dialysis": (
+        ride(priority="life_sustaining"), "unassigned_at_risk", NOON - 72 * HOUR, False, None, (INFO, 1),
+    ),
+    "4 hours to dialysis": (
+        ride(priority="life_sustaining"), "unassigned_at_risk", NOON - 4 * HOUR, False, (WARNING, 2), (CRITICAL, 3),
+    ),
+    "ladder, 15 minutes": (
+        will_call(ready_at=NOON), "unassigned_at_risk", NOON + 15 * MINUTE, False, None, (INFO, 1),
+    ),
+    "ladder, 30 minutes": (
+        will_call(ready_at=NOON), "unassigned_at_risk", NOON + 30 * MINUTE, False, (INFO, 1), (WARNING, 2),
+    ),
+    "ladder, 45 minutes": (
+        will_call(ready_at=NOON), "unassigned_at_risk", NOON + 45 * MINUTE, False, (WARNING, 2), (CRITICAL, 3),
+    ),
+    "ladder, 60 minutes": (
+        will_call(ready_at=NOON), "no_driver_available", NOON + 60 * MINUTE, False, None, (CRITICAL, 1),
+    ),
+    "ladder of a firm discharge": (
+        ride(service_type="hospital_discharge"), "unassigned_at_risk", NOON - 45 * MINUTE, False, None, (INFO, 1),
+    ),
+    "end of the ladder of a firm discharge": (
+        ride(service_type="hospital_discharge"), "no_driver_available", NOON, False, None, (CRITICAL, 1),
+    ),
+    "discharge booked late": (
+        ride(service_type="hospital_discharge", scheduled_at=NOON - 20 * MINUTE), "unassigned_at_risk",
+        NOON - 5 * MINUTE, False, None, (INFO, 1),
+    ),
+    "request without an answer": (
+        ride("requested", confirm_by=NOON - 3 * HOUR), "unconfirmed_request", NOON - 3 * HOUR, True, None, (WARNING, 1),
+    ),
+    "too late to drive there": (
+        ride("assigned", appointment_at=NOON + HOUR, estimated_minutes=40, load_minutes=5), "late_to_appointment",
+        NOON + 15 * MINUTE, True, None, (WARNING, 1),
+    ),
+    "still getting in": (
+        ride("arrived", appointment_at=NOON + HOUR, estimated_minutes=40, load_minutes=5, departed_at=NOON - HOUR,
+             arrived_pickup_at=NOON),
+        "late_to_appointment", NOON + 20 * MINUTE, True, None, (WARNING, 1),
+    ),
+    "on the road too long": (
+        ride("in_progress", appointment_at=NOON + HOUR, estimated_minutes=40, departed_at=NOON - HOUR,
+             arrived_pickup_at=NOON, boarded_at=NOON),
+        "late_to_appointment", NOON + HOUR, True, None, (WARNING, 1),
+    ),
+    "not there, of unknown length": (
+        ride("assigned", appointment_at=NOON + HOUR), "late_to_appointment", NOON + HOUR, True, None, (WARNING, 1),
+    ),
+    "chair lost": (
+        ride("assigned", service_type="dialysis", appointment_at=NOON + HOUR, estimated_minutes=40),
+        "late_to_appointment", NOON + 35 * MINUTE, True, (WARNING, 1), (CRITICAL, 2),
+    ),
+    "chair lost by an estimate that was a little late": (
+        ride("en_route", service_type="dialysis", appointment_at=NOON + HOUR, estimated_minutes=40,
+             departed_at=NOON - HOUR, eta_pickup_at=NOON + 30 * MINUTE),
+        "late_to_appointment", NOON + 35 * MINUTE, True, (WARNING, 1), (CRITICAL, 2),
+    ),
+    "intake closes": (
+        ride("assigned", accept_by="2026-11-20T19:00:00Z", estimated_minutes=40), "late_to_appointment",
+        NOON + 20 * MINUTE, True, None, (WARNING, 1),
+    ),
+    "rider not ready": (
+        ride("arrived", departed_at=NOON - HOUR, arrived_pickup_at=NOON - 9 * MINUTE), "rider_not_ready",
+        NOON + 10 * MINUTE, True, None, (INFO, 1),
+    ),
+    "rider not ready after a release": (
+        will_call("arrived", ready_at=NOON - HOUR, departed_at=NOON - HOUR, arrived_pickup_at=NOON - 9 * MINUTE),
+        "rider_not_ready", NOON + MINUTE, True, None, (INFO, 1),
+    ),
+    "long wait": (
+        ride("arrived", departed_at=NOON - HOUR, arrived_pickup_at=NOON + 5 * MINUTE), "excessive_wait",
+        NOON + 20 * MINUTE, True, None, (INFO, 1),
+    ),
+    "an hour on board": (
+        ride("in_progress", departed_at=NOON - HOUR, arrived_pickup_at=NOON, boarded_at=NOON, estimated_minutes=25),
+        "excessive_ride_time", NOON + 60 * MINUTE, True, None, (INFO, 1),
+    ),
+    "twice the direct way": (
+        ride("in_progress", departed_at=NOON - HOUR, arrived_pickup_at=NOON, boarded_at=NOON, estimated_minutes=45),
+        "excessive_ride_time", NOON + 90 * MINUTE, True, None, (INFO, 1),
+    ),
+    "discharge not ready": (
+        will_call(service_type="hospital_discharge", expected_ready_at="2026-11-20T18:00:00Z"), "discharge_slipped",
+        NOON, True, None, (INFO, 1),
+    ),
+    "vehicle does not come": (
+        ride("en_route", departed_at=NOON - HOUR), "milestone_gap", NOON + 30 * MINUTE, True, None, (INFO, 1),
+    ),
+    "vehicle is stuck": (
+        ride("en_route", departed_at=NOON - HOUR), "milestone_gap", NOON + 75 * MINUTE, False, (INFO, 1), (WARNING, 2),
+    ),
+    "vehicle said to come later": (
+        ride("en_route", departed_at=NOON - HOUR, eta_pickup_at=NOON + 40 * MINUTE), "milestone_gap",
+        NOON + 55 * MINUTE, True, None, (INFO, 1),
+    ),
+    "arrival at the drop-off does not come": (
+        ride("in_progress", departed_at=NOON - HOUR, arrived_pickup_at=NOON, boarded_at=NOON, estimated_minutes=40),
+        "milestone_gap", NOON + 55 * MINUTE, True, None, (INFO, 1),
+    ),
+    "arrival of a ride of unknown length": (
+        ride("in_progress", departed_at=NOON - HOUR, arrived_pickup_at=NOON, boarded_at=NOON), "milestone_gap",
+        NOON + 45 * MINUTE, True, None, (INFO, 1),
+    ),
+    "delivery does not come": (
+        ride("in_progress", departed_at=NOON - HOUR, arrived_pickup_at=NOON, boarded_at=NOON,
+             arrived_dropoff_at=NOON + 20 * MINUTE),
+        "milestone_gap", NOON + 80 * MINUTE, False, (INFO, 1), (WARNING, 2),
+    ),
+    "departure nobody reported": (
+        ride("arrived", arrived_pickup_at=NOON), "milestone_gap", NOON + 60 * MINUTE, False, (INFO, 1), (WARNING, 2),
+    ),
+    "papers are missing": (
+        ride("completed", dropped_off_at=NOON, lacks_papers=True), "missing_documentation", NOON + 24 * HOUR, False,
+        None, (WARNING, 1),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOUNDARIES)
+def test_exception_stands_from_its_moment_on(name: str) -> None:
+    facts, type_, moment, past, before, after = BOUNDARIES[name]
+
+    assert at_boundary(facts, type_, moment, past=past) == (before, after)
+
+
+CLOSING = dt.datetime(2026, 11, 20, 23, tzinfo=dt.UTC)  # 17:00 in Chicago
+
+
+@pytest.mark.parametrize(
+    ("moment", "before", "after"),
+    [(CLOSING - HOUR, None, (WARNING, 1)), (CLOSING, (WARNING, 1), (CRITICAL, 2))],
+    ids=["an hour before closing", "at closing"],
+)
+def test_leg_that_nobody_releases_is_told_of_before_its_facility_closes(
+    moment: dt.datetime, before: Any, after: Any
+) -> None:
+    by = terms(closes_at=CLOSING)
+
+    assert at_boundary(will_call(), "will_call_unactivated", moment, past=False, by=by) == (before, after)
+    assert "will_call_unactivated" not in found(will_call(ready_at=NOON), moment + SECOND, by=by)
+    assert "will_call_unactivated" not in found(ride(), moment + SECOND, by=by)
+
+
+@pytest.mark.parametrize(
+    ("day", "utc_hour"),
+    [
+        (dt.date(2026, 3, 7), 23), (dt.date(2026, 3, 8), 22),  # spring: the clock has jumped by then
+        (dt.date(2026, 10, 31), 22), (dt.date(2026, 11, 1), 23),  # autumn
+    ],
+)  # fmt: skip
+def test_closing_is_an_hour_of_the_wall_on_both_change_over_days(day: dt.date, utc_hour: int) -> None:
+    hours = [{"days": list(opening_hours.DAYS), "opens": "08:00", "closes": "17:00"}]
+    closes_at = opening_hours.closing_at(hours, zone="America/Chicago", on=day)
+    pickup_at = opening_hours.local_instant(day, dt.time(15), zone="America/Chicago")
+    leg = will_call(pickup_at=pickup_at, will_call_expires_at=timing.will_call_expires_at(pickup_at, "America/Chicago"))
+
+    moment = dt.datetime.combine(day, dt.time(utc_hour), tzinfo=dt.UTC)
+
+    assert closes_at == moment
+    by = terms(closes_at=closes_at)
+    assert at_boundary(leg, "will_call_unactivated", moment, past=False, by=by) == ((WARNING, 1), (CRITICAL, 2))
+
+
+@pytest.mark.parametrize(
+    ("day", "over_at"),
+    [
+        (dt.date(2026, 3, 8), "2026-03-09T04:59:00Z"), (dt.date(2026, 11, 1), "2026-11-02T05:59:00Z"),
+        (dt.date(2026, 11, 20), "2026-11-21T05:59:00Z"),
+    ],
+)  # fmt: skip
+def test_leg_that_nobody_released_is_over_at_a_minute_to_midnight_of_the_wall(day: dt.date, over_at: str) -> None:
+    pickup_at = opening_hours.local_instant(day, dt.time(15), zone="America/Chicago")
+    leg = will_call(pickup_at=pickup_at, will_call_expires_at=timing.will_call_expires_at(pickup_at, "America/Chicago"))
+    moment = dt.datetime.fromisoformat(over_at)
+
+    assert not look(leg, terms(), moment - SECOND).ends_unused
+    assert look(leg, terms(), moment).ends_unused
+    brought = terms(was_brought=True)
+    assert not look(leg, brought, moment).ends_unused
+    assert at_boundary(leg, "rider_stranded_risk", moment, past=False, by=brought) == (None, (CRITICAL, 1))
+
+
+def test_next_look_is_no_later_than_the_end_of_the_leg() -> None:
+    leg = will_call("assigned")
+
+    assert look(leg, terms(), EXPIRES - SECOND).next_at == EXPIRES
+
+
+def test_rider_who_was_brought_is_in_danger_until_aboard() -> None:
+    late = EXPIRES + 5 * MINUTE
+    brought = terms(was_brought=True)
+
+    assert found(will_call("assigned", ready_at=late), late, by=brought)["rider_stranded_risk"] == (CRITICAL, 1)
+    on_board = will_call("in_progress", ready_at=late, departed_at=late, arrived_pickup_at=late, boarded_at=late)
+    assert found(on_board, late, by=brought) == {}
+    assert "rider_stranded_risk" not in found(will_call("assigned", ready_at=NOON), late, by=brought)
+
+
+def test_request_is_not_ended_by_the_clock() -> None:
+    leg = will_call("requested")
+
+    assert not look(leg, terms(), NOON + 48 * HOUR).ends_unused
+
+
+def test_nobody_looks_for_a_driver_before_the_release() -> None:
+    assert "unassigned_at_risk" not in found(will_call(), NOON)
+
+
+def test_ride_with_a_driver_is_not_at_risk() -> None:
+    assert found(ride("assigned"), NOON) == {}
+
+
+def test_request_is_late_as_well() -> None:
+    assert found(ride("requested"), NOON + 16 * MINUTE) == {"late_pickup": (WARNING, 1)}
+
+
+def test_estimate_that_is_too_late_stands_at_once_and_counts_since_the_ride_was_asked_for() -> None:
+    late = ride("en_route", departed_at=NOON - HOUR, eta_pickup_at=NOON + 30 * MINUTE, appointment_at=NOON + HOUR,
+                estimated_minutes=40)  # fmt: skip
+
+    finding = look(late, terms(), NOON - HOUR).findings[X.LATE_TO_APPOINTMENT]
+
+    assert (finding.severity, finding.since) == (ExceptionSeverity.WARNING, late.requested_at)
+
+
+@pytest.mark.parametrize(("late", "severity"), [(0, None), (1, WARNING), (15, WARNING), (16, CRITICAL)])
+def test_arrival_at_the_drop_off_says_whether_the_rider_was_late(late: int, severity: str | None) -> None:
+    arrived = NOON + HOUR + late * MINUTE
+    facts = ride("in_progress", service_type="dialysis", appointment_at=NOON + HOUR, departed_at=NOON, boarded_at=NOON,
+                 arrived_pickup_at=NOON, arrived_dropoff_at=arrived, estimated_minutes=55)  # fmt: skip
+
+    assert found(facts, arrived).get("late_to_appointment", (None, 0))[0] == severity
+
+
+def test_shorter_response_of_the_facility_counts_and_a_longer_one_leaves_the_promise() -> None:
+    leg = will_call("assigned", ready_at=NOON)
+
+    sooner, later = terms(response_minutes=30), terms(response_minutes=120)
+
+    assert found(leg, NOON + 30 * MINUTE, by=sooner) == {"will_call_overdue": (WARNING, 2)}
+    assert found(leg, NOON + 60 * MINUTE, by=later) == {"will_call_overdue": (WARNING, 2)}
+
+
+def test_ladder_is_that_of_the_facility() -> None:
+    by = terms(ladder=(0, 5, 10, 20, 40), ladder_ahead=40 * MINUTE)
+
+    assert found(will_call(ready_at=NOON), NOON + 40 * MINUTE, by=by) == {
+        "unassigned_at_risk": (CRITICAL, 3), "no_driver_available": (CRITICAL, 1), "will_call_overdue": (INFO, 1),
+    }  # fmt: skip
+    firm = ride(service_type="hospital_discharge")
+    assert at_boundary(firm, "unassigned_at_risk", NOON - 35 * MINUTE, past=False, by=by) == (None, (INFO, 1))
+
+
+def test_driver_who_fell_off_begins_it_anew() -> None:
+    facts = ride(status_changed_at=NOON - HOUR)
+
+    assert look(facts, terms(), NOON).findings[X.UNASSIGNED_AT_RISK].since == NOON - HOUR
+
+
+@pytest.mark.parametrize("status", ["cancelled", "no_show", "unfulfilled", "completed"])
+def test_ended_ride_is_not_looked_at_again(status: str) -> None:
+    ended = ride(status, dropped_off_at=NOON)
+
+    assert look(ended, terms(), NOON + 48 * HOUR) == ({}, None, False)
+    assert first_look(ended) is None
+
+
+def test_what_the_rules_no_longer_say_is_settled_but_for_what_outlives_it() -> None:
+    assert settles(X.LATE_PICKUP, "assigned")
+    assert settles(X.MISSING_DOCUMENTATION, "in_progress")
+    assert settles(X.MILESTONE_GAP, "in_progress")
+    assert not settles(X.MILESTONE_GAP, "completed")
+    assert not settles(X.DISCHARGE_SLIPPED, "scheduled")
+    assert not settles(X.ACCIDENT, "assigned")

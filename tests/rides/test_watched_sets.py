@@ -1,0 +1,180 @@
+"""Looks at many rides: settings of facilities that change, what a look costs, and rides that cannot be judged."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from apps.events.models import Event
+from apps.organizations.models import EscalationPolicy, Facility
+from apps.riders.models import Rider
+from apps.rides import tasks
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride, RideException
+from apps.rides.queries import watched
+from apps.rides.services import booking, watching
+from config.celery import TIMETABLE
+from lib.access import Principal
+from tests import factories
+from tests.rides.drafts import draft
+from tests.rides.looks import HOUR, MINUTE, NOW, PICKUP, SECOND, WINDOW_END, fresh, released, standing, tick
+from tests.rides.rides_in import ride_in
+from tests.rides.traces import exceptions_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rider(hospital: Facility) -> Rider:
+    made: Rider = factories.RiderFactory.create(facility=hospital)
+    return made
+
+
+def test_shorter_response_of_a_facility_reaches_riders_who_wait(hospital: Facility) -> None:
+    ride = released(facility=hospital, status=RideStatus.ASSIGNED)
+    tick(NOW)
+    assert fresh(ride).watch_at == NOW + 30 * MINUTE
+
+    Facility.objects.filter(pk=hospital.pk).update(will_call_response_minutes=20)
+    tick(NOW + 20 * MINUTE)
+
+    assert standing(ride) == {"will_call_overdue": "warning"}
+
+
+@pytest.mark.parametrize("named", ["facility", "pickup_facility"])
+def test_other_hours_of_a_facility_reach_riders_who_wait(
+    named: str, hospital: Facility, rider: Rider, dispatcher: Principal
+) -> None:
+    back = booking.book(draft=draft(hospital, rider, will_call=True), by=dispatcher, at=NOW).ride
+    if named == "pickup_facility":
+        Ride.objects.update(facility=factories.FacilityFactory.create())
+    tick(NOW)
+    assert fresh(back).watch_at == dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)
+
+    hospital.hours = [{"days": ["fri"], "opens": "06:00", "closes": "17:00"}]
+    hospital.save()
+    tick(NOW + MINUTE)
+
+    assert fresh(back).watch_at == dt.datetime(2026, 11, 20, 22, tzinfo=dt.UTC)
+
+
+def test_other_ladder_reaches_rides_that_wait(hospital: Facility) -> None:
+    policy = EscalationPolicy.objects.create(name="Slow", step_minutes=[0, 60, 90, 120, 180])
+    hospital.escalation_policy = policy
+    hospital.save()
+    ride = released(facility=hospital)
+    tick(NOW)
+    assert fresh(ride).watch_at == NOW + 30 * MINUTE  # half of the response
+
+    EscalationPolicy.objects.update(step_minutes=[0, 1, 2, 3, 4])
+    tick(NOW + MINUTE)
+
+    assert standing(ride) == {"unassigned_at_risk": "info"}
+
+
+def test_nothing_is_read_of_rides_while_no_setting_has_changed(
+    hospital: Facility, django_assert_num_queries: Any
+) -> None:
+    tick(NOW)
+
+    with django_assert_num_queries(2 * 3):  # the digests, what is due; each in a savepoint
+        assert tick(NOW) == 0
+
+
+def test_setting_that_changes_beside_a_change_of_the_ride_is_followed_later(
+    hospital: Facility, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ride = released(facility=hospital, status=RideStatus.ASSIGNED)
+    tick(NOW)
+    Facility.objects.update(will_call_response_minutes=20)
+    # As if somebody else had it locked.
+    monkeypatch.setattr(watching, "_REACH", watching._REACH.replace("FOR NO KEY UPDATE", "AND false FOR NO KEY UPDATE"))
+    tick(NOW + MINUTE)
+    assert fresh(ride).watch_at == NOW + 30 * MINUTE
+    monkeypatch.undo()
+
+    tick(NOW + 2 * MINUTE)
+
+    assert fresh(ride).watch_at == NOW + 10 * MINUTE
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_look_costs_the_same_for_many(count: int, django_assert_num_queries: Any) -> None:
+    for _ in range(count):
+        ride_in(RideStatus.ASSIGNED)
+    watching.follow_settings(at=NOW)
+
+    # In two savepoints: digests; then, of the set, rides, facilities, exceptions, counters, and two COPYs.
+    with django_assert_num_queries(3 + 8):
+        assert tick(WINDOW_END + SECOND) == count
+
+    assert RideException.objects.count() == count
+
+
+def test_ride_with_a_word_that_no_rule_can_read_is_in_the_way_of_no_other() -> None:
+    broken = ride_in(RideStatus.ASSIGNED, discharge={"receiving": {"acceptBy": "soon"}}, watch_at=NOW - 48 * HOUR)
+    whole = ride_in(RideStatus.ASSIGNED)
+
+    tick(WINDOW_END + SECOND)
+
+    assert exceptions_of(whole) == [("late_pickup", "open")]
+    assert exceptions_of(broken) == []
+    assert fresh(broken).watch_at == WINDOW_END + SECOND + 5 * MINUTE
+
+
+def test_ride_that_the_database_refuses_is_in_the_way_of_no_other() -> None:
+    broken, whole = ride_in(RideStatus.ASSIGNED), ride_in(RideStatus.ASSIGNED)
+    taken = {"subject_type": "ride", "subject_id": broken.pk, "sequence": 2, "type": "ride.updated"}
+    Event.objects.create(**taken, occurred_at=NOW, actor="system")  # its next event cannot be written
+
+    assert tick(WINDOW_END + SECOND) == 2
+
+    assert exceptions_of(whole) == [("late_pickup", "open")]
+    assert exceptions_of(broken) == []
+    assert fresh(broken).watch_at == WINDOW_END + SECOND + 5 * MINUTE
+
+
+def test_more_rides_than_a_set_holds_are_looked_at_in_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "RIDES_AT_ONCE", 2)
+    for _ in range(5):
+        ride_in(RideStatus.ASSIGNED)
+
+    assert tick(WINDOW_END + SECOND) == 5
+
+    assert RideException.objects.count() == 5
+
+
+def test_task_watches_on_the_timetable() -> None:
+    ride_in(RideStatus.ASSIGNED)
+
+    with time_machine.travel(WINDOW_END + SECOND, tick=False):
+        tasks.watch()
+
+    assert RideException.objects.get().opened_at == WINDOW_END + SECOND
+    assert TIMETABLE[tasks.watch.name] <= dt.timedelta(seconds=15)
+    assert timezone.now() == NOW
+
+
+def test_ride_without_any_facility_is_watched() -> None:
+    ride = ride_in(RideStatus.ASSIGNED, facility=None, pickup=factories.stop(), pickup_facility=None)
+
+    tick(WINDOW_END + SECOND)
+
+    assert standing(ride) == {"late_pickup": "warning"}
+
+
+def test_facts_are_the_same_from_the_row_and_from_the_database() -> None:
+    rides = [
+        ride_in(RideStatus.COMPLETED, missing_documents=["driver_attestation"]),
+        ride_in(RideStatus.ARRIVED, appointment_at=PICKUP + HOUR, estimated_minutes=20,
+                pickup=factories.stop(loadMinutes=7)),
+        released(service_type="hospital_discharge", discharge={
+            "expectedReadyAt": "2026-11-20T16:00:00Z", "receiving": {"acceptBy": "2026-11-20T22:00:00Z"}}),
+        ride_in(RideStatus.REQUESTED, confirm_by=NOW, scheduled_at=None, discharge={"receiving": None}),
+    ]  # fmt: skip
+
+    read = {one.id: one.facts for one in watched.lock_due(at=NOW, most=10)}
+
+    assert read == {ride.pk: watched.facts_of(fresh(ride)) for ride in rides}
