@@ -300,21 +300,23 @@ class _Set:
         ride_id = uuid7()
         facts = replace(part.facts, at=self.at, pickup_at=time.pickup_at, service_date=timed["service_date"])
         questions = [question.value for question in booking_rules.open_questions(facts)]
-        is_plain = not questions and part.columns["service_type"] != "hospital_discharge"
+        new = legs.new_columns(part.leg, questions, time.pickup_at, by=self.by, at=self.at)
         return {
             **part.columns,
             **timed,
-            **legs.new_columns(part.leg, questions, time.pickup_at, by=self.by, at=self.at),
+            **new,
             **{f"{name}_sealed": sealed_in(Ride, name, ride_id, text) for name, text in part.secrets},
-            "watch_at": self._watched_at(part, time.pickup_at) if is_plain else self.at,
+            "watch_at": self._watched_at(part, timed, new),
             "id": ride_id,
         }
 
-    def _watched_at(self, part: CourseLeg, pickup_at: datetime) -> datetime:
+    def _watched_at(self, part: CourseLeg, timed: Mapping[str, Any], new: Mapping[str, Any]) -> datetime | None:
         columns = part.columns
-        return watch_rules.first_look_of_new(
-            pickup_at=pickup_at, will_call=columns["will_call"], priority=columns["priority"]
-        )
+        if new["confirm_by"] is None and timed["discharge"] is None:
+            return watch_rules.first_look_of_new(
+                pickup_at=timed["pickup_at"], will_call=columns["will_call"], priority=columns["priority"]
+            )
+        return status.watching_of(Ride(**{**legs.columns(part.leg), **timed, **new}), at=self.at)
 
     def write(self) -> None:
         copy_rows(Trip, self.trips)
