@@ -94,6 +94,7 @@ rides = [
     path("ride-exceptions", RideExceptionViewSet.as_view({"get": "list"})),
     path("ride-exceptions/<uuid:id>", RideExceptionViewSet.as_view({"get": "retrieve"})),
     path("ride-exceptions/<uuid:id>/acknowledge", RideExceptionViewSet.as_view({"post": "acknowledge"})),
+    path("ride-exceptions/<uuid:id>/snooze", RideExceptionViewSet.as_view({"post": "snooze"})),
     path("ride-exceptions/<uuid:id>/resolve", RideExceptionViewSet.as_view({"post": "resolve"})),
 ]
 

@@ -33,6 +33,7 @@ SHOWING: Final = {
     "GET ride-exceptions/<uuid:id>",
     "POST ride-exceptions/<uuid:id>/acknowledge",
     "POST ride-exceptions/<uuid:id>/resolve",
+    "POST ride-exceptions/<uuid:id>/snooze",
     "GET riders",
     "POST riders",
     "POST riders/search",
@@ -59,6 +60,7 @@ BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST rides": {"pickupTime": SOME_DAY},
     "PATCH rides/<uuid:id>": {"pickupTime": SOME_DAY},
     "POST rides/<uuid:id>/status": {"status": "scheduled"},
+    "POST ride-exceptions/<uuid:id>/snooze": {"until": (factories.NOW + dt.timedelta(hours=1)).isoformat()},
     "POST riders/search": {"name": "z"},
 }
 

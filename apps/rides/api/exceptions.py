@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.accounts.services import audit
 from apps.rides.api.filters import ExceptionQuery
-from apps.rides.api.report_bodies import ResolveIn
+from apps.rides.api.report_bodies import ResolveIn, SnoozeIn
 from apps.rides.api.ride_parts import OrNull, TextOrNull
 from apps.rides.exception_types import ResolutionCode
 from apps.rides.models import RideException
@@ -105,14 +105,16 @@ class RideExceptionViewSet(ApiViewSet):
         "retrieve": Scope.EXCEPTIONS_READ,
         "acknowledge": Scope.EXCEPTIONS_WRITE,
         "resolve": Scope.EXCEPTIONS_WRITE,
+        "snooze": Scope.EXCEPTIONS_WRITE,
     }
     queries = {"list": ExceptionQuery}
-    bodies = {"resolve": ResolveIn}
+    bodies = {"resolve": ResolveIn, "snooze": SnoozeIn}
     answers = dict.fromkeys(scopes, RideExceptionOut)
     refusals = {
         "list": (Code.INVALID_CURSOR,),
         "acknowledge": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
         "resolve": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
+        "snooze": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
     }
 
     out_of_reach: Collection[str] = ()
@@ -149,6 +151,21 @@ class RideExceptionViewSet(ApiViewSet):
                 exception_id=id, expected_version=self.expected_version(), by=self.principal, at=self.at
             )
         if exception.rider_id not in recorded:  # claimed before: nothing changes, and it is shown all the same
+            self._record_look(exception)
+        return self._answer(exception)
+
+    def snooze(self, request: Request, id: UUID) -> Response:
+        """Put an exception aside for a while: it stays open, and comes back before that where it gets worse."""
+        body = self.body()
+        with audit.riders_named() as recorded:
+            exception = exceptions.snooze(
+                exception_id=id,
+                until=body["until"],
+                expected_version=self.expected_version(),
+                by=self.principal,
+                at=self.at,
+            )
+        if exception.rider_id not in recorded:
             self._record_look(exception)
         return self._answer(exception)
 

@@ -120,6 +120,14 @@ class ReadyIn(In):
     override_reason = fields.Text(max_length=500, required=False)
 
 
+class SnoozeIn(In):
+    """Until when an exception is put aside, a day at most; null takes it up again."""
+
+    example: ClassVar[dict[str, Any]] = {"until": "2026-11-20T14:30:00Z"}
+
+    until = fields.Instant(allow_null=True)
+
+
 class ResolveIn(In):
     """How an exception was settled; `dismiss`: it needed no action."""
 

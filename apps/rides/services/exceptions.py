@@ -4,7 +4,7 @@ One of a ride is told as an event of the ride, whose counters follow; one of a s
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -38,6 +38,7 @@ _TOLD_OF_ORDER: Final = {
     _ACKNOWLEDGED: "standing_order.exception_acknowledged",
     RESOLVED: "standing_order.exception_resolved",
 }
+LONGEST_SNOOZE: Final = timedelta(days=1)  # what nobody wants to see for longer is to be dismissed
 _COUNTERS = ["open_exception_count", "max_exception_severity"]
 
 _UNSETTLED: Final[Compiled[RideException]] = Compiled(
@@ -242,6 +243,29 @@ def resolve(
     exception.closed_by_hand = True
     _close(ride, exception, status, by=by, at=at, code=code, note=note)
     _audit("exceptions.dismiss" if dismiss else "exceptions.resolve", exception, by)
+    return exception
+
+
+@transaction.atomic
+def snooze(
+    *, exception_id: UUID, until: datetime | None, expected_version: int | None = None, by: Principal, at: datetime
+) -> RideException:
+    """Put an exception aside until a moment, or, with None, take it up again.  Repeating it changes nothing.
+
+    It stays open, and comes back before that where it gets worse.  Nobody is told.
+
+    Raises:
+        NotFound, ScopeMissing, StaleVersion, AlreadySettled: as for `acknowledge`.
+        InvalidInput: the moment has passed, or lies more than a day ahead.
+    """
+    _, exception = _locked(exception_id, by, expected_version)
+    _require_open(exception)
+    if until is not None and not at < until <= at + LONGEST_SNOOZE:
+        raise InvalidInput("until", "until has to lie within a day from now.")
+    if exception.snoozed_until != until:
+        exception.snoozed_until = until
+        _save(exception, ["snoozed_until"], at=at)
+        _audit("exceptions.snooze", exception, by)
     return exception
 
 

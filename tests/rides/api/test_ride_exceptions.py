@@ -79,6 +79,49 @@ def test_closed_exception_stays_closed(api: TokenClient) -> None:
     assert (exception.status, exception.resolution_code) == ("dismissed", "false_alarm")
 
 
+def test_exception_is_put_aside_for_a_while_and_taken_up_again(api: TokenClient) -> None:
+    exception = opened()
+    url = f"/api/ride-exceptions/{exception.pk}/snooze"
+    until = "2026-11-20T15:30:00Z"
+
+    aside, again = api.post(url, {"until": until}, HTTP_IF_MATCH='"1"'), api.post(url, {"until": until})
+
+    assert (aside.status_code, aside.json()["snoozedUntil"], aside["ETag"]) == (200, until, '"2"')
+    assert (aside.json()["status"], again.json()) == ("open", aside.json())
+    assert AuditEntry.objects.filter(action="exceptions.snooze", rider_ids=[exception.rider_id]).count() == 1
+    back = api.post(url, {"until": None})
+    assert (back.status_code, back.json()["snoozedUntil"], back["ETag"]) == (200, None, '"3"')
+    assert api.get(f"/api/rides/{exception.ride_id}").json()["openExceptionCount"] == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "status"),
+    [
+        ("2026-11-20T15:00:00Z", 400), ("2026-11-20T15:00:01Z", 200), ("2026-11-21T15:00:00Z", 200),
+        ("2026-11-21T15:00:01Z", 400), ("soon", 400),
+    ],
+)  # fmt: skip
+def test_exception_is_put_aside_for_a_day_at_most(until: str, status: int, api: TokenClient) -> None:
+    exception = opened()
+
+    response = api.post(f"/api/ride-exceptions/{exception.pk}/snooze", {"until": until})
+
+    exception.refresh_from_db()
+    assert response.status_code == status
+    assert (exception.version, exception.snoozed_until is None) == ((2, False) if status == 200 else (1, True))
+    if status == 400:
+        assert response.json()["error"]["details"][0]["field"] == "until"
+
+
+def test_closed_exception_is_not_put_aside(api: TokenClient) -> None:
+    exception = opened()
+    api.post(f"/api/ride-exceptions/{exception.pk}/resolve", {"resolutionCode": "false_alarm"})
+
+    response = api.post(f"/api/ride-exceptions/{exception.pk}/snooze", {"until": "2026-11-20T15:30:00Z"})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "INVALID_TRANSITION")
+
+
 def test_stale_copy_is_refused(api: TokenClient) -> None:
     exception = opened()
 
@@ -97,6 +140,7 @@ def test_exception_of_another_facility_is_as_absent(api_as: Callable[..., TokenC
         assert other.get(f"/api/ride-exceptions/{one}").status_code == 404
         assert other.post(f"/api/ride-exceptions/{one}/acknowledge", {}).status_code == 404
         assert other.post(f"/api/ride-exceptions/{one}/resolve", {"resolutionCode": "rescheduled"}).status_code == 404
+        assert other.post(f"/api/ride-exceptions/{one}/snooze", {"until": None}).status_code == 404
     exception.refresh_from_db()
     assert exception.status == "open"
 
