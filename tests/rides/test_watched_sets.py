@@ -146,6 +146,28 @@ def test_more_rides_than_a_set_holds_are_looked_at_in_one_run(monkeypatch: pytes
     assert RideException.objects.count() == 5
 
 
+def test_a_run_looks_at_so_many_sets_and_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "RIDES_AT_ONCE", 1)
+    monkeypatch.setattr(watching, "SETS", 2)
+    for _ in range(3):
+        ride_in(RideStatus.ASSIGNED)
+
+    assert [tick(WINDOW_END + SECOND), tick(WINDOW_END + SECOND)] == [2, 1]
+
+
+def test_ride_that_could_not_be_judged_and_is_no_longer_due_is_not_put_off() -> None:
+    ride = ride_in(RideStatus.ASSIGNED)
+
+    def fail() -> None:
+        Ride.objects.filter(pk=ride.pk).update(pickup_at=PICKUP)
+        raise RuntimeError
+
+    Ride.objects.filter(pk=ride.pk).update(watch_at=PICKUP)
+    watching._guarded(ride.pk, fail, at=NOW)
+
+    assert fresh(ride).watch_at == PICKUP
+
+
 def test_task_watches_on_the_timetable() -> None:
     ride_in(RideStatus.ASSIGNED)
 

@@ -20,8 +20,10 @@ MOST_DATES: Final = 20  # named in one exception; what hinders one date mostly h
 def tell(orders: Iterable[StandingOrder], followed: Mapping[UUID, Followed], *, by: Principal, at: datetime) -> None:
     """Open, bring up to date or settle `standing_order_conflict` of orders whose rides were just made to follow.
 
-    One query, and those of each exception that has to change.
+    One query, none for no order, and those of each exception that has to change.
     """
+    if not followed:
+        return
     told = set(
         RideException.objects.unsettled()
         .filter(standing_order_id__any_of=list(followed), type=_TYPE)

@@ -72,6 +72,5 @@ def _follow(
     rows = due(at).exclude(pk__in=besides)
     rows = rows if only is None else rows.filter(pk__in=only)
     orders = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most])
-    if orders:
-        conflicts.tell(orders, following.follow(orders, by=by, at=at), by=by, at=at)
+    conflicts.tell(orders, following.follow(orders, by=by, at=at), by=by, at=at)
     return len(orders)
