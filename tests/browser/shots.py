@@ -24,8 +24,8 @@ from typing import Any, Final
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from tests.browser import chromium
-from tests.browser.conftest import ROOT
 
+ROOT: Final = Path(__file__).resolve().parents[2]
 VAR: Final = ROOT / "var"
 SHOTS: Final = VAR / "shots"
 PATIENCE: Final = 300  # seconds until the service is up, on a machine that has to fetch a database first
@@ -34,8 +34,9 @@ MOST_PAGES: Final = 80  # of a role
 _ONE_OF_MANY: Final = re.compile(r"(?<=/)([0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d|\d+)(?=/|$)")
 _NOT_OPENED: Final = re.compile(r"/(logout|static|api|v1|calendars)/|\.(ics|csv|json|pdf)$")
 _LINKS: Final = """() => [...document.querySelectorAll("a[href]")]
-  .filter((link) => link.origin === location.origin && !link.search && !link.hash && !link.download)
-  .map((link) => link.pathname)"""
+  .filter((link) => link.origin === location.origin && !link.hash && !link.download)
+  .filter((link) => !link.search || link.pathname.startsWith("/console/"))
+  .map((link) => link.pathname + link.search)"""
 _LOOKS: Final = (("light", "light", 1440), ("dark", "dark", 1440), ("phone", "light", 390))
 
 
@@ -108,13 +109,20 @@ def _walk(browser: Browser, url: str, person: dict[str, str], folder: Path) -> I
             if response is None or "text/html" not in response.headers.get("content-type", ""):
                 continue
             for link in page.evaluate(_LINKS):
-                kind = _ONE_OF_MANY.sub("one", link)
+                kind = _kind(link)
                 if kind not in known and not _NOT_OPENED.search(link):
                     known.add(kind)
                     waiting.append(link)
-            _photograph(page, folder / (_ONE_OF_MANY.sub("one", path).strip("/").replace("/", "-") or "home"))
+            _photograph(page, folder / (re.sub(r"\W+", "-", _kind(path)).strip("-") or "home"))
             yield path
     context.close()
+
+
+def _kind(link: str) -> str:
+    """Name what a page shows one of: its address without ids, and what is asked there, not the answers."""
+    path, _, asked = link.partition("?")
+    names = sorted(one.partition("=")[0] for one in asked.split("&") if one)
+    return "?".join([_ONE_OF_MANY.sub("one", path), *names])
 
 
 def _photograph(page: Page, name: Path) -> None:
