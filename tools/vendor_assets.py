@@ -14,14 +14,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LUCIDE = "lucide-static@1.62.0"
+HTMX = "htmx.org@4.0.1"
 AXE = "axe-core@4.14.1"
 
 ICONS = """\
-activity arrow-left badge-check ban bell blocks book-open building-2 calendar-days car-front check chevron-right
-circle-alert circle-help clock code copy credit-card eye flag git-branch heart-pulse history hospital house
-id-card info key-round layers-2 list-checks list-restart lock log-in log-out mail map-pin menu
-monitor-smartphone moon pause pencil play plug plus rotate-ccw route scroll-text search send settings
-shield-check sun sun-moon trash-2 triangle-alert truck user-round users warehouse webhook x
+accessibility activity alarm-clock arrow-left arrow-right ban badge-check bed bell blocks book-open building-2
+calendar-days calendar-plus car-front chart-no-axes-column check chevron-down chevron-left chevron-right circle-alert
+circle-help clock code coffee command copy credit-card download ellipsis eye file-text filter flag git-branch
+heart-pulse history hospital house id-card info key-round keyboard layers-2 layout-list list-checks list-restart lock
+log-in log-out mail map map-pin menu message-square minus monitor-smartphone moon pause pencil phone play plug plus
+printer repeat rotate-ccw route rows-3 scroll-text search send settings shield-check square-kanban sun sun-moon trash-2
+triangle-alert truck undo-2 upload user-plus user-round user-x users volume-2 warehouse webhook wind x
 """
 
 
@@ -31,11 +34,14 @@ def main() -> None:
         lucide = _unpacked(LUCIDE, Path(folder) / "lucide")
         _write(vendor / "lucide" / "sprite.svg", _sprite(lucide).encode())
         _write(vendor / "lucide" / "LICENSE", (lucide / "LICENSE").read_bytes())
+        htmx = _unpacked(HTMX, Path(folder) / "htmx")
+        _write(vendor / "htmx" / "htmx.min.js", _without_map((htmx / "dist" / "htmx.min.js").read_bytes()))
+        _write(vendor / "htmx" / "LICENSE", (htmx / "LICENSE").read_bytes())
         axe = _unpacked(AXE, Path(folder) / "axe")
         tests = ROOT / "tests" / "browser" / "vendor"
         _write(tests / "axe.min.js", (axe / "axe.min.js").read_bytes())
         _write(tests / "LICENSE", (axe / "LICENSE").read_bytes())
-    _manifest(vendor, {"lucide": _about(LUCIDE, "ISC")})
+    _manifest(vendor, {"lucide": _about(LUCIDE, "ISC"), "htmx": _about(HTMX, "0BSD")})
     _manifest(tests, {".": _about(AXE, "MPL-2.0")})
 
 
@@ -46,6 +52,11 @@ def _unpacked(package: str, folder: Path) -> Path:
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="data")
     return folder / "package"
+
+
+def _without_map(script: bytes) -> bytes:
+    """Leave out the line that names a source map: it is not copied, and collected files have to name what is there."""
+    return re.sub(rb"\n?//# sourceMappingURL=\S+\s*$", b"\n", script)
 
 
 def _sprite(lucide: Path) -> str:

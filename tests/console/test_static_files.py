@@ -10,7 +10,7 @@ from django.core.management import call_command
 def test_every_file_a_style_sheet_names_is_there(tmp_path: Path, settings: Any) -> None:
     settings.STATIC_ROOT = tmp_path
     settings.STORAGES = settings.STORAGES | {
-        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}
+        "staticfiles": {"BACKEND": "lib.static_files.HashedStaticFilesStorage"}
     }
 
     call_command("collectstatic", interactive=False, verbosity=0)
