@@ -70,6 +70,13 @@ CONTENTS: Final = (
     Group(
         _("Rides"),
         (
+            _scoped(
+                _("Dispatch board"),
+                "board",
+                "square-kanban",
+                _("The day: who drives what, and what waits for a driver"),
+                Scope.ASSIGNMENTS_WRITE,
+            ),
             _table(_("Rides"), "rides.ride", "route", _("One leg each, with its status and history")),
             Entry(
                 _("Recurring rides"),

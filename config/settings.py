@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "apps.fleet",
     "apps.rides",
     "apps.recurring",
+    "apps.dispatch",
     "apps.webhooks",
     "config.admin_app.CarelaneAdminConfig",
     "django.contrib.auth",

@@ -14,6 +14,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("api/", include("config.api")),
     path("console/", include("apps.accounts.console.urls")),
+    path("console/board/", include("apps.dispatch.console.urls")),
     path("console/recurring/", include("apps.recurring.console.urls")),
     path("calendar/<str:secret>.ics", calendar_file, name="calendar_file"),
     path("console/developers/", include("apps.webhooks.console.urls")),

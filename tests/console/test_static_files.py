@@ -9,9 +9,7 @@ from django.core.management import call_command
 
 def test_every_file_a_style_sheet_names_is_there(tmp_path: Path, settings: Any) -> None:
     settings.STATIC_ROOT = tmp_path
-    settings.STORAGES = settings.STORAGES | {
-        "staticfiles": {"BACKEND": "lib.static_files.HashedStaticFilesStorage"}
-    }
+    settings.STORAGES = settings.STORAGES | {"staticfiles": {"BACKEND": "lib.static_files.HashedStaticFilesStorage"}}
 
     call_command("collectstatic", interactive=False, verbosity=0)
 

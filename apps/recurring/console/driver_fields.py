@@ -10,7 +10,7 @@ from django.forms import BoundField
 from django.utils.translation import gettext as _
 
 from apps.fleet.models import Activation, Driver
-from apps.recurring.console import words
+from apps.rides.naming import OUT_OF_REACH, driver_name
 from lib.access import Principal
 
 FEWEST: Final = 3
@@ -28,8 +28,8 @@ class DriverFields:
         self._form = form
         wanted = Q(activation=Activation.ACTIVE) | Q(pk__in=kept)
         drivers = Driver.objects.visible_to(by).filter(wanted).select_related("default_vehicle")
-        names = {str(driver.pk): words.driver_name(driver, by) for driver in drivers}
-        names |= {str(pk): str(words.OUT_OF_REACH) for pk in kept if str(pk) not in names}
+        names = {str(driver.pk): driver_name(driver, by) for driver in drivers}
+        names |= {str(pk): str(OUT_OF_REACH) for pk in kept if str(pk) not in names}
         choices = [("", _("Nobody")), *sorted(names.items(), key=lambda named: named[1].lower())]
         count = min(max(FEWEST, len(kept) + 1), MOST)
         for number in range(count):

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from apps.accounts.console.rights import UNPROCESSABLE
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
-from apps.recurring.console import outcome, words
+from apps.recurring.console import outcome
 from apps.recurring.console.editor_forms import NewOrder, OrderChange, initial_of
 from apps.recurring.console.rider_search import RiderSearch
 from apps.recurring.console.rights import found_order, opens
@@ -22,6 +22,7 @@ from apps.recurring.services import changing, ordering
 from apps.riders import queries as riders
 from apps.riders.models import Rider
 from apps.rides import timing
+from apps.rides.naming import rider_name
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.ids import uuid7
@@ -104,7 +105,7 @@ def _find(request: HttpRequest, by: Principal) -> HttpResponse:
         )
     context = {
         "form": form,
-        "found": [(rider, words.rider_name(rider, by)) for rider in found[:MOST_FOUND]],
+        "found": [(rider, rider_name(rider, by)) for rider in found[:MOST_FOUND]],
         "has_more": len(found) > MOST_FOUND,
         "searched": form.is_bound and not form.errors,
         "facility_id": uuid_or_none(request.GET.get("facility")),
@@ -114,5 +115,5 @@ def _find(request: HttpRequest, by: Principal) -> HttpResponse:
 
 def _editor(request: HttpRequest, form: Any, rider: Rider, by: Principal, **context: Any) -> HttpResponse:
     audit.record(by=by, action="riders.read", subject_type="rider", subject_id=rider.pk, rider_ids=[rider.pk])
-    context |= {"form": form, "name": words.rider_name(rider, by)}
+    context |= {"form": form, "name": rider_name(rider, by)}
     return render(request, "recurring/editor.html", context, status=UNPROCESSABLE if form.errors else 200)

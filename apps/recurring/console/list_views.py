@@ -20,6 +20,7 @@ from apps.recurring.models import OrderStatus
 from apps.recurring.queries import roster
 from apps.recurring.queries.roster import Line
 from apps.recurring.recurrence import PRESETS
+from apps.rides.naming import rider_name
 from lib.access import Principal
 from lib.console_forms import choose
 from lib.newest_first import uuid_or_none
@@ -104,7 +105,7 @@ def _row(line: Line, by: Principal) -> dict[str, Any]:
     next_at = line.next_pickup_at
     return {
         "order": order,
-        "name": words.rider_name(order.rider, by),
+        "name": rider_name(order.rider, by),
         "days": words.pattern_of(terms),
         "next": words.day_and_clock(next_at, order.timezone) if next_at else "",
         "next_at": next_at,

@@ -20,6 +20,7 @@ from apps.recurring.queries.calendar import LegShown, LegStanding
 from apps.recurring.queries.day_sheet import Visit, Way
 from apps.recurring.reconciling import Leg
 from apps.rides import timing
+from apps.rides.naming import rider_name
 from lib.access import Principal
 from lib.scopes import Scope
 
@@ -47,7 +48,7 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
         details={"date": chosen.isoformat()},
     )
     gone = [
-        {"order": order, "name": words.rider_name(order.rider, by), "went": words.left_briefly(one)}
+        {"order": order, "name": rider_name(order.rider, by), "went": words.left_briefly(one)}
         for order, one in found.gone
     ]
     context = {
@@ -93,7 +94,7 @@ def _row(visit: Visit, facility: Facility, by: Principal) -> dict[str, Any]:
     left_at = back.ride.boarded_at if back and back.ride else None
     return {
         "order": visit.order,
-        "name": words.rider_name(visit.order.rider, by),
+        "name": rider_name(visit.order.rider, by),
         "chair": words.clock(out.leg.appointment_at, zone) if out and out.leg.appointment_at else "",
         "how": words.arrived_briefly(one),
         "needs": words.needs_of(visit, by),

@@ -29,6 +29,7 @@ from apps.recurring.queries import roster
 from apps.recurring.services import shifting
 from apps.recurring.services.shifting import Move, ShiftDraft
 from apps.rides import timing
+from apps.rides.naming import rider_name
 from lib.access import Principal
 from lib.console_forms import choose, day_field, put_on
 from lib.errors import DomainError, NotFound
@@ -253,7 +254,7 @@ def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID
     return [
         (
             line.order.pk,
-            f"{words.rider_name(line.order.rider, by)}, {words.pattern_of(line.terms)} {line.terms.chair_time:%H:%M}",
+            f"{rider_name(line.order.rider, by)}, {words.pattern_of(line.terms)} {line.terms.chair_time:%H:%M}",
         )
         for line in lines
     ]
@@ -279,7 +280,7 @@ def _row(move: Move, drivers: dict[UUID, str], by: Principal) -> dict[str, Any]:
         problems.append({"text": text})
     return {
         "order": move.order,
-        "name": words.rider_name(move.order.rider, by),
+        "name": rider_name(move.order.rider, by),
         "was": words.day_and_clock(move.was.chair_at, zone),
         "was_pickup": words.clock(move.was.pickup_at, zone),
         "becomes": words.day_and_clock(becomes.chair_at, zone) if becomes else "",

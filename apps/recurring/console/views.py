@@ -27,6 +27,7 @@ from apps.recurring.recurrence import Fate, State
 from apps.riders import accommodation
 from apps.rides import timing
 from apps.rides.disclosure import disclosure_of
+from apps.rides.naming import rider_name
 from apps.rides.queries import bookings
 from lib.access import Phi, Principal
 from lib.scopes import Scope
@@ -65,7 +66,7 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
     may_change = by.may(Scope.SCHEDULES_WRITE) and order.status != OrderStatus.ENDED
     context = {
         "order": order,
-        "name": words.rider_name(order.rider, by),
+        "name": rider_name(order.rider, by),
         "status": words.STATUSES[order.status],
         "phi": by.phi >= Phi.FULL,
         "sees": disclosure_of(by),

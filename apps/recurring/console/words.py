@@ -21,11 +21,11 @@ from apps.recurring.queries.day_sheet import Visit
 from apps.recurring.queries.roster import Line
 from apps.recurring.reconciling import Leg
 from apps.recurring.recurrence import Fate, State
-from apps.riders.models import Mobility, Precautions, Rider
+from apps.riders.models import Mobility, Precautions
 from apps.rides.lifecycle import RideStatus
+from apps.rides.naming import OUT_OF_REACH, driver_name
 from lib.access import Phi, Principal
 from lib.errors import Code
-from lib.scopes import Scope
 
 Text = str | Promise
 MOST_DAYS: Final = 12  # named in one sentence
@@ -99,28 +99,12 @@ APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.TTS: gettext_lazy("Those of Tuesday, Thursday, Saturday"),
     CalendarShift.AppliesTo.SELECTED: gettext_lazy("Single standing orders"),
 }
-OUT_OF_REACH: Final = gettext_lazy("A driver out of your reach")
 # Why no ride could be made: codes of the catalogue that booking in sets answers with.
 WHY: Final[Mapping[str, Text]] = {
     Code.RIDER_NOT_BOOKABLE.name: gettext_lazy("The rider's record does not allow bookings."),
     Code.DUPLICATE_RIDE.name: gettext_lazy("The rider has another ride at this time."),
     Code.VALIDATION_ERROR.name: gettext_lazy("The times or places do not make a ride that can be booked."),
 }
-
-
-def rider_name(rider: Rider, by: Principal) -> str:
-    """Name a rider to those who may open the rider's record, by an end of the id to others."""
-    if by.phi < Phi.LIMITED or not by.may(Scope.RIDERS_READ):
-        return _("Rider …%(end)s") % {"end": str(rider.pk)[-4:]}
-    return f"{rider.last_name}, {rider.first_name}"
-
-
-def driver_name(driver: Driver, by: Principal) -> str:
-    """Name a driver whole to those who see drivers; to others by first name and number plate, or an end of the id."""
-    if by.may(Scope.DRIVERS_READ):
-        return f"{driver.last_name}, {driver.first_name}"
-    plate = driver.default_vehicle.license_plate if driver.default_vehicle else ""
-    return f"{driver.first_name}, {plate}" if plate else f"{driver.first_name} …{str(driver.pk)[-4:]}"
 
 
 def driver_names(driver_ids: Collection[UUID], by: Principal) -> list[str]:

@@ -1,0 +1,260 @@
+"""The dispatch board: a day as a timeline or a list, and the parts of it that have changed."""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from apps.accounts.console.rights import needs
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of, zone_of
+from apps.dispatch.axis import Axis, service_day
+from apps.dispatch.console import timeline, words
+from apps.dispatch.console.timeline import Reader
+from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
+from apps.rides.disclosure import disclosure_of
+from apps.rides.lifecycle import ReasonList, RideStatus
+from apps.rides.naming import driver_name, rider_name
+from apps.rides.queries import reason_codes
+from lib.access import Principal
+from lib.scopes import Scope
+
+MOST_CHANGED: Final = 60  # rides and drivers named by one question for changes; beyond it, everything is asked for
+VIEWS: Final = {"timeline": _("Timeline"), "list": _("List")}
+SHOWS: Final = {
+    "": _("Everything"),
+    "waiting": _("Unassigned"),
+    "will-call": _("Will-call waiting"),
+    "late": _("Late or foreseen"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page of the board is asked for, by its address."""
+
+    day: dt.date
+    today: dt.date
+    view: str
+    show: str
+
+    @property
+    def is_today(self) -> bool:
+        return self.day == self.today
+
+    def url(self, **changes: Any) -> str:
+        values = {"day": self.day, "view": self.view, "show": self.show, **changes}
+        if values["day"] == self.today:
+            del values["day"]
+        if values["view"] == "timeline":
+            del values["view"]
+        query = "&".join(f"{name}={value}" for name, value in values.items() if value)
+        return f"{reverse('board')}?{query}" if query else reverse("board")
+
+
+@require_safe
+@needs(Scope.ASSIGNMENTS_WRITE)
+def show(request: HttpRequest) -> HttpResponse:
+    """Show a service day: lanes of drivers, and what waits for one."""
+    reader = _reader(request)
+    page = _page(request, reader)
+    found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
+    _audit(found, reader.by)
+    context = {
+        "page": page,
+        "now": reader.at,
+        "now_minute": found.axis.minute_of(reader.at) // timeline.STEP * timeline.STEP,
+        "earlier": page.url(day=page.day - dt.timedelta(days=1)),
+        "later": page.url(day=page.day + dt.timedelta(days=1)),
+        "to_today": page.url(day=page.today),
+        "views": [(label, page.url(view=name), name == page.view) for name, label in VIEWS.items()],
+        "axis": found.axis,
+        "ticks": [(minute, label) for minute, label in found.axis.ticks()],
+        "drivers": sorted(_drivers(found, reader), key=lambda one: one[1].lower()),
+        "reasons": reason_codes.offered(ReasonList.UNASSIGN),
+        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        **_parts(found, page, reader),
+    }
+    if page.view == "list":
+        context["rows"] = _rows(found, page, reader)
+    return render(request, f"dispatch/board_{page.view}.html", context)
+
+
+@require_safe
+@needs(Scope.ASSIGNMENTS_WRITE)
+def changes(request: HttpRequest) -> HttpResponse:
+    """Answer what changes may have touched of a day: the lanes of the rides and drivers named, the queue, the counters.
+
+    Without names, all of it.  A lane that is asked for and no longer there is answered as gone.
+    """
+    reader = _reader(request)
+    page = _page(request, reader)
+    rides, drivers = _ids(request, "ride"), _ids(request, "driver")
+    whole = (not rides and not drivers) or len(rides) + len(drivers) > MOST_CHANGED
+    wanted = None if whole else drivers | lanes_of(rides, by=reader.by)
+    found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at, driver_ids=wanted)
+    _audit(found, reader.by)
+    there = {lane.driver.pk for lane in found.lanes}
+    context = {**_parts(found, page, reader), "gone": sorted(map(str, (wanted or drivers) - there)), "whole": whole}
+    return render(request, "dispatch/board_changes.html", context)
+
+
+def _reader(request: HttpRequest) -> Reader:
+    return Reader(by=principal_of(request), zone=zone_of(request), at=timezone.now())
+
+
+def _page(request: HttpRequest, reader: Reader) -> Page:
+    today = service_day(reader.at, reader.zone.key)
+    asked = request.GET
+    return Page(
+        day=_day(asked.get("day", ""), today),
+        today=today,
+        view=asked.get("view", "") if asked.get("view", "") in VIEWS else "timeline",
+        show=asked.get("show", "") if asked.get("show", "") in SHOWS else "",
+    )
+
+
+def _day(text: str, today: dt.date) -> dt.date:
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        return today
+    return day if 2000 <= day.year < 2200 else today
+
+
+def _ids(request: HttpRequest, name: str) -> set[UUID]:
+    """Read ids out of the address; what is no id names nothing."""
+    found = set()
+    for text in request.GET.getlist(name):
+        try:
+            found.add(UUID(text))
+        except ValueError:
+            continue
+    return found
+
+
+def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
+    """Lay out what the page and its changes have in common."""
+    queue = [one for one in found.waiting if words.state_of(one.ride) != "will-call"]
+    will_calls = [one for one in found.waiting if words.state_of(one.ride) == "will-call"]
+    late_waiting = sum(1 for one in queue if one.late)
+    late_driven = sum(1 for lane in found.lanes for one in lane.shown if one.late)
+    counted = {"waiting": len(queue), "will-call": len(will_calls), "late": late_waiting + late_driven}
+    if page.show == "late":
+        queue = [one for one in queue if one.late]
+    cards = {
+        "waiting": [] if page.show == "will-call" else queue,
+        "will-call": [] if page.show in ("waiting", "late") else will_calls,
+    }
+    shown = [lane for lane in found.lanes if _passes(lane, page.show)]
+    return {
+        "lanes": [timeline.lane(lane, found.axis, reader) for lane in shown],
+        "counters": _counters(found, counted, page),
+        "late_waiting": late_waiting,
+        "queue": [_card(one, reader) for one in cards["waiting"]],
+        "will_calls": [_card(one, reader) for one in cards["will-call"]],
+        "filtered": SHOWS[page.show] if page.show else "",
+        "unfiltered": page.url(show=""),
+    }
+
+
+def _passes(lane: Lane, show: str) -> bool:
+    if show == "late":
+        return any(one.late for one in lane.shown)
+    return True
+
+
+def _counters(found: Board, counted: dict[str, int], page: Page) -> list[dict[str, Any]]:
+    """Count what a dispatcher keeps an eye on; those that can be filtered by are links."""
+    links = [
+        ("waiting", _("Unassigned"), "warn"),
+        ("will-call", _("Will-call waiting"), "info"),
+        ("late", _("Late or foreseen"), "bad"),
+    ]
+    plain = [
+        (_("On board"), (RideStatus.IN_PROGRESS,)),
+        (_("En route"), (RideStatus.EN_ROUTE, RideStatus.ARRIVED)),
+        (_("Completed"), (RideStatus.COMPLETED,)),
+    ]
+    chosen = page.show
+    return [
+        {
+            "key": key,
+            "label": label,
+            "tone": tone if counted[key] else "quiet",
+            "count": counted[key],
+            "url": page.url(show="" if chosen == key else key),
+            "chosen": chosen == key,
+        }
+        for key, label, tone in links
+    ] + [{"label": label, "count": sum(found.counts[status] for status in statuses)} for label, statuses in plain]
+
+
+def _card(one: Shown, reader: Reader) -> dict[str, Any]:
+    ride, to = one.ride, disclosure_of(reader.by)
+    mark, moves = words.kind_of(ride)
+    waits = words.state_of(ride) == "will-call"
+    return {
+        "one": one,
+        "ride": ride,
+        "state": words.state_of(ride),
+        "name": rider_name(ride.rider, reader.by),
+        "clock": one.errand.span.starts_at.astimezone(reader.zone).strftime("%H:%M"),
+        "mark": mark,
+        "moves": moves,
+        "way": words.way(ride, to),
+        "late": words.lateness(one),
+        "service": words.service(ride),
+        "ready": ride.will_call and not waits,
+        "severe": ride.max_exception_severity == "critical",
+    }
+
+
+def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
+    """Lay the rides of the lanes and the queue out in the order of their begin, for the list."""
+    taken = [(one, lane) for lane in found.lanes for one in lane.shown]
+    waiting = [(one, None) for one in found.waiting]
+    rows: Iterable[tuple[Shown, Lane | None]] = sorted(
+        [*taken, *waiting], key=lambda row: (row[0].errand.span.starts_at, row[0].ride.pk)
+    )
+    kept = [(one, lane) for one, lane in rows if _is_shown(one, page.show)]
+    return [
+        {
+            **_card(one, reader),
+            "state_words": words.STATES[words.state_of(one.ride)],
+            "driver": driver_name(lane.driver, reader.by) if lane else "",
+            "unit": lane.unit if lane else "",
+        }
+        for one, lane in kept
+    ]
+
+
+def _is_shown(one: Shown, show: str) -> bool:
+    state = words.state_of(one.ride)
+    return {
+        "waiting": state in ("unassigned", "requested"),
+        "will-call": state == "will-call",
+        "late": one.late > 0,
+    }.get(show, True)
+
+
+def _drivers(found: Board, reader: Reader) -> list[tuple[str, str]]:
+    return [(str(lane.driver.pk), driver_name(lane.driver, reader.by)) for lane in found.lanes]
+
+
+def _audit(found: Board, by: Principal) -> None:
+    audit.record(
+        by=by,
+        action="rides.board",
+        subject_type="ride",
+        rider_ids=found.rider_ids,
+        details={"day": found.axis.day.isoformat()},
+    )

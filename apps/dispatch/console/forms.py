@@ -1,0 +1,70 @@
+"""What the board is told: who drives, who no longer does, and of which rides."""
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from apps.dispatch.services.planning import Chosen
+from apps.rides.lifecycle import ReasonList
+from apps.rides.queries import reason_codes
+
+MOST_CHOSEN: Final = 100  # rides of one selection
+
+
+class AssignForm(forms.Form):
+    """Who drives a ride.  `vehicle_id` may be left out: the one that the driver has then."""
+
+    driver_id = forms.UUIDField(label=_("Driver"), error_messages={"required": _("Choose a driver.")})
+    vehicle_id = forms.UUIDField(label=_("Vehicle"), required=False, widget=forms.HiddenInput)
+    attendant_id = forms.UUIDField(label=_("Second person"), required=False)
+    override_reason = forms.CharField(
+        label=_("Reason to assign all the same"), required=False, max_length=500, widget=forms.TextInput
+    )
+    version = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+
+class TakeOffForm(forms.Form):
+    """Why a driver is taken off."""
+
+    reason_code = forms.ChoiceField(label=_("Reason"))
+    note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=forms.TextInput)
+    version = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        choose_reason(self)
+
+
+class SelectionForm(forms.Form):
+    """Several rides at once, each as `id:version`; either a driver, or why those who drive are taken off."""
+
+    ride = forms.CharField()
+    driver_id = forms.UUIDField(label=_("Driver"), required=False)
+    override_reason = forms.CharField(label=_("Reason to assign all the same"), required=False, max_length=500)
+    reason_code = forms.ChoiceField(label=_("Reason"), required=False)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        choose_reason(self)
+
+    def clean_ride(self) -> Sequence[Chosen]:
+        texts = self.data.getlist("ride") if hasattr(self.data, "getlist") else []
+        if len(texts) > MOST_CHOSEN:
+            raise forms.ValidationError(_("At most %(most)s rides at once."), params={"most": MOST_CHOSEN})
+        try:
+            return [_chosen(text) for text in texts]
+        except ValueError:
+            raise forms.ValidationError(_("Choose rides of the list.")) from None
+
+
+def choose_reason(form: forms.Form) -> None:
+    """Offer the reasons for which a driver is taken off, the operator's own among them."""
+    cast(forms.ChoiceField, form.fields["reason_code"]).choices = reason_codes.offered(ReasonList.UNASSIGN)
+
+
+def _chosen(text: str) -> Chosen:
+    ride_id, _colon, version = text.partition(":")
+    return Chosen(UUID(ride_id), int(version))

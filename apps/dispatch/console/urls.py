@@ -1,0 +1,16 @@
+"""Addresses below /console/board/."""
+
+from django.urls import path
+
+from apps.dispatch.console import acting_views, board_views, selection_views
+
+urlpatterns = [
+    path("", board_views.show, name="board"),
+    path("changes/", board_views.changes, name="board_changes"),
+    path("selection/", selection_views.act, name="board_selection"),
+    path("rides/<uuid:ride_id>/", acting_views.ride, name="board_ride"),
+    path("rides/<uuid:ride_id>/assign/", acting_views.assign, name="assign_ride"),
+    path("rides/<uuid:ride_id>/take-off/", acting_views.take_off, name="board_take_off"),
+    path("rides/<uuid:ride_id>/ready/", acting_views.ready, name="board_ready"),
+    path("drivers/<uuid:driver_id>/break/", acting_views.pause, name="board_break"),
+]

@@ -1,0 +1,215 @@
+"""A day on the board: who drives what when, and what nobody drives yet."""
+
+import datetime as dt
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Q
+
+from apps.dispatch import lanes
+from apps.dispatch.axis import Axis
+from apps.fleet.models import Activation, Driver, Leave, Shift
+from apps.rides import standing
+from apps.rides.facts import Errand, Span
+from apps.rides.lifecycle import OPEN, RideStatus
+from apps.rides.models import Ride
+from apps.rides.queries.ride_needs import errand_of
+from lib.access import Principal
+
+UNASSIGNED: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
+_AT_THE_DOOR: Final = frozenset({RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
+# What bars, cards and rows show, and what is reckoned from.
+_COLUMNS: Final = (
+    "status",
+    "version",
+    "service_type",
+    "priority",
+    "leg_type",
+    "facility",
+    "pickup_at",
+    "appointment_at",
+    "window_starts_at",
+    "window_ends_at",
+    "timezone",
+    "pickup",
+    "dropoff",
+    "will_call",
+    "ready_at",
+    "promised_pickup_by",
+    "will_call_expires_at",
+    "accommodation",
+    "spaces_wheelchair",
+    "spaces_stretcher",
+    "departed_at",
+    "arrived_pickup_at",
+    "boarded_at",
+    "dropped_off_at",
+    "eta_pickup_at",
+    "estimated_minutes",
+    "driver",
+    "vehicle",
+    "attendant_ids",
+    "open_exception_count",
+    "max_exception_severity",
+    "rider__first_name",
+    "rider__last_name",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A ride as it stands on the board.  `late`: minutes after what was promised, told or foreseen; 0: in time.
+
+    `is_late`: the promise is broken already, and not just foreseen to be.
+    """
+
+    ride: Ride
+    errand: Errand
+    late: int = 0
+    is_late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A driver's day: rides to come and under way in the order of their begin, what is over, and when they work.
+
+    `duty` is empty for who does not work by shifts.
+    """
+
+    driver: Driver
+    unit: str
+    vehicle_type: str
+    vehicle_id: UUID | None
+    duty: tuple[Span, ...]
+    leave: tuple[Span, ...]
+    shown: tuple[Shown, ...]
+    over: tuple[Span, ...]
+
+    @property
+    def next_at(self) -> dt.datetime | None:
+        return self.shown[0].errand.span.starts_at if self.shown else None
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A day, or the part of it that was asked for: lanes by what comes next, and all that waits for a driver."""
+
+    axis: Axis
+    lanes: tuple[Lane, ...]
+    waiting: tuple[Shown, ...]
+    counts: Mapping[str, int]  # rides of the whole day by status
+
+    @property
+    def rider_ids(self) -> set[UUID]:
+        found = {one.ride.rider_id for one in self.waiting}
+        return found | {one.ride.rider_id for lane in self.lanes for one in lane.shown}
+
+
+def board(axis: Axis, *, by: Principal, at: dt.datetime, driver_ids: Collection[UUID] | None = None) -> Board:
+    """Read a day within the caller's reach, or of it the lanes of some drivers and all that waits.
+
+    Lanes are of drivers who work that day or have a ride.  Five queries, however many rides.
+    """
+    wanted = Q(driver__isnull=False) | Q(status__in=sorted(UNASSIGNED))
+    if driver_ids is not None:
+        wanted = Q(driver_id__in=driver_ids) | Q(status__in=sorted(UNASSIGNED))
+    day = Ride.objects.visible_to(by).filter(pickup_at__gte=axis.starts_at, pickup_at__lt=axis.ends_at)
+    rides = list(day.filter(wanted).exclude(status=RideStatus.CANCELLED).select_related("rider").only(*_COLUMNS))
+    counts = dict(day.order_by().values_list("status").annotate(Count("pk")))
+    waiting = [Shown(ride, errand_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
+    of_driver: dict[UUID, list[Ride]] = defaultdict(list)
+    for ride in rides:
+        if ride.driver_id is not None:
+            of_driver[ride.driver_id].append(ride)
+    found = _lanes(axis, of_driver, by=by, at=at, driver_ids=driver_ids)
+    waiting.sort(key=lambda one: (one.errand.span.starts_at, one.ride.pk))
+    return Board(axis, tuple(sorted(found, key=_by_what_comes)), tuple(waiting), Counter(counts))
+
+
+def lanes_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
+    """Say in whose lanes these rides are now.  One query."""
+    rows = Ride.objects.visible_to(by).filter(pk__in=ride_ids, driver__isnull=False)
+    return set(rows.values_list("driver_id", flat=True))
+
+
+def _by_what_comes(lane: Lane) -> tuple[bool, dt.datetime, str, str, str]:
+    """Sort lanes by what comes next; who has nothing more to drive comes last."""
+    driver, next_at = lane.driver, lane.next_at
+    last = dt.datetime.max.replace(tzinfo=dt.UTC)
+    return next_at is None, next_at or last, driver.last_name, driver.first_name, str(driver.pk)
+
+
+def _overdue(ride: Ride, at: dt.datetime) -> tuple[int, bool]:
+    late = standing.late_minutes(ride, at)
+    return (0, False) if late is None else (max(late, 1), True)
+
+
+def _lanes(
+    axis: Axis,
+    of_driver: Mapping[UUID, Sequence[Ride]],
+    *,
+    by: Principal,
+    at: dt.datetime,
+    driver_ids: Collection[UUID] | None,
+) -> list[Lane]:
+    shifts = Shift.objects.filter(status=Shift.Status.PLANNED, starts_at__lt=axis.ends_at, ends_at__gt=axis.starts_at)
+    on_duty = Exists(shifts.filter(driver_id=OuterRef("pk")))
+    drivers = Driver.objects.visible_to(by).select_related("default_vehicle")
+    if driver_ids is not None:
+        drivers = drivers.filter(pk__in=driver_ids)
+    drivers = drivers.filter(Q(pk__in=list(of_driver)) | Q(on_duty, activation=Activation.ACTIVE))
+    rows = list(drivers)
+    ids = [driver.pk for driver in rows]
+    duty: dict[UUID, list[Shift]] = defaultdict(list)
+    for shift in shifts.filter(driver_id__in=ids).select_related("vehicle").order_by("starts_at"):
+        duty[shift.driver_id].append(shift)
+    away: dict[UUID, list[Span]] = defaultdict(list)
+    leave = Leave.objects.filter(driver_id__in=ids, starts_at__lt=axis.ends_at, ends_at__gt=axis.starts_at)
+    for row in leave.order_by("starts_at"):
+        away[row.driver_id].append(Span(row.starts_at, row.ends_at))
+    return [_lane(driver, duty[driver.pk], away[driver.pk], of_driver.get(driver.pk, ()), at) for driver in rows]
+
+
+def _lane(
+    driver: Driver, shifts: Sequence[Shift], away: Iterable[Span], rides: Sequence[Ride], at: dt.datetime
+) -> Lane:
+    ordered = [(errand_of(ride, at=at), ride) for ride in rides]
+    ordered.sort(key=lambda one: (one[0].span.starts_at, one[1].pk))
+    legs = [_leg(errand, ride) for errand, ride in ordered]
+    late = lanes.lateness(legs, at)
+    shown = []
+    for errand, ride in ordered:
+        if ride.status in OPEN:
+            minutes, broken = _overdue(ride, at)
+            shown.append(Shown(ride, errand, max(minutes, late.get(ride.pk, 0)), broken))
+    over = tuple(_driven(errand, ride) for errand, ride in ordered if ride.status not in OPEN)
+    present = next((shift for shift in shifts if shift.ends_at > at), shifts[-1] if shifts else None)
+    vehicle = present.vehicle if present is not None else driver.default_vehicle
+    return Lane(
+        driver=driver,
+        unit=vehicle.unit_number if vehicle else "",
+        vehicle_type=vehicle.get_type_display() if vehicle else "",
+        vehicle_id=vehicle.pk if vehicle else None,
+        duty=tuple(Span(shift.starts_at, shift.ends_at) for shift in shifts),
+        leave=tuple(away),
+        shown=tuple(shown),
+        over=over,
+    )
+
+
+def _leg(errand: Errand, ride: Ride) -> lanes.Leg:
+    return lanes.Leg(
+        errand,
+        over=ride.status not in OPEN,
+        there=ride.status in _AT_THE_DOOR,
+        eta_at=ride.eta_pickup_at,
+    )
+
+
+def _driven(errand: Errand, ride: Ride) -> Span:
+    """Say from when to when an ended ride kept its driver, as far as it is known."""
+    ends_at = ride.dropped_off_at or errand.span.ends_at
+    return Span(min(errand.span.starts_at, ends_at), ends_at)

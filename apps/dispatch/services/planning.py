@@ -1,0 +1,97 @@
+"""What the board does to rides: one, or a whole selection of which each stands for itself."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from apps.dispatch.queries.crew import vehicle_for
+from apps.rides.models import Assignment, Ride
+from apps.rides.services import assignment
+from lib.access import Principal
+from lib.errors import DomainError
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A ride as the dispatcher saw it."""
+
+    ride_id: UUID
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one ride of a selection: the ride as it is now, or why it stayed as it was."""
+
+    ride_id: UUID
+    ride: Ride | None = None
+    refusal: DomainError | None = None
+
+
+def put_on(
+    *,
+    chosen: Chosen,
+    driver_id: UUID,
+    vehicle_id: UUID | None = None,
+    attendant_ids: Collection[UUID] = (),
+    override_reason: str = "",
+    by: Principal,
+    at: datetime,
+) -> Ride:
+    """Put a driver on a ride, with the vehicle that the driver has then unless one is named.
+
+    Raises:
+        As `assignment.assign` and `vehicle_for`.
+    """
+    row = assignment.assign(
+        ride_id=chosen.ride_id,
+        driver_id=driver_id,
+        vehicle_id=vehicle_id or vehicle_for(ride_id=chosen.ride_id, driver_id=driver_id, by=by, at=at),
+        attendant_ids=attendant_ids,
+        method=Assignment.Method.MANUAL,
+        override=bool(override_reason.strip()),
+        override_reason=override_reason,
+        expected_version=chosen.version,
+        by=by,
+        at=at,
+    )
+    return row.ride
+
+
+def take_off(*, chosen: Chosen, reason_code: str, note: str = "", by: Principal, at: datetime) -> Ride:
+    """Take the driver off a ride.
+
+    Raises:
+        As `assignment.unassign`.
+    """
+    return assignment.unassign(
+        ride_id=chosen.ride_id, reason_code=reason_code, note=note, expected_version=chosen.version, by=by, at=at
+    )
+
+
+def put_on_all(
+    *, selection: Sequence[Chosen], driver_id: UUID, override_reason: str = "", by: Principal, at: datetime
+) -> list[Outcome]:
+    """Put one driver on every ride of a selection, each in a transaction of its own; refusals are answered."""
+    return _each(
+        selection,
+        lambda one: put_on(chosen=one, driver_id=driver_id, override_reason=override_reason, by=by, at=at),
+    )
+
+
+def take_off_all(
+    *, selection: Sequence[Chosen], reason_code: str, note: str = "", by: Principal, at: datetime
+) -> list[Outcome]:
+    """Take the drivers off every ride of a selection, each in a transaction of its own; refusals are answered."""
+    return _each(selection, lambda one: take_off(chosen=one, reason_code=reason_code, note=note, by=by, at=at))
+
+
+def _each(selection: Sequence[Chosen], act: Callable[[Chosen], Ride]) -> list[Outcome]:
+    outcomes = []
+    for chosen in selection:
+        try:
+            outcomes.append(Outcome(chosen.ride_id, act(chosen)))
+        except DomainError as refusal:
+            outcomes.append(Outcome(chosen.ride_id, refusal=refusal))
+    return outcomes

@@ -1,0 +1,411 @@
+// The dispatch board: keys, dragging, the dialog and the panel, and what changes while one looks.
+// All of it has a way without script: cards and bars are links, and what is done to a ride is a form at an address.
+import { announce, toast } from "./toast.js";
+
+const board = document.getElementById("board");
+const timeline = document.getElementById("timeline");
+const lanes = document.getElementById("lanes");
+const queue = document.getElementById("queue");
+const panel = document.getElementById("panel");
+const dialog = document.getElementById("board-dialog");
+const token = document.querySelector("#board [name=csrfmiddlewaretoken]").value;
+const words = document.getElementById("board-words").dataset;
+const BACKGROUND = { "X-Carelane-Background": "board" };
+const UNDO_SECONDS = 10;
+
+const rideOf = (element) => element?.closest("[id^='ride-']")?.id.slice(5) ?? element?.closest("[data-ride]")?.dataset.ride;
+const shownRide = (id) => document.getElementById(`ride-${id}`);
+const versionOf = (id) => {
+  const shown = shownRide(id);
+  return shown?.dataset.version ?? shown?.closest("[data-version]")?.dataset.version;
+};
+const addressOf = (id, act = "") => `${board.dataset.rides}${id}/${act}`;
+const barsOf = (lane) => [...lane.querySelectorAll(".bar")].sort((a, b) => startOf(a) - startOf(b));
+const startOf = (bar) => Number(getComputedStyle(bar).getPropertyValue("--s"));
+
+// --- One tab stop for all bars ------------------------------------------------------------------
+const settle = () => {
+  if (!lanes) return;
+  const bars = [...lanes.querySelectorAll(".bar")];
+  const here = bars.find((bar) => bar === document.activeElement) ?? bars.find((bar) => bar.dataset.stop === "true") ?? bars[0];
+  bars.forEach((bar) => (bar.tabIndex = bar === here ? 0 : -1));
+};
+const enter = (bar) => {
+  if (!bar) return;
+  lanes.querySelectorAll(".bar[data-stop]").forEach((one) => delete one.dataset.stop);
+  bar.dataset.stop = "true";
+  settle();
+  bar.tabIndex = 0;
+  bar.focus();
+  bar.scrollIntoView({ block: "nearest", inline: "nearest" });
+};
+
+const nearest = (lane, at) =>
+  barsOf(lane).reduce((best, bar) => (!best || Math.abs(startOf(bar) - at) < Math.abs(startOf(best) - at) ? bar : best), null);
+
+const walk = (event, bar) => {
+  const lane = bar.closest(".lane");
+  const bars = barsOf(lane);
+  const at = bars.indexOf(bar);
+  const ahead = getComputedStyle(lanes).direction === "rtl" ? -1 : 1;
+  const next = (step) => {
+    let other = lane;
+    do other = step > 0 ? other.nextElementSibling : other.previousElementSibling;
+    while (other && !other.querySelector(".bar"));
+    return other && nearest(other, startOf(bar));
+  };
+  const to = {
+    ArrowRight: () => bars[at + ahead],
+    ArrowLeft: () => bars[at - ahead],
+    ArrowDown: () => next(1),
+    ArrowUp: () => next(-1),
+    Home: () => bars[0],
+    End: () => bars.at(-1),
+  }[event.key];
+  if (!to) return false;
+  event.preventDefault();
+  if (event.shiftKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) choose(rideOf(bar), true);
+  enter(to());
+  if (event.shiftKey) choose(rideOf(document.activeElement), true);
+  return true;
+};
+
+// --- A selection ----------------------------------------------------------------------------------
+const chosen = new Set();
+const bar = document.getElementById("selection");
+const choose = (id, on = !chosen.has(id)) => {
+  if (!id) return;
+  if (on) chosen.add(id);
+  else chosen.delete(id);
+  showChosen();
+};
+const showChosen = () => {
+  document.querySelectorAll(".is-chosen").forEach((one) => one.classList.remove("is-chosen"));
+  for (const id of chosen) {
+    const shown = shownRide(id);
+    if (shown) (shown.closest(".ride-card") ?? shown).classList.add("is-chosen");
+    else chosen.delete(id);
+  }
+  if (!bar) return;
+  bar.hidden = chosen.size === 0;
+  bar.querySelector(".chosen-count").textContent = words.chosen.replace("0", chosen.size);
+  bar.querySelectorAll("input[name=ride]").forEach((input) => input.remove());
+  for (const id of chosen) {
+    const input = document.createElement("input");
+    Object.assign(input, { type: "hidden", name: "ride", value: `${id}:${versionOf(id)}` });
+    bar.append(input);
+  }
+  announce(chosen.size ? words.chosen.replace("0", chosen.size) : "");
+};
+
+// --- The dialog, the panel, and what is sent --------------------------------------------------------
+let returnTo = null; // the ride that had the focus before a dialog opened
+
+const openDialog = async (address, id) => {
+  returnTo = id;
+  await window.htmx.ajax("GET", address, { target: "#dialog-body", swap: "innerHTML" });
+};
+const send = (address, values, headers = {}) =>
+  window.htmx.ajax("POST", address, {
+    target: "#dialog-body",
+    swap: "innerHTML",
+    values: { csrfmiddlewaretoken: token, ...values },
+    headers,
+  });
+const assign = (id, driver) => send(addressOf(id, "assign/"), { driver_id: driver, version: versionOf(id) });
+
+// What htmx puts into the dialog opens it; an answer of the sign-in page means that the session is over.
+document.addEventListener("htmx:before:swap", (event) => {
+  if (event.detail.ctx?.response?.raw?.redirected) {
+    event.preventDefault();
+    location.reload();
+  }
+});
+document.addEventListener("htmx:after:swap", (event) => {
+  const body = document.getElementById("dialog-body");
+  if (event.detail.ctx?.target !== body || !body.firstElementChild) return;
+  if (!dialog.open) dialog.showModal();
+  (body.querySelector("[autofocus]") ?? body.querySelector("input, select, button"))?.focus();
+});
+dialog.addEventListener("click", (event) => {
+  if (event.target.closest("[data-cancel]") || event.target === dialog) dialog.close();
+});
+dialog.addEventListener("close", () => {
+  document.getElementById("dialog-body").replaceChildren();
+  focusRide(returnTo);
+});
+const focusRide = (id) => {
+  const shown = id && shownRide(id);
+  if (!shown) return;
+  if (shown.classList.contains("bar")) enter(shown);
+  else shown.focus();
+};
+
+document.addEventListener("carelane:done", async (event) => {
+  const { message, ride, driver, undo } = event.detail;
+  if (dialog.open) dialog.close();
+  chosen.clear();
+  await refresh({ rides: ride ? [ride] : [], drivers: [...(driver ? [driver] : []), ...laneOfRide(ride)] });
+  showChosen();
+  focusRide(ride);
+  toast(message, {
+    action: undo ? words.undo : "",
+    seconds: UNDO_SECONDS,
+    run: undo ? () => send(undo.url, undo.values) : null,
+  });
+  if (panel && !panel.hidden && panel.dataset.ride === ride) look(ride);
+});
+document.addEventListener("carelane:refused", (event) => {
+  if (dialog.open) dialog.close();
+  toast(event.detail.message, { kind: "error" });
+  refresh({});
+});
+
+const look = async (id) => {
+  if (!panel) return location.assign(addressOf(id));
+  panel.dataset.ride = id;
+  await window.htmx.ajax("GET", addressOf(id), { target: "#panel", swap: "innerHTML" });
+  const close = document.createElement("button");
+  Object.assign(close, { type: "button", className: "icon-button close", textContent: "×", ariaLabel: words.close });
+  close.addEventListener("click", closePanel);
+  panel.prepend(close);
+  panel.hidden = false;
+  history.replaceState(null, "", `#ride-${id}`);
+};
+const closePanel = () => {
+  panel.hidden = true;
+  panel.replaceChildren();
+  history.replaceState(null, "", location.pathname + location.search);
+  focusRide(panel.dataset.ride);
+};
+
+document.addEventListener("click", (event) => {
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  const link = event.target.closest("a");
+  if (link?.hasAttribute("data-dialog")) {
+    event.preventDefault();
+    openDialog(link.href, rideOf(link) ?? panel?.dataset.ride);
+  } else if (panel && link && (link.classList.contains("bar") || link.classList.contains("about"))) {
+    event.preventDefault();
+    if (link.classList.contains("bar")) enter(link);
+    look(rideOf(link));
+  }
+});
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.hasAttribute("data-act")) return;
+  event.preventDefault();
+  send(form.action, Object.fromEntries(new FormData(form)));
+});
+
+// --- Keys -----------------------------------------------------------------------------------------
+const firstCard = () => queue?.querySelector(".about");
+const nextCard = (card, step) => {
+  const cards = [...queue.querySelectorAll(".about")];
+  return cards[cards.indexOf(card) + step];
+};
+const act = {
+  q: () => firstCard()?.focus(),
+  a: (id) => id && openDialog(addressOf(id, "assign/"), id),
+  u: (id) => id && openDialog(addressOf(id, "take-off/"), id),
+  r: (id) => id && shownRide(id)?.closest(".will-call") && send(addressOf(id, "ready/"), {}),
+  x: (id) => choose(id),
+  t: () => toNow(),
+  "+": () => scale(1),
+  "-": () => scale(-1),
+  "[": () => document.querySelector("[data-key='[']").click(),
+  "]": () => document.querySelector("[data-key=']']").click(),
+};
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || dialog.open) return;
+  if (event.target.closest("input, select, textarea, dialog")) return;
+  const onBar = event.target.closest(".bar");
+  if (onBar && walk(event, onBar)) return;
+  const card = event.target.closest(".about");
+  if (card && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+    event.preventDefault();
+    nextCard(card, event.key === "ArrowDown" ? 1 : -1)?.focus();
+    return;
+  }
+  if (event.key === "Escape" && panel && !panel.hidden) return closePanel();
+  if (event.key === "Escape" && chosen.size) {
+    chosen.clear();
+    return showChosen();
+  }
+  if (document.body.dataset.singleKeys === "off" || !(event.key in act)) return;
+  event.preventDefault();
+  act[event.key](rideOf(event.target) ?? (panel && !panel.hidden ? panel.dataset.ride : undefined));
+});
+// In the dialog: arrows walk the drivers while one types, Enter takes the one that is marked.
+dialog.addEventListener("input", (event) => {
+  if (!event.target.hasAttribute("data-find")) return;
+  const wanted = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const rows = [...dialog.querySelectorAll(".candidate")];
+  rows.forEach((row) => (row.hidden = !wanted.every((word) => row.querySelector(".who").textContent.toLowerCase().includes(word))));
+  const first = rows.find((row) => !row.hidden);
+  if (first) first.querySelector("input").checked = true;
+});
+dialog.addEventListener("keydown", (event) => {
+  if (!event.target.hasAttribute("data-find") || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
+  event.preventDefault();
+  const rows = [...dialog.querySelectorAll(".candidate:not([hidden]) input")];
+  const at = rows.findIndex((row) => row.checked);
+  const next = rows[event.key === "ArrowDown" ? Math.min(at + 1, rows.length - 1) : Math.max(at - 1, 0)];
+  if (!next) return;
+  next.checked = true;
+  next.closest(".candidate").scrollIntoView({ block: "nearest" });
+  announce(next.closest(".candidate").textContent);
+});
+
+// --- Dragging -------------------------------------------------------------------------------------
+let dragged = null;
+document.addEventListener("dragstart", (event) => {
+  dragged = rideOf(event.target);
+  if (!dragged) return;
+  event.dataTransfer.effectAllowed = "move";
+  event.dataTransfer.setData("text/plain", "");
+  event.target.closest(".ride-card, .bar")?.classList.add("dragged");
+});
+document.addEventListener("dragend", () => {
+  document.querySelectorAll(".dragged, .drop").forEach((one) => one.classList.remove("dragged", "drop"));
+  dragged = null;
+  swapHeld();
+});
+const targetOf = (event) => dragged && event.target.closest?.(".lane, .queue");
+document.addEventListener("dragover", (event) => {
+  const target = targetOf(event);
+  document.querySelectorAll(".drop").forEach((one) => one !== target && one.classList.remove("drop"));
+  if (!target) return;
+  event.preventDefault();
+  target.classList.add("drop");
+});
+document.addEventListener("drop", (event) => {
+  const target = targetOf(event);
+  const id = dragged;
+  if (!target || !id) return;
+  event.preventDefault();
+  returnTo = id;
+  const from = laneOfRide(id)[0];
+  if (target.classList.contains("lane")) {
+    if (target.dataset.driver !== from) assign(id, target.dataset.driver);
+  } else if (from) openDialog(addressOf(id, "take-off/"), id);
+});
+
+// --- What changes -----------------------------------------------------------------------------------
+const laneOfRide = (id) => {
+  const lane = id && shownRide(id)?.closest(".lane");
+  return lane ? [lane.dataset.driver] : [];
+};
+let held = null; // changes that wait for a drag to end
+
+const refresh = async ({ rides = [], drivers = [] }) => {
+  if (dragged) {
+    held = { rides: [...(held?.rides ?? []), ...rides], drivers: [...(held?.drivers ?? []), ...drivers] };
+    return;
+  }
+  if (!lanes) return location.reload();
+  const asked = new URL(board.dataset.changes, location.href);
+  const here = new URL(location.href);
+  for (const name of ["day", "show"]) if (here.searchParams.get(name)) asked.searchParams.set(name, here.searchParams.get(name));
+  rides.forEach((id) => asked.searchParams.append("ride", id));
+  drivers.forEach((id) => asked.searchParams.append("driver", id));
+  let text;
+  try {
+    const answer = await fetch(asked, { headers: BACKGROUND, cache: "no-store", redirect: "error" });
+    if (!answer.ok) return;
+    text = await answer.text();
+  } catch {
+    return; // no network, or the session is over: the badge says so
+  }
+  swap(new DOMParser().parseFromString(text, "text/html"));
+};
+const swapHeld = () => {
+  const waiting = held;
+  held = null;
+  if (waiting) refresh(waiting);
+};
+
+const swap = (changed) => {
+  const focused = rideOf(document.activeElement);
+  const offset = timeline.scrollTop;
+  const news = changed.getElementById("lanes");
+  if (news.hasAttribute("data-whole")) {
+    const there = new Set([...news.children].map((lane) => lane.id));
+    [...lanes.children].forEach((lane) => there.has(lane.id) || lane.remove());
+  }
+  for (const id of news.dataset.gone.split(" ").filter(Boolean)) document.getElementById(`lane-${id}`)?.remove();
+  for (const lane of [...news.children]) {
+    const present = document.getElementById(lane.id);
+    if (!present) lanes.append(lane);
+    else if (present.outerHTML !== lane.outerHTML) present.replaceWith(lane);
+  }
+  const cards = changed.getElementById("queue");
+  queue.replaceChildren(...cards.childNodes);
+  const counters = changed.getElementById("counters");
+  document.getElementById("counters").replaceChildren(...counters.childNodes);
+  const late = document.querySelector("[data-counter=late] strong");
+  const driven = [...lanes.children].reduce((sum, lane) => sum + Number(lane.dataset.late), 0);
+  const sum = driven + Number(counters.dataset.lateWaiting);
+  late.textContent = sum;
+  late.parentElement.classList.toggle("bad", sum > 0);
+  grab();
+  settle();
+  timeline.scrollTop = offset;
+  showChosen();
+  if (focused && rideOf(document.activeElement) !== focused) focusRide(focused);
+};
+
+document.addEventListener("carelane:changes", (event) => {
+  const { changes, resync } = event.detail;
+  if (resync) return refresh({});
+  const of = (subject) => [...new Set(changes.filter((one) => one.subject === subject).map((one) => one.id))];
+  const rides = of("ride");
+  const drivers = [...of("driver"), ...rides.flatMap(laneOfRide)];
+  if (rides.length || drivers.length) refresh({ rides, drivers: [...new Set(drivers)] });
+});
+
+// --- Where one looks ----------------------------------------------------------------------------------
+const grab = () => document.querySelectorAll(".ride-card, .lane .bar").forEach((one) => (one.draggable = true));
+const SCALES = 5;
+const scale = (step) => {
+  if (!timeline) return;
+  const was = Number(board.dataset.scale ?? 2);
+  const now = Math.min(Math.max(was + step, 0), SCALES - 1);
+  board.dataset.scale = now;
+  localStorage.setItem("carelane.board.scale", now);
+  toNow();
+};
+const minuteNow = () => (Date.now() - Date.parse(board.dataset.start)) / 60000;
+const toNow = () => {
+  if (!timeline) return;
+  const px = parseFloat(getComputedStyle(board).getPropertyValue("--px"));
+  const at = "today" in board.dataset ? minuteNow() - 60 : 60;
+  timeline.scrollLeft = Math.max(at, 0) * px * (getComputedStyle(board).direction === "rtl" ? -1 : 1);
+};
+const tick = () => {
+  document.querySelector(".now i")?.style.setProperty("--s", Math.min(Math.max(minuteNow(), 0), Number(board.dataset.minutes)));
+};
+
+if (timeline) {
+  document.querySelectorAll(".tools, .switch").forEach((one) => (one.hidden = false));
+  board.dataset.part = "queue";
+  board.dataset.scale = localStorage.getItem("carelane.board.scale") ?? 2;
+  document.querySelectorAll("[data-zoom]").forEach((one) => one.addEventListener("click", () => scale(Number(one.dataset.zoom))));
+  document.querySelector("[data-now]")?.addEventListener("click", toNow);
+  const parts = [...document.querySelectorAll("[data-part][aria-pressed]")];
+  parts.forEach((one) =>
+    one.addEventListener("click", () => {
+      board.dataset.part = one.dataset.part;
+      parts.forEach((other) => other.setAttribute("aria-pressed", String(other === one)));
+      if (one.dataset.part === "drivers") toNow();
+    }),
+  );
+  grab();
+  settle();
+  toNow();
+  tick();
+  setInterval(tick, 30000);
+  // The clock alone makes rides late.
+  setInterval(() => document.hidden || refresh({}), 60000);
+  if (location.hash.startsWith("#ride-")) look(location.hash.slice(6));
+}

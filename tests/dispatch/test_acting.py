@@ -1,0 +1,318 @@
+"""What is done from the board: as a page, and as fragments of it."""
+
+import datetime as dt
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import UserRole
+from apps.fleet.models import Driver
+from apps.rides.lifecycle import ReasonList
+from apps.rides.models import Assignment, ReasonCode, Ride
+from apps.rides.queries import reason_codes
+from lib.ids import uuid7
+from tests import factories
+from tests.console.visits import text_of, told, visitor
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+BOARD = "/console/board/"
+HTMX = {"HX-Request": "true"}
+HOUR = dt.timedelta(hours=1)
+
+
+@pytest.fixture
+def desk() -> Client:
+    return visitor(UserRole.DISPATCHER)
+
+
+@pytest.fixture
+def ride() -> Ride:
+    return factories.RideFactory.create()
+
+
+def able(**columns: Any) -> Driver:
+    """A driver with papers and a vehicle of their own."""
+    driver = factories.DriverFactory.create(**columns)
+    vehicle = factories.VehicleFactory.create(provider=driver.provider)
+    factories.file_papers(driver, vehicle)
+    driver.default_vehicle = vehicle
+    driver.save()
+    return driver
+
+
+def at(ride: Ride, act: str = "") -> str:
+    return f"{BOARD}rides/{ride.pk}/{act}"
+
+
+def event(response: Any, name: str = "carelane:done") -> dict[str, Any]:
+    assert response["HX-Reswap"] == "none"
+    found: dict[str, Any] = json.loads(response["HX-Trigger"])[name]
+    return found
+
+
+def _not_met(ride: Ride) -> None:
+    ended = {"reason_code": "rider_not_at_pickup", "fault": "rider", "ended_by": "system"}
+    Ride.objects.filter(pk=ride.pk).update(status="no_show", status_before_end="arrived", **ended)
+
+
+def test_a_ride_says_what_it_is_and_what_can_be_done(desk: Client, ride: Ride) -> None:
+    page = desk.get(at(ride))
+
+    said = text_of(page)
+    assert "Ride 14:00 · " in said
+    assert "Hospital → Home Status Unassigned Driver None yet Assign… Open the ride" in said
+    assert AuditEntry.objects.get(action="rides.read").subject_id == ride.pk
+    fragment = desk.get(at(ride), headers=HTMX).content.decode()
+    assert "<main" not in fragment
+    assert "<h1" not in fragment
+
+
+def test_a_ride_that_is_driven_can_be_given_to_others_and_one_that_is_over_cannot(desk: Client, ride: Ride) -> None:
+    factories.put_driver_on(ride, driver=able())
+    driven = text_of(desk.get(at(ride)))
+    _not_met(ride)
+
+    over = text_of(desk.get(at(ride)))
+
+    assert "Give to another driver… Take the driver off…" in driven
+    assert "Give to another" not in over
+    assert "Status No-show" in over
+
+
+def test_drivers_are_offered_with_reasons_and_the_others_with_what_stands_against_them(
+    desk: Client, ride: Ride
+) -> None:
+    able(last_name="Fitting")
+    factories.DriverFactory.create(last_name="Paperless")
+
+    page = desk.get(at(ride, "assign/"))
+
+    said = text_of(page)
+    assert "Marek Fitting" in said
+    assert "no ride before this one" in said
+    assert "1 driver who may not Marek Paperless" in said
+    assert AuditEntry.objects.filter(action="rides.candidates", subject_id=ride.pk).count() == 1
+
+
+def test_assigning_by_a_plain_form_needs_no_script(desk: Client, ride: Ride) -> None:
+    """B11."""
+    driver = able()
+
+    answer = desk.post(at(ride, "assign/"), {"driver_id": driver.pk, "version": 1}, follow=True)
+
+    ride.refresh_from_db()
+    assert (ride.status, ride.driver_id, ride.vehicle_id) == ("assigned", driver.pk, driver.default_vehicle_id)
+    assert told(answer) == [f"Assigned to {driver.last_name}, Marek."]
+
+
+def test_an_assignment_says_how_to_take_it_back(desk: Client, ride: Ride) -> None:
+    """B3: the server's part."""
+    driver = able()
+
+    done = event(desk.post(at(ride, "assign/"), {"driver_id": driver.pk, "version": 1}, headers=HTMX))
+    undone = event(desk.post(done["undo"]["url"], done["undo"]["values"], headers=HTMX))
+
+    ride.refresh_from_db()
+    assert (ride.status, ride.driver_id) == ("scheduled", None)
+    again = event(desk.post(undone["undo"]["url"], undone["undo"]["values"], headers=HTMX))
+    ride.refresh_from_db()
+    assert (ride.status, ride.driver_id, ride.vehicle_id) == ("assigned", driver.pk, driver.default_vehicle_id)
+    assert (done["ride"], again["ride"]) == (str(ride.pk), str(ride.pk))
+
+
+def test_giving_a_ride_to_another_is_taken_back_to_the_first(desk: Client, ride: Ride) -> None:
+    first, second = able(), able()
+    desk.post(at(ride, "assign/"), {"driver_id": first.pk, "version": 1})
+    ride.refresh_from_db()
+
+    done = event(desk.post(at(ride, "assign/"), {"driver_id": second.pk, "version": ride.version}, headers=HTMX))
+    event(desk.post(done["undo"]["url"], done["undo"]["values"], headers=HTMX))
+
+    ride.refresh_from_db()
+    assert (ride.driver_id, ride.vehicle_id) == (first.pk, first.default_vehicle_id)
+
+
+def test_a_stale_copy_is_refused_and_overwrites_nothing(desk: Client, ride: Ride) -> None:
+    """B5: the server's part."""
+    first, second = able(), able()
+    desk.post(at(ride, "assign/"), {"driver_id": first.pk, "version": 1})
+
+    stale = desk.post(at(ride, "assign/"), {"driver_id": second.pk, "version": 1}, headers=HTMX)
+    off = desk.post(at(ride, "take-off/"), {"reason_code": "replanned", "version": 1}, headers=HTMX)
+    plain = desk.post(at(ride, "assign/"), {"driver_id": second.pk, "version": 1}, follow=True)
+
+    assert (stale.status_code, off.status_code) == (409, 409)
+    assert event(stale, "carelane:refused")["message"].startswith("Somebody has changed this ride meanwhile")
+    assert told(plain)[-1].startswith("Somebody has changed")
+    ride.refresh_from_db()
+    assert ride.driver_id == first.pk
+
+
+def test_a_stretcher_does_not_go_into_a_van_without_a_place_for_it(desk: Client) -> None:
+    """B6: hard rules refuse, and are named."""
+    ride = factories.RideFactory.create(spaces_ambulatory=0, spaces_stretcher=1)
+    driver = able()
+
+    answer = desk.post(
+        at(ride, "assign/"),
+        {"driver_id": driver.pk, "version": 1, "override_reason": "I say so"},
+        headers=HTMX,
+    )
+
+    assert answer.status_code == 422
+    said = text_of(answer)
+    assert "This driver does not fit" in said
+    assert "The vehicle cannot be arranged for 1 stretcher." in said
+    assert "Assign all the same" not in said
+    assert "This ride needs two people." in said
+    ride.refresh_from_db()
+    assert (ride.status, ride.version, Assignment.objects.count()) == ("scheduled", 1, 0)
+
+
+def test_a_soft_rule_gives_way_to_a_reason(desk: Client, ride: Ride) -> None:
+    driver = able()
+    factories.ShiftFactory.create(
+        driver=driver, vehicle=driver.default_vehicle, starts_at=NOW - 3 * HOUR, ends_at=NOW - HOUR
+    )
+    asked = {"driver_id": driver.pk, "version": 1}
+
+    refused = desk.post(at(ride, "assign/"), asked, headers=HTMX)
+
+    said = text_of(refused)
+    assert refused.status_code == 422
+    assert "The ride is not inside a shift of the driver." in said
+    assert "Reason to assign all the same" in said
+    event(desk.post(at(ride, "assign/"), asked | {"override_reason": "Family asked for her"}, headers=HTMX))
+    row = Assignment.objects.get()
+    assert (row.overridden, row.override_reason) == (["OUTSIDE_SHIFT"], "Family asked for her")
+
+
+def test_a_second_person_is_named_with_the_driver(desk: Client) -> None:
+    ride = factories.RideFactory.create(spaces_ambulatory=0, spaces_stretcher=1)
+    driver = able(qualifications=["stretcher"])
+    vehicle = factories.VehicleFactory.create(
+        provider=driver.provider, type="stretcher_van", capacity={"ambulatory": 1, "wheelchair": 0, "stretcher": 1}
+    )
+    second = able(provider=driver.provider)
+    factories.file_papers(driver, vehicle)
+
+    event(
+        desk.post(
+            at(ride, "assign/"),
+            {"driver_id": driver.pk, "vehicle_id": vehicle.pk, "attendant_id": second.pk, "version": 1},
+            headers=HTMX,
+        )
+    )
+
+    ride.refresh_from_db()
+    assert (ride.driver_id, ride.vehicle_id, ride.attendant_ids) == (driver.pk, vehicle.pk, [second.pk])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "Choose a driver."),
+        ({"driver_id": "somebody"}, "Enter a valid UUID."),
+        ({"driver_id": uuid7()}, "There is no such driver."),
+    ],
+)
+def test_who_is_nobody_is_refused_with_words(desk: Client, ride: Ride, given: dict[str, Any], says: str) -> None:
+    answer = desk.post(at(ride, "assign/"), {"version": 1, **given})
+
+    assert (answer.status_code, says in text_of(answer)) == (422, True)
+    assert Assignment.objects.count() == 0
+
+
+def test_a_driver_without_a_vehicle_is_refused_with_words(desk: Client, ride: Ride) -> None:
+    answer = desk.post(at(ride, "assign/"), {"version": 1, "driver_id": factories.DriverFactory.create().pk})
+
+    assert (answer.status_code, "has no vehicle at that time" in text_of(answer)) == (422, True)
+
+
+def test_what_is_over_is_not_assigned(desk: Client, ride: Ride) -> None:
+    driver = able()
+    factories.put_driver_on(ride, driver=driver)
+    _not_met(ride)
+
+    answer = desk.post(at(ride, "assign/"), {"driver_id": driver.pk, "version": 1}, headers=HTMX)
+
+    assert (answer.status_code, event(answer, "carelane:refused")["message"]) == (
+        409,
+        "A ride that is no-show cannot become assigned.",
+    )
+
+
+def test_taking_off_says_why(desk: Client, ride: Ride) -> None:
+    driver = able()
+    factories.put_driver_on(ride, driver=driver)
+    form = desk.get(at(ride, "take-off/"))
+
+    refused = desk.post(at(ride, "take-off/"), {"reason_code": "other", "version": ride.version})
+    unknown = desk.post(at(ride, "take-off/"), {"reason_code": "boredom", "version": ride.version})
+    ride.refresh_from_db()
+    assert (refused.status_code, unknown.status_code, ride.driver_id) == (422, 422, driver.pk)
+    assert "Note" in text_of(refused)
+
+    done = desk.post(at(ride, "take-off/"), {"reason_code": "driver_ill", "version": ride.version}, follow=True)
+
+    ride.refresh_from_db()
+    assert (ride.status, ride.driver_id, told(done)) == ("scheduled", None, ["The ride waits for a driver."])
+    assert "Take the driver off" in text_of(form)
+
+
+def test_taking_off_where_nobody_drives_changes_nothing(desk: Client, ride: Ride) -> None:
+    done = event(desk.post(at(ride, "take-off/"), {"reason_code": "replanned", "version": 1}, headers=HTMX))
+
+    ride.refresh_from_db()
+    assert (done["undo"], ride.version) == (None, 1)
+
+
+def test_a_will_call_is_released_once(desk: Client) -> None:
+    """W1 and W2: the server's part."""
+    ride = factories.RideFactory.create(
+        will_call=True, pickup_time_kind="estimated", will_call_expires_at=NOW + 9 * HOUR
+    )
+
+    done = event(desk.post(at(ride, "ready/"), headers=HTMX))
+    ride.refresh_from_db()
+    version = ride.version
+    again = desk.post(at(ride, "ready/"), follow=True)
+
+    ride.refresh_from_db()
+    assert (ride.ready_at, ride.ready_source, ride.version) == (NOW, "phone", version)
+    assert done["message"] == told(again)[0] == "The rider is ready: the clock runs."
+
+
+def test_a_ride_with_a_firm_time_is_not_released(desk: Client, ride: Ride) -> None:
+    answer = desk.post(at(ride, "ready/"), headers=HTMX)
+
+    assert answer.status_code == 422
+    assert "firm pickup time" in event(answer, "carelane:refused")["message"]
+    ride.refresh_from_db()
+    assert ride.ready_at is None
+
+
+def test_what_is_not_there_is_not_found(desk: Client) -> None:
+    nowhere = f"{BOARD}rides/{uuid7()}/"
+
+    assert desk.get(nowhere).status_code == 404
+    for act in ("assign/", "take-off/"):
+        assert (desk.get(nowhere + act).status_code, desk.post(nowhere + act).status_code) == (404, 404)
+    assert desk.post(nowhere + "ready/").status_code == 404
+    assert desk.post(f"{BOARD}drivers/{uuid7()}/break/").status_code == 404
+
+
+def test_the_operators_own_reasons_are_offered(db: None) -> None:
+    own = {"reason_list": "unassign", "parent_code": "vehicle_breakdown"}
+    ReasonCode.objects.create(code="flat_tyre", label="Flat tyre", **own)
+    ReasonCode.objects.create(code="old", label="Old", active=False, **own)
+
+    offered = reason_codes.offered(ReasonList.UNASSIGN)
+
+    assert offered[0] == ("driver_declined", "Driver declined")
+    assert offered[-2:] == [("flat_tyre", "Flat tyre"), ("other", "Other")]

@@ -1,0 +1,177 @@
+"""A day on the board: lanes, what waits, and reach."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from apps.accounts.roles import UserRole
+from apps.dispatch.axis import Axis
+from apps.dispatch.queries.board import board, lanes_of
+from apps.fleet.models import Driver, Leave
+from apps.rides.facts import Span
+from apps.rides.models import Ride
+from lib.access import Principal
+from tests import factories
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+AXIS = Axis(dt.date(2026, 11, 20), "America/Chicago")
+HOUR = dt.timedelta(hours=1)
+QUERIES = 5
+
+
+def _driven(driver: Driver, **columns: Any) -> Ride:
+    ride = factories.RideFactory.create(**columns)
+    factories.put_driver_on(ride, driver=driver, vehicle=factories.VehicleFactory.create(provider=driver.provider))
+    return ride
+
+
+def test_rides_with_a_driver_lie_in_lanes_and_the_others_wait(dispatcher: Principal) -> None:
+    driver = factories.DriverFactory.create()
+    later, sooner = _driven(driver, pickup_at=NOW + 3 * HOUR), _driven(driver, pickup_at=NOW + HOUR)
+    waiting = factories.RideFactory.create()
+
+    found = board(AXIS, by=dispatcher, at=NOW)
+
+    assert [[one.ride.pk for one in lane.shown] for lane in found.lanes] == [[sooner.pk, later.pk]]
+    assert [one.ride.pk for one in found.waiting] == [waiting.pk]
+    assert found.counts == {"assigned": 2, "scheduled": 1}
+    assert found.rider_ids == {sooner.rider_id, later.rider_id, waiting.rider_id}
+
+
+def test_another_day_and_what_was_cancelled_are_left_out(dispatcher: Principal) -> None:
+    factories.RideFactory.create(pickup_at=AXIS.ends_at)
+    factories.RideFactory.create(pickup_at=AXIS.starts_at - dt.timedelta(seconds=1))
+    factories.RideFactory.create(
+        status="cancelled", status_before_end="scheduled", reason_code="rider_request", fault="rider",
+        ended_by="system", cancellation_timing="advance",
+    )  # fmt: skip
+
+    found = board(AXIS, by=dispatcher, at=NOW)
+
+    assert (found.lanes, found.waiting) == ((), ())
+
+
+def test_who_works_has_a_lane_without_a_ride_and_whose_day_is_free_has_none(dispatcher: Principal) -> None:
+    works = factories.ShiftFactory.create()
+    factories.ShiftFactory.create(starts_at=AXIS.ends_at, ends_at=AXIS.ends_at + HOUR)
+    factories.ShiftFactory.create(driver=factories.DriverFactory.create(activation="inactive"))
+    factories.ShiftFactory.create(status="cancelled")
+    factories.DriverFactory.create()
+
+    (lane,) = board(AXIS, by=dispatcher, at=NOW).lanes
+
+    assert lane.driver == works.driver
+    assert lane.duty == (Span(works.starts_at, works.ends_at),)
+    assert (lane.unit, lane.vehicle_id) == (works.vehicle.unit_number, works.vehicle_id)
+    assert (lane.shown, lane.over, lane.leave, lane.next_at) == ((), (), (), None)
+
+
+def test_a_lane_shows_the_vehicle_of_the_shift_under_way_or_to_come_and_else_the_last_or_default_one(
+    dispatcher: Principal,
+) -> None:
+    driver = factories.DriverFactory.create()
+    early = factories.ShiftFactory.create(driver=driver, starts_at=NOW - 4 * HOUR, ends_at=NOW - 2 * HOUR)
+    late = factories.ShiftFactory.create(driver=driver, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR)
+
+    def unit(at: dt.datetime) -> str:
+        return board(AXIS, by=dispatcher, at=at).lanes[0].unit
+
+    assert unit(NOW - 3 * HOUR) == early.vehicle.unit_number
+    assert unit(NOW) == late.vehicle.unit_number
+    assert unit(NOW + 3 * HOUR) == late.vehicle.unit_number
+    without = factories.DriverFactory.create(default_vehicle=factories.VehicleFactory.create())
+    _driven(without)
+    shown = {lane.driver: lane.unit for lane in board(AXIS, by=dispatcher, at=NOW).lanes}
+    assert without.default_vehicle is not None
+    assert shown[without] == without.default_vehicle.unit_number
+
+
+def test_leave_is_shown(dispatcher: Principal) -> None:
+    shift = factories.ShiftFactory.create()
+    Leave.objects.create(driver=shift.driver, starts_at=NOW, ends_at=NOW + HOUR)
+
+    (lane,) = board(AXIS, by=dispatcher, at=NOW).lanes
+
+    assert lane.leave == (Span(NOW, NOW + HOUR),)
+
+
+def test_lanes_come_by_what_is_next_and_those_with_nothing_to_drive_last(dispatcher: Principal) -> None:
+    second, first, idle = (factories.DriverFactory.create() for _ in range(3))
+    _driven(second, pickup_at=NOW + 2 * HOUR)
+    _driven(first, pickup_at=NOW + HOUR)
+    factories.ShiftFactory.create(driver=idle)
+
+    assert [lane.driver for lane in board(AXIS, by=dispatcher, at=NOW).lanes] == [first, second, idle]
+
+
+def test_what_is_over_is_a_stretch_of_the_lane(dispatcher: Principal) -> None:
+    driver = factories.DriverFactory.create()
+    ride = _driven(driver, pickup_at=NOW - 2 * HOUR)
+    Ride.objects.filter(pk=ride.pk).update(
+        status="completed", status_before_end="in_progress", departed_at=NOW - 2 * HOUR,
+        arrived_pickup_at=NOW - 2 * HOUR, boarded_at=NOW - 2 * HOUR, arrived_dropoff_at=NOW - HOUR,
+        dropped_off_at=NOW - HOUR,
+    )  # fmt: skip
+
+    (lane,) = board(AXIS, by=dispatcher, at=NOW).lanes
+
+    assert (lane.shown, lane.over) == ((), (Span(NOW - 2 * HOUR, NOW - HOUR),))
+
+
+def test_broken_promises_are_told_from_foreseen_ones(dispatcher: Principal) -> None:
+    driver = factories.DriverFactory.create()
+    broken = _driven(driver, pickup_at=NOW - HOUR)
+    foreseen = _driven(driver, pickup_at=NOW - dt.timedelta(minutes=10))
+    waits = factories.RideFactory.create(pickup_at=NOW - dt.timedelta(minutes=15, seconds=20))
+
+    found = board(AXIS, by=dispatcher, at=NOW)
+
+    lane = {one.ride.pk: (one.late, one.is_late) for one in found.lanes[0].shown}
+    assert lane[broken.pk] == (45, True)
+    assert lane[foreseen.pk][0] > 0
+    assert not lane[foreseen.pk][1]
+    assert [(one.ride.pk, one.late, one.is_late) for one in found.waiting] == [(waits.pk, 1, True)]
+
+
+def test_a_part_has_the_lanes_asked_for_and_all_that_waits(dispatcher: Principal) -> None:
+    asked, other = factories.DriverFactory.create(), factories.DriverFactory.create()
+    ride = _driven(asked)
+    _driven(other)
+    waiting = factories.RideFactory.create()
+
+    found = board(AXIS, by=dispatcher, at=NOW, driver_ids={asked.pk})
+
+    assert [lane.driver for lane in found.lanes] == [asked]
+    assert [one.ride.pk for one in found.waiting] == [waiting.pk]
+    assert found.counts == {"assigned": 2, "scheduled": 1}
+    assert lanes_of([ride.pk, waiting.pk], by=dispatcher) == {asked.pk}
+
+
+def test_rides_out_of_reach_are_not_there() -> None:
+    mine, theirs = factories.RideFactory.create(), factories.RideFactory.create()
+    factories.put_driver_on(theirs)
+    assert mine.facility is not None
+    by = factories.principal(UserRole.DISPATCHER, facility_ids=frozenset({mine.facility.pk}))
+
+    found = board(AXIS, by=by, at=NOW)
+
+    assert (len(found.lanes), [one.ride.pk for one in found.waiting]) == (0, [mine.pk])
+    assert lanes_of([theirs.pk], by=by) == set()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_day_costs_the_same_queries_however_many_rides(
+    dispatcher: Principal, django_assert_num_queries: Any, count: int
+) -> None:
+    for _ in range(count):
+        _driven(factories.DriverFactory.create())
+        factories.RideFactory.create()
+        factories.ShiftFactory.create()
+
+    with django_assert_num_queries(QUERIES):
+        found = board(AXIS, by=dispatcher, at=NOW)
+
+    assert (len(found.lanes), len(found.waiting)) == (2 * count, count)

@@ -1,0 +1,222 @@
+"""The pages of the board, without a browser."""
+
+import datetime as dt
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import UserRole
+from apps.dispatch.console import timeline, words
+from apps.fleet.models import Leave
+from apps.riders.accommodation import complete
+from apps.riders.models import Mobility
+from apps.rides.lifecycle import OPEN
+from apps.rides.models import Ride
+from lib.ids import uuid7
+from tests import factories
+from tests.console.visits import text_of, visitor
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+BOARD = "/console/board/"
+CHANGES = f"{BOARD}changes/"
+HOUR = dt.timedelta(hours=1)
+
+
+@pytest.fixture
+def desk() -> Client:
+    return visitor(UserRole.DISPATCHER)
+
+
+def _driven(**columns: Any) -> Ride:
+    ride = factories.RideFactory.create(**columns)
+    factories.put_driver_on(ride)
+    return ride
+
+
+@pytest.mark.parametrize("role", sorted(set(UserRole) - {UserRole.DISPATCHER, UserRole.DISPATCH_SUPERVISOR}))
+def test_the_board_is_for_dispatch(role: UserRole) -> None:
+    ride = factories.RideFactory.create()
+    client = visitor(role)
+
+    paths = ["", "changes/", f"rides/{ride.pk}/", f"rides/{ride.pk}/assign/", f"rides/{ride.pk}/take-off/"]
+    assert {client.get(BOARD + path).status_code for path in paths} == {403}
+    posts = ["selection/", f"rides/{ride.pk}/ready/", f"drivers/{ride.pk}/break/"]
+    assert {client.post(BOARD + path).status_code for path in posts} == {403}
+
+
+def test_a_day_shows_lanes_and_queue_and_leaves_a_row_in_the_trail(desk: Client) -> None:
+    driven, waiting = _driven(pickup_at=NOW + HOUR), factories.RideFactory.create()
+
+    page = desk.get(BOARD)
+
+    said = text_of(page)
+    assert f"{driven.rider.last_name}, Orla , 10:00 to" in said
+    assert f"14:00 {waiting.rider.last_name}, Orla" in said
+    row = AuditEntry.objects.get(action="rides.board")
+    assert set(row.rider_ids) == {driven.rider_id, waiting.rider_id}
+    assert row.details == {"day": "2026-11-20"}
+    assert page["Cache-Control"] == "no-store"
+
+
+def test_counters_count_the_day_and_filter_it(desk: Client) -> None:
+    _driven(pickup_at=NOW - HOUR)
+    _driven(pickup_at=NOW + HOUR)
+    factories.RideFactory.create()
+    factories.RideFactory.create(pickup_at=NOW - HOUR)
+    factories.RideFactory.create(will_call=True, pickup_time_kind="estimated", will_call_expires_at=NOW + 9 * HOUR)
+
+    everything = desk.get(BOARD)
+    counters = {str(one["label"]): one["count"] for one in everything.context["counters"]}
+    late, will_call, waiting = (desk.get(f"{BOARD}?show={show}") for show in ("late", "will-call", "waiting"))
+
+    assert counters == {
+        "Unassigned": 2, "Will-call waiting": 1, "Late or foreseen": 2, "On board": 0, "En route": 0, "Completed": 0,
+    }  # fmt: skip
+    shape = [
+        (len(page.context["lanes"]), len(page.context["queue"]), len(page.context["will_calls"]))
+        for page in (everything, late, will_call, waiting)
+    ]
+    assert shape == [(2, 2, 1), (1, 1, 0), (2, 0, 1), (2, 2, 0)]
+
+
+@pytest.mark.parametrize("show", ["", "waiting", "will-call", "late"])
+def test_the_list_has_the_rides_that_pass(desk: Client, show: str) -> None:
+    rides = {
+        "late": _driven(pickup_at=NOW - HOUR),
+        "": _driven(pickup_at=NOW + HOUR),
+        "waiting": factories.RideFactory.create(),
+        "will-call": factories.RideFactory.create(
+            will_call=True, pickup_time_kind="estimated", will_call_expires_at=NOW + 9 * HOUR
+        ),
+    }
+
+    page = desk.get(f"{BOARD}?view=list&show={show}")
+
+    listed = {row["ride"].pk for row in page.context["rows"]}
+    assert listed == ({ride.pk for ride in rides.values()} if show == "" else {rides[show].pk})
+
+
+def test_an_empty_day_says_so_and_what_is_asked_wrongly_is_today(desk: Client) -> None:
+    factories.RideFactory.create()
+
+    empty = desk.get(f"{BOARD}?day=2026-12-24")
+    nothing = desk.get(f"{BOARD}?day=2026-12-24&view=list&show=late")
+
+    assert "Nobody works on this day yet" in text_of(empty)
+    assert "No ride of this day under “Late or foreseen”" in text_of(nothing)
+    for wrong in ("day=tomorrow", "day=9999-12-31", "view=map", "show=all"):
+        page = desk.get(f"{BOARD}?{wrong}").context["page"]
+        assert (page.is_today, page.view, page.show) == (True, "timeline", "")
+
+
+def test_changes_are_the_lanes_of_rides_and_drivers_and_what_is_gone(desk: Client) -> None:
+    ride, other = _driven(), _driven()
+    gone = factories.DriverFactory.create()
+
+    page = desk.get(f"{CHANGES}?ride={ride.pk}&driver={gone.pk}&driver=none")
+
+    body = page.content.decode()
+    assert f'id="lane-{ride.driver_id}"' in body
+    assert f'id="lane-{other.driver_id}"' not in body
+    assert f'data-gone="{gone.pk}"' in body
+    assert "data-whole" not in body
+
+
+def test_changes_without_names_or_with_too_many_are_everything(desk: Client) -> None:
+    ride = _driven()
+
+    whole = desk.get(CHANGES).content.decode()
+    many = desk.get(CHANGES + "?" + "&".join(f"ride={uuid7()}" for _ in range(61))).content.decode()
+
+    for body in (whole, many):
+        assert "data-whole" in body
+        assert f'id="lane-{ride.driver_id}"' in body
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_board_costs_the_same_queries_however_many_rides(
+    desk: Client, django_assert_num_queries: Any, count: int
+) -> None:
+    for _ in range(count):
+        _driven()
+        factories.RideFactory.create()
+
+    # session and person; five of the day; the operator's reasons; the trail; the inbox
+    with django_assert_num_queries(10):
+        desk.get(BOARD)
+
+
+def test_every_place_on_the_axis_has_its_class() -> None:
+    css = (Path(__file__).parents[2] / "static/console/minutes.css").read_text()
+
+    places = {int(n) for n in re.findall(r"\.s(\d+)\{--s:\1\}", css)}
+    widths = {int(n) for n in re.findall(r"\.w(\d+)\{--w:\1\}", css)}
+
+    steps = range(0, timeline.LAST + 1, timeline.STEP)
+    assert (places, widths) == (set(steps), set(steps) - {0})
+    assert {int(n) for n in re.findall(r"\.r(\d+)\{--r:\1\}", css)} == set(range(timeline.MOST_ROWS))
+    assert {int(n) for n in re.findall(r"\.h(\d+)\{--h:\1\}", css)} == set(range(1, timeline.MOST_ROWS + 1))
+
+
+def test_every_open_status_and_mobility_has_its_words() -> None:
+    for status in OPEN:
+        assert words.STATES[words.state_of(Ride(status=status))]
+    for mobility in Mobility:
+        assert words.kind_of(Ride(accommodation=complete({"mobility": mobility.value})))[1]
+
+
+def test_names_and_places_are_escaped(desk: Client) -> None:
+    rider = factories.RiderFactory.create(last_name="<b>Canary</b>", first_name="&")
+    _driven(rider=rider, dropoff=factories.stop(name='"><script>'))
+
+    body = desk.get(BOARD).content.decode()
+
+    assert "&lt;b&gt;Canary&lt;/b&gt;, &amp;" in body
+    assert "<script>" not in body.partition("<main")[2]
+
+
+def test_lanes_draw_what_is_outside_of_shifts_leave_ways_and_lateness(desk: Client) -> None:
+    driver = factories.DriverFactory.create()
+    vehicle = factories.VehicleFactory.create(provider=driver.provider)
+    times = [(NOW - HOUR, NOW + HOUR), (NOW + 2 * HOUR, NOW + 20 * HOUR)]
+    for begins_at, ends_at in times:
+        factories.ShiftFactory.create(driver=driver, vehicle=vehicle, starts_at=begins_at, ends_at=ends_at)
+    Leave.objects.create(driver=driver, starts_at=NOW + 8 * HOUR, ends_at=NOW + 9 * HOUR)
+    for minutes in (-10, 60):
+        ride = factories.RideFactory.create(
+            pickup_at=NOW + dt.timedelta(minutes=minutes), estimated_minutes=20, dropoff=factories.stop(lat=41.95)
+        )
+        factories.put_driver_on(ride, driver=driver, vehicle=vehicle)
+    Ride.objects.update(eta_pickup_at=NOW + dt.timedelta(minutes=20))
+
+    night = factories.ShiftFactory.create(starts_at=NOW - 8 * HOUR, ends_at=NOW + HOUR)
+
+    lane, idle = desk.get(BOARD).context["lanes"]
+
+    # 04:00 is minute 0: the shifts leave 04:00 to 08:00 and 10:00 to 11:00 free, the second one goes on past the day.
+    assert re.findall(r'<i class="(off|leave) (s\d+ w\d+)"', lane) == [
+        ("off", "s0 w240"), ("off", "s360 w60"), ("leave", "s780 w60"),
+    ]  # fmt: skip
+    assert '<i class="way s' in lane
+    assert "<b>+15</b> Canarywell" in lane
+    assert "foreseen 15 minutes late" in lane
+    assert 'data-late="1"' in lane
+    assert f'id="lane-{night.driver_id}"' in idle
+    assert re.findall(r'class="off (s\d+ w\d+)"', idle) == ["s360 w1080"]
+
+
+def test_a_break_is_said_in_the_lane(desk: Client) -> None:
+    ride = _driven()
+
+    begun = desk.post(f"{BOARD}drivers/{ride.driver_id}/break/", {"on_break": "on"}, follow=True)
+    assert "On break" in text_of(begun)
+
+    ended = desk.post(f"{BOARD}drivers/{ride.driver_id}/break/", headers={"HX-Request": "true"})
+    assert (ended.status_code, "carelane:done" in ended["HX-Trigger"]) == (200, True)
+    assert "On break" not in text_of(desk.get(BOARD))
