@@ -27,7 +27,7 @@ const startOf = (bar) => Number(getComputedStyle(bar).getPropertyValue("--s"));
 const settle = () => {
   if (!lanes) return;
   const bars = [...lanes.querySelectorAll(".bar")];
-  const here = bars.find((bar) => bar === document.activeElement) ?? bars.find((bar) => bar.dataset.stop === "true") ?? bars[0];
+  const here = bars.find((bar) => bar.dataset.stop) ?? bars.find((bar) => bar === document.activeElement) ?? bars[0];
   bars.forEach((bar) => (bar.tabIndex = bar === here ? 0 : -1));
 };
 const enter = (bar) => {
@@ -35,7 +35,6 @@ const enter = (bar) => {
   lanes.querySelectorAll(".bar[data-stop]").forEach((one) => delete one.dataset.stop);
   bar.dataset.stop = "true";
   settle();
-  bar.tabIndex = 0;
   bar.focus();
   bar.scrollIntoView({ block: "nearest", inline: "nearest" });
 };

@@ -6,9 +6,11 @@ policy allows no style in a page; the exact minute stands in the text.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.urls import reverse
@@ -22,7 +24,7 @@ from apps.dispatch import lanes
 from apps.dispatch.axis import Axis
 from apps.dispatch.console import words
 from apps.dispatch.queries.board import Lane, Shown
-from apps.rides.disclosure import disclosure_of
+from apps.rides.disclosure import Disclosure, disclosure_of
 from apps.rides.facts import Span
 from apps.rides.naming import driver_name, rider_name
 from lib.access import Principal
@@ -33,13 +35,41 @@ _SHORTEST: Final = 10  # minutes a bar is wide at least: narrower ones could not
 MOST_ROWS: Final = 8  # in a lane; what overlaps more lies in the last one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reader:
-    """For whom lanes are drawn, and with which clock: `at` is the present."""
+    """For whom lanes are drawn, and with which clock: `at` is the present.
+
+    What is the same for every bar is looked up once.
+    """
 
     by: Principal
     zone: ZoneInfo
     at: dt.datetime
+
+    @cached_property
+    def sees(self) -> Disclosure:
+        return disclosure_of(self.by)
+
+    @cached_property
+    def states(self) -> Mapping[str, str]:
+        return {state: str(word) for state, word in words.STATES.items()}
+
+    @cached_property
+    def moves(self) -> Mapping[str, tuple[str, str]]:
+        return {mobility: (mark, str(word)) for mobility, (mark, word) in words.KINDS.items()}
+
+    @cached_property
+    def until(self) -> str:
+        return _("to")
+
+    @cached_property
+    def page(self) -> str:
+        """Give the address of a ride up to its id; a slash follows that."""
+        return reverse("board_ride", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/")
+
+    def clock(self, at: dt.datetime) -> str:
+        local = at.astimezone(self.zone)
+        return f"{local.hour:02}:{local.minute:02}"
 
 
 def lane(one: Lane, axis: Axis, reader: Reader) -> SafeString:
@@ -99,18 +129,17 @@ def _who(one: Lane, reader: Reader) -> str:
 
 def _bar(shown: Shown, row: int, axis: Axis, reader: Reader) -> str:
     ride, span = shown.ride, shown.errand.span
-    mark, moves = words.kind_of(ride)
+    mark, moves = reader.moves[ride.accommodation["mobility"]]
+    state = words.state_of(ride)
     risk = "" if not shown.late else " late" if shown.is_late else " risk"
     plus = f"<b>+{shown.late}</b> " if shown.late else ""
     severe = " severe" if ride.max_exception_severity == "critical" else ""
-    until = _("to")
-    clocks = f"{span.starts_at.astimezone(reader.zone):%H:%M} {until} {span.ends_at.astimezone(reader.zone):%H:%M}"
-    way = words.way(ride, disclosure_of(reader.by))
-    told = [clocks, way, moves, str(words.STATES[words.state_of(ride)]), words.lateness(shown)]
+    clocks = f"{reader.clock(span.starts_at)} {reader.until} {reader.clock(span.ends_at)}"
+    told = [clocks, words.way(ride, reader.sees), moves, reader.states[state], words.lateness(shown)]
     rest = escape(", ".join(part for part in told if part))
     place = classes(span.starts_at, span.ends_at, axis, at_least=_SHORTEST)
     return (
-        f'<a class="bar {place} r{row} {words.state_of(ride)} {mark}{risk}{severe}" id="ride-{ride.pk}"'
-        f' href="{reverse("board_ride", args=[ride.pk])}" data-version="{ride.version}">'
+        f'<a class="bar {place} r{row} {state} {mark}{risk}{severe}" id="ride-{ride.pk}"'
+        f' href="{reader.page}{ride.pk}/" data-version="{ride.version}">'
         f'{plus}{escape(rider_name(ride.rider, reader.by))}<span class="visually-hidden">, {rest}</span></a>'
     )

@@ -1,0 +1,234 @@
+"""The dispatch board in a browser: a day of 1,500 rides and 80 drivers."""
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.rides.models import Ride
+from tests import factories
+from tests.browser.harness import Inspector, axe
+from tests.dispatch.seeded import Day, seed
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+BOARD = "/console/board/"
+
+
+@pytest.fixture
+def day(transactional_db: None) -> Day:
+    tomorrow = dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1)
+    return seed(tomorrow)
+
+
+@pytest.fixture
+def desk(day: Day, inspector_of: Callable[[User | None], Inspector]) -> Inspector:
+    return inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+
+@pytest.fixture
+def page(desk: Inspector, day: Day) -> Iterator[Page]:
+    with desk.context() as context:
+        opened = context.new_page()
+        opened.goto(f"{desk.url}{BOARD}?day={day.date}", wait_until="load")
+        expect(opened.locator("[data-zoom]").first).to_be_visible()
+        yield opened
+
+
+def _focused(page: Page) -> str:
+    return str(page.evaluate("() => document.activeElement.id"))
+
+
+def _driver_of(ride: Ride) -> Any:
+    return Ride.objects.values_list("driver_id", flat=True).get(pk=ride.pk)
+
+
+def _assigned(page: Page) -> None:
+    expect(page.locator(".toast")).to_contain_text("Assigned to")
+
+
+def _drop(page: Page, ride: Ride, onto: str) -> None:
+    card, target = page.locator(f"#ride-{ride.pk}"), page.locator(onto)
+    target.scroll_into_view_if_needed()
+    card.scroll_into_view_if_needed()
+    here, there = card.bounding_box(), target.bounding_box()
+    assert here is not None
+    assert there is not None
+    page.mouse.move(here["x"] + 20, here["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(max(there["x"], 500) + 40, there["y"] + 20, steps=6)
+    page.mouse.up()
+
+
+def test_the_board_and_its_pages_are_sound(desk: Inspector, day: Day) -> None:
+    """B13 with it: no page scrolls sideways at 320 and 390 px."""
+    ride = day.waiting[0]
+
+    found = desk.inspect(f"{BOARD}?day={day.date}", name="board")
+    found += desk.inspect(f"{BOARD}?day={day.date}&view=list&show=waiting", name="board-list")
+    found += desk.inspect(f"{BOARD}?day={day.date + dt.timedelta(days=60)}", name="board-empty")
+    found += desk.inspect(f"{BOARD}rides/{ride.pk}/", name="board-ride")
+    found += desk.inspect(f"{BOARD}rides/{ride.pk}/assign/", name="board-assign")
+    found += desk.inspect(f"{BOARD}rides/{ride.pk}/take-off/", name="board-take-off")
+
+    assert found == [], "\n".join(found)
+
+
+def test_b4_keys_assign_and_the_focus_stays_on_the_ride(page: Page, day: Day) -> None:
+    ride = day.waiting[0]
+
+    page.keyboard.press("q")
+    assert _focused(page) == f"ride-{ride.pk}"
+    page.keyboard.press("a")
+    expect(page.locator("dialog[open] .candidate").first).to_be_visible()
+    assert axe(page) == []
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    _assigned(page)
+
+    assert _driver_of(ride) is not None
+    expect(page.locator(f"#ride-{ride.pk}")).to_be_focused()
+    assert page.locator(f".lane #ride-{ride.pk}").count() == 1
+
+
+def test_b3_a_card_dragged_onto_a_lane_is_assigned_and_undo_restores(page: Page, day: Day) -> None:
+    ride, driver = day.waiting[0], day.drivers[0]
+    waiting = page.locator("[data-counter=waiting] strong")
+    before = int(waiting.inner_text())
+
+    _drop(page, ride, f"#lane-{driver.pk}")
+    _assigned(page)
+
+    assert _driver_of(ride) == driver.pk
+    expect(waiting).to_have_text(str(before - 1))
+    assert axe(page) == []
+    page.locator(".toast-action").click()
+    expect(waiting).to_have_text(str(before))
+    assert _driver_of(ride) is None
+
+
+def test_b5_a_stale_copy_is_told_and_overwrites_nothing(page: Page, day: Day) -> None:
+    ride = day.waiting[0]
+    Ride.objects.filter(pk=ride.pk).update(version=5)
+
+    _drop(page, ride, f"#lane-{day.drivers[0].pk}")
+
+    expect(page.locator(".toast.error")).to_contain_text("Somebody has changed this ride meanwhile")
+    assert axe(page) == []
+    assert _driver_of(ride) is None
+
+
+def test_b6_a_stretcher_does_not_go_into_a_van_that_has_no_place_for_it(page: Page, day: Day) -> None:
+    ride = day.waiting[0]
+    Ride.objects.filter(pk=ride.pk).update(spaces_ambulatory=0, spaces_stretcher=1)
+
+    _drop(page, ride, f"#lane-{day.drivers[0].pk}")
+
+    refusal = page.locator("dialog[open] .error-summary")
+    expect(refusal).to_contain_text("The vehicle cannot be arranged for 1 stretcher.")
+    assert axe(page) == []
+    assert _driver_of(ride) is None
+
+
+def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: Day) -> None:
+    bar = page.locator(".lane .bar").nth(700)
+    bar.focus()
+    lane = str(page.locator(".lane", has=page.locator(":focus")).get_attribute("data-driver"))
+    changed = Ride.objects.filter(driver_id=lane).latest("pickup_at")
+    Ride.objects.filter(pk=changed.pk).update(version=9)
+    focused, scrolled = _focused(page), page.evaluate("() => document.getElementById('timeline').scrollTop")
+    assert scrolled > 0
+
+    page.evaluate(
+        "(id) => document.dispatchEvent(new CustomEvent('carelane:changes',"
+        " {detail: {changes: [{subject: 'ride', id, type: 'ride.updated'}], resync: false}}))",
+        str(changed.pk),
+    )
+
+    expect(page.locator(f"#ride-{changed.pk}")).to_have_attribute("data-version", "9")
+    assert _focused(page) == focused
+    assert page.evaluate("() => document.getElementById('timeline').scrollTop") == scrolled
+
+
+def test_b8_arrows_visit_every_ride_of_a_lane_in_the_order_of_time(page: Page, day: Day) -> None:
+    lane = page.locator(".lane").first
+    expected = [
+        str(pk)
+        for pk in Ride.objects.filter(driver_id=str(lane.get_attribute("data-driver")))
+        .order_by("pickup_at", "pk")
+        .values_list("pk", flat=True)
+    ]
+    lane.locator(".bar").first.focus()
+    page.keyboard.press("Home")
+
+    visited = [_focused(page)]
+    for _ in expected[1:]:
+        page.keyboard.press("ArrowRight")
+        visited.append(_focused(page))
+        assert page.locator(".bar[tabindex='0']").count() == 1
+
+    assert visited == [f"ride-{pk}" for pk in expected]
+    page.keyboard.press("ArrowDown")
+    assert page.locator(".lane").nth(1).locator(":focus").count() == 1
+
+
+def test_the_panel_and_a_selection_are_sound_in_every_state(page: Page, day: Day) -> None:
+    page.keyboard.press("q")
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel h2")).to_have_text("Ride")
+    found = axe(page)
+    page.keyboard.press("Escape")
+    for _ in range(2):
+        page.keyboard.press("x")
+        page.keyboard.press("ArrowDown")
+    expect(page.locator("#selection .chosen-count")).to_have_text("2 selected")
+    found += axe(page)
+
+    page.select_option("#selection-driver", str(day.drivers[0].pk))
+    page.locator("#selection button[value=assign]").click()
+    page.wait_for_load_state()
+
+    assert found + axe(page) == []
+    refused = page.locator(".refusals li").count()
+    assert Ride.objects.filter(pk__in=[ride.pk for ride in day.waiting[:2]], driver=None).count() == refused
+
+
+def test_b13_on_a_phone_queue_and_drivers_are_switched_between(page: Page, day: Day) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(page.locator("#timeline")).to_be_hidden()
+
+    page.get_by_role("button", name="Drivers").click()
+
+    expect(page.locator("#timeline")).to_be_visible()
+    expect(page.locator("#queue")).to_be_hidden()
+    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+    assert axe(page) == []
+
+
+def test_w1_one_key_releases_a_will_call(page: Page, day: Day) -> None:
+    ride = day.will_calls[0]
+    page.locator(f"#ride-{ride.pk}").focus()
+
+    page.keyboard.press("r")
+
+    expect(page.locator(".toast")).to_contain_text("The rider is ready")
+    ride.refresh_from_db()
+    assert ride.ready_at is not None
+
+
+def test_b11_without_script_lanes_are_read_and_rides_assigned(desk: Inspector, day: Day) -> None:
+    ride = day.waiting[0]
+    with desk.context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BOARD}?day={day.date}")
+        assert page.locator(".lane").count() == len(day.drivers)
+        assert page.locator(".lane .bar").count() == 1500 - len(day.waiting) - len(day.will_calls)
+        page.locator(f"a[href='{BOARD}rides/{ride.pk}/assign/']").click()
+        page.locator("input[name=driver_id]").first.check()
+        page.get_by_role("button", name="Assign", exact=True).click()
+        expect(page.locator(".messages")).to_contain_text("Assigned to")
+
+    assert _driver_of(ride) is not None
