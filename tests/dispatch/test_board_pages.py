@@ -217,6 +217,29 @@ def test_a_break_is_said_in_the_lane(desk: Client) -> None:
     begun = desk.post(f"{BOARD}drivers/{ride.driver_id}/break/", {"on_break": "on"}, follow=True)
     assert "On break" in text_of(begun)
 
-    ended = desk.post(f"{BOARD}drivers/{ride.driver_id}/break/", headers={"HX-Request": "true"})
-    assert (ended.status_code, "carelane:done" in ended["HX-Trigger"]) == (200, True)
-    assert "On break" not in text_of(desk.get(BOARD))
+    assert "Back from the break" in text_of(desk.get(f"{BOARD}drivers/{ride.driver_id}/"))
+    ended = desk.post(f"{BOARD}drivers/{ride.driver_id}/break/", follow=True)
+    assert "On break" not in text_of(ended)
+
+
+def test_a_drivers_day_lists_what_is_to_drive_with_shift_and_leave(desk: Client) -> None:
+    ride = _driven(pickup_at=NOW + HOUR)
+    assert ride.driver is not None
+    shift = factories.ShiftFactory.create(driver=ride.driver, vehicle=ride.vehicle)
+    Leave.objects.create(driver=ride.driver, starts_at=NOW + 8 * HOUR, ends_at=NOW + 9 * HOUR)
+
+    said = text_of(desk.get(f"{BOARD}drivers/{ride.driver_id}/?day=2026-11-20"))
+
+    assert f"{shift.vehicle.unit_number} · Wheelchair van · on shift 07:00 to 17:00 · on leave 17:00 to 18:00." in said
+    assert f"10:00 {ride.rider.last_name}, Orla Walks Hospital → Home Assigned" in said
+    row = AuditEntry.objects.get(action="rides.run")
+    assert (row.subject_id, row.rider_ids) == (ride.driver_id, [ride.rider_id])
+
+
+def test_a_day_with_nothing_to_drive_says_so_and_a_free_day_is_no_page(desk: Client) -> None:
+    shift = factories.ShiftFactory.create()
+
+    page = desk.get(f"{BOARD}drivers/{shift.driver_id}/")
+
+    assert "Nothing more to drive on this day." in text_of(page)
+    assert desk.get(f"{BOARD}drivers/{shift.driver_id}/?day=2026-12-24").status_code == 404

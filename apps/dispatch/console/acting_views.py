@@ -26,7 +26,6 @@ from apps.dispatch.console.forms import AssignForm, TakeOffForm
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.fleet.models import Driver
-from apps.fleet.services import drivers
 from apps.rides.disclosure import disclosure_of
 from apps.rides.eligibility import Kind, Violation
 from apps.rides.lifecycle import BY_ACTION, OPEN, Action, RideStatus
@@ -158,25 +157,6 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     except DomainError as refusal:
         return _told(request, refusal.message, status=UNPROCESSABLE)
     return _done(request, done, _("The rider is ready: the clock runs."), None)
-
-
-@require_POST
-@needs(Scope.ASSIGNMENTS_WRITE)
-def pause(request: HttpRequest, driver_id: UUID) -> HttpResponse:
-    """Note that a driver takes a break, or is back from it."""
-    begins = request.POST.get("on_break") == "on"
-    drivers.amend(
-        driver_id=driver_id,
-        changes={"on_break": begins},
-        expected_version=None,
-        by=principal_of(request),
-        at=timezone.now(),
-    )
-    said = _("The driver is on a break.") if begins else _("The driver is back from the break.")
-    if _is_fragment(request):
-        return _event("carelane:done", {"message": said, "driver": str(driver_id), "undo": None}, status=200)
-    messages.success(request, said)
-    return redirect("board")
 
 
 def _driver(driver_id: UUID, by: Principal) -> str:

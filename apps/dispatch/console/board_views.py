@@ -2,70 +2,37 @@
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from apps.accounts.console.rights import needs
 from apps.accounts.services import audit
-from apps.accounts.sessions import principal_of, zone_of
-from apps.dispatch.axis import Axis, service_day
+from apps.dispatch.axis import Axis
 from apps.dispatch.console import timeline, words
+from apps.dispatch.console.cards import card, row
+from apps.dispatch.console.page import SHOWS, VIEWS, Page, page_of, reader_of
 from apps.dispatch.console.timeline import Reader
 from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
-from apps.rides.disclosure import disclosure_of
 from apps.rides.lifecycle import ReasonList, RideStatus
-from apps.rides.naming import driver_name, rider_name
+from apps.rides.naming import driver_name
 from apps.rides.queries import reason_codes
 from lib.access import Principal
 from lib.scopes import Scope
 
 MOST_CHANGED: Final = 60  # rides and drivers named by one question for changes; beyond it, everything is asked for
-VIEWS: Final = {"timeline": _("Timeline"), "list": _("List")}
-SHOWS: Final = {
-    "": _("Everything"),
-    "waiting": _("Unassigned"),
-    "will-call": _("Will-call waiting"),
-    "late": _("Late or foreseen"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What a page of the board is asked for, by its address."""
-
-    day: dt.date
-    today: dt.date
-    view: str
-    show: str
-
-    @property
-    def is_today(self) -> bool:
-        return self.day == self.today
-
-    def url(self, **changes: Any) -> str:
-        values = {"day": self.day, "view": self.view, "show": self.show, **changes}
-        if values["day"] == self.today:
-            del values["day"]
-        if values["view"] == "timeline":
-            del values["view"]
-        query = "&".join(f"{name}={value}" for name, value in values.items() if value)
-        return f"{reverse('board')}?{query}" if query else reverse("board")
 
 
 @require_safe
 @needs(Scope.ASSIGNMENTS_WRITE)
 def show(request: HttpRequest) -> HttpResponse:
     """Show a service day: lanes of drivers, and what waits for one."""
-    reader = _reader(request)
-    page = _page(request, reader)
+    reader = reader_of(request)
+    page = page_of(request, reader)
     found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
     _audit(found, reader.by)
     context = {
@@ -95,8 +62,8 @@ def changes(request: HttpRequest) -> HttpResponse:
 
     Without names, all of it.  A lane that is asked for and no longer there is answered as gone.
     """
-    reader = _reader(request)
-    page = _page(request, reader)
+    reader = reader_of(request)
+    page = page_of(request, reader)
     rides, drivers = _ids(request, "ride"), _ids(request, "driver")
     whole = (not rides and not drivers) or len(rides) + len(drivers) > MOST_CHANGED
     wanted = None if whole else drivers | lanes_of(rides, by=reader.by)
@@ -105,29 +72,6 @@ def changes(request: HttpRequest) -> HttpResponse:
     there = {lane.driver.pk for lane in found.lanes}
     context = {**_parts(found, page, reader), "gone": sorted(map(str, (wanted or drivers) - there)), "whole": whole}
     return render(request, "dispatch/board_changes.html", context)
-
-
-def _reader(request: HttpRequest) -> Reader:
-    return Reader(by=principal_of(request), zone=zone_of(request), at=timezone.now())
-
-
-def _page(request: HttpRequest, reader: Reader) -> Page:
-    today = service_day(reader.at, reader.zone.key)
-    asked = request.GET
-    return Page(
-        day=_day(asked.get("day", ""), today),
-        today=today,
-        view=asked.get("view", "") if asked.get("view", "") in VIEWS else "timeline",
-        show=asked.get("show", "") if asked.get("show", "") in SHOWS else "",
-    )
-
-
-def _day(text: str, today: dt.date) -> dt.date:
-    try:
-        day = dt.date.fromisoformat(text)
-    except ValueError:
-        return today
-    return day if 2000 <= day.year < 2200 else today
 
 
 def _ids(request: HttpRequest, name: str) -> set[UUID]:
@@ -159,8 +103,8 @@ def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
         "lanes": [timeline.lane(lane, found.axis, reader) for lane in shown],
         "counters": _counters(found, counted, page),
         "late_waiting": late_waiting,
-        "queue": [_card(one, reader) for one in cards["waiting"]],
-        "will_calls": [_card(one, reader) for one in cards["will-call"]],
+        "queue": [card(one, reader) for one in cards["waiting"]],
+        "will_calls": [card(one, reader) for one in cards["will-call"]],
         "filtered": SHOWS[page.show] if page.show else "",
         "unfiltered": page.url(show=""),
     }
@@ -198,43 +142,15 @@ def _counters(found: Board, counted: dict[str, int], page: Page) -> list[dict[st
     ] + [{"label": label, "count": sum(found.counts[status] for status in statuses)} for label, statuses in plain]
 
 
-def _card(one: Shown, reader: Reader) -> dict[str, Any]:
-    ride, to = one.ride, disclosure_of(reader.by)
-    mark, moves = words.kind_of(ride)
-    waits = words.state_of(ride) == "will-call"
-    return {
-        "one": one,
-        "ride": ride,
-        "state": words.state_of(ride),
-        "name": rider_name(ride.rider, reader.by),
-        "clock": one.errand.span.starts_at.astimezone(reader.zone).strftime("%H:%M"),
-        "mark": mark,
-        "moves": moves,
-        "way": words.way(ride, to),
-        "late": words.lateness(one),
-        "service": words.service(ride),
-        "ready": ride.will_call and not waits,
-        "severe": ride.max_exception_severity == "critical",
-    }
-
-
 def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
     """Lay the rides of the lanes and the queue out in the order of their begin, for the list."""
     taken = [(one, lane) for lane in found.lanes for one in lane.shown]
     waiting = [(one, None) for one in found.waiting]
     rows: Iterable[tuple[Shown, Lane | None]] = sorted(
-        [*taken, *waiting], key=lambda row: (row[0].errand.span.starts_at, row[0].ride.pk)
+        [*taken, *waiting], key=lambda one: (one[0].errand.span.starts_at, one[0].ride.pk)
     )
     kept = [(one, lane) for one, lane in rows if _is_shown(one, page.show)]
-    return [
-        {
-            **_card(one, reader),
-            "state_words": words.STATES[words.state_of(one.ride)],
-            "driver": driver_name(lane.driver, reader.by) if lane else "",
-            "unit": lane.unit if lane else "",
-        }
-        for one, lane in kept
-    ]
+    return [row(one, lane, reader) for one, lane in kept]
 
 
 def _is_shown(one: Shown, show: str) -> bool:

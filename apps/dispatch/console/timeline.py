@@ -67,6 +67,11 @@ class Reader:
         """Give the address of a ride up to its id; a slash follows that."""
         return reverse("board_ride", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/")
 
+    @cached_property
+    def run(self) -> str:
+        """Give the address of a driver's day up to the id."""
+        return reverse("board_run", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/")
+
     def clock(self, at: dt.datetime) -> str:
         local = at.astimezone(self.zone)
         return f"{local.hour:02}:{local.minute:02}"
@@ -87,7 +92,7 @@ def lane(one: Lane, axis: Axis, reader: Reader) -> SafeString:
     height = max(placed, default=0) + 1
     html = (
         f'<li class="lane h{height}" id="lane-{one.driver.pk}" data-driver="{one.driver.pk}" data-late="{late}">'
-        f'<div class="who">{_who(one, reader)}</div><div class="track">{"".join(track)}</div></li>'
+        f'<div class="who">{_who(one, axis, reader)}</div><div class="track">{"".join(track)}</div></li>'
     )
     return mark_safe(html)  # noqa: S308  # made of ids, classes and escaped texts
 
@@ -117,14 +122,15 @@ def _off(duty: Sequence[Span], axis: Axis) -> Iterable[Span]:
         yield Span(begins_at, axis.ends_at)
 
 
-def _who(one: Lane, reader: Reader) -> str:
+def _who(one: Lane, axis: Axis, reader: Reader) -> str:
     to_come = len(one.shown)
     count = ngettext("%(count)s ride", "%(count)s rides", to_come) % {"count": to_come}
     vehicle = " · ".join(part for part in (one.unit, capfirst(one.vehicle_type)) if part) or _("No vehicle")
     pause = f' <span class="badge break">{escape(_("On break"))}</span>' if one.driver.on_break else ""
     name = escape(driver_name(one.driver, reader.by))
     sub = f"{vehicle} · {count}" if to_come else vehicle
-    return f'<strong>{name}</strong>{pause}<span class="sub">{escape(sub)}</span>'
+    run = f"{reader.run}{one.driver.pk}/?day={axis.day.isoformat()}"
+    return f'<strong><a href="{run}">{name}</a></strong>{pause}<span class="sub">{escape(sub)}</span>'
 
 
 def _bar(shown: Shown, row: int, axis: Axis, reader: Reader) -> str:

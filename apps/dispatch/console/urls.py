@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dispatch.console import acting_views, board_views, selection_views
+from apps.dispatch.console import acting_views, board_views, run_views, selection_views
 
 urlpatterns = [
     path("", board_views.show, name="board"),
@@ -12,5 +12,6 @@ urlpatterns = [
     path("rides/<uuid:ride_id>/assign/", acting_views.assign, name="assign_ride"),
     path("rides/<uuid:ride_id>/take-off/", acting_views.take_off, name="board_take_off"),
     path("rides/<uuid:ride_id>/ready/", acting_views.ready, name="board_ready"),
-    path("drivers/<uuid:driver_id>/break/", acting_views.pause, name="board_break"),
+    path("drivers/<uuid:driver_id>/", run_views.run, name="board_run"),
+    path("drivers/<uuid:driver_id>/break/", run_views.pause, name="board_break"),
 ]
