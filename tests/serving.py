@@ -49,6 +49,7 @@ def serving(*, host: str = "", **more: str) -> Iterator[str]:
     port = _free_port()
     variables = environment(port, **more)
     command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port), "--lifespan", "off"]
+    command += ["--timeout-graceful-shutdown", "1"]  # streams do not end by themselves
     process = subprocess.Popen(  # our own interpreter, no input
         [*command, "--log-level", "error"], cwd=ROOT, env=variables
     )

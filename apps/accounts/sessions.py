@@ -1,5 +1,6 @@
 """Who is behind a signed-in request: the principal of pages and admin, the zone their clocks show, and for how long."""
 
+import copy
 import time
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -7,6 +8,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.db import SessionStore
 from django.db import models
 from django.http import HttpRequest
 
@@ -77,6 +80,19 @@ def principal_of_user(user: User, request: HttpRequest) -> Principal:
 def forget(request: HttpRequest) -> None:
     """Have the next question about this request look again: its user has just changed."""
     vars(request).pop(_KEPT_ON_REQUEST, None)
+
+
+def stands(request: HttpRequest) -> bool:
+    """Say whether a request that was answered some time ago would be answered the same now, asking the database anew.
+
+    Not so once its session has ended or was idle for too long, or once the person's password, standing, role or
+    memberships are others.  Two queries, one more for roles that are bound to facilities or providers.
+    """
+    again = copy.copy(request)
+    forget(again)
+    again.session = SessionStore(request.session.session_key)
+    again.user = get_user(again)
+    return again.user.is_authenticated and seconds_left(again) >= 0 and principal_of(again) == principal_of(request)
 
 
 def _reach_of(request: HttpRequest) -> Reach:

@@ -7,7 +7,7 @@ from allauth.account.internal.flows.login import (
     _AUTHENTICATION_METHODS_USER_SESSION_KEY,
     AUTHENTICATION_METHODS_SESSION_KEY,
 )
-from django.test import Client
+from django.test import AsyncClient, Client
 
 from apps.accounts.models import User
 from apps.accounts.sessions import LAST_ACTIVE_AT, SIGNED_IN_AT
@@ -16,7 +16,7 @@ METHODS = AUTHENTICATION_METHODS_SESSION_KEY
 METHODS_OF = _AUTHENTICATION_METHODS_USER_SESSION_KEY
 
 
-def sign_in(client: Client, user: User, *, at: float | None = None, second_factor: bool = True) -> None:
+def sign_in(client: Client | AsyncClient, user: User, *, at: float | None = None, second_factor: bool = True) -> None:
     """Give the client a session of the user, begun at `at` (seconds since the epoch; now)."""
     client.force_login(user)
     session = client.session

@@ -26,6 +26,8 @@ TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle
 
 # Requests that a page makes by itself carry this header, with any value: they do not keep a session alive (S-09).
 BACKGROUND_HEADER: Final = "X-Carelane-Background"
+# So do these, by URL name: a page opens its stream by itself, and browsers let no header go with that.
+BACKGROUND_ROUTES: Final = frozenset({"live", "live_changes"})
 
 # What somebody without a second factor may open, by URL name: to get one, to prove who they are, or to leave.
 ENROLMENT_ROUTES: Final = frozenset(
@@ -70,9 +72,14 @@ class SignInMiddleware(LoginRequiredMiddleware):
             return refusal
         if getattr(view_func, "login_required", True) and settings.MFA_REQUIRED:
             refusal = _without_second_factor(request)
-        if BACKGROUND_HEADER not in request.headers:
+        if not _is_background(request):
             _touch(request)
         return refusal
+
+
+def _is_background(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return BACKGROUND_HEADER in request.headers or (match is not None and match.url_name in BACKGROUND_ROUTES)
 
 
 def _end(request: HttpRequest) -> None:

@@ -1,0 +1,75 @@
+"""What pages that change by themselves listen to, and what they ask where nothing can be listened to."""
+
+import datetime as dt
+from functools import partial
+from typing import Final
+
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from apps.accounts.sessions import principal_of, stands
+from apps.events import queries
+from apps.events.models import Event
+from apps.events.reach import sight_of
+from lib.access import Principal
+from lib.api.pagination import CursorInvalid, digest_of, open_cursor, reach, seal_cursor
+from lib.live.stream import stream
+
+MOST: Final = 200  # changes of one answer; a page that missed more looks at everything again
+LONGEST: Final = 3600  # seconds that a page may ask back
+# How long a change may have taken to be committed, and how far the clocks of two machines may lie apart.
+MARGIN: Final = dt.timedelta(seconds=60)
+
+
+@require_GET
+def live(request: HttpRequest) -> HttpResponseBase:
+    """Stream the changes within the visitor's reach, until the session ends or its rights change."""
+    return stream(request, sees=sight_of(principal_of(request)), stands=partial(stands, request))
+
+
+@require_GET
+def changes(request: HttpRequest) -> HttpResponse:
+    """Tell what has changed since `after`, the cursor of an answer before, or in the last `age` seconds.
+
+    With nothing new 304 where the request names the cursor in `If-None-Match`, else 204.  One query, with `age` two.
+    """
+    by = principal_of(request)
+    if "age" in request.GET:
+        return _lately(request, by)
+    after = request.GET.get("after", "")
+    try:
+        transaction, event_id = open_cursor(after, bound=_bound(by), parts=2)
+    except CursorInvalid as error:
+        raise BadRequest("after is no cursor of an answer before") from error
+    batch = queries.feed(by=by, types=None, after=(transaction, event_id), limit=MOST)
+    if batch.has_more:
+        return _answer([], queries.frontier(), by, resync=True)
+    if batch.events:
+        return _answer(batch.events, batch.position, by)
+    unchanged = f'"{after}"'
+    status = 304 if request.headers.get("If-None-Match") == unchanged else 204
+    return HttpResponse(status=status, headers={"ETag": unchanged})
+
+
+def _lately(request: HttpRequest, by: Principal) -> HttpResponse:
+    """Tell what a page may have missed while it was on its way to the browser; more than that does no harm."""
+    text = request.GET["age"]
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(LONGEST)) and int(text) <= LONGEST):
+        raise BadRequest("age is no number of seconds")
+    position = queries.frontier()  # before the look, so that nothing lies between the two
+    since = timezone.now() - dt.timedelta(seconds=int(text)) - MARGIN
+    found = queries.made_since(since, by=by, most=MOST + 1)
+    return _answer([] if len(found) > MOST else found, position, by, resync=len(found) > MOST)
+
+
+def _answer(events: list[Event], position: queries.Position, by: Principal, *, resync: bool = False) -> HttpResponse:
+    cursor = seal_cursor([*position], bound=_bound(by))
+    told = [{"subject": event.subject_type, "id": str(event.subject_id), "type": event.type} for event in events]
+    return JsonResponse({"changes": told, "resync": resync, "cursor": cursor}, headers={"ETag": f'"{cursor}"'})
+
+
+def _bound(by: Principal) -> bytes:
+    return digest_of(["live", reach(by)])
