@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 180  # seconds; a loaded machine starts and stops a server slowly
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -41,19 +41,20 @@ def environment(port: int, **more: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(*, host: str = "", **more: str) -> Iterator[str]:
+def serving(*, host: str = "", port: str = "", **more: str) -> Iterator[str]:
     """Run the service on the test database; gives its address.
 
-    `more` are variables of its environment; `host` is the name it answers to, where that is another, as behind a proxy.
+    `port` is chosen where none is given; `more` are variables of its environment; `host` is the name it answers to,
+    where that is another, as behind a proxy.
     """
-    port = _free_port()
-    variables = environment(port, **more)
-    command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port), "--lifespan", "off"]
+    number = int(port or free_port())
+    variables = environment(number, **more)
+    command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(number), "--lifespan", "off"]
     command += ["--timeout-graceful-shutdown", "1"]  # streams do not end by themselves
     process = subprocess.Popen(  # our own interpreter, no input
         [*command, "--log-level", "error"], cwd=ROOT, env=variables
     )
-    url = f"http://127.0.0.1:{port}"
+    url = f"http://127.0.0.1:{number}"
     try:
         _await(url, process, host)
         yield url

@@ -1,19 +1,8 @@
 // What lists, forms and pages of a record do beyond plain links and forms.  Everything here has a way without script.
 
-// A fragment that is not final asks again until it is: `data-poll` is its address, `data-every` milliseconds.
-const replace = (fragment, next) => {
-  // What a person has opened or closed stays so.
-  fragment.querySelectorAll("details[id]").forEach((was) => {
-    const now = next.querySelector(`#${CSS.escape(was.id)}`);
-    if (now) now.open = was.open;
-  });
-  fragment.replaceWith(next);
-  // A live region that is replaced says nothing: what is to be heard of a fragment is put into one that stays.
-  const [before, after] = [fragment, next].map((one) => one.querySelector("[data-says]")?.textContent.trim() ?? "");
-  const told = document.getElementById(next.dataset.told);
-  if (told && after !== before) told.textContent = after;
-};
+import { newer, replace } from "./fragments.js";
 
+// A fragment that is not final asks again until it is: `data-poll` is its address, `data-every` milliseconds.
 const poll = (fragment) => {
   setTimeout(async () => {
     if (!fragment.isConnected) return;
@@ -25,14 +14,10 @@ const poll = (fragment) => {
     try {
       const headers = { "X-Carelane-Background": "poll" };
       const answer = await fetch(fragment.dataset.poll, { headers, cache: "no-store", redirect: "error" });
-      if (answer.ok) {
-        const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
-        next = parsed.getElementById(fragment.id);
-      }
+      if (answer.ok) next = newer(fragment, await answer.text());
     } catch {
       // no network, or the session is over: the next turn tells
     }
-    if (next && next.outerHTML === fragment.outerHTML) next = null;
     if (next) replace(fragment, next);
     if ((next ?? fragment).dataset.poll) poll(next ?? fragment);
   }, Number(fragment.dataset.every));

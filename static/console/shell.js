@@ -19,3 +19,6 @@ if (account) {
     account.querySelector("summary").focus();
   });
 }
+
+// Pages that ask for it by `data-live` on <body> change as the data does.
+if ("live" in document.body.dataset) import("./live.js");

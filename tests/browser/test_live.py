@@ -1,0 +1,226 @@
+"""Pages that change as the data does (console.md 4.4), and what they say when they cannot."""
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, Route, expect
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.events import services
+from lib.access import system
+from lib.ids import uuid7
+from tests import factories
+from tests.browser.harness import OVERFLOW, THEMES, Inspector, axe
+from tests.events.test_feed import wait_until_settled
+from tests.serving import free_port, serving
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+PATIENCE = 30_000  # milliseconds, on a loaded machine
+COLLECT = """
+window.__told = [];
+document.addEventListener("carelane:changes", ({ detail }) => window.__told.push(detail));
+"""
+HAS_HEARD = "(id) => window.__told.some((one) => one.changes.some((change) => change.id === id))"
+
+
+class Machine:
+    """The service, which can be switched off and on again at the same address."""
+
+    def __init__(self) -> None:
+        self.port = str(free_port())
+        self.url = ""
+        self._running = ExitStack()
+
+    def start(self) -> None:
+        self.url = self._running.enter_context(serving(port=self.port))
+
+    def stop(self) -> None:
+        self._running.close()
+
+
+@pytest.fixture
+def machine(transactional_db: None) -> Iterator[Machine]:
+    found = Machine()
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def service(machine: Machine) -> str:
+    return machine.url
+
+
+@pytest.fixture
+def desk(inspector_of: InspectorOf) -> Inspector:
+    return inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+
+@contextmanager
+def _window(desk: Inspector) -> Iterator[BrowserContext]:
+    with desk.context() as context:
+        context.add_init_script(COLLECT)
+        yield context
+
+
+def _open(context: BrowserContext, desk: Inspector) -> Page:
+    page = context.new_page()
+    page.goto(desk.url)
+    return page
+
+
+def _is_live(page: Page) -> None:
+    expect(page.locator("#live")).to_have_text("Live", timeout=PATIENCE)
+
+
+def _happen() -> str:
+    ride = uuid7()
+    event: dict[str, Any] = {"type": "ride.scheduled", "subject_type": "ride", "subject_id": ride, "sequence": 1}
+    services.record(**event, occurred_at=dt.datetime.now(dt.UTC), by=system())
+    return str(ride)
+
+
+def _look(page: Page) -> list[str]:
+    """Say what is wrong with the page in the state it is in."""
+    found = []
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        found += axe(page)
+    for width in (320, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        found += [f"{width} px: too wide"] if page.evaluate(OVERFLOW) > 0 else []
+    return found
+
+
+def test_b2_change_of_another_process_is_in_the_page_within_a_second(desk: Inspector) -> None:
+    with _window(desk) as context:
+        page = _open(context, desk)
+        _is_live(page)
+        findings, took = _look(page), []
+        for _ in range(5):
+            began = time.perf_counter()
+            page.wait_for_function(HAS_HEARD, arg=_happen(), timeout=PATIENCE)
+            took.append(time.perf_counter() - began)
+        factories.RideFactory.create(pickup_at=dt.datetime.now(dt.UTC))
+        _happen()
+        expect(page.locator("#day h2").first).to_have_text("1 ride today", timeout=PATIENCE)
+        page.locator("#day a.tile").first.focus()
+        factories.RideFactory.create(pickup_at=dt.datetime.now(dt.UTC))
+        page.wait_for_function(HAS_HEARD, arg=_happen(), timeout=PATIENCE)
+        page.wait_for_timeout(300)  # that a part would take
+        held, focused = page.locator("#day h2").first.inner_text(), page.evaluate("document.activeElement.className")
+        page.locator("#main").focus()
+        expect(page.locator("#day h2").first).to_have_text("2 rides today", timeout=PATIENCE)
+
+        assert findings == []
+        assert sorted(took)[2] < 1
+        assert (held, focused.split()[0]) == ("1 ride today", "tile"), "nothing moves under a person's hands"
+
+
+def test_b9_page_says_that_the_server_is_away_and_looks_at_everything_when_it_is_back(
+    desk: Inspector, machine: Machine
+) -> None:
+    with _window(desk) as context:
+        page = _open(context, desk)
+        _is_live(page)
+        machine.stop()
+        expect(page.locator("#live")).to_have_text("Reconnecting", timeout=PATIENCE)
+        findings = _look(page)
+        factories.RideFactory.create(pickup_at=dt.datetime.now(dt.UTC))
+        machine.start()
+        _is_live(page)
+        expect(page.locator("#day h2").first).to_have_text("1 ride today", timeout=PATIENCE)
+
+        assert findings == []
+        assert page.evaluate("() => window.__told.some((one) => one.resync)")
+
+
+def test_b10_ten_tabs_share_one_stream_and_another_takes_it_over(desk: Inspector) -> None:
+    with _window(desk) as context:
+        streaming: list[Page] = []
+        context.on(
+            "request", lambda one: streaming.append(one.frame.page) if one.resource_type == "eventsource" else None
+        )
+        tabs = [_open(context, desk) for _ in range(10)]
+        for tab in tabs:
+            _is_live(tab)
+        ride = _happen()
+        for tab in tabs:
+            tab.wait_for_function(HAS_HEARD, arg=ride, timeout=PATIENCE)
+        opened = list(streaming)
+        tabs.remove(opened[0])
+        opened[0].close()
+        began = time.perf_counter()
+        ride = _happen()
+        told = f"(id) => ({HAS_HEARD})(id) || window.__told.some((one) => one.resync)"  # before or behind the handover
+        for tab in tabs:
+            tab.wait_for_function(told, arg=ride, timeout=PATIENCE)
+        took = time.perf_counter() - began
+
+        assert len(opened) == 1
+        assert len(streaming) == 2
+        assert took < 3
+        assert [tab.locator("#live").inner_text() for tab in tabs] == ["Live"] * 9
+
+
+def test_page_asks_where_there_is_no_stream(desk: Inspector) -> None:
+    with _window(desk) as context:
+        context.route("**/console/live/", lambda route: route.fulfill(status=204))  # what WSGI answers
+        page = context.new_page()
+        page.clock.install()
+        page.goto(desk.url)
+        _is_live(page)
+        ride = _happen()
+        wait_until_settled()
+        page.clock.run_for(6000)
+        page.wait_for_function(HAS_HEARD, arg=ride, timeout=PATIENCE)
+
+        assert page.locator("#live").inner_text() == "Live"
+
+
+def test_stale_page_says_since_when_by_the_clock_of_its_place(desk: Inspector) -> None:
+    with _window(desk) as context:
+        page = context.new_page()
+        page.clock.install()
+        page.goto(desk.url)
+        _is_live(page)
+        known = [dt.datetime.now(ZoneInfo("America/Chicago")) - dt.timedelta(minutes=ago) for ago in (1, 0)]
+
+        def lost(route: Route) -> None:
+            route.abort()
+
+        context.route("**/console/live/**", lost)
+        page.clock.fast_forward("00:46")  # as long as a stream may say nothing
+        expect(page.locator("#live")).to_have_text("Reconnecting", timeout=PATIENCE)
+        page.clock.fast_forward("00:36")
+        expect(page.locator("#live")).to_have_attribute("data-state", "stale", timeout=PATIENCE)
+        said = page.locator("#live").inner_text()
+        heard = page.locator("#announced").inner_text()
+        findings = _look(page)
+        context.unroute("**/console/live/**")
+        page.clock.run_for(6000)
+        _is_live(page)
+
+        assert said in {f"Stale since {moment:%H:%M}" for moment in known}
+        assert heard == said
+        assert findings == []
+        expect(page.locator("#announced")).to_have_text("Live")
+
+
+def test_page_is_left_when_somebody_signs_out_elsewhere(desk: Inspector) -> None:
+    with _window(desk) as context:
+        page = context.new_page()
+        page.clock.install()
+        page.goto(desk.url)
+        _is_live(page)
+        context.clear_cookies()
+        page.clock.fast_forward("00:46")
+
+        page.wait_for_url("**/accounts/login/**", timeout=PATIENCE)
