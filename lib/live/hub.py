@@ -7,6 +7,7 @@ takes LISTEN and then hears nothing.
 import asyncio
 import logging
 import random
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -51,30 +52,35 @@ class Inbox:
 
     def __init__(self, sees: Sees) -> None:
         self._sees = sees
-        self._waiting: asyncio.Queue[Message] = asyncio.Queue(MOST_WAITING)
+        self._waiting: deque[Message] = deque()
+        self._rung = asyncio.Event()
 
     def tell(self, heard: list[Change] | None) -> None:
         message: Message = Signal.RESYNC if heard is None else [one for one in heard if self._sees(one)]
         if not message:
             return
-        try:
-            self._waiting.put_nowait(message)
-        except asyncio.QueueFull:
+        if len(self._waiting) == MOST_WAITING:
             self.end()
+            return
+        self._waiting.append(message)
+        self._rung.set()
 
     def end(self) -> None:
         """Drop what waits: whoever connects anew looks at everything again."""
-        while not self._waiting.empty():
-            self._waiting.get_nowait()
-        self._waiting.put_nowait(Signal.OVER)
+        self._waiting.clear()
+        self._waiting.append(Signal.OVER)
+        self._rung.set()
 
     async def take(self, *, seconds: float) -> Message | None:
         """Wait for the next message; None when none came for so long."""
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._waiting.get()
-        except TimeoutError:
-            return None
+        if not self._waiting:
+            self._rung.clear()
+            bell = asyncio.get_running_loop().call_later(seconds, self._rung.set)
+            try:
+                await self._rung.wait()
+            finally:
+                bell.cancel()
+        return self._waiting.popleft() if self._waiting else None
 
 
 class Hub:
@@ -99,11 +105,10 @@ class Hub:
 
     async def hears(self, *, seconds: float) -> bool:
         """Wait until PostgreSQL is listened to: from then on nothing is missed; False where it takes longer."""
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._hears.wait()
-        except TimeoutError:
-            return False
+        waiting = asyncio.ensure_future(self._hears.wait())
+        await asyncio.wait({waiting}, timeout=seconds)
+        waiting.cancel()
+        return self._hears.is_set()
 
     async def _listen_for_ever(self) -> None:
         pause = FIRST_PAUSE
