@@ -15,7 +15,20 @@ import psycopg
 from django.db import connections
 from django.utils import timezone
 
-from tests.bench import EMBEDDED, ROOT, RUN, conninfo, dataset, deliveries, exceptions, lists, memory, posts, recurring
+from tests.bench import (
+    EMBEDDED,
+    ROOT,
+    RUN,
+    conninfo,
+    dataset,
+    deliveries,
+    exceptions,
+    lists,
+    live,
+    memory,
+    posts,
+    recurring,
+)
 from tests.bench.servers import leave_server_core, missing
 from tests.bench.table import Figure, Goal, say, show, write
 
@@ -32,8 +45,9 @@ MEASUREMENTS: Final[dict[str, Callable[[], list[Figure]]]] = {
     "first_attempt": deliveries.first_attempt,
     "recurring": recurring.following,
     "exceptions": exceptions.ticking,
+    "live": live.listening,
 }
-WITHOUT_RIDES: Final = {"deliveries", "hanging", "claiming", "first_attempt", "recurring"}
+WITHOUT_RIDES: Final = {"deliveries", "hanging", "claiming", "first_attempt", "recurring", "live"}
 GOALS: Final = (
     Goal("list_vs_floor_rps", "x", ">=", 0.55, measures="floor"),
     Goal("list_vs_floor_p99", "x", "<=", 3, measures="floor"),
@@ -56,6 +70,12 @@ GOALS: Final = (
     Goal("generating_memory", "MB", "<=", 200, measures="recurring"),
     Goal("generating_memory_growth", "%", "<=", 5, measures="recurring"),
     Goal("exceptions_vs_bare", "x", "<=", 4, measures="exceptions"),
+    Goal("live_memory", "MB", "<=", 80, measures="live"),
+    Goal("live_arrival_p95", "ms", "<=", 500, measures="live"),
+    Goal("live_telling", "x", "<=", 1.5, measures="live"),
+    # Commits that tell wait for one another, docs/adr/0020: the slower the disk, the more.
+    Goal("live_telling_at_once", "x", "<=", 4, measures="live"),
+    Goal("live_telling_sets", "x", "<=", 1.5, measures="live"),
 )
 FOOTNOTES: Final = (
     "One gunicorn gthread worker with 4 threads and a pool of 8 has a core for itself; PostgreSQL and wrk (1 thread,",
@@ -64,6 +84,7 @@ FOOTNOTES: Final = (
     "of the service under test; every other setting is as delivered.  Deliveries: one worker process has the first",
     "core, PostgreSQL and the receiver share the second; a bare loop posts the same signed bytes there, in turn.",
     "Recurring rides: the task, and COPY of the very rows it wrote into the same emptied tables, in turn, 3 rounds.",
+    "Live: streams under uvicorn; the same events recorded with and without the trigger that tells of them, in turn.",
     "Exceptions: one run of the task, and one statement that finds the rides by the index and inserts the same rows.",
 )
 

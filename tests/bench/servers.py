@@ -91,7 +91,7 @@ def serving(
     process = psutil.Popen(command, cwd=ROOT, env=variables)
     try:
         server = Server(name, f"http://127.0.0.1:{port}", process)
-        _wait_until_answering(f"{server.url}{first}", process)
+        wait_until_answering(f"{server.url}{first}", process)
         yield server
     finally:
         process.terminate()
@@ -145,7 +145,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_until_answering(url: str, process: "subprocess.Popen[bytes]") -> None:
+def wait_until_answering(url: str, process: "subprocess.Popen[bytes]") -> None:
     """Wait for the first answer, whichever: what is loaded on demand is loaded then."""
     give_up = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < give_up:
