@@ -53,9 +53,9 @@ _MEGABYTE: Final = 1_000_000
 
 def listening(*, streams: int = STREAMS, shared: int = SHARED) -> list[Figure]:
     """Open streams and read what the process holds; time changes through two processes; record with and without."""
-    cookie = _cookie()
-    weight = asyncio.run(_weigh(cookie, streams))
-    late = asyncio.run(_time(cookie, shared))
+    signed_in = cookie()
+    weight = asyncio.run(_weigh(signed_in, streams))
+    late = asyncio.run(_time(signed_in, shared))
     connections.close_all()
     return [weight, late, *_cost()]
 
@@ -65,7 +65,7 @@ async def _weigh(cookie: str, streams: int) -> Figure:
         readers = [Reader(url, cookie) for _ in range(streams)]
         await readers[0].open()  # so that what the first one loads is not counted
         before = process.memory_info().rss
-        await _open(readers[1:])
+        await open_all(readers[1:])
         after = process.memory_info().rss
         await _close(readers)
     held = f"{streams} streams: {before / _MEGABYTE:.0f} MB with one, {after / _MEGABYTE:.0f} MB with all of them"
@@ -77,7 +77,7 @@ async def _time(cookie: str, streams: int) -> Figure:
     with ExitStack() as running:
         served = [running.enter_context(_serving(core)) for core in (on_server_core(), on_other_core())]
         readers = [Reader(served[number % 2][0], cookie) for number in range(streams)]
-        await _open(readers)
+        await open_all(readers)
         arrivals: list[float] = []
         for _ in range(CHANGES):
             began = time.perf_counter()
@@ -167,14 +167,14 @@ def _somebody_listening() -> Iterator[None]:
             process.terminate()
 
 
-def _cookie() -> str:
+def cookie() -> str:
     client = Client()
     sign_in(client, User.objects.create(email="bench@example.org", name="Bench", role=UserRole.DISPATCHER))
     name = settings.SESSION_COOKIE_NAME
     return f"{name}={client.cookies[name].value}"
 
 
-async def _open(readers: list[Reader]) -> None:
+async def open_all(readers: list[Reader]) -> None:
     """Open streams, a few at a time: each signs in, and waits for a connection of the pool meanwhile."""
     room = asyncio.Semaphore(AT_ONCE)
 

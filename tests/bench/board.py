@@ -1,0 +1,183 @@
+"""Measurements of the dispatch board in Chromium: how soon it stands, what it weighs, and when others' changes show.
+
+A day of 1,500 rides and 80 drivers, nearly all of them still to come: as many bars as a day can have.
+"""
+
+import asyncio
+import datetime as dt
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psutil
+from django.db import connections
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from apps.dispatch.services import planning
+from apps.dispatch.services.planning import Chosen
+from apps.rides.models import Ride
+from lib.access import system
+from tests.bench import ROOT
+from tests.bench.live import cookie, open_all
+from tests.bench.servers import free_port, on_other_core, on_server_core, wait_until_answering
+from tests.bench.table import Figure
+from tests.browser import chromium
+from tests.dispatch.seeded import Day, seed
+from tests.live.reading import Reader
+
+LOADS: Final = 5
+STREAMS: Final = 200
+CHANGES: Final = 20
+SLOWED: Final = 4
+# Longest contentful paint, and what tasks take beyond 50 ms, as the browser itself counts them.
+_WATCH: Final = """
+window.__lcp = 0; window.__blocked = 0;
+new PerformanceObserver((list) => list.getEntries().forEach((one) => (window.__lcp = one.startTime)))
+  .observe({type: "largest-contentful-paint", buffered: true});
+new PerformanceObserver((list) => list.getEntries().forEach((one) => (window.__blocked += one.duration - 50)))
+  .observe({type: "longtask", buffered: true});
+"""
+
+
+def standing() -> list[Figure]:
+    """Load the board cold, with the processor as it is and slowed; time changes made elsewhere until they show."""
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright has a loop in this thread
+    day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1))
+    signed_in = cookie()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        variables = {**os.environ, "STATIC_MANIFEST": "true", "VAR_DIR": folder}
+        collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
+        subprocess.run(collect, cwd=ROOT, env=variables, check=True)
+        browser = playwright.chromium.launch(
+            executable_path=chromium.find(), args=["--no-sandbox", "--disable-background-networking"]
+        )
+        with _serving(on_server_core(), variables) as first, _serving(on_other_core(), variables) as second:
+            plain = [_load(browser, first, signed_in, day) for _ in range(LOADS)]
+            slow = [_load(browser, first, signed_in, day, slowed=SLOWED) for _ in range(LOADS)]
+            shown = _changes(browser, first, second, signed_in, day)
+        browser.close()
+    connections.close_all()
+    return [
+        Figure("board_lcp", _median(plain, "lcp"), _spread(plain, "lcp")),
+        Figure("board_lcp_slowed", _median(slow, "lcp"), _spread(slow, "lcp")),
+        Figure("board_blocked", _median(plain, "blocked"), _spread(plain, "blocked")),
+        Figure(
+            "board_assets",
+            _median(plain, "assets"),
+            f"the page {_median(plain, 'page'):.0f} kB, which a proxy compresses",
+        ),
+        shown,
+    ]
+
+
+def _load(browser: Browser, url: str, signed_in: str, day: Day, *, slowed: int = 1) -> dict[str, float]:
+    """Open the board in a browser that has never seen it; milliseconds, and kilobytes as they came over the wire."""
+    with _page(browser, url, signed_in) as page:
+        session = page.context.new_cdp_session(page)
+        session.send("Network.enable")
+        session.send("Emulation.setCPUThrottlingRate", {"rate": slowed})
+        kinds: dict[str, str] = {}
+        weight = {"assets": 0.0, "page": 0.0}
+
+        def came(event: dict[str, Any]) -> None:
+            kind = "page" if kinds.get(event["requestId"]) == "Document" else "assets"
+            weight[kind] += event["encodedDataLength"] / 1000
+
+        session.on("Network.responseReceived", lambda event: kinds.update({event["requestId"]: event["type"]}))
+        session.on("Network.loadingFinished", came)
+        page.goto(f"{url}/console/board/?day={day.date}", wait_until="load")
+        page.wait_for_timeout(1500 * slowed)
+        found = {name: float(page.evaluate(f"() => window.__{name}")) for name in ("lcp", "blocked")}
+    return found | weight
+
+
+def _changes(browser: Browser, first: str, second: str, signed_in: str, day: Day) -> Figure:
+    """Give waiting rides to drivers in this process; time each until a page of the second server shows it."""
+    streams = _Streams([first, second], signed_in)
+    arrivals = []
+    with streams, _page(browser, second, signed_in) as page:
+        page.goto(f"{second}/console/board/?day={day.date}", wait_until="load")
+        page.wait_for_selector("#live[data-state=live]")
+        for number in range(CHANGES):
+            ride, driver = day.waiting[number], day.drivers[number % 3]
+            began = time.perf_counter()
+            planning.put_on(
+                chosen=Chosen(ride.pk, Ride.objects.values_list("version", flat=True).get(pk=ride.pk)),
+                driver_id=driver.pk,
+                override_reason="measured",
+                by=system(),
+                at=dt.datetime.now(tz=dt.UTC),
+            )
+            page.wait_for_selector(f"#lane-{driver.pk} #ride-{ride.pk}", state="attached")
+            arrivals.append((time.perf_counter() - began) * 1000)
+    arrivals.sort()
+    p95, median = arrivals[int(len(arrivals) * 0.95) - 1], statistics.median(arrivals)
+    made_of = f"median {median:.0f} ms with the change itself; {CHANGES} changes, {STREAMS} streams, two processes"
+    return Figure("board_change_p95", p95, made_of)
+
+
+class _Streams:
+    """Streams that are open beside the page, half of them at each server."""
+
+    def __init__(self, urls: list[str], signed_in: str) -> None:
+        self._readers = [Reader(urls[number % 2], signed_in) for number in range(STREAMS)]
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(open_all(self._readers), self._loop).result()
+        for reader in self._readers:
+            asyncio.run_coroutine_threadsafe(self._drain(reader), self._loop)
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    @staticmethod
+    async def _drain(reader: Reader) -> None:
+        while True:
+            await reader.next()
+
+
+@contextmanager
+def _page(browser: Browser, url: str, signed_in: str) -> Iterator[Page]:
+    name, _, value = signed_in.partition("=")
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.add_cookies([{"name": name, "value": value, "url": url}])
+    context.add_init_script(_WATCH)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+@contextmanager
+def _serving(core: list[str], variables: dict[str, str]) -> Iterator[str]:
+    port = free_port()
+    command = [*core, sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port)]
+    command += ["--lifespan", "off", "--log-level", "error", "--timeout-graceful-shutdown", "1"]
+    variables = variables | {"BASE_URL": f"http://127.0.0.1:{port}"}
+    process = psutil.Popen(command, cwd=ROOT, env=variables, stderr=subprocess.DEVNULL)
+    try:
+        wait_until_answering(f"http://127.0.0.1:{port}/api/health/live", process)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _median(loads: list[dict[str, float]], name: str) -> float:
+    return statistics.median(load[name] for load in loads)
+
+
+def _spread(loads: list[dict[str, float]], name: str) -> str:
+    values = sorted(load[name] for load in loads)
+    return f"{values[0]:.0f} to {values[-1]:.0f} ms in {len(values)} cold loads"
