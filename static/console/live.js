@@ -19,6 +19,7 @@ import { newer, replace } from "./fragments.js";
 import { announce } from "./toast.js";
 
 const COLLECT = 60; // milliseconds, all of these
+const SPREAD = 1_000;
 const POLL = 5_000;
 const SILENT = 45_000; // a stream says at least "alive" every 20 seconds
 const STALE = 30_000;
@@ -60,7 +61,9 @@ const dispatch = () => {
 const collect = (changes, all = false) => {
   changes.forEach((one) => collected.set(`${one.subject} ${one.id} ${one.type}`, one));
   resync ||= all;
-  if (collected.size || resync) timer ||= setTimeout(dispatch, COLLECT);
+  // Everybody looks at everything in the same moment otherwise.
+  const wait = resync ? COLLECT + Math.random() * SPREAD : COLLECT;
+  if (collected.size || resync) timer ||= setTimeout(dispatch, wait);
 };
 
 // --- Telling the person
@@ -73,7 +76,7 @@ const show = () => {
   const before = badge.dataset.state;
   if (state === before) return;
   badge.dataset.state = state;
-  badge.textContent = badge.dataset[state] + (state === "stale" ? ` ${clock.format(currentAt + skew)}` : "");
+  badge.textContent = badge.dataset[state].replace("{time}", clock.format(currentAt + skew));
   badge.hidden = false;
   if (state === "stale" || before === "stale") announce(badge.textContent);
 };
@@ -127,7 +130,7 @@ const secondsSince = (moment) => Math.max(0, Math.ceil((Date.now() - moment) / 1
 const ask = async (query) => {
   const headers = cursor ? { ...HEADERS, "If-None-Match": `"${cursor}"` } : HEADERS;
   const answer = await fetch(`${badge.dataset.changes}?${query}`, { headers, cache: "no-store", redirect: "manual" });
-  if (answer.type === "opaqueredirect") location.reload(); // to the sign-in: the session is over
+  if (answer.type === "opaqueredirect") location.assign(location.pathname + location.search); // the session is over
   if (answer.status === 204 || answer.status === 304) return { changes: [], resync: false, cursor };
   if (answer.status === 400) cursor = ""; // of other rights
   if (!answer.ok) throw new Error(String(answer.status));

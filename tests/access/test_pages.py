@@ -197,7 +197,8 @@ def test_every_other_page_shows_nothing_of_the_other_side(world: World, role: Us
         assert visitor.open(path).leaks == [], path
 
     assert len(statuses) > 20
-    assert set(statuses) <= {200, 302, 401, 403, 404, 405}  # 401: /metrics takes tokens alone
+    # 401: /metrics takes tokens alone; 204 and 400: a stream where there are none, and a question without its cursor.
+    assert set(statuses) <= {200, 204, 302, 400, 401, 403, 404, 405}
 
 
 @pytest.mark.parametrize(
