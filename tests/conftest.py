@@ -2,23 +2,43 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 import time_machine
 from coverage import Coverage
 from django.core.cache import caches
+from django.db import connection
+from django.test import TestCase, TransactionTestCase
+from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
 from apps.accounts.roles import UserRole
 from apps.organizations.models import Facility
 from lib.access import Principal
-from tests import factories
+from tests import emptying, factories
 from tests.callers import TokenClient, api_with
 
 # The same examples in every run, on a machine of any speed.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Let no commit to the test database wait for the disk, and have it kept small."""
+    pooled: Any = connection
+    name = pooled.ops.quote_name(pooled.settings_dict["NAME"])
+    with django_db_blocker.unblock():
+        with pooled.cursor() as cursor:
+            cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        pooled.close()
+        pooled.close_pool()  # its connections heard of no setting after they were made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", emptying.after_commits)
+        patch.setattr(TestCase, "_fixture_teardown", emptying.after_rollback)
+        yield
 
 
 @pytest.fixture(autouse=True)

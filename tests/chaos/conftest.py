@@ -1,5 +1,5 @@
-"""Committed rows and a receiver, as the tests of webhooks have them."""
+"""A receiver, as the tests of webhooks have it."""
 
-from tests.webhooks.conftest import receiver, transactional_db
+from tests.webhooks.conftest import receiver
 
-__all__ = ["receiver", "transactional_db"]
+__all__ = ["receiver"]

@@ -369,12 +369,20 @@ def test_every_scope_of_expand_is_one_of_the_catalogue() -> None:
     assert SCOPES_OF_TOKEN[TokenRole.FULL_ACCESS] >= {"riders:read", "drivers:read", "facilities:read"}
 
 
+@pytest.fixture
+def waiting(db: None) -> None:
+    """Have commits wait for the disk, as those of a service do."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = on")
+
+
 def _commit_waits() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SHOW synchronous_commit")
         return bool(cursor.fetchone() == ("on",))
 
 
+@pytest.mark.usefixtures("waiting")
 @pytest.mark.parametrize("waits", [True, False])
 def test_transaction_of_the_list_waits_for_the_disk_as_the_setting_says(settings: Any, waits: bool) -> None:
     settings.AUDIT_READS_WAIT = waits
@@ -384,6 +392,7 @@ def test_transaction_of_the_list_waits_for_the_disk_as_the_setting_says(settings
     assert _commit_waits() is waits, "in the transaction of this test, which is that of the list"
 
 
+@pytest.mark.usefixtures("waiting")
 @pytest.mark.django_db(transaction=True)
 def test_only_the_statement_of_the_list_commits_without_waiting(settings: Any) -> None:
     settings.AUDIT_READS_WAIT = False
