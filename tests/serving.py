@@ -9,6 +9,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -56,14 +57,15 @@ def serving(*, host: str = "", port: str = "", **more: str) -> Iterator[str]:
     )
     url = f"http://127.0.0.1:{number}"
     try:
-        _await(url, process, host)
+        await_answer(url, process, host)
         yield url
     finally:
         process.terminate()
         process.wait(timeout=PATIENCE)
 
 
-def _await(url: str, process: subprocess.Popen[bytes], host: str) -> None:
+def await_answer(url: str, process: "subprocess.Popen[Any]", host: str = "") -> None:
+    """Return when the service answers; fail when the process ends before it does."""
     asked = urllib.request.Request(f"{url}/accounts/login/")  # noqa: S310  # our own address
     if host:
         asked.add_header("Host", host)

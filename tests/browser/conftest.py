@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, sync_playwright
 from apps.accounts.models import User
 from tests.accounts.signed_in import sign_in
 from tests.browser import chromium
+from tests.browser.forking import Forge, forge
 from tests.browser.harness import Inspector
-from tests.serving import serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -45,10 +45,16 @@ def browser() -> Iterator[Browser]:
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
+@pytest.fixture(scope="session")
+def services(django_db_setup: None) -> Iterator[Forge]:
+    with forge() as made:
+        yield made
+
+
 @pytest.fixture
-def service(transactional_db: None) -> Iterator[str]:
+def service(services: Forge, transactional_db: None) -> Iterator[str]:
     """The address of the service, which runs on the rows that the test has committed."""
-    with serving() as url:
+    with services.serving() as url:
         yield url
 
 
