@@ -16,6 +16,7 @@ urlpatterns = [
     path("console/", include("apps.accounts.console.urls")),
     path("console/board/", include("apps.dispatch.console.urls")),
     path("console/recurring/", include("apps.recurring.console.urls")),
+    path("console/rides/", include("apps.rides.console.urls")),
     path("calendar/<str:secret>.ics", calendar_file, name="calendar_file"),
     path("console/developers/", include("apps.webhooks.console.urls")),
     path("metrics", MetricsViewSet.as_view({"get": "metrics"}), name="metrics"),

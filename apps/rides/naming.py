@@ -1,24 +1,15 @@
-"""What pages call people, to those who may know them."""
+"""What pages call drivers, to those who may know them."""
 
 from typing import Final
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.fleet.models import Driver
-from apps.riders.models import Rider
-from lib.access import Phi, Principal
+from lib.access import Principal
 from lib.scopes import Scope
 
 OUT_OF_REACH: Final[Promise] = gettext_lazy("A driver out of your reach")
-
-
-def rider_name(rider: Rider, by: Principal) -> str:
-    """Name a rider to those who may open the rider's record, by an end of the id to others."""
-    if by.phi < Phi.LIMITED or not by.may(Scope.RIDERS_READ):
-        return _("Rider …%(end)s") % {"end": str(rider.pk)[-4:]}
-    return f"{rider.last_name}, {rider.first_name}"
 
 
 def driver_name(driver: Driver, by: Principal) -> str:

@@ -26,11 +26,12 @@ from apps.dispatch.console.forms import AssignForm, TakeOffForm
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.fleet.models import Driver
+from apps.riders.words import rider_name
 from apps.rides.disclosure import disclosure_of
 from apps.rides.eligibility import Kind, Violation
 from apps.rides.lifecycle import BY_ACTION, OPEN, Action, RideStatus
 from apps.rides.models import Ride
-from apps.rides.naming import OUT_OF_REACH, driver_name, rider_name
+from apps.rides.naming import OUT_OF_REACH, driver_name
 from apps.rides.queries.candidates import Candidate, candidates
 from apps.rides.queries.rides import ride as ride_in_reach
 from apps.rides.services import will_call

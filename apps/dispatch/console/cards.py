@@ -5,7 +5,8 @@ from typing import Any
 from apps.dispatch.console import words
 from apps.dispatch.console.timeline import Reader
 from apps.dispatch.queries.board import Lane, Shown
-from apps.rides.naming import driver_name, rider_name
+from apps.riders.words import rider_name
+from apps.rides.naming import driver_name
 
 
 def card(one: Shown, reader: Reader) -> dict[str, Any]:

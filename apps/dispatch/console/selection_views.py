@@ -16,8 +16,8 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.dispatch.console.forms import SelectionForm
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Outcome
+from apps.riders.words import rider_name
 from apps.rides.models import Ride
-from apps.rides.naming import rider_name
 from lib.scopes import Scope
 
 

@@ -24,9 +24,10 @@ from apps.dispatch import lanes
 from apps.dispatch.axis import Axis
 from apps.dispatch.console import words
 from apps.dispatch.queries.board import Lane, Shown
+from apps.riders.words import rider_name
 from apps.rides.disclosure import Disclosure, disclosure_of
 from apps.rides.facts import Span
-from apps.rides.naming import driver_name, rider_name
+from apps.rides.naming import driver_name
 from lib.access import Principal
 
 STEP: Final = 5  # minutes between two places of minutes.css

@@ -21,8 +21,8 @@ from apps.recurring.models import Terms
 from apps.recurring.services import changing, ordering
 from apps.riders import queries as riders
 from apps.riders.models import Rider
+from apps.riders.words import rider_name
 from apps.rides import timing
-from apps.rides.naming import rider_name
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.ids import uuid7

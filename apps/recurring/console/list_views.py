@@ -20,7 +20,7 @@ from apps.recurring.models import OrderStatus
 from apps.recurring.queries import roster
 from apps.recurring.queries.roster import Line
 from apps.recurring.recurrence import PRESETS
-from apps.rides.naming import rider_name
+from apps.riders.words import rider_name
 from lib.access import Principal
 from lib.console_forms import choose
 from lib.newest_first import uuid_or_none

@@ -19,8 +19,8 @@ from apps.recurring.queries import day_sheet
 from apps.recurring.queries.calendar import LegShown, LegStanding
 from apps.recurring.queries.day_sheet import Visit, Way
 from apps.recurring.reconciling import Leg
+from apps.riders.words import rider_name
 from apps.rides import timing
-from apps.rides.naming import rider_name
 from lib.access import Principal
 from lib.scopes import Scope
 

@@ -25,9 +25,9 @@ from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown, calendar
 from apps.recurring.recurrence import Fate, State
 from apps.riders import accommodation
+from apps.riders.words import rider_name
 from apps.rides import timing
 from apps.rides.disclosure import disclosure_of
-from apps.rides.naming import rider_name
 from apps.rides.queries import bookings
 from lib.access import Phi, Principal
 from lib.scopes import Scope

@@ -3,13 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.utils.formats import date_format
 from django.utils.functional import Promise
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -21,10 +20,10 @@ from apps.recurring.queries.day_sheet import Visit
 from apps.recurring.queries.roster import Line
 from apps.recurring.reconciling import Leg
 from apps.recurring.recurrence import Fate, State
-from apps.riders.models import Mobility, Precautions
+from apps.riders import words as rider_words
 from apps.rides.lifecycle import RideStatus
 from apps.rides.naming import OUT_OF_REACH, driver_name
-from lib.access import Phi, Principal
+from lib.access import Principal
 from lib.errors import Code
 
 Text = str | Promise
@@ -99,6 +98,7 @@ APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.TTS: gettext_lazy("Those of Tuesday, Thursday, Saturday"),
     CalendarShift.AppliesTo.SELECTED: gettext_lazy("Single standing orders"),
 }
+needs_said: Final = rider_words.needs_said
 # Why no ride could be made: codes of the catalogue that booking in sets answers with.
 WHY: Final[Mapping[str, Text]] = {
     Code.RIDER_NOT_BOOKABLE.name: gettext_lazy("The rider's record does not allow bookings."),
@@ -190,32 +190,6 @@ def needs_of(visit: Visit, by: Principal) -> list[str]:
     out, back = visit.ways.get(Leg.OUTBOUND), visit.ways.get(Leg.RETURN)
     needs = (out or visit.ways[Leg.RETURN]).needs
     return needs_said(needs, back.needs["mobility"] if back else None, visit.companions, by)
-
-
-def needs_said(
-    needs: Mapping[str, Any], way_back: str | None, companions: Mapping[str, Any], by: Principal
-) -> list[str]:
-    """Say the same of needs in their one shape; `way_back` is the mobility on the way back, None without one."""
-    said = [_mobility(needs["mobility"])]
-    if way_back is not None and way_back != needs["mobility"]:
-        said.append(_("back: %(mobility)s") % {"mobility": _mobility(way_back)})
-    if by.phi < Phi.FULL:
-        return said
-    along = sum(int(companions.get(key) or 0) for key in ("escorts", "attendantsProvided", "children"))
-    if along:
-        said.append(ngettext("%(count)s companion", "%(count)s companions", along) % {"count": along})
-    flags = (
-        (companions.get("serviceAnimal") or needs["serviceAnimal"], _("service animal")),
-        (needs["oxygen"]["uses"], _("oxygen")),
-        (needs["bariatric"], _("bariatric")),
-        (needs["stairs"]["secondPerson"], _("second person")),
-        (needs["precautions"] != Precautions.NONE, _("infection precautions")),
-    )
-    return said + [word for flag, word in flags if flag]
-
-
-def _mobility(mobility: str) -> str:
-    return capfirst(str(Mobility(mobility).label))
 
 
 def badges_of(one: OccurrenceShown) -> list[Badge]:

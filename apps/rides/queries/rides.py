@@ -94,6 +94,8 @@ class Entry:
     lat: Any = None
     lng: Any = None
     distance_from_stop_meters: int | None = None
+    note: str = ""
+    contacted: str = ""
 
 
 def timeline(of: Ride) -> list[Entry]:
@@ -116,6 +118,8 @@ def timeline(of: Ride) -> list[Entry]:
             lat=one.lat,
             lng=one.lng,
             distance_from_stop_meters=one.distance_from_stop_meters,
+            note=one.note,
+            contacted=one.contacted,
         )
         for one in Milestone.objects.filter(ride=of)
     ]

@@ -1,0 +1,195 @@
+"""What is done to a ride from its page; each form posts to an address of its own."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from apps.accounts.console.rights import RightMissing, needs
+from apps.accounts.sessions import principal_of
+from apps.rides.console import ride_views
+from apps.rides.console.ride_forms import MomentForm, NotesForm, Overridable, Versioned
+from apps.rides.disclosure import disclosure_of
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Milestone, Ride
+from apps.rides.possible import Deed
+from apps.rides.queries import ride_story
+from apps.rides.services import amending, assignment, by_hand, report, will_call
+from apps.rides.services.by_hand import Moment
+from apps.rides.services.overriding import Override
+from apps.rides.status_report import StatusReport
+from lib.access import Principal
+from lib.errors import DomainError, NotFound, ScopeMissing, StaleVersion
+from lib.scopes import Scope
+
+Act = Callable[..., Ride]
+_BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Release a will-call ride: the rider is ready, the clock runs."""
+    by = principal_of(request)
+    # Planners press it at the facility; dispatchers hear of it by telephone.
+    source = "phone" if by.may(Scope.ASSIGNMENTS_WRITE) else "facility_portal"
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        return will_call.mark_ready(
+            ready_source=source, override=values["override"], override_reason=values["override_reason"], **told
+        )
+
+    form = Overridable(request.POST, auto_id="ready_%s")
+    return _acted(request, ride_id, Deed.READY, form, act, _("The ride is released: the rider is ready."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take the release of a will-call ride back."""
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        return will_call.retract_ready(**told)
+
+    form = Overridable(request.POST, auto_id="unready_%s")
+    return _acted(request, ride_id, Deed.UNREADY, form, act, _("The release is taken back."))
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE)
+def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Promise a ride that was asked for."""
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        override = {"override": values["override"], "override_reason": values["override_reason"]}
+        said = StatusReport(status=RideStatus.SCHEDULED, source=_BY_HAND, **override)
+        return report.change_status(report=said, **told)
+
+    form = Overridable(request.POST, auto_id="confirm_%s")
+    return _acted(request, ride_id, Deed.CONFIRM, form, act, _("The ride is confirmed."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+def cancel(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Cancel a ride, with a reason."""
+    return _ended(request, ride_id, Deed.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
+
+
+@require_POST
+@needs(Scope.RIDES_STATUS)
+def no_show(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Say that the rider did not come, after the wait and the calls that are asked for."""
+    return _ended(request, ride_id, Deed.NO_SHOW, RideStatus.NO_SHOW, _("The no-show is recorded."))
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
+def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Say that nobody drives the ride, or that it broke off."""
+    said = _("It is recorded that the ride was not driven.")
+    return _ended(request, ride_id, Deed.UNFULFILLED, RideStatus.UNFULFILLED, said)
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
+def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take the driver off, with a reason."""
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        return assignment.unassign(reason_code=values["reason_code"], note=values["note"], **told)
+
+    form = _reason_form(request, ride_id, Deed.UNASSIGN)
+    return _acted(request, ride_id, Deed.UNASSIGN, form, act, _("The driver is taken off; the ride waits for another."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Change the notes that the reader sees."""
+    form = NotesForm(
+        request.POST, dispatchers=disclosure_of(principal_of(request)).dispatcher_notes, auto_id="notes_%s"
+    )
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        written = {name: text for name, text in values.items() if name != "version"}
+        return amending.amend(changes={"notes": written}, **told)
+
+    return _acted(request, ride_id, Deed.NOTES, form, act, _("The notes are saved."))
+
+
+@require_POST
+@needs(Scope.RIDES_STATUS)
+def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Enter a moment of the road by hand."""
+    ride = ride_views.found_ride(ride_id, principal_of(request))
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        said = Moment(
+            type=Milestone.Type(values["type"]),
+            occurred_at=values["occurred_at"] or told["at"],
+            note=values["note"],
+            contacted=values["contacted"],
+            secured=values["secured"],
+            handoff_name=values["handoff_name"],
+            override=Override(values["override"], values["override_reason"]),
+        )
+        return by_hand.enter_moment(moment=said, **told)
+
+    with timezone.override(ZoneInfo(ride.timezone)):
+        form = MomentForm(request.POST, status=ride.status, auto_id="moment_%s")
+        form.full_clean()
+    return _acted(request, ride_id, Deed.MOMENT, form, act, _("The moment is recorded."))
+
+
+def _ended(request: HttpRequest, ride_id: UUID, deed: Deed, status: RideStatus, done: str) -> HttpResponse:
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        said = StatusReport(
+            status=status,
+            source=_BY_HAND,
+            reason_code=values["reason_code"],
+            note=values["note"],
+            rider_location=values.get("rider_location", ""),
+        )
+        return report.change_status(report=said, **told)
+
+    return _acted(request, ride_id, deed, _reason_form(request, ride_id, deed), act, done)
+
+
+def _reason_form(request: HttpRequest, ride_id: UUID, deed: Deed) -> Versioned:
+    ride = ride_views.found_ride(ride_id, principal_of(request))
+    return ride_views.reason_form(ride, deed, ride_story.own_reasons(), request.POST)
+
+
+def _acted(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned, act: Act, done: str) -> HttpResponse:
+    """Do one thing to a ride and tell of it on its page, or show the page with what is wrong."""
+    by: Principal = principal_of(request)
+    seen = 0
+    if form.is_valid():
+        seen = form.cleaned_data["version"]
+        try:
+            act(form.cleaned_data, ride_id=ride_id, expected_version=seen, by=by, at=timezone.now())
+        except NotFound:
+            raise
+        except ScopeMissing as refusal:
+            raise RightMissing(frozenset(detail.also["requiredScope"] for detail in refusal.details)) from None
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, done)
+            return redirect("ride_page", ride_id=ride_id)
+    else:
+        seen = form.cleaned_data.get("version") or 0
+        current = ride_views.found_ride(ride_id, by).version
+        if seen != current:  # what is offered may have changed with it: that comes first
+            form.refuse(StaleVersion(current))
+    return ride_views.page(
+        request, ride_id, seen_version=seen, **{ride_views.NOTES_FORM if deed is Deed.NOTES else deed.value: form}
+    )

@@ -1,0 +1,164 @@
+"""How pages call statuses, moments, reasons and people of rides: words, and the colours and signs that say it again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ResolutionCode
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.next_steps import ADVICE
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """`sign` stands before the words, so that colour is not all that tells."""
+
+    tone: str
+    sign: str
+    text: Text
+
+
+STATUSES: Final[Mapping[str, Badge]] = {
+    RideStatus.REQUESTED: Badge("warn", "?", gettext_lazy("Requested")),
+    RideStatus.SCHEDULED: Badge("warn", "○", gettext_lazy("Unassigned")),
+    RideStatus.ASSIGNED: Badge("booked", "◔", gettext_lazy("Assigned")),
+    RideStatus.EN_ROUTE: Badge("ok", "➜", gettext_lazy("En route")),
+    RideStatus.ARRIVED: Badge("ok", "◉", gettext_lazy("At the pickup")),
+    RideStatus.IN_PROGRESS: Badge("booked", "●", gettext_lazy("On board")),
+    RideStatus.COMPLETED: Badge("quiet", "✓", gettext_lazy("Completed")),
+    RideStatus.CANCELLED: Badge("quiet", "✕", gettext_lazy("Cancelled")),
+    RideStatus.NO_SHOW: Badge("bad", "✕", gettext_lazy("No-show")),
+    RideStatus.UNFULFILLED: Badge("bad", "!", gettext_lazy("Not driven")),
+}
+WILL_CALL: Final = Badge("info", "☏", gettext_lazy("Will-call, not released"))
+RELEASED: Final = Badge("info", "☏", gettext_lazy("Ready"))
+SEVERITIES: Final[Mapping[str, Badge]] = {
+    ExceptionSeverity.CRITICAL: Badge("bad", "▲", gettext_lazy("Critical")),
+    ExceptionSeverity.WARNING: Badge("warn", "◆", gettext_lazy("Warning")),
+    ExceptionSeverity.INFO: Badge("info", "●", gettext_lazy("Info")),
+}
+STANDINGS: Final[Mapping[str, Badge]] = {
+    ExceptionStatus.OPEN: Badge("warn", "○", gettext_lazy("Open")),
+    ExceptionStatus.ACKNOWLEDGED: Badge("booked", "◔", gettext_lazy("Acknowledged")),
+    ExceptionStatus.RESOLVED: Badge("ok", "✓", gettext_lazy("Resolved")),
+    ExceptionStatus.DISMISSED: Badge("quiet", "✕", gettext_lazy("Dismissed")),
+}
+CODES: Final[Mapping[str, Text]] = {
+    ResolutionCode.RECOVERED_ON_TIME: gettext_lazy("Recovered, on time"),
+    ResolutionCode.RECOVERED_LATE: gettext_lazy("Recovered, late"),
+    ResolutionCode.REASSIGNED: gettext_lazy("Another driver"),
+    ResolutionCode.RESCHEDULED: gettext_lazy("Another time"),
+    ResolutionCode.CANCELLED: gettext_lazy("Ride cancelled"),
+    ResolutionCode.UNFULFILLED: gettext_lazy("Ride not driven"),
+    ResolutionCode.FALSE_ALARM: gettext_lazy("False alarm"),
+    ResolutionCode.HANDLED_ELSEWHERE: gettext_lazy("Handled elsewhere"),
+    ResolutionCode.OTHER: gettext_lazy("Other (say what)"),
+}
+MOMENTS: Final[Mapping[str, Text]] = {
+    Milestone.Type.READY: gettext_lazy("Ready"),
+    Milestone.Type.DEPARTED: gettext_lazy("Driver departed"),
+    Milestone.Type.ARRIVED_PICKUP: gettext_lazy("Arrived at the pickup"),
+    Milestone.Type.BOARDED: gettext_lazy("On board"),
+    Milestone.Type.ARRIVED_DROPOFF: gettext_lazy("Arrived at the drop-off"),
+    Milestone.Type.DROPPED_OFF: gettext_lazy("Dropped off"),
+    Milestone.Type.CONTACT_ATTEMPT: gettext_lazy("Tried to reach somebody"),
+    Milestone.Type.HANDOFF: gettext_lazy("Handed over"),
+}
+SOURCES: Final[Mapping[str, Text]] = {
+    Milestone.Source.DRIVER_APP: gettext_lazy("driver's app"),
+    Milestone.Source.DISPATCHER_MANUAL: gettext_lazy("entered by hand"),
+    Milestone.Source.INTEGRATION: gettext_lazy("another system"),
+    Milestone.Source.HL7: gettext_lazy("hospital system (HL7)"),
+    Milestone.Source.SMS: gettext_lazy("text message"),
+    Milestone.Source.SYSTEM: gettext_lazy("Carelane"),
+}
+CONTACTED: Final[Mapping[str, Text]] = {
+    "rider": gettext_lazy("the rider"),
+    "facility": gettext_lazy("the facility"),
+}
+ASSIGNMENTS: Final[Mapping[str, Badge]] = {
+    Assignment.Status.OFFERED: Badge("info", "○", gettext_lazy("Offered")),
+    Assignment.Status.ACCEPTED: Badge("ok", "✓", gettext_lazy("Drives")),
+    Assignment.Status.DECLINED: Badge("warn", "✕", gettext_lazy("Declined")),
+    Assignment.Status.EXPIRED: Badge("warn", "✕", gettext_lazy("Offer expired")),
+    Assignment.Status.RELEASED: Badge("quiet", "✕", gettext_lazy("Released")),
+    Assignment.Status.SUPERSEDED: Badge("quiet", "✕", gettext_lazy("Replaced")),
+    Assignment.Status.COMPLETED: Badge("quiet", "✓", gettext_lazy("Has driven")),
+}
+_HAPPENED: Final[Mapping[str, Text]] = {
+    "requested": gettext_lazy("Requested"),
+    "scheduled": gettext_lazy("Booked"),
+    "rescheduled": gettext_lazy("Moved to another time"),
+    "updated": gettext_lazy("Changed"),
+    "ready": gettext_lazy("Released: the rider is ready"),
+    "driver_assigned": gettext_lazy("Driver assigned"),
+    "driver_unassigned": gettext_lazy("Driver taken off"),
+    "driver_en_route": gettext_lazy("En route"),
+    "driver_arrived": gettext_lazy("At the pickup"),
+    "started": gettext_lazy("Rider on board"),
+    "completed": gettext_lazy("Completed"),
+    "eta_changed": gettext_lazy("New estimate of the arrival"),
+    "cancelled": gettext_lazy("Cancelled"),
+    "no_show": gettext_lazy("No-show"),
+    "unfulfilled": gettext_lazy("Not driven"),
+    "corrected": gettext_lazy("Ending corrected"),
+    "exception": gettext_lazy("Exception opened"),
+    "exception_noted": gettext_lazy("Exception noted"),
+    "exception_acknowledged": gettext_lazy("Exception acknowledged"),
+    "exception_resolved": gettext_lazy("Exception closed"),
+}
+
+
+def happened(event_type: str) -> str:
+    """Say what an event of a ride is about."""
+    name = event_type.partition(".")[2]
+    return str(_HAPPENED.get(name, spelled(name)))
+
+
+def spelled(code: str) -> str:
+    """Write a code as words: `rider_request` as `Rider request`; codes that operators add have labels of their own."""
+    return capfirst(code.replace("_", " "))
+
+
+def title_of(type_: str) -> Text:
+    return ADVICE[type_].title
+
+
+def who(actor: str, names: Mapping[str, str]) -> str:
+    """Name who did something: a person by name, anything else by what it is."""
+    if actor.startswith("user:"):
+        return names.get(actor, _("a person"))
+    return _("another system") if actor.startswith("token:") else _("Carelane")
+
+
+def status_of(ride: Ride) -> list[Badge]:
+    """Say how a ride stands, and of a will-call leg whether it has been released."""
+    badges = [STATUSES[ride.status]]
+    if ride.will_call and ride.status in (RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED):
+        badges.append(WILL_CALL if ride.ready_at is None else RELEASED)
+    return badges
+
+
+def place_name(stop: Mapping[str, Any]) -> str:
+    """Name the place of a stop as far as it was disclosed: its name, else its town."""
+    return str(stop.get("name") or stop.get("addressLine1") or stop.get("city") or _("a place"))
+
+
+def clock(at: datetime, zone: str) -> str:
+    """Write the time of day in a zone, with the zone's abbreviation."""
+    return f"{at.astimezone(ZoneInfo(zone)):%H:%M %Z}"
+
+
+def day(at: datetime, zone: str) -> str:
+    return date_format(at.astimezone(ZoneInfo(zone)).date(), "D j M Y")

@@ -1,0 +1,121 @@
+"""All that a page about one ride shows beside its row, each part within the reader's reach."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from apps.accounts import queries as accounts
+from apps.accounts.models import AuditEntry
+from apps.events.models import Event
+from apps.organizations.models import Contact, Entrance
+from apps.rides.models import Assignment, ReasonCode, Ride, RideException
+from apps.rides.queries import rides
+from apps.rides.queries.rides import Entry
+from lib.access import Phi, Principal
+from lib.scopes import Scope
+
+MOST_LOOKS: Final = 50  # the newest; the audit trail itself has all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """`looks` is None for readers without the audit trail, `names` those of the people in all of it by actor."""
+
+    timeline: list[Entry]
+    assignments: list[Assignment]
+    exceptions: list[RideException]
+    legs: list[Ride]
+    contacts: list[Contact]
+    entrances: dict[str, str]
+    looks: list[AuditEntry] | None
+    names: dict[str, str]
+
+
+def story(of: Ride, by: Principal) -> Story:
+    """Read what belongs to a ride.  At most nine queries, however much has happened to it."""
+    timeline = rides.timeline(of)
+    assignments = _assignments(of, by)
+    exceptions = _exceptions(of, by) if by.may(Scope.EXCEPTIONS_READ) else []
+    looks = _looks(of) if by.may(Scope.AUDIT_READ) else None
+    actors = [entry.actor for entry in timeline]
+    actors += [one.assigned_by for one in assignments]
+    actors += [actor for one in exceptions for actor in (one.opened_by, one.acknowledged_by, one.resolved_by)]
+    actors += [look.actor for look in looks or ()]
+    actors.append(of.ended_by)
+    return Story(
+        timeline=timeline,
+        assignments=assignments,
+        exceptions=exceptions,
+        legs=_legs(of, by),
+        contacts=_contacts(of, by),
+        entrances=_entrances(of, by),
+        looks=looks,
+        names=accounts.names_of(actors),
+    )
+
+
+def shown(ride_id: UUID, by: Principal) -> Ride | None:
+    """Read a ride in reach with the records that its page names; None: there is none.  One query."""
+    rows = Ride.objects.visible_to(by).select_related("rider", "facility", "driver", "vehicle", "provider", "payer")
+    return rows.filter(pk=ride_id).first()
+
+
+def changes_since(ride_id: UUID, version: int) -> list[Event]:
+    """List what happened to a ride since somebody read this version of it.  One query."""
+    events = Event.objects.filter(subject_type="ride", subject_id=ride_id, sequence__gt=version)
+    return list(events.order_by("sequence"))
+
+
+def own_reasons() -> dict[tuple[str, str], str]:
+    """Give the labels of the operator's own reasons that are in use, by list and code.  One query."""
+    rows = ReasonCode.objects.filter(active=True).order_by("label")
+    return {(name, code): label for name, code, label in rows.values_list("reason_list", "code", "label")}
+
+
+def _assignments(of: Ride, by: Principal) -> list[Assignment]:
+    rows = Assignment.objects.filter(ride=of).select_related("driver", "provider")
+    if by.provider_ids is not None:
+        rows = rows.filter(provider_id__in=by.provider_ids)
+    return list(rows.order_by("offered_at", "id"))
+
+
+def _exceptions(of: Ride, by: Principal) -> list[RideException]:
+    rows = RideException.objects.visible_to(by).filter(ride=of).select_related("owner")
+    return list(rows.order_by("opened_at", "id"))
+
+
+def _looks(of: Ride) -> list[AuditEntry]:
+    """Each look leaves a row: the newest ones."""
+    rows = AuditEntry.objects.filter(subject_type="ride", subject_id=of.pk)
+    return list(rows.order_by("-at", "-id")[:MOST_LOOKS])
+
+
+def _legs(of: Ride, by: Principal) -> list[Ride]:
+    if of.trip_id is None:
+        return []
+    rows = Ride.objects.visible_to(by).filter(trip_id=of.trip_id).exclude(pk=of.pk)
+    return list(rows.order_by("leg_sequence", "pk"))
+
+
+def _contacts(of: Ride, by: Principal) -> list[Contact]:
+    """Whom to call at the stops: of facilities in reach, for those who see all of a stop."""
+    places = [pk for pk in (of.pickup_facility_id, of.dropoff_facility_id) if pk is not None]
+    if by.facility_ids is not None:
+        places = [pk for pk in places if pk in by.facility_ids]
+    if by.phi < Phi.FULL or not places:
+        return []
+    return list(Contact.objects.filter(facility_id__in=places).order_by("role", "name", "pk"))
+
+
+def _entrances(of: Ride, by: Principal) -> dict[str, str]:
+    """Name the doors that the stops mean."""
+    named = _named(stop.get("entranceId") for stop in (of.pickup, of.dropoff))
+    if by.phi < Phi.FULL or not named:
+        return {}
+    rows = Entrance.objects.filter(pk__in=named).values_list("pk", "name")
+    return {str(pk): name for pk, name in rows}
+
+
+def _named(ids: Iterable[str | None]) -> list[UUID]:
+    return [UUID(one) for one in ids if one]

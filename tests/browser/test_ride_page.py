@@ -1,0 +1,159 @@
+"""The page of a ride in a real browser: sound in every state, on the way there and back, and when it is stale."""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.rides.exception_types import ExceptionType
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.services import amending, booking, exceptions, legs, report
+from apps.rides.services.status import locked
+from apps.rides.status_report import MilestoneReport, StatusReport
+from lib.access import system
+from tests import factories
+from tests.browser.harness import OVERFLOW, THEMES, WIDTHS, Inspector, axe
+from tests.rides.drafts import HOME, draft
+from tests.rides.rides_in import ride_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+
+
+@pytest.fixture
+def dana(transactional_db: None) -> User:
+    return factories.UserFactory.create(role=UserRole.DISPATCHER, name="Dana Desk")
+
+
+def _path(ride: Ride) -> str:
+    return f"/console/rides/{ride.pk}/"
+
+
+def _told(by: User | None = None) -> dict[str, Any]:
+    caller = system() if by is None else factories.principal(UserRole.DISPATCHER, id=by.pk)
+    return {"by": caller, "at": timezone.now()}
+
+
+def _ride(dana: User) -> Ride:
+    """A discharge under way with all that a page can show: its texts, its crew, and an exception."""
+    facility = factories.FacilityFactory.create(name="St. Brigid Hospital")
+    factories.ContactFactory.create(facility=facility)
+    rider = factories.RiderFactory.create(
+        facility=facility, first_name="Orla", last_name="Abernathy", home_address=HOME
+    )
+    at = timezone.now()
+    asked = draft(
+        facility,
+        rider,
+        pickup_at=at + dt.timedelta(minutes=40),
+        service_type="hospital_discharge",
+        discharge={
+            "unit": "4 West",
+            "unitPhone": "+13125550141",
+            "planner": {"name": "Pia Planner", "phone": "+13125550142"},
+            "checklist": {"orderSigned": True},
+        },
+    )
+    ride = booking.book(draft=asked, by=system(), at=at).ride
+    written = {"driver": "Ring twice.", "dispatcher": "Asked for a quiet driver.", "facility": ""}
+    legs.seal_access(ride, pickup=None, dropoff={"accessCode": "4711#"})
+    ride.save(update_fields=["dropoff_access_sealed"])
+    amending.amend(ride_id=ride.pk, changes={"notes": written}, **_told(dana))
+    factories.put_driver_on(ride)
+    for minutes in (9, 6):
+        moment = MilestoneReport(type="departed", occurred_at=at - dt.timedelta(minutes=minutes))
+        said = StatusReport(status=RideStatus.EN_ROUTE, source="dispatcher_manual", milestones=(moment,))
+        report.change_status(ride_id=ride.pk, report=said, **_told(dana))
+    exceptions.open_exception(
+        locked(ride.pk, system()), ExceptionType.ADDRESS_PROBLEM, detected_by="browser", **_told()
+    )
+    return Ride.objects.get(pk=ride.pk)
+
+
+def _state(page: Page, name: str) -> list[str]:
+    """Say what is wrong with a page in the state it is in, in both themes and at every width."""
+    found = [f"policy refused {one}" for one in page.evaluate("() => window.__violations")]
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        found += axe(page)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            overflow = page.evaluate(OVERFLOW)
+            found += [f"{overflow} px too wide at {width}"] if overflow > 0 else []
+    page.set_viewport_size({"width": 1440, "height": 900})
+    return [f"{name}: {one}" for one in found]
+
+
+def test_ride_pages_are_sound_for_each_reader(inspector_of: InspectorOf, dana: User) -> None:
+    ride = _ride(dana)
+    planner, auditor, fleet = (
+        factories.UserFactory.create(role=role) for role in (UserRole.PLANNER, UserRole.AUDITOR, UserRole.FLEET_ADMIN)
+    )
+    assert ride.facility is not None
+    assert ride.provider is not None
+    planner.facilities.add(ride.facility)
+    fleet.providers.add(ride.provider)
+
+    found = inspector_of(dana).inspect(_path(ride), name="ride")
+    found += inspector_of(dana).inspect(_path(ride_in(RideStatus.CANCELLED)), name="ride-cancelled")
+    found += inspector_of(planner).inspect(_path(ride), name="ride-planner")
+    found += inspector_of(auditor).inspect(_path(ride), name="ride-auditor")
+    found += inspector_of(fleet).inspect(_path(ride), name="ride-provider")
+    found += inspector_of(planner).inspect(_path(ride_in(RideStatus.ARRIVED)), name="ride-404", status=404)
+
+    assert found == [], "\n".join(found)
+
+
+def test_r1_address_can_be_shared_and_back_returns_to_where_one_was(inspector_of: InspectorOf, dana: User) -> None:
+    first = _ride(dana)
+    inspector = inspector_of(dana)
+    with inspector.context() as context:
+        page = context.new_page()
+        page.set_viewport_size({"width": 390, "height": 700})
+        page.goto(inspector.url + "/")
+        page.evaluate("() => window.scrollTo(0, document.body.scrollHeight / 2)")
+        was = page.evaluate("() => window.scrollY")
+        page.goto(inspector.url + _path(first))
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Abernathy, Orla")
+        page.go_back()
+        page.wait_for_function(f"() => Math.abs(window.scrollY - {was}) < 5")
+
+    assert was > 100
+
+
+def test_r2_cancel_asks_for_a_reason_and_is_told_with_user_and_time(inspector_of: InspectorOf, dana: User) -> None:
+    ride = _ride(dana)
+    inspector, found = inspector_of(dana), []
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(inspector.url + _path(ride))
+        page.get_by_text("Cancel…").click()
+        found += _state(page, "asks")
+        page.get_by_role("button", name="Cancel the ride").click()
+        expect(page.locator(".error-summary")).to_be_focused()
+        found += _state(page, "without a reason")
+        page.get_by_role("link", name="Reason: This field is required.").click()
+        expect(page.locator("#cancel_reason_code")).to_be_focused()
+
+        amending.amend(ride_id=ride.pk, changes={"notes": {"driver": "Back door"}}, **_told(dana))
+        page.locator("#cancel_reason_code").select_option("rider_hospitalized")
+        page.get_by_role("button", name="Cancel the ride").click()
+        expect(page.get_by_role("heading", name="What changed since you opened the page")).to_be_visible()
+        found += _state(page, "stale")
+        assert Ride.objects.get(pk=ride.pk).status == "en_route"
+
+        page.get_by_role("button", name="Cancel the ride").click()
+        expect(page.get_by_text("The ride is cancelled.")).to_be_visible()
+        line = page.locator(".timeline li.event").filter(has_text="Cancelled")
+        expect(line).to_contain_text("Dana Desk")
+        expect(line.locator("time")).to_have_count(1)
+        found += _state(page, "cancelled")
+
+    assert Ride.objects.get(pk=ride.pk).status == "cancelled"
+    assert found == [], "\n".join(found)
