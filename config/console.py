@@ -3,10 +3,13 @@
 An entry appears to whoever may open it.  To add a page: one `Entry` in the group it belongs to.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
+from django.db.models import Count, QuerySet, Value
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -17,6 +20,8 @@ from apps.accounts.console.adapters import needs_passkey
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.accounts.sessions import principal_of, seconds_left
+from apps.rides.queries import desk
+from lib.access import Principal
 from lib.scopes import Scope
 
 Text = str | Promise
@@ -66,6 +71,10 @@ def _scoped(label: Text, address: str, icon: str, about: Text, scope: str) -> En
 HOME: Final = Entry(_("Home"), "home", "house", _("Where you are now"))
 INBOX: Final = Entry(_("Inbox"), "inbox", "bell", _("What the service has to tell you"), scopes=alerts.AUDIENCES)
 
+EXCEPTIONS: Final = _scoped(
+    _("Exceptions"), "exceptions", "alarm-clock", _("What needs somebody now, the worst first"), Scope.EXCEPTIONS_READ
+)
+
 CONTENTS: Final = (
     Group(
         _("Rides"),
@@ -86,6 +95,7 @@ CONTENTS: Final = (
                 scopes=frozenset({Scope.RIDES_READ}),
                 shut_to_providers=True,
             ),
+            EXCEPTIONS,
             _table(_("Ride exceptions"), "rides.rideexception", "triangle-alert", _("What needs attention")),
             _table(_("Trips"), "rides.trip", "git-branch", _("Legs that belong together")),
             _table(_("Assignments"), "rides.assignment", "list-checks", _("Who was put on which ride, and when")),
@@ -165,12 +175,14 @@ def contents_for(user: Any) -> list[Group]:
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Template context that every page needs; no query, but one for the inbox where a template shows it."""
+    """Template context that every page needs; no query, but one for all that is counted where a template shows it."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"shell": {}}
     groups = [Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(user))), *contents_for(user)]
-    inbox = SimpleLazyObject(lambda: _open_alerts(request)) if INBOX.opens_to(user) else None
+    open_ = SimpleLazyObject(lambda: _open(request))
+    counts = {entry: SimpleLazyObject(partial(_count, open_, entry)) for entry in _COUNTED if entry.opens_to(user)}
+    inbox = counts.get(INBOX)
     navigation = [
         {
             "label": group.label,
@@ -180,7 +192,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
                     "url": entry.url,
                     "icon": entry.icon,
                     "current": request.path == entry.url or (len(entry.url) > 1 and request.path.startswith(entry.url)),
-                    "count": inbox if entry is INBOX else None,
+                    "count": counts.get(entry),
                 }
                 for entry in group.entries
             ],
@@ -192,5 +204,24 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}
 
 
-def _open_alerts(request: HttpRequest) -> int:
-    return Alert.objects.visible_to(principal_of(request)).open().count()
+# What stands open behind an entry, as a query that counts.
+_COUNTED: Final[dict[Entry, Callable[[Principal], QuerySet[Any]]]] = {
+    INBOX: lambda by: Alert.objects.visible_to(by).open(),
+    EXCEPTIONS: lambda by: desk.open_critical(by=by),
+}
+
+
+def _count(open_: Any, entry: Entry) -> Any:
+    return open_[entry]
+
+
+def _open(request: HttpRequest) -> dict[Entry, int]:
+    """Count what is open behind the entries that the visitor may open.  One query for all of them."""
+    by = principal_of(request)
+    entries = [entry for entry in _COUNTED if entry.opens_to(request.user)]
+    counts = [
+        _COUNTED[entry](by).order_by().values(place=Value(place)).annotate(count=Count("pk"))
+        for place, entry in enumerate(entries)
+    ]
+    found = {row["place"]: row["count"] for row in counts[0].union(*counts[1:], all=True)}
+    return {entry: found.get(place, 0) for place, entry in enumerate(entries)}

@@ -55,13 +55,13 @@ def _status_tile(day: today.Day, status: RideStatus, count: int) -> dict[str, An
 
 
 def _exception_tiles(by: Principal) -> list[dict[str, Any]]:
-    page = reverse("admin:rides_rideexception_changelist")
+    page = reverse("exceptions")
     return [
         {
             "label": severity.label,
             "count": count,
             "edge": {"critical": "bad", "warning": "warn"}.get(severity, "brand-edge"),
-            "url": f"{page}?{urlencode({'severity__exact': severity.value, 'status__in': 'open,acknowledged'})}",
+            "url": f"{page}?{urlencode({'severity': severity.value})}",
         }
         for severity, count in today.unsettled_exceptions(by=by)
     ]

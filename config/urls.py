@@ -17,6 +17,7 @@ urlpatterns = [
     path("console/board/", include("apps.dispatch.console.urls")),
     path("console/recurring/", include("apps.recurring.console.urls")),
     path("console/rides/", include("apps.rides.console.urls")),
+    path("console/exceptions/", include("apps.rides.console.desk_urls")),
     path("calendar/<str:secret>.ics", calendar_file, name="calendar_file"),
     path("console/developers/", include("apps.webhooks.console.urls")),
     path("metrics", MetricsViewSet.as_view({"get": "metrics"}), name="metrics"),

@@ -269,6 +269,23 @@ class AuditSeal(models.Model):
         return f"audit seal {self.number}"
 
 
+class SavedView(models.Model):
+    """A list as one person wants to see it: the filters of its address under a name of their own.  Nobody else's."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(User, models.CASCADE, related_name="saved_views")
+    page = models.CharField(max_length=30)  # the URL name of the list
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=500, blank=True)  # codes and ids, as the page's own filter spells them
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="saved_view_name_once", fields=["user", "page", "name"])]
+
+    def __str__(self) -> str:
+        return f"saved view {self.pk}"
+
+
 class AlertQuerySet(models.QuerySet["Alert"]):
     def visible_to(self, principal: Principal) -> "AlertQuerySet":
         """Keep what is the business of people with the principal's rights and, of one facility, within their reach."""

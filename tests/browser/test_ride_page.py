@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -70,9 +71,9 @@ def _ride(dana: User) -> Ride:
         moment = MilestoneReport(type="departed", occurred_at=at - dt.timedelta(minutes=minutes))
         said = StatusReport(status=RideStatus.EN_ROUTE, source="dispatcher_manual", milestones=(moment,))
         report.change_status(ride_id=ride.pk, report=said, **_told(dana))
-    exceptions.open_exception(
-        locked(ride.pk, system()), ExceptionType.ADDRESS_PROBLEM, detected_by="browser", **_told()
-    )
+    with transaction.atomic():
+        at_door = locked(ride.pk, system())
+        exceptions.open_exception(at_door, ExceptionType.ADDRESS_PROBLEM, detected_by="browser", **_told())
     return Ride.objects.get(pk=ride.pk)
 
 

@@ -63,7 +63,7 @@ CODES: Final[Mapping[str, Text]] = {
     ResolutionCode.UNFULFILLED: gettext_lazy("Ride not driven"),
     ResolutionCode.FALSE_ALARM: gettext_lazy("False alarm"),
     ResolutionCode.HANDLED_ELSEWHERE: gettext_lazy("Handled elsewhere"),
-    ResolutionCode.OTHER: gettext_lazy("Other (say what)"),
+    ResolutionCode.OTHER: gettext_lazy("Other"),
 }
 MOMENTS: Final[Mapping[str, Text]] = {
     Milestone.Type.READY: gettext_lazy("Ready"),
@@ -162,3 +162,7 @@ def clock(at: datetime, zone: str) -> str:
 
 def day(at: datetime, zone: str) -> str:
     return date_format(at.astimezone(ZoneInfo(zone)).date(), "D j M Y")
+
+
+def day_and_clock(at: datetime, zone: str) -> str:
+    return f"{date_format(at.astimezone(ZoneInfo(zone)).date(), 'D j M')}, {clock(at, zone)}"

@@ -1,0 +1,187 @@
+"""The exceptions desk: one queue, one exception with what can be done about it, and the history."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from apps.accounts import queries as accounts
+from apps.accounts.console.rights import UNPROCESSABLE, needs
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.organizations.models import Facility
+from apps.riders import words as rider_words
+from apps.rides.console import ride_panel, words
+from apps.rides.console.desk_forms import (
+    CloseForm,
+    DeskFilter,
+    HistoryFilter,
+    QueueFilter,
+    SnoozeForm,
+    ViewForm,
+    place_of,
+    spelled_place,
+)
+from apps.rides.console.ride_forms import Versioned
+from apps.rides.models import RideException
+from apps.rides.next_steps import ADVICE
+from apps.rides.queries import desk, today
+from lib.access import Principal
+from lib.scopes import Scope
+
+CONFLICT = 409
+QUEUE, HISTORY = "exceptions", "exceptions_history"  # URL names, and the pages that saved views are of
+
+
+@require_safe
+@needs(Scope.EXCEPTIONS_READ)
+def queue(request: HttpRequest) -> HttpResponse:
+    """Show what needs attention, the worst first.  As many queries for any number of rows."""
+    by = principal_of(request)
+    listed = listing(request)
+    context = listed | _views(QUEUE, listed["form"], by)
+    context["counts"] = [
+        (words.SEVERITIES[severity], severity.value, n) for severity, n in today.unsettled_exceptions(by=by)
+    ]
+    return render(request, "rides/exceptions.html", context)
+
+
+@require_safe
+@needs(Scope.EXCEPTIONS_READ)
+def queue_part(request: HttpRequest) -> HttpResponse:
+    """Show the list alone, as pages fetch it when something has changed."""
+    return render(request, "rides/exceptions_list.html", listing(request))
+
+
+def listing(request: HttpRequest) -> dict[str, Any]:
+    """Read the page of the queue that an address asks for, and leave the row of the look."""
+    by, now = principal_of(request), timezone.now()
+    form = QueueFilter(request.GET, facilities=_facilities(by))
+    page = desk.queue(form.asked(), by=by, at=now, after=place_of(request.GET.get("after", "")), size=form.size)
+    _record_list(page.rows, by)
+    return {
+        "form": form,
+        "query": form.query(),
+        "live_query": request.GET.urlencode(),
+        "rows": [_row(one, by, now) for one in page.rows],
+        "next": spelled_place(page.next),
+        "after": request.GET.get("after", ""),
+        "may_act": by.may(Scope.EXCEPTIONS_WRITE),
+        "me": by.id,
+    }
+
+
+@require_safe
+@needs(Scope.EXCEPTIONS_READ)
+def history(request: HttpRequest) -> HttpResponse:
+    """Show what is closed: by whom, as what, and how long it stood."""
+    by, now = principal_of(request), timezone.now()
+    form = HistoryFilter(request.GET, facilities=_facilities(by))
+    page = desk.history(form.asked(), by=by, after=place_of(request.GET.get("after", "")), size=form.size)
+    names = accounts.names_of(one.resolved_by for one in page.rows)
+    _record_list(page.rows, by)
+    rows = [_row(one, by, now) | _closed(one, names) for one in page.rows]
+    context = {"form": form, "query": form.query(), "rows": rows, "next": spelled_place(page.next)}
+    return render(request, "rides/exceptions_history.html", context | _views(HISTORY, form, by))
+
+
+@require_safe
+@needs(Scope.EXCEPTIONS_READ)
+def exception(request: HttpRequest, exception_id: UUID) -> HttpResponse:
+    """Show one exception, and what can be done about it."""
+    return page(request, exception_id)
+
+
+def found_exception(exception_id: UUID, by: Principal) -> RideException:
+    """Give an exception in reach, or answer 404."""
+    found = desk.one(exception_id, by=by)
+    if found is None:
+        raise Http404
+    return found
+
+
+def page(
+    request: HttpRequest,
+    exception_id: UUID,
+    *,
+    status: int = 200,
+    conflict: str = "",
+    returned: Mapping[str, Versioned] = MappingProxyType({}),
+) -> HttpResponse:
+    """Show an exception; `returned` is a form with its errors, `conflict` who was quicker."""
+    by, now = principal_of(request), timezone.now()
+    found = found_exception(exception_id, by)
+    audit.record(
+        by=by,
+        action="exceptions.read",
+        subject_type="exception",
+        subject_id=found.pk,
+        rider_ids=[found.rider_id],
+        facility_id=found.facility_id,
+        phi=by.phi.name.lower(),
+    )
+    names = accounts.names_of([found.resolved_by, found.acknowledged_by, found.opened_by])
+    fresh = {"version": found.version}
+    context = {
+        **_row(found, by, now),
+        **ride_panel.exception(found, names, by),
+        "opened_by": words.who(found.opened_by, names),
+        "snooze": SnoozeForm(initial=fresh, auto_id="snooze_%s"),
+        "close": CloseForm(initial=fresh, auto_id="close_%s"),
+        **returned,
+        "returned": next(iter(returned.values()), None),
+        "conflict": conflict,
+        "may_act": by.may(Scope.EXCEPTIONS_WRITE) and found.resolved_at is None,
+        "me": by.id,
+        "query": request.GET.urlencode(),
+    }
+    return render(request, "rides/exception.html", context, status=UNPROCESSABLE if returned else status)
+
+
+def _row(one: RideException, by: Principal, now: datetime) -> dict[str, Any]:
+    ride = one.ride
+    return {
+        "row": one,
+        "severity": words.SEVERITIES[one.severity],
+        "title": words.title_of(one.type),
+        "step": ADVICE[one.type].step,
+        "when": words.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
+        "place": one.facility.name if one.facility else "",
+        "rider": rider_words.rider_name(one.rider, by),
+        "is_snoozed": one.snoozed_until is not None and one.snoozed_until > now,
+        "is_overdue": one.due_at is not None and one.due_at <= now,
+    }
+
+
+def _closed(one: RideException, names: dict[str, str]) -> dict[str, Any]:
+    stood = (one.resolved_at or one.opened_at) - one.opened_at
+    return {
+        "minutes": int(stood.total_seconds() // 60),
+        "closed_by": words.who(one.resolved_by, names),
+        "standing": words.STANDINGS[one.status],
+        "code": words.CODES[one.resolution_code],
+    }
+
+
+def _views(name: str, form: DeskFilter, by: Principal) -> dict[str, Any]:
+    return {"page_name": name, "views": accounts.saved_views(name, by=by), "view_form": ViewForm(auto_id="view_%s")}
+
+
+def _facilities(by: Principal) -> list[tuple[UUID, str]]:
+    return list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+
+
+def _record_list(rows: list[RideException], by: Principal) -> None:
+    audit.record(
+        by=by,
+        action="exceptions.list",
+        subject_type="exception",
+        rider_ids=[one.rider_id for one in rows],
+        phi=by.phi.name.lower(),
+    )

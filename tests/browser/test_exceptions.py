@@ -1,0 +1,214 @@
+"""The exceptions desk in a real browser: by keyboard, by pointer and without script; sound in every state."""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
+from apps.rides.models import Ride, RideException
+from apps.rides.services import exceptions
+from apps.rides.services.status import locked
+from lib.access import system
+from tests import factories
+from tests.browser.harness import Inspector
+from tests.browser.test_ride_page import _state
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+BASE = "/console/exceptions/"
+MINUTE = dt.timedelta(minutes=1)
+SCENE = (
+    (ExceptionType.NO_DRIVER_AVAILABLE, ExceptionSeverity.CRITICAL, 61),
+    (ExceptionType.LATE_PICKUP, ExceptionSeverity.WARNING, 20),
+    (ExceptionType.ADDRESS_PROBLEM, ExceptionSeverity.WARNING, 12),
+    (ExceptionType.RIDER_NOT_READY, ExceptionSeverity.INFO, 7),
+)
+# Milliseconds from a key to the row that has the focus and has been laid out, the median of 40.
+MOVE = """async () => {
+  const taken = [];
+  for (let turn = 0; turn < 40; turn += 1) {
+    const began = performance.now();
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: turn % 4 ? "j" : "k", bubbles: true }));
+    document.activeElement.getBoundingClientRect();
+    taken.push(performance.now() - began);
+    await new Promise((done) => requestAnimationFrame(done));
+  }
+  return taken.sort((a, b) => a - b)[20];
+}"""
+
+
+@pytest.fixture
+def dana(transactional_db: None) -> User:
+    return factories.UserFactory.create(role=UserRole.DISPATCHER, name="Dana Desk")
+
+
+def _scene() -> list[RideException]:
+    facility = factories.FacilityFactory.create(name="St. Brigid Hospital")
+    rider = factories.RiderFactory.create(facility=facility, first_name="Orla", last_name="Abernathy")
+    now = timezone.now()
+    with transaction.atomic():
+        return [
+            exceptions.open_exception(
+                locked(factories.RideFactory.create(facility=facility, rider=rider, pickup_at=now).pk, system()),
+                type_,
+                by=system(),
+                at=now - minutes * MINUTE,
+                detected_by="browser",
+                severity=severity,
+                due_at=now + 9 * MINUTE,
+            )
+            for type_, severity, minutes in SCENE
+        ]
+
+
+def _recover(one: RideException) -> None:
+    """Let the cause of an exception go."""
+    told: dict[str, Any] = {"by": system(), "at": timezone.now(), "code": ResolutionCode.RECOVERED_ON_TIME}
+    assert one.ride_id is not None
+    with transaction.atomic():
+        exceptions.settle(locked(one.ride_id, system()), [ExceptionType(one.type)], **told)
+
+
+def _many(count: int) -> None:
+    """Open exceptions on as many rides, row by row."""
+    facility, rider, now = factories.FacilityFactory.create(), factories.RiderFactory.create(), timezone.now()
+    rides = [
+        factories.RideFactory.build(facility=facility, rider=rider, pickup_facility=facility, pickup_at=now)
+        for _ in range(count)
+    ]
+    Ride.objects.bulk_create(rides)
+    told: dict[str, Any] = {"severity": "warning", "opened_by": "system", "detected_by": "browser", "summary": "Late"}
+    RideException.objects.bulk_create(
+        RideException(
+            ride=ride, rider=rider, facility=facility, type="late_pickup", opened_at=now, updated_at=now, **told
+        )
+        for ride in rides
+    )
+
+
+def _current(page: Page) -> str:
+    return str(page.evaluate("() => document.activeElement.closest('[data-exception]')?.dataset.exception ?? ''"))
+
+
+def test_pages_of_the_desk_are_sound(inspector_of: InspectorOf, dana: User) -> None:
+    desk, auditor = inspector_of(dana), inspector_of(factories.UserFactory.create(role=UserRole.AUDITOR))
+    found = desk.inspect(BASE, name="exceptions-empty")
+    found += desk.inspect(f"{BASE}history/", name="exceptions-history-empty")
+    rows = _scene()
+    mine = factories.principal(id=dana.pk)
+    exceptions.acknowledge(exception_id=rows[1].pk, by=mine, at=timezone.now())
+    exceptions.resolve(exception_id=rows[3].pk, code=ResolutionCode.OTHER, note="Walked", by=mine, at=timezone.now())
+
+    found += desk.inspect(BASE, name="exceptions")
+    found += desk.inspect(f"{BASE}?severity=info", name="exceptions-none")
+    found += desk.inspect(f"{BASE}history/", name="exceptions-history")
+    found += desk.inspect(f"{BASE}{rows[0].pk}/", name="exception")
+    found += desk.inspect(f"{BASE}{rows[3].pk}/", name="exception-closed")
+    found += auditor.inspect(BASE, name="exceptions-auditor")
+
+    assert found == [], "\n".join(found)
+
+
+def test_e2_e3_e4_keys_take_snooze_open_and_close(inspector_of: InspectorOf, dana: User) -> None:
+    first, second, third, fourth = _scene()
+    inspector, found = inspector_of(dana), []
+    colleague = factories.principal(id=factories.UserFactory.create(name="Cole League").pk)
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(inspector.url + BASE)
+        page.keyboard.press("j")
+        assert _current(page) == str(first.pk)
+        found += _state(page, "a row")
+        page.keyboard.press("e")  # E2: claimed
+        expect(page.locator(f"#row-{first.pk}")).to_contain_text("You")
+        assert _current(page) == str(first.pk)
+        found += _state(page, "claimed")
+
+        page.keyboard.press("j")
+        exceptions.acknowledge(exception_id=second.pk, by=colleague, at=timezone.now())
+        page.keyboard.press("e")  # E2: somebody was quicker
+        expect(page.locator(".toast.error")).to_contain_text("Cole League has it already.")
+        expect(page.locator(f"#row-{second.pk}")).to_contain_text("Cole League")
+        found += _state(page, "too late")
+
+        page.keyboard.press("j")
+        page.keyboard.press("s")
+        expect(page.get_by_role("dialog", name="Snooze")).to_be_visible()
+        page.keyboard.press("j")  # no single keys in a dialog
+        found += _state(page, "snooze")
+        page.get_by_role("dialog").get_by_role("button", name="1 hour").click()
+        expect(page.locator(f"#row-{third.pk}")).to_have_count(0)
+        assert _current(page) == str(fourth.pk)  # the row that took its place
+        page.keyboard.press("k")
+        page.keyboard.press("o")
+        expect(page).to_have_url(f"{inspector.url}/console/rides/{second.ride_id}/")
+        page.go_back()
+
+        page.goto(f"{inspector.url}{BASE}{first.pk}/")
+        page.get_by_role("button", name="Resolve").click()  # E3: without a code
+        expect(page.locator(".error-summary")).to_be_focused()
+        found += _state(page, "no code")
+        page.get_by_label("What became of it").select_option("reassigned")
+        page.get_by_role("button", name="Resolve").click()
+        expect(page.get_by_text("The exception is closed.")).to_be_visible()
+        expect(page.locator(f"#row-{first.pk}")).to_have_count(0)
+
+        _recover(fourth)  # E4
+        page.reload()
+        expect(page.locator(f"#row-{fourth.pk}")).to_have_count(0)
+        page.get_by_role("link", name="History").click()
+        expect(page.get_by_role("row").filter(has_text="Rider not ready")).to_contain_text("Recovered, on time")
+
+    third.refresh_from_db()
+    assert third.snoozed_until is not None
+    assert found == [], "\n".join(found)
+
+
+def test_e2_desk_works_without_script_and_single_keys_can_be_off(inspector_of: InspectorOf, dana: User) -> None:
+    first, *_others = _scene()
+    inspector, found = inspector_of(dana), []
+    with inspector.context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}{BASE}?severity=critical")
+        page.get_by_role("button", name="Acknowledge").click()
+        expect(page.get_by_text("It is yours.")).to_be_visible()
+        page.get_by_role("link", name="Snooze…").click()
+        page.get_by_role("button", name="15 minutes").click()
+        expect(page.get_by_text("No exception passes this filter.")).to_have_count(0)
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}{BASE}?snoozed=all")
+        page.evaluate("() => { document.body.dataset.singleKeys = 'off'; }")
+        page.keyboard.press("j")
+        assert _current(page) == ""
+        page.evaluate("() => { document.body.dataset.singleKeys = 'on'; }")
+        page.get_by_text("Save this view…").click()
+        page.get_by_label("Name").press_sequentially("jeso")  # letters in a field are letters
+        found += _state(page, "naming a view")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_role("link", name="jeso")).to_have_attribute("aria-current", "true")
+        found += _state(page, "a view")
+
+    first.refresh_from_db()
+    assert (first.owner, first.snoozed_until is not None) == (dana, True)
+    assert found == [], "\n".join(found)
+
+
+def test_e5_moving_among_500_rows_takes_less_than_50_ms(inspector_of: InspectorOf, dana: User) -> None:
+    _many(500)
+    inspector = inspector_of(dana)
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}{BASE}?rows=500")
+        expect(page.locator("[data-exception]")).to_have_count(500)
+        page.keyboard.press("j")
+        taken = page.evaluate(MOVE)
+
+    assert taken < 50, f"{taken} ms"

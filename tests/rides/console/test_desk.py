@@ -1,0 +1,283 @@
+"""The exceptions desk: who sees what of it, in which order, and how it is narrowed, paged and kept."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from apps.accounts.models import AuditEntry, SavedView
+from apps.accounts.roles import UserRole
+from apps.accounts.services import saved_views
+from apps.organizations.models import Facility
+from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
+from apps.rides.models import Ride, RideException
+from apps.rides.next_steps import ADVICE
+from apps.rides.services import exceptions
+from apps.rides.services.status import locked
+from lib.access import system
+from tests import factories
+from tests.accounts.signed_in import sign_in
+from tests.console.visits import text_of, told, visitor
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+BASE = "/console/exceptions/"
+MINUTE = dt.timedelta(minutes=1)
+TYPES = list(ExceptionType)
+
+
+def opened(type_: ExceptionType = ExceptionType.LATE_PICKUP, *, ride: Ride | None = None, **more: Any) -> RideException:
+    """Open an exception on a ride."""
+    ride = ride or factories.RideFactory.create()
+    at = more.pop("at", NOW - 20 * MINUTE)
+    return exceptions.open_exception(locked(ride.pk, system()), type_, by=system(), at=at, detected_by="test", **more)
+
+
+def planner_of(facility: Facility | None) -> Client:
+    person = factories.UserFactory.create(role=UserRole.PLANNER)
+    if facility is not None:
+        person.facilities.add(facility)
+    client = Client()
+    sign_in(client, person)
+    return client
+
+
+def _listed(response: Any) -> list[RideException]:
+    return [one["row"] for one in response.context["rows"]]
+
+
+def test_every_type_has_a_name_and_a_next_step() -> None:
+    assert set(ADVICE) == set(ExceptionType)
+
+
+def test_queue_has_the_worst_first_and_then_the_oldest() -> None:
+    info = opened(ExceptionType.RIDER_NOT_READY, at=NOW - 90 * MINUTE)
+    young = opened(severity=ExceptionSeverity.CRITICAL, at=NOW - MINUTE)
+    warning = opened(at=NOW - 60 * MINUTE)
+    old = opened(severity=ExceptionSeverity.CRITICAL, at=NOW - 30 * MINUTE, due_at=NOW - MINUTE)
+
+    response = visitor(UserRole.DISPATCHER).get(BASE)
+
+    assert _listed(response) == [old, young, warning, info]
+    seen = text_of(response)
+    assert "2 Critical" in seen
+    assert "Late pickup Call the driver, then tell the pickup; reassign if it is stuck" in seen
+    assert "Fri 20 Nov, 14:00 CST" in seen
+    assert "30 min ago" in seen
+
+
+def test_closed_ones_and_those_put_aside_are_not_in_the_queue() -> None:
+    stands, aside, closed = opened(), opened(), opened()
+    exceptions.snooze(exception_id=aside.pk, until=NOW + 15 * MINUTE, by=system(), at=NOW)
+    exceptions.resolve(exception_id=closed.pk, code=ResolutionCode.FALSE_ALARM, by=system(), at=NOW)
+    desk = visitor(UserRole.DISPATCHER)
+
+    assert _listed(desk.get(BASE)) == [stands]
+    assert _listed(desk.get(f"{BASE}?snoozed=only")) == [aside]
+    assert _listed(desk.get(f"{BASE}?snoozed=all")) == [stands, aside]
+    assert "snoozed until 09:15" in text_of(desk.get(f"{BASE}?snoozed=all"))
+
+
+def test_filters_narrow_and_what_is_no_filter_asks_for_nothing() -> None:
+    mine, other = opened(), opened(ExceptionType.NO_DRIVER_AVAILABLE)
+    person = factories.UserFactory.create()
+    client = Client()
+    sign_in(client, person)
+    dana = factories.principal(id=person.pk)
+    exceptions.acknowledge(exception_id=mine.pk, by=dana, at=NOW)
+
+    for query, expected in (
+        ("severity=critical", [other]),
+        ("type=late_pickup", [mine]),
+        (f"facility={other.facility_id}", [other]),
+        ("owner=mine", [mine]),
+        ("owner=nobody", [other]),
+        ("severity=loud&type=x&facility=x&owner=x&snoozed=x&rows=7&after=x", [other, mine]),
+        ("after=1_99999999999999999999_01a1fa1d29c57525aa8a6e9f346294ae", [other, mine]),
+        ("severity=info", []),
+    ):
+        assert _listed(client.get(f"{BASE}?{query}")) == expected, query
+    assert "No exception passes this filter." in text_of(client.get(f"{BASE}?severity=info"))
+
+
+def test_pages_follow_each_other_without_gap_or_repetition() -> None:
+    every = [
+        opened(severity=severity, at=NOW - minutes * MINUTE)
+        for severity in (ExceptionSeverity.CRITICAL, ExceptionSeverity.WARNING)
+        for minutes in range(60, 30, -1)
+    ]
+    desk = visitor(UserRole.DISPATCHER)
+
+    first = desk.get(f"{BASE}?rows=50")
+    second = desk.get(f"{BASE}?rows=50&after={first.context['next']}")
+
+    assert _listed(first) + _listed(second) == every
+    assert (len(_listed(first)), second.context["next"]) == (50, "")
+
+
+def test_planners_see_the_exceptions_of_their_facilities_alone() -> None:
+    ours, theirs = opened(), opened()
+    planner = planner_of(ours.facility)
+
+    response = planner.get(BASE)
+
+    assert _listed(response) == [ours]
+    assert planner.get(f"{BASE}{theirs.pk}/").status_code == 404
+    assert visitor(UserRole.FLEET_ADMIN).get(BASE).status_code == 403
+    assert visitor(UserRole.ADMIN).get(f"{BASE}list/").status_code == 403
+
+
+def test_riders_are_named_as_far_as_the_reader_may_see_and_looks_leave_rows() -> None:
+    rider = factories.RiderFactory.create(first_name="Orla", last_name="Canary")
+    found = opened(ride=factories.RideFactory.create(rider=rider))
+    desk, auditor = visitor(UserRole.DISPATCHER), visitor(UserRole.AUDITOR)
+
+    for path in (BASE, f"{BASE}list/", f"{BASE}{found.pk}/"):
+        assert "Canary, Orla" in desk.get(path).content.decode(), path
+        assert "Canary" not in auditor.get(path).content.decode(), path
+    rows = AuditEntry.objects.filter(role="dispatcher").order_by("at", "pk")
+    assert [(row.action, row.rider_ids) for row in rows] == [
+        ("exceptions.list", [rider.pk]),
+        ("exceptions.list", [rider.pk]),
+        ("exceptions.read", [rider.pk]),
+    ]
+    assert "<button" not in text_of(auditor.get(f"{BASE}{found.pk}/"))
+    assert "Acknowledge" not in text_of(auditor.get(BASE))
+
+
+def test_exception_of_a_standing_order_leads_to_the_order() -> None:
+    order = factories.FacilityFactory.create()
+    rider = factories.RiderFactory.create()
+    found = exceptions.open_on_order(
+        order.pk,
+        ExceptionType.HOLD_REVIEW,
+        rider_id=rider.pk,
+        facility_id=order.pk,
+        by=system(),
+        at=NOW,
+        detected_by="test",
+    )
+    desk = visitor(UserRole.DISPATCHER)
+
+    for path in (BASE, f"{BASE}{found.pk}/"):
+        assert f"/console/recurring/{order.pk}/" in desk.get(path).content.decode()
+
+
+def test_history_tells_who_closed_as_what_and_how_long_it_stood() -> None:
+    person = factories.UserFactory.create(name="Dana Desk")
+    dana = factories.principal(id=person.pk)
+    by_hand, by_itself, stands = (opened(at=NOW - minutes * MINUTE) for minutes in (50, 40, 30))
+    exceptions.resolve(
+        exception_id=by_hand.pk, code=ResolutionCode.OTHER, note="Came by taxi", dismiss=True, by=dana, at=NOW
+    )
+    exceptions.settle(
+        locked(by_itself.ride_id, system()),  # type: ignore[arg-type]  # it is of a ride
+        [ExceptionType.LATE_PICKUP],
+        by=system(),
+        at=NOW,
+        code=ResolutionCode.RECOVERED_LATE,
+    )
+    desk = visitor(UserRole.DISPATCHER)
+
+    response = desk.get(f"{BASE}history/")
+
+    assert _listed(response) == [by_itself, by_hand]
+    seen = text_of(response)
+    assert "40 min Recovered, late Resolved Carelane 2026-11-20 09:00" in seen
+    assert "50 min Other Dismissed Dana Desk 2026-11-20 09:00" in seen
+    for query, expected in (
+        ("code=other", [by_hand]),
+        ("closed=hand", [by_hand]),
+        ("closed=itself", [by_itself]),
+        (f"facility={stands.facility_id}", []),
+    ):
+        assert _listed(desk.get(f"{BASE}history/?{query}")) == expected, query
+    page = text_of(desk.get(f"{BASE}{by_hand.pk}/"))
+    assert "Came by taxi" in page
+    assert "Close it" not in page
+
+
+def test_history_pages_follow_each_other() -> None:
+    every = [opened(at=NOW - minutes * MINUTE) for minutes in range(20, 72)]
+    for one in every:
+        exceptions.resolve(exception_id=one.pk, code=ResolutionCode.FALSE_ALARM, by=system(), at=NOW)
+    desk = visitor(UserRole.DISPATCHER)
+
+    first = desk.get(f"{BASE}history/?rows=50")
+    second = desk.get(f"{BASE}history/?rows=50&after={first.context['next']}")
+
+    assert _listed(first) + _listed(second) == every
+
+
+@pytest.mark.parametrize("many", [1, 3])
+def test_lists_take_as_many_queries_for_any_number_of_rows(
+    many: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    person = factories.principal()
+    for number in range(many):
+        closed = opened(TYPES[number])
+        exceptions.resolve(exception_id=closed.pk, code=ResolutionCode.FALSE_ALARM, by=person, at=NOW)
+        opened(TYPES[number])
+    desk = visitor(UserRole.DISPATCHER)
+    desk.get(BASE)
+
+    with django_assert_num_queries(8):
+        desk.get(BASE)
+    with django_assert_num_queries(5):
+        desk.get(f"{BASE}list/")
+    with django_assert_num_queries(8):
+        desk.get(f"{BASE}history/")
+
+
+def test_views_are_kept_for_oneself_and_removed() -> None:
+    facility = factories.FacilityFactory.create()
+    desk, other = visitor(UserRole.DISPATCHER), visitor(UserRole.DISPATCHER)
+    sent = {"name": "Mine", "severity": "critical", "facility": str(facility.pk), "owner": "x", "secret": "y"}
+
+    kept = desk.post(f"{BASE}views/exceptions/", sent, follow=True)
+    desk.post(f"{BASE}views/exceptions/", sent | {"severity": "warning"})
+    desk.post(f"{BASE}views/exceptions_history/", {"name": "Mine", "closed": "hand", "facility": "x"})
+
+    assert told(kept) == ["The view is saved."]
+    assert list(SavedView.objects.order_by("page").values_list("page", "query")) == [
+        ("exceptions", f"severity=warning&facility={facility.pk}"),
+        ("exceptions_history", "closed=hand"),
+    ]
+    view = SavedView.objects.get(page="exceptions")
+    assert "Mine" in text_of(desk.get(f"{BASE}?{view.query}"))
+    assert "Mine" not in text_of(other.get(BASE))
+    assert other.post(f"{BASE}views/{view.pk}/remove/").status_code == 404
+    assert told(desk.post(f"{BASE}views/{view.pk}/remove/", follow=True)) == ["The view is removed."]
+    assert SavedView.objects.count() == 1
+
+
+def test_views_without_a_name_of_no_page_or_too_many_are_not_kept() -> None:
+    desk = visitor(UserRole.DISPATCHER)
+
+    nameless = desk.post(f"{BASE}views/exceptions/", {"name": "", "severity": "info"}, follow=True)
+    nowhere = desk.post(f"{BASE}views/elsewhere/", {"name": "x"})
+    assert told(nameless) == ["Give the view a name of 60 characters at most."]
+    assert nowhere.status_code == 404
+    for number in range(saved_views.MOST):
+        desk.post(f"{BASE}views/exceptions/", {"name": str(number)})
+    full = desk.post(f"{BASE}views/exceptions/", {"name": "one more"}, follow=True)
+
+    assert told(full)[-1:] == ["There are 30 views already: remove one first."]
+    assert SavedView.objects.count() == saved_views.MOST
+
+
+def test_navigation_counts_open_critical_exceptions_in_reach() -> None:
+    ours = opened(severity=ExceptionSeverity.CRITICAL)
+    opened(severity=ExceptionSeverity.CRITICAL)
+    opened()
+
+    def count(client: Client) -> str:
+        entry = client.get("/").content.decode().partition('href="/console/exceptions/"')[2].partition("</a>")[0]
+        return entry.partition('class="count">')[2].partition("<")[0]
+
+    assert count(visitor(UserRole.DISPATCHER)) == "2"
+    assert count(planner_of(ours.facility)) == "1"
+    assert count(planner_of(None)) == ""
