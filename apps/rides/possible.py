@@ -24,6 +24,7 @@ class Deed(StrEnum):
     CANCEL = "cancel"
     NO_SHOW = "no_show"
     UNFULFILLED = "unfulfilled"
+    ANSWER = "answer"  # where an exception asks for one
 
 
 class Standing(Protocol):

@@ -101,7 +101,13 @@ def test_ride_pages_are_sound_for_each_reader(inspector_of: InspectorOf, dana: U
     planner.facilities.add(ride.facility)
     fleet.providers.add(ride.provider)
 
+    asking = factories.RideFactory.create(facility=ride.facility, pickup_at=timezone.now())
+    with transaction.atomic():
+        told = {"details": {"told": ["dispatcher", "planner"]}, "detected_by": "browser", **_told()}
+        exceptions.open_exception(locked(asking.pk, system()), ExceptionType.NO_DRIVER_AVAILABLE, **told)
+
     found = inspector_of(dana).inspect(_path(ride), name="ride")
+    found += inspector_of(planner).inspect(_path(asking), name="ride-asking")
     found += inspector_of(dana).inspect(_path(ride_in(RideStatus.CANCELLED)), name="ride-cancelled")
     found += inspector_of(planner).inspect(_path(ride), name="ride-planner")
     found += inspector_of(auditor).inspect(_path(ride), name="ride-auditor")

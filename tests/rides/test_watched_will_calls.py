@@ -83,7 +83,7 @@ def test_ladder_tells_planners_then_supervisors_then_planners_again(hospital: Fa
     ]
     alert = Alert.objects.order_by("created_at")[0]
     assert (alert.title, alert.facility_id) == ("No driver for a ride that has waited 30 minutes", hospital.pk)
-    assert alert.path == f"/admin/rides/ride/{ride.pk}/change/"
+    assert alert.path == f"/console/rides/{ride.pk}/"
 
 
 def test_step_of_the_ladder_that_was_slept_over_is_told_all_the_same() -> None:

@@ -24,7 +24,7 @@ from apps.rides.models import RideException
 from apps.rides.services import exceptions
 from apps.rides.services.exceptions import AlreadyClaimed, AlreadySettled
 from lib.access import Principal
-from lib.errors import DomainError, NotFound, StaleVersion
+from lib.errors import DomainError, StaleVersion
 from lib.newest_first import uuid_or_none
 from lib.scopes import Scope
 
@@ -111,8 +111,6 @@ def _acted(request: HttpRequest, exception_id: UUID, name: str, form: Versioned,
     version = form.cleaned_data["version"]
     try:
         act(form.cleaned_data, exception_id=exception_id, expected_version=version, by=by, at=timezone.now())
-    except NotFound:
-        raise
     except (StaleVersion, AlreadyClaimed, AlreadySettled):
         return _too_late(request, exception_id, by)
     except DomainError as refusal:

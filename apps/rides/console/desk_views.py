@@ -151,6 +151,7 @@ def _row(one: RideException, by: Principal, now: datetime) -> dict[str, Any]:
         "severity": words.SEVERITIES[one.severity],
         "title": words.title_of(one.type),
         "step": ADVICE[one.type].step,
+        "answer": ride_panel.answer_of(one),
         "when": words.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
         "place": one.facility.name if one.facility else "",
         "rider": rider_words.rider_name(one.rider, by),

@@ -14,14 +14,16 @@ from django.views.decorators.http import require_POST
 
 from apps.accounts.console.rights import RightMissing, needs
 from apps.accounts.sessions import principal_of
+from apps.riders.models import Mobility
 from apps.rides.console import ride_views
-from apps.rides.console.ride_forms import MomentForm, NotesForm, Overridable, Versioned
+from apps.rides.console.ride_forms import AnswerForm, MomentForm, NotesForm, Overridable, Versioned
 from apps.rides.disclosure import disclosure_of
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone, Ride
 from apps.rides.possible import Deed
 from apps.rides.queries import ride_story
-from apps.rides.services import amending, assignment, by_hand, report, will_call
+from apps.rides.services import amending, answering, assignment, by_hand, report, will_call
+from apps.rides.services.answering import Answer
 from apps.rides.services.by_hand import Moment
 from apps.rides.services.overriding import Override
 from apps.rides.status_report import StatusReport
@@ -147,6 +149,20 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         form = MomentForm(request.POST, status=ride.status, auto_id="moment_%s")
         form.full_clean()
     return _acted(request, ride_id, Deed.MOMENT, form, act, _("The moment is recorded."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Say what the planner decides while no driver is found."""
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        said = Answer(values["answer"])
+        mobility = Mobility(values["mobility"]) if said is Answer.CHANGE_MODE else None
+        return answering.answer(answer=said, mobility=mobility, **told)
+
+    form = AnswerForm(request.POST, auto_id="answer_%s")
+    return _acted(request, ride_id, Deed.ANSWER, form, act, _("Dispatch is told."))
 
 
 def _ended(request: HttpRequest, ride_id: UUID, deed: Deed, status: RideStatus, done: str) -> HttpResponse:

@@ -7,12 +7,14 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from apps.riders.models import Mobility
 from apps.rides.console import words
 from apps.rides.lifecycle import Action, ReasonList
 from apps.rides.models import Ride
 from apps.rides.possible import MOMENTS
 from apps.rides.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, PROVIDER_REASONS
-from lib.console_forms import put_on
+from apps.rides.services.answering import Answer
+from lib.console_forms import put_on, spoken
 from lib.errors import Code, DomainError, StaleVersion
 
 NOTE: Final = 500
@@ -125,6 +127,25 @@ class MomentForm(Overridable):
         super().__init__(*args, **options)
         offered = [(one, words.MOMENTS[one]) for one in MOMENTS.get(status, ())]
         cast(forms.ChoiceField, self.fields["type"]).choices = offered
+
+
+class AnswerForm(Versioned):
+    """What the planner says while no driver is found; `mobility` goes with another mode."""
+
+    answer = forms.ChoiceField(choices=Answer.choices)
+    mobility = forms.ChoiceField(
+        label=_("How the rider can ride instead"),
+        required=False,
+        choices=[("", _("Choose one")), *spoken(Mobility.choices)],
+    )
+
+    names = {"accommodation.mobility": "mobility", "mobility": "mobility"}
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if values.get("answer") == Answer.CHANGE_MODE and not values.get("mobility"):
+            self.add_error("mobility", _("Say how the rider can ride instead."))
+        return values
 
 
 def reasons_for(ride: Ride, reasons: ReasonList, action: Action | None, own: OwnReasons) -> list[tuple[str, Any]]:

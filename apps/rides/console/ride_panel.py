@@ -16,7 +16,8 @@ from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.next_steps import ADVICE
 from apps.rides.queries.ride_story import Story
 from apps.rides.queries.rides import Entry
-from apps.rides.services import legs
+from apps.rides.services import answering, legs
+from apps.rides.services.answering import Answer
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
@@ -99,8 +100,8 @@ def people(ride: Ride, story: Story, to: Disclosure, by: Principal) -> list[dict
     if to.phi < Phi.FULL:
         return []
     found: list[tuple[str, Any, Any]] = []
-    if rider_words.may_name(by):
-        found += [(_("Rider"), rider_words.rider_name(ride.rider, by), one) for one in ride.rider.phones]
+    phones = ride.rider.phones if rider_words.may_name(by) else []
+    found += [(_("Rider"), rider_words.rider_name(ride.rider, by), one) for one in phones]
     if ride.driver is not None and by.may(Scope.DRIVERS_READ):
         found.append((_("Driver"), f"{ride.driver.first_name} {ride.driver.last_name}", {"number": ride.driver.phone}))
     asked = ride.requested_by
@@ -151,10 +152,19 @@ def exception(one: RideException, names: Mapping[str, str], by: Principal) -> di
         "standing": words.STANDINGS[one.status],
         "title": words.title_of(one.type),
         "step": ADVICE[one.type].step,
+        "answer": answer_of(one),
         "closed_by": words.who(one.resolved_by, names) if one.resolved_at else "",
         "code": words.CODES.get(one.resolution_code, ""),
         "note": one.resolution_note if by.phi >= Phi.FULL else "",
     }
+
+
+def answer_of(one: RideException) -> dict[str, Any] | None:
+    """Say what the planner has answered to an exception, and when; None: nothing yet."""
+    if answering.ANSWER not in one.details:
+        return None
+    told = Answer(one.details[answering.ANSWER])
+    return {"text": told.label, "at": datetime.fromisoformat(one.details["answeredAt"])}
 
 
 def timeline(story: Story, own: Own, by: Principal) -> list[dict[str, Any]]:

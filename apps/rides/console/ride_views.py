@@ -16,12 +16,21 @@ from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
 from apps.riders import words as rider_words
 from apps.rides.console import ride_panel, words
-from apps.rides.console.ride_forms import MomentForm, NotesForm, Overridable, ReasonForm, Versioned, reasons_for
+from apps.rides.console.ride_forms import (
+    AnswerForm,
+    MomentForm,
+    NotesForm,
+    Overridable,
+    ReasonForm,
+    Versioned,
+    reasons_for,
+)
 from apps.rides.disclosure import disclosure_of
 from apps.rides.lifecycle import ReasonList, RideStatus
 from apps.rides.models import Ride
 from apps.rides.possible import Deed, possible, step_to
 from apps.rides.queries import ride_story
+from apps.rides.services import answering
 from apps.rides.standing import late_minutes
 from lib.access import Phi, Principal
 from lib.scopes import Scope
@@ -74,6 +83,8 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "deeds": {deed.value for deed in deeds},
         "assign_url": _assign_url(ride) if Deed.ASSIGN in deeds else "",
         **_forms(ride, deeds, own, by),
+        "asked": by.may(Scope.RIDES_WRITE) and any(answering.asks(one) for one in story.exceptions),
+        "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
         **returned,
         "returned": next(iter(returned.values()), None),
         "may_override": by.may(Scope.RIDES_OVERRIDE),

@@ -14,5 +14,6 @@ urlpatterns = [
     path("<uuid:ride_id>/unfulfilled/", ride_actions.unfulfilled, name="ride_unfulfilled"),
     path("<uuid:ride_id>/unassign/", ride_actions.unassign, name="unassign_ride"),
     path("<uuid:ride_id>/notes/", ride_actions.notes, name="ride_notes"),
+    path("<uuid:ride_id>/answer/", ride_actions.answer, name="answer_ride"),
     path("<uuid:ride_id>/moment/", ride_actions.moment, name="ride_moment"),
 ]

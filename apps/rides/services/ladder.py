@@ -74,7 +74,7 @@ def tell(
         key=_key(ride_id, type_, level),
         title=f"No driver for a ride that has waited {minutes} minutes",
         text=telling.text,
-        path=f"/admin/rides/ride/{ride_id}/change/",
+        path=f"/console/rides/{ride_id}/",
         facility_id=facility_id,
         at=at,
     )

@@ -223,7 +223,7 @@ def test_closed_day_and_what_needs_a_look(centre: Facility, desk: Client) -> Non
     page = text_of(seen)
     assert "1 of them needs a look: see the last column." in page
     assert "Another ride is in the way No phone to tell the rider Driver off at that time: Del Driver" in page
-    assert f"/admin/rides/ride/{other.pk}/change/" in seen.content.decode()
+    assert f"/console/rides/{other.pk}/" in seen.content.decode()
     assert "Mon 23 Nov 10:30 pickup 10:00 No ride 2" in closed
     planner = visitor(UserRole.PLANNER)
     User.objects.get(role="planner").facilities.set([centre])

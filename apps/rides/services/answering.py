@@ -1,0 +1,90 @@
+"""What the planner says while no driver is found for a patient: wait, another mode, split; each one is recorded.
+
+The fourth answer, to cancel, is a cancellation like any other (domain.md 4.12.5).
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.services import audit
+from apps.riders.models import Mobility
+from apps.rides.models import Ride, RideException
+from apps.rides.services import amending, ladder
+from apps.rides.services.status import Note, locked, touch
+from lib.access import Principal
+from lib.errors import DomainError, ScopeMissing
+from lib.scopes import Scope
+
+ANSWER: Final = "answer"  # in the details of the exceptions that asked, with when it was given
+
+
+class Answer(TextChoices):
+    WAIT = "wait", _("wait")
+    CHANGE_MODE = "change_mode", _("another mode")
+    SPLIT = "split", _("split the ride")
+
+
+class NothingAsked(DomainError):
+    """Nobody waits for a driver here, or the planner has not been told of it yet."""
+
+
+def asks(exception: RideException) -> bool:
+    """Say whether an exception asks the planner: it stands, and the ladder has told others than the desk."""
+    return exception.resolved_at is None and exception.type in ladder.TYPES and ladder.TOLD in exception.details
+
+
+@transaction.atomic
+def answer(
+    *,
+    ride_id: UUID,
+    answer: Answer,
+    mobility: Mobility | None = None,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> Ride:
+    """Record what the planner decides, where the desk reads it; another mode changes the ride as well, and keeps it.
+
+    `mobility` goes with another mode.
+
+    Raises:
+        NotFound, StaleVersion: see `locked`.
+        ScopeMissing: the caller may not book.
+        NothingAsked: as it says.
+        What `amending.amend` raises, for another mode.
+    """
+    ride = locked(ride_id, by, expected_version=expected_version)
+    if not by.may(Scope.RIDES_WRITE):
+        raise ScopeMissing(Scope.RIDES_WRITE)
+    asking = [one for one in RideException.objects.unsettled().filter(ride=ride).select_for_update() if asks(one)]
+    if not asking:
+        raise NothingAsked("Nobody waits for an answer about this ride.")
+    if mobility is not None:
+        ride = amending.amend(ride_id=ride.pk, changes={"accommodation": {"mobility": mobility.value}}, by=by, at=at)
+    _keep(asking, answer, at=at)
+    touch(ride, "ride.updated", by=by, at=at, note=Note(data={"changed": [ANSWER], ANSWER: answer.value}))
+    audit.record(
+        by=by,
+        action="rides.answer",
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        details={ANSWER: answer.value},
+    )
+    return ride
+
+
+def _keep(asking: Iterable[RideException], answer: Answer, *, at: datetime) -> None:
+    said = {ANSWER: answer.value, "answeredAt": at.isoformat().replace("+00:00", "Z")}
+    for exception in asking:
+        exception.details = {**exception.details, **said}
+        exception.version += 1
+        exception.updated_at = at
+        exception.save(update_fields=["details", "version", "updated_at"])

@@ -1,0 +1,90 @@
+"""The planner's answers while no driver is found: each is one press, recorded, and read at the desk."""
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import UserRole
+from apps.events.models import Event
+from apps.rides.exception_types import ExceptionType
+from apps.rides.models import Ride, RideException
+from apps.rides.services import exceptions
+from apps.rides.services.status import locked
+from lib.access import system
+from tests import factories
+from tests.console.visits import text_of, told, visitor
+from tests.factories import NOW
+from tests.rides.console.test_desk import BASE, planner_of
+from tests.rides.console.test_ride_page import page_of
+from tests.rides.status_calls import traces
+
+pytestmark = pytest.mark.django_db
+
+
+DISCHARGE = {"unit": "4 West", "unitPhone": "+13125550141", "planner": {"name": "Pia", "phone": "+13125550142"}}
+
+
+def _asking(**details: Any) -> Ride:
+    ride = factories.RideFactory.create(service_type="hospital_discharge", discharge=DISCHARGE, version=1)
+    factories.AccommodationProfileFactory.create(rider=ride.rider)
+    exceptions.open_exception(
+        locked(ride.pk, system()),
+        ExceptionType.NO_DRIVER_AVAILABLE,
+        by=system(),
+        at=NOW,
+        detected_by="test",
+        details=details,
+    )
+    return Ride.objects.get(pk=ride.pk)
+
+
+@pytest.mark.parametrize(("said", "words"), [("wait", "wait"), ("split", "split the ride")])
+def test_answer_is_recorded_and_read_at_the_desk(said: str, words: str) -> None:
+    ride = _asking(told=["dispatcher", "planner"])
+    planner = planner_of(ride.facility)
+    assert "No driver yet: what shall happen?" in text_of(planner.get(page_of(ride)))
+
+    done = planner.post(page_of(ride, "answer/"), {"version": ride.version, "answer": said}, follow=True)
+
+    assert told(done) == ["Dispatch is told."]
+    event = Event.objects.filter(subject_id=ride.pk).latest("sequence")
+    assert (event.type, event.data["changed"], event.data["answer"]) == ("ride.updated", ["answer"], said)
+    one = RideException.objects.get(ride=ride)
+    assert one.details == {"told": ["dispatcher", "planner"], "answer": said, "answeredAt": "2026-11-20T15:00:00Z"}
+    assert AuditEntry.objects.get(action="rides.answer").details == {"answer": said}
+    desk = visitor(UserRole.DISPATCHER)
+    for path in (BASE, f"{BASE}{one.pk}/", page_of(ride)):
+        assert words in text_of(desk.get(path)).lower(), path
+
+
+def test_another_mode_changes_the_ride_and_keeps_it() -> None:
+    ride = _asking(told=["dispatcher", "planner"])
+    planner = planner_of(ride.facility)
+    before = traces(ride)
+    form = {"version": ride.version, "answer": "change_mode"}
+
+    unsaid = planner.post(page_of(ride, "answer/"), form)
+    assert (unsaid.status_code, list(unsaid.context["answer"].errors)) == (422, ["mobility"])
+    assert traces(ride) | {"audit": 0} == before | {"audit": 0}
+    done = planner.post(page_of(ride, "answer/"), form | {"mobility": "wheelchair"}, follow=True)
+
+    assert told(done) == ["Dispatch is told."]
+    changed = Ride.objects.get(pk=ride.pk)
+    assert (changed.accommodation["mobility"], changed.spaces_wheelchair) == ("wheelchair", 1)
+    assert RideException.objects.get(ride=ride).details["answer"] == "change_mode"
+
+
+def test_where_nobody_asks_or_the_right_is_missing_nothing_is_answered() -> None:
+    quiet, asking = _asking(), _asking(told=["dispatcher", "planner"])
+    before = [traces(quiet), traces(asking)]
+    form = {"version": quiet.version, "answer": "wait"}
+
+    refused = planner_of(quiet.facility).post(page_of(quiet, "answer/"), form)
+    stale = planner_of(asking.facility).post(page_of(asking, "answer/"), form | {"version": 1})
+    denied = visitor(UserRole.AUDITOR).post(page_of(asking, "answer/"), form)
+
+    assert (refused.status_code, stale.status_code, denied.status_code) == (422, 409, 403)
+    assert "Nobody waits for an answer about this ride." in text_of(refused)
+    assert "No driver yet: what shall happen?" not in text_of(refused)
+    assert [one | {"audit": 0} for one in (traces(quiet), traces(asking))] == [one | {"audit": 0} for one in before]
