@@ -18,6 +18,8 @@ WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does (domain.md
 CONFIRM_WITHIN: Final = timedelta(minutes=30)  # in working hours; policy default, domain.md T01
 TREATMENT_MINUTES: Final = 240  # of dialysis, domain.md 4.10
 POST_TREATMENT_MINUTES: Final = 30
+VISIT_MINUTES: Final = 60  # of anything else that one is brought to; policy, not fact
+LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives
 SHORTEST_RIDE: Final = timedelta(minutes=30)  # how long a ride of unknown length keeps its rider busy, at least
 ROAD_FACTOR: Final = 1.3  # road miles per straight mile in US metro areas; policy, not fact
 AVERAGE_MPH: Final = 24.0  # door to door in town; policy, not fact
@@ -73,6 +75,11 @@ def add_minutes(moment: datetime, minutes: int) -> datetime:
 def latest_arrival(appointment_at: datetime, levels: Levels) -> datetime:
     """Give the last instant at which a rider is in time for an appointment."""
     return add_minutes(appointment_at, -levels.arrive_early_minutes)
+
+
+def lead_minutes(drive_minutes: int, *, load_minutes: int, arrive_early_minutes: int) -> int:
+    """Say how long before an appointment the pickup is: the drive, getting in and out, and arriving early, in fives."""
+    return math.ceil((drive_minutes + 2 * load_minutes + arrive_early_minutes) / LEAD_STEP) * LEAD_STEP
 
 
 def pickup_window(

@@ -10,10 +10,10 @@ from apps.organizations import queries as organizations
 from apps.organizations import stops
 from apps.organizations.models import Facility
 from apps.recurring import ordering_rules
-from apps.recurring.console.place_fields import Offered
 from apps.recurring.console.series_form import OF_TERMS, SeriesForm
 from apps.recurring.draft import OrderDraft, TermsDraft
 from apps.recurring.models import StandingOrder
+from apps.rides.console.place_fields import Offered
 from apps.rides.draft import Notes, Payment
 from apps.rides.models.ride import ServiceType
 from lib.access import Principal

@@ -15,13 +15,13 @@ from apps.recurring import ordering_rules
 from apps.recurring.console import words
 from apps.recurring.console.driver_fields import DriverFields
 from apps.recurring.console.forms import Versioned, time_field
-from apps.recurring.console.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
-from apps.recurring.console.place_fields import Offered, Place, PlaceFields, line_of
 from apps.recurring.draft import TermsDraft
 from apps.recurring.models import HORIZON_DAYS, ReturnMode
 from apps.recurring.ordering_rules import MOST_HORIZON, MOST_WEEKS
 from apps.riders import accommodation
 from apps.riders.models import Mobility, Rider
+from apps.rides.console.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
+from apps.rides.console.place_fields import Offered, Place, PlaceFields, home_of, saved_places_of
 from apps.rides.disclosure import disclosure_of
 from apps.rides.queries import bookings
 from lib.access import Principal
@@ -53,7 +53,6 @@ FIELDS: Final[Mapping[str, str]] = {
     "authorizationEndsOn": "authorization_ends_on",
     "generationHorizonDays": "horizon_days",
 }
-HOME: Final = "home"
 FACILITY: Final = "facility"
 BEGINNING: Final = "beginning"
 PICKUP: Final = Place("pickup_from", "", "outbound.pickup", _("Picked up from"))
@@ -157,12 +156,12 @@ class SeriesForm(Versioned):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.sees = disclosure_of(by)
-        saved = {f"saved-{number}": (line_of(stop), stop) for number, stop in enumerate(rider.saved_places)}
-        self.pickup = self._place(PICKUP, shown.pickup if shown else None, {**home_of(rider), **saved})
+        home, saved = home_of(rider), saved_places_of(rider)
+        self.pickup = self._place(PICKUP, shown.pickup if shown else None, {**home, **saved})
         self.dropoff = self._place(DROPOFF, shown.dropoff if shown else None, {**self.facilities(shown), **saved})
         beginning: Offered = {BEGINNING: (str(_("Where the way there began")), {})}
         self.return_dropoff = self._place(
-            RETURN, shown.return_dropoff or None if shown else None, {**beginning, **home_of(rider), **saved}
+            RETURN, shown.return_dropoff or None if shown else None, {**beginning, **home, **saved}
         )
         profile = bookings.current_profile(rider.pk)
         usual = accommodation.snapshot(profile) if profile else accommodation.complete({})
@@ -226,9 +225,3 @@ def _payers(held: UUID | None) -> list[tuple[UUID, str]]:
     off = _("%(payer)s (switched off)")
     rows = Payer.objects.filter(Q(active=True) | Q(pk=held)).order_by("name")
     return [(one.pk, one.name if one.active else off % {"payer": one.name}) for one in rows]
-
-
-def home_of(rider: Rider) -> Offered:
-    """Offer the rider's home, if it is known."""
-    home = rider.home_address
-    return {HOME: (_("Home: %(place)s") % {"place": line_of({**home, "name": ""})}, home)} if home else {}

@@ -18,15 +18,15 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.recurring.console import month as months
 from apps.recurring.console import moving, words
 from apps.recurring.console.forms import EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
-from apps.recurring.console.place_fields import line_of
 from apps.recurring.console.rights import found_order, opens
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown, calendar
 from apps.recurring.recurrence import Fate, State
 from apps.riders import accommodation
-from apps.riders.words import rider_name
+from apps.riders.words import needs_said, rider_name
 from apps.rides import timing
+from apps.rides.console.place_fields import line_of
 from apps.rides.disclosure import disclosure_of
 from apps.rides.queries import bookings
 from lib.access import Phi, Principal
@@ -119,7 +119,7 @@ def _facts(order: StandingOrder, rows: Sequence[Terms], by: Principal) -> list[d
                 "row": row,
                 "days": words.pattern_of(row),
                 "way_back": words.RETURNS[row.return_mode],
-                "needs": ", ".join(words.needs_said(needs, back, row.companions, by)),
+                "needs": ", ".join(needs_said(needs, back, row.companions, by)),
                 "pickup": line_of(row.pickup),
                 "dropoff": line_of(row.dropoff),
                 "return_dropoff": line_of(row.return_dropoff) if row.return_dropoff else "",

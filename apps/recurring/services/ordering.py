@@ -1,6 +1,5 @@
 """Making a standing order, and the terms that it rides by."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -31,7 +30,6 @@ from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput, NotFound
 from lib.ids import uuid7
 
-LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives
 LOOKED_AHEAD: Final = timedelta(days=366)
 # The stops of terms, as the API calls them.
 STOPS: Final[Mapping[str, str]] = {
@@ -170,7 +168,7 @@ def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by:
 
 def _columns(order: StandingOrder, draft: TermsDraft, from_date: date) -> dict[str, Any]:
     is_dialysis = order.service_type == "dialysis"
-    treatment = timing.TREATMENT_MINUTES if is_dialysis else 60
+    treatment = timing.TREATMENT_MINUTES if is_dialysis else timing.VISIT_MINUTES
     post_treatment = timing.POST_TREATMENT_MINUTES if is_dialysis else 0
     return {
         "days_of_week": sorted(draft.days_of_week),
@@ -220,10 +218,11 @@ def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
             message = "Without coordinates the drive cannot be estimated: outbound.pickupTime is required."
             raise InvalidInput("outbound.pickupTime", message, detail_code="required")
         return 0
-    minutes = drive.minutes + 2 * accommodation.default_load_minutes(mobility) + terms.arrive_early_minutes
+    load = accommodation.default_load_minutes(mobility)
+    minutes = timing.lead_minutes(drive.minutes, load_minutes=load, arrive_early_minutes=terms.arrive_early_minutes)
     if minutes > ordering_rules.LONGEST_LEAD:
         raise InvalidInput("outbound.pickup", "From there the drive takes more than six hours.")
-    return math.ceil(minutes / LEAD_STEP) * LEAD_STEP
+    return minutes
 
 
 def _require_sound(order: StandingOrder, terms: Terms, *, by: Principal, at: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Places in the series editor: each is chosen or typed, with the code of its door beside it."""
+"""Places of rides in forms: each is chosen or typed, with the code of its door beside it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.organizations import stops
+from apps.riders.models import Rider
 
 Offered = Mapping[str, tuple[str, Mapping[str, Any]]]
+HOME: Final = "home"
 KEPT: Final = "kept"
 TYPED: Final = "typed"
 _ADDRESS: Final = {
@@ -37,7 +39,7 @@ _NO_CODE: Final = "no_code"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One place of an order: `choice` is the field that says which, `prefix` begins the names of its other fields.
+    """One place of a ride or an order: `choice` is the field that says which, `prefix` begins the names of its others.
 
     `wire` is what the API calls it.  One that is not `required` is, where nothing is chosen, the first of its choices.
     """
@@ -58,8 +60,8 @@ class PlaceFields:
     """The fields of one place in a form.
 
     `kept` is the stop that there is, with its code; None in a form that makes one.  `offered` are names and stops to
-    choose from by key.  To those who do not open doors (`opens_doors`) a code is never shown: they may replace or
-    remove it, and what is left empty stays.
+    choose from by key; `usual` is the key that a new form begins with, else the first.  To those who do not open doors
+    (`opens_doors`) a code is never shown: they may replace or remove it, and what is left empty stays.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class PlaceFields:
         kept: Mapping[str, Any] | None,
         offered: Offered,
         opens_doors: bool,
+        usual: str = "",
     ) -> None:
         self._form, self.place, self._offered, self._opens_doors = form, place, offered, opens_doors
         self._kept_code = stops.access_code(kept or {})
@@ -77,7 +80,7 @@ class PlaceFields:
         if kept is not None:
             choices.insert(0, (KEPT, _("As it is: %(place)s") % {"place": line_of(kept)}))
         choices.append((TYPED, _("Another address")))
-        self._usual = choices[0][0]
+        self._usual = usual or choices[0][0]
         form.fields[place.choice] = forms.ChoiceField(
             label=place.label, choices=choices, initial=self._usual, required=place.required
         )
@@ -178,3 +181,14 @@ class PlaceFields:
 def line_of(stop: Mapping[str, Any]) -> str:
     """Name a place in one line."""
     return ", ".join(filter(None, (stop.get(key) for key in ("name", "addressLine1", "city")))) or str(_("unnamed"))
+
+
+def home_of(rider: Rider) -> Offered:
+    """Offer the rider's home, if it is known."""
+    home = rider.home_address
+    return {HOME: (_("Home: %(place)s") % {"place": line_of({**home, "name": ""})}, home)} if home else {}
+
+
+def saved_places_of(rider: Rider) -> Offered:
+    """Offer the places that the rider goes to."""
+    return {f"saved-{number}": (line_of(stop), stop) for number, stop in enumerate(rider.saved_places)}

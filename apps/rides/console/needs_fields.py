@@ -1,4 +1,4 @@
-"""What a series asks for beyond the rider's profile, and who comes along, as fields of the editor.
+"""What a ride, or a series, asks for beyond the rider's profile, and who comes along, as fields of a form.
 
 A field that is empty says nothing: the profile holds, or nobody comes.
 """
