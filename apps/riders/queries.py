@@ -151,8 +151,8 @@ def search(criteria: Mapping[str, Any], *, by: Principal) -> RiderQuerySet:
     """Find riders that meet all of `criteria`, in reach; unordered.
 
     name: prefix of first, preferred or last name, or of two of them in either order ("orla can", "canary, or"),
-    whatever the case.  external_id: `{"system", "value"}`.  phone: one of the rider's own, E.164.  medicaid_id and
-    member_id: the whole code.  date_of_birth: the day.
+    whatever the case.  external_id: `{"system", "value"}`.  called: what any system calls them.  phone: one of the
+    rider's own, E.164.  medicaid_id and member_id: the whole code.  date_of_birth: the day.
     """
     found = riders(by=by)
     if name := criteria.get("name"):
@@ -162,6 +162,8 @@ def search(criteria: Mapping[str, Any], *, by: Principal) -> RiderQuerySet:
     if known := criteria.get("external_id"):
         subject = organizations.subject_of(SubjectType.RIDER, system=known["system"], value=known["value"])
         found = found.none() if subject is None else found.filter(pk=subject)
+    if called := criteria.get("called"):
+        found = found.filter(pk__in=organizations.subjects_called(SubjectType.RIDER, called))
     if phone := criteria.get("phone"):
         found = found.filter(phones__contains=[{"number": phone}])
     for code in ("medicaid_id", "member_id"):

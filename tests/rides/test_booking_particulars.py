@@ -115,6 +115,28 @@ def test_refusal_of_another_constraint_is_not_taken_for_a_taken_reference(hospit
     assert constraint_of(refusal.value) == "ride_window_forward"
 
 
+def test_ride_with_an_id_of_the_callers_own_is_booked_once(
+    hospital: Facility, rider: Rider, planner: Principal
+) -> None:
+    key = uuid7()
+    ride = booking.book(draft=draft(hospital, rider), ride_id=key, by=planner, at=factories.NOW).ride
+
+    with pytest.raises(booking.BookedAlready):
+        booking.book(draft=draft(hospital, rider), ride_id=key, by=planner, at=factories.NOW)
+
+    assert (ride.pk, Ride.objects.count()) == (key, 1)
+
+
+def test_row_decides_between_two_bookings_with_one_id_at_a_time(hospital: Facility, rider: Rider) -> None:
+    first = factories.RideFactory.create(facility=hospital, rider=rider)
+    second = factories.RideFactory.build(id=first.pk, facility=hospital, rider=rider, driver_notes="Second.")
+
+    with pytest.raises(booking.BookedAlready):
+        booking._save_once(second, path="", may_be_there=True)
+
+    assert Ride.objects.get().driver_notes == ""
+
+
 def test_second_ride_of_an_hour_is_moved_there_on_purpose_alone(
     hospital: Facility, rider: Rider, planner: Principal
 ) -> None:

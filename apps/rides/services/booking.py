@@ -59,6 +59,12 @@ class ReferenceTaken(DomainError):
         )
 
 
+class BookedAlready(DomainError):
+    """A ride with this id of the caller's own was made before: the same wish came twice."""
+
+    code = Code.DUPLICATE_RESOURCE
+
+
 class BoundToProviders(DomainError):
     """A caller whose reach is a transport provider could not see the ride it books."""
 
@@ -74,8 +80,10 @@ class Booked:
 
 
 @one_transaction
-def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
+def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: datetime) -> Booked:
     """Make one ride, or two linked ones when a return leg is asked for.
+
+    With a `ride_id` of the caller's own, which the first of them gets, the same wish that comes twice is booked once.
 
     A ride that breaks a soft rule becomes `requested`, with the questions named and a time to answer them by; else it
     is `scheduled` at once.  One that is allowed beside another opens `duplicate_ride`, one that is bound to come too
@@ -84,6 +92,7 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
     Raises:
         ScopeMissing, BoundToProviders: the caller may not book.
         InvalidInput, FieldRefused: a hard rule is broken; the field is named.
+        BookedAlready: there is a ride with this `ride_id`; nothing else was looked at.
         RiderNotBookable: the rider's record does not allow it on that day.
         OverlappingRide: the rider has a ride then, and the draft does not allow another.
         ReferenceTaken, organizations.services.ExternalIdTaken: the client, or a system, has a ride of that name.
@@ -91,6 +100,8 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
     require_right(by)
     drafts = [draft] if draft.return_leg is None else [draft, way_back(draft, draft.return_leg)]
     look = bookings.first_look(facility_ids(drafts), draft.rider_id, by)
+    if ride_id is not None and Ride.objects.filter(pk=ride_id).exists():
+        raise BookedAlready("This ride was booked already.")
     owner = _owner(draft, look.facilities, by)
     rider = _rider(draft, look.rider, owner, by, at)
     profile = look.profile if rider is look.rider else bookings.current_profile(rider.pk)
@@ -109,7 +120,7 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
         require_bookable(rider, columns["service_date"])
         beside.append(require_free(rider.pk, columns, allowed=leg.draft.allow_duplicate, by=by, path=leg.path))
     with sent_together():
-        booked = _written(planned, made, rider=rider, by=by, at=at)
+        booked = _written(planned, made, first_id=ride_id, rider=rider, by=by, at=at)
         rides = [ride for ride in (booked.ride, booked.return_ride) if ride is not None]
         for ride, others in zip(rides, beside, strict=True):
             open_duplicate(ride, others, detected_by="booking", by=by, at=at)
@@ -118,11 +129,19 @@ def book(*, draft: RideDraft, by: Principal, at: datetime) -> Booked:
 
 
 def _written(
-    planned: Sequence[Leg], made: Sequence[dict[str, Any]], *, rider: Rider, by: Principal, at: datetime
+    planned: Sequence[Leg],
+    made: Sequence[dict[str, Any]],
+    *,
+    first_id: UUID | None,
+    rider: Rider,
+    by: Principal,
+    at: datetime,
 ) -> Booked:
     trip = Trip.objects.create(rider=rider, service_date=made[0]["service_date"]) if len(made) > 1 else None
+    ids = [first_id, *[None] * len(planned)]
     rides = [
-        _insert(leg, columns, rider=rider, trip=trip, by=by, at=at) for leg, columns in zip(planned, made, strict=True)
+        _insert(leg, columns, ride_id=one, rider=rider, trip=trip, by=by, at=at)
+        for leg, columns, one in zip(planned, made, ids, strict=False)
     ]
     audit.record(
         by=by,
@@ -318,18 +337,28 @@ def locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
     return Rider.objects.select_for_update(no_key=True).filter(pk__in=rides.values("rider_id")).first()
 
 
-def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | None, by: Principal, at: datetime) -> Ride:
+def _insert(
+    leg: Leg,
+    columns: dict[str, Any],
+    *,
+    ride_id: UUID | None,
+    rider: Rider,
+    trip: Trip | None,
+    by: Principal,
+    at: datetime,
+) -> Ride:
     questions = legs.open_questions(leg, columns, at=at)
     ride = Ride(
         **columns,
         **legs.new_columns(leg, questions, columns["pickup_at"], by=by, at=at),
         trip=trip,
         rider=rider,
+        **({} if ride_id is None else {"id": ride_id}),
     )
     legs.seal_access(ride, pickup=leg.access[0], dropoff=leg.access[1])
     ride.payer_member_id = leg.draft.payment.member_id
     ride.watch_at = watching_of(ride, at=at)
-    _save_once(ride, path=leg.path)
+    _save_once(ride, path=leg.path, may_be_there=ride_id is not None)
     if leg.draft.external_ids:
         organizations.replace_external_ids(
             subject_type=SubjectType.RIDE,
@@ -341,9 +370,11 @@ def _insert(leg: Leg, columns: dict[str, Any], *, rider: Rider, trip: Trip | Non
     return ride
 
 
-def _save_once(ride: Ride, *, path: str) -> None:
-    """Insert the row; the unique constraint decides between two calls with one clientReference."""
-    # Its key is new, so that the reference is the one thing that can be taken.
-    if not insert(ride, unless_taken=bool(ride.client_reference)):
-        same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
-        raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path)
+def _save_once(ride: Ride, *, path: str, may_be_there: bool = False) -> None:
+    """Insert the row; unique constraints decide between two calls with one clientReference, or with one id."""
+    if insert(ride, unless_taken=bool(ride.client_reference) or may_be_there):
+        return
+    if may_be_there and Ride.objects.filter(pk=ride.pk).exists():
+        raise BookedAlready("This ride was booked already.")
+    same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
+    raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path)
