@@ -86,6 +86,14 @@ CONTENTS: Final = (
                 _("The day: who drives what, and what waits for a driver"),
                 Scope.ASSIGNMENTS_WRITE,
             ),
+            Entry(
+                _("Book a ride"),
+                "book_ride",
+                "calendar-plus",
+                _("A discharge, an appointment, a transfer"),
+                scopes=frozenset({Scope.RIDES_WRITE}),
+                shut_to_providers=True,
+            ),
             _table(_("Rides"), "rides.ride", "route", _("One leg each, with its status and history")),
             Entry(
                 _("Recurring rides"),

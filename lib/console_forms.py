@@ -22,9 +22,9 @@ def spoken(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, str]]:
     return [(str(value), capfirst(str(label))) for value, label in choices]
 
 
-def day_field(label: Any, **options: Any) -> forms.DateField:
+def day_field(label: Any, *, since: date = date(2000, 1, 1), **options: Any) -> forms.DateField:
     """Ask for a day.  Arithmetic with days and zones overflows where the calendar ends."""
-    bounds = [MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(2199, 12, 31))]
+    bounds = [MinValueValidator(since), MaxValueValidator(date(2199, 12, 31))]
     widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     return forms.DateField(label=label, widget=widget, validators=bounds, **options)
 

@@ -1,0 +1,200 @@
+"""The booking desk: one form, which is found its rider, looked ahead with, and booked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts.console.rights import UNPROCESSABLE, needs
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.accounts.templatetags.moments import distance
+from apps.riders import standing
+from apps.rides.booking_rules import IN_WORDS, Question
+from apps.rides.console import booking_desk, rider_combo
+from apps.rides.console.booking_form import BookingForm, Desk
+from apps.rides.console.booking_presets import PRESETS
+from apps.rides.queries import bookings
+from apps.rides.services import booking, foreseeing
+from lib.errors import DomainError
+from lib.local_time import local_time
+from lib.scopes import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the form means as it stands: its times, how the ride is promised, and what stands against it."""
+
+    echo: str | SafeString
+    times: list[tuple[str, SafeString]]
+    promise: SafeString | None
+    questions: list[str]
+    refusals: list[str]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.RIDES_WRITE)
+def book(request: HttpRequest) -> HttpResponse:
+    """Fill the form in, step by step or at once; its buttons say in `do` what is wanted of it."""
+    now = timezone.now()
+    if request.method != "POST":
+        desk = booking_desk.desk_of(request, request.GET.dict(), do="", now=now)
+        return _page(request, booking_desk.form_begun(request, desk))
+    do = _wanted(request)
+    desk = booking_desk.desk_of(request, request.POST.dict(), do=do, now=now)
+    if do not in ("", "look"):
+        return _page(request, booking_desk.form_continued(request, desk, request.POST.dict(), do=do), do=do)
+    form = BookingForm(request.POST, desk=desk)
+    if form.is_valid() and not do:
+        try:
+            booked = booking.book(draft=form.draft(), ride_id=form.cleaned_data["key"], by=desk.by, at=now)
+        except booking.BookedAlready:
+            messages.info(request, _with_link(_("This ride was booked already."), form.cleaned_data["key"]))
+            return redirect("book_ride")
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            booking_desk.remember(request, form)
+            _tell(request, booked)
+            return redirect("book_ride")
+    return _page(request, form)
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def riders(request: HttpRequest) -> HttpResponse:
+    """Offer riders while somebody types, as the options of a combobox."""
+    found = rider_combo.find(request.POST.get("q", "")[:100].replace("\0", ""), by=principal_of(request))
+    return render(request, "rides/rider_options.html", {"found": found})
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def check(request: HttpRequest) -> HttpResponse:
+    """Say what the form as it stands means, and would become."""
+    desk = booking_desk.desk_of(request, request.POST.dict(), do="", now=timezone.now())
+    form = BookingForm(request.POST, desk=desk)
+    context = {"form": form, "desk": desk, "seen": _seen(form), **_standing(form)}
+    if desk.rider is not None:
+        _record_look(desk, [desk.rider.rider.pk])
+    return render(request, "rides/booking_seen.html", context)
+
+
+def ride_address(ride_id: UUID) -> str:
+    """Say where a ride is looked at."""
+    return reverse("admin:rides_ride_change", args=[ride_id])
+
+
+def _wanted(request: HttpRequest) -> str:
+    """Read which button was pressed; Enter in the search field, before there is a rider, looks for one."""
+    do = request.POST.get("do", "")
+    searches = not do and request.POST.get("q") and not request.POST.get("rider") and not request.POST.get("is_new")
+    return "find" if searches else do
+
+
+def _page(request: HttpRequest, form: BookingForm, *, do: str = "") -> HttpResponse:
+    """Show the form; a page that shows riders says so in the trail."""
+    desk = form.desk
+    seen = _seen(form) if form.is_bound else None
+    wrong = bool(form.errors)
+    context: dict[str, Any] = {"form": form, "desk": desk, "presets": PRESETS, "do": do.partition(":")[0]}
+    named: list[UUID] = []
+    if do == "find":
+        context["found"] = rider_combo.find(str(form.initial["q"]), by=desk.by)
+    if form.suspect_ids:
+        suspects = rider_combo.options(form.suspect_ids, by=desk.by)
+        context["suspects"] = suspects
+        named += form.suspect_ids
+    if desk.rider is not None:
+        context |= {"who": rider_combo.card_of(desk.rider, desk.by), **_standing(form)}
+        named.append(desk.rider.rider.pk)
+    if named:
+        _record_look(desk, named)
+    context |= {"wrong": wrong, "seen": seen}
+    return render(request, "rides/book.html", context, status=UNPROCESSABLE if wrong else 200)
+
+
+def _record_look(desk: Desk, rider_ids: Sequence[UUID]) -> None:
+    audit.record(by=desk.by, action="riders.read", subject_type="rider", subject_id=rider_ids[0], rider_ids=rider_ids)
+
+
+def _seen(form: BookingForm) -> Seen:
+    """Say what a form that was sent means.  Six queries where it is a whole ride of a known rider."""
+    desk = form.desk
+    complete = form.is_valid()  # works the times out, too
+    times = {_("Pickup"): form.pickup_at, _("There by"): form.appointment_at, _("Way back"): form.back_at}
+    said = [(label, _told_at(at, form)) for label, at in times.items() if at is not None]
+    promise, questions, refusals = None, [], []
+    if complete and desk.rider is not None:
+        try:
+            ahead = foreseeing.foresee(draft=form.draft(), rider=desk.rider.rider, by=desk.by, at=desk.now)
+        except DomainError as refusal:
+            form.refuse(refusal)
+            refusals = [str(said) for errors in form.errors.values() for said in errors]
+        else:
+            promise = _promise(ahead, form)
+            questions = [IN_WORDS[one] for one in ahead.questions]
+            refusals = [_("The rider has a ride at this time.")] if ahead.beside else []
+    return Seen(_echo(form), said, promise, questions, refusals)
+
+
+def _echo(form: BookingForm) -> str | SafeString:
+    """Say the time that was typed as it was understood, or why it was not; "" where nothing was."""
+    at = form.appointment_at or form.pickup_at
+    if not form["clock"].value():
+        return ""
+    wrong = form.errors.get("clock")
+    return str(wrong[0]) if wrong else _told_at(at, form) if at is not None else ""
+
+
+def _told_at(at: datetime, form: BookingForm) -> SafeString:
+    return format_html("{}, {}", local_time(at, form.zone), distance(at, form.now))
+
+
+def _promise(ahead: foreseeing.Foreseen, form: BookingForm) -> SafeString:
+    if ahead.promised_by is None:
+        return format_html("{}", _("Promised when it is released."))
+    zone = ZoneInfo(form.zone)
+    span = [at.astimezone(zone).strftime("%H:%M") for at in (ahead.window.starts_at, ahead.window.ends_at)]
+    return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup promised"), *span)
+
+
+def _tell(request: HttpRequest, booked: booking.Booked) -> None:
+    """Say what became of the booking, and what a dispatcher will be asked about it."""
+    ride = booked.ride
+    said = _("The ride is booked.") if booked.return_ride is None else _("The ride and the way back are booked.")
+    messages.success(request, _with_link(said, ride.pk))
+    legs = [ride, *([booked.return_ride] if booked.return_ride else [])]
+    questions = dict.fromkeys(IN_WORDS[Question(one)] for leg in legs for one in leg.open_questions)
+    if questions:
+        messages.warning(request, " ".join([_("A dispatcher has to confirm it."), *questions]))
+
+
+def _with_link(said: str, ride_id: UUID) -> SafeString:
+    return format_html('{} <a href="{}">{}</a>', said, ride_address(ride_id), _("Open the ride"))
+
+
+def _standing(form: BookingForm) -> dict[str, Any]:
+    """Say what speaks against the rider on the day: their record, and rides that they have."""
+    desk, day = form.desk, form.chosen_day
+    if desk.rider is None:
+        return {}
+    rides = bookings.booked_on(desk.rider.rider.pk, day, by=desk.by)
+    return {
+        "barred": standing.barred(desk.rider.rider, day),
+        "booked": [(local_time(ride.pickup_at, ride.timezone), ride.get_status_display()) for ride in rides],
+        "day": date_format(day, "D j M"),
+    }

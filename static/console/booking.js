@@ -1,0 +1,57 @@
+// The booking desk: riders are offered while one types, and what is typed is told back before it is saved.  All of it
+// has a way without script: the buttons marked `data-plain`, which are taken away here.
+import { combo } from "./combo.js";
+import { announce } from "./toast.js";
+
+const form = document.querySelector("form.booking");
+const PATIENCE = 250; // milliseconds without a change before the form is looked at
+
+form.querySelectorAll("[data-plain]").forEach((button) => (button.hidden = true));
+
+// Sends the form as the button of this name would.
+const press = (wanted) => {
+  const input = document.createElement("input");
+  input.type = "hidden";
+  input.name = "do";
+  input.value = wanted;
+  form.append(input);
+  form.submit();
+};
+form.querySelectorAll("[data-combo]").forEach((box) => combo(box, (value) => press(`${box.dataset.pick}:${value}`)));
+form.elements.facility.addEventListener("change", () => press("facility"));
+
+let timer;
+let asked = null;
+const look = async () => {
+  asked?.abort();
+  const mine = new AbortController();
+  asked = mine;
+  let answer;
+  try {
+    const told = { method: "POST", body: new FormData(form), redirect: "error", signal: mine.signal };
+    answer = await fetch(form.dataset.check, told);
+    if (!answer.ok) return;
+    const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (asked !== mine) return;
+    [...parsed.body.children].forEach((next) => {
+      const was = document.getElementById(next.id);
+      const says = next.textContent.trim().replace(/\s+/g, " ");
+      if (!was || was.textContent.trim().replace(/\s+/g, " ") === says) return;
+      was.replaceWith(next);
+      if (next.dataset.told !== undefined && says) announce(says);
+    });
+  } catch {
+    // changed again, or no network: the next change asks anew
+  }
+};
+form.addEventListener("input", (event) => {
+  if (event.target.name === "q") return;
+  clearTimeout(timer);
+  timer = setTimeout(look, PATIENCE);
+});
+form.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+form.addEventListener("submit", () => asked?.abort());

@@ -1,0 +1,266 @@
+"""The booking desk in a real browser: by keyboard alone, without script, every state sound (K1 to K7)."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.organizations.models import Facility
+from apps.riders.models import Rider
+from apps.rides.models import Ride
+from tests import factories
+from tests.browser.harness import OVERFLOW, THEMES, Inspector, axe
+from tests.rides.drafts import HOME
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+BOOK = "/console/book/"
+
+
+@pytest.fixture
+def hospital(transactional_db: None) -> Facility:
+    found = factories.FacilityFactory.create(name="Riverbend General Hospital")
+    factories.ContactFactory.create(facility=found, role="unit", name="4 West")
+    return found
+
+
+@pytest.fixture
+def grace(hospital: Facility) -> Rider:
+    return factories.RiderFactory.create(facility=hospital, first_name="Grace", last_name="Walsh", home_address=HOME)
+
+
+@pytest.fixture
+def desk(inspector_of: InspectorOf, hospital: Facility) -> Inspector:
+    planner = factories.UserFactory.create(role=UserRole.PLANNER, name="Pat Planner")
+    planner.facilities.set([hospital])
+    return inspector_of(planner)
+
+
+class Hands:
+    """Types on a page, and counts keys and the fields that they went to."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.keys = page, 0
+        self.fields = [self._focused()]
+
+    def type(self, text: str) -> None:
+        for key in text:
+            self.press(key)
+
+    def press(self, key: str) -> None:
+        self.keys += 1
+        self.page.keyboard.press(key)
+
+    def arrive(self, name: str) -> None:
+        """Wait until the focus is on a field."""
+        expect(self.page.locator(f"#id_{name}")).to_be_focused()
+        self.fields.append(self._focused())
+
+    def _focused(self) -> str:
+        return str(self.page.evaluate("() => document.activeElement.id"))
+
+
+def _sound(page: Page) -> list[str]:
+    """Say what is wrong with a page in the state it is in, in both themes and on a phone."""
+    found = [f"policy refused {one}" for one in page.evaluate("() => window.__violations")]
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        found += axe(page)
+    page.set_viewport_size({"width": 320, "height": 800})
+    found += [f"{page.evaluate(OVERFLOW)} px too wide"] if page.evaluate(OVERFLOW) > 0 else []
+    page.set_viewport_size({"width": 1440, "height": 900})
+    return found
+
+
+def test_pages_of_the_desk_are_sound(desk: Inspector, grace: Rider) -> None:
+    found = desk.inspect(BOOK, name="booking-empty")
+    found += desk.inspect(f"{BOOK}?rider={grace.pk}", name="booking-rider")
+    found += desk.inspect(f"{BOOK}?rider={grace.pk}&for=dialysis", name="booking-dialysis")
+
+    assert found == [], "\n".join(found)
+
+
+def test_k1_k3_discharge_of_a_known_rider_takes_a_name_and_a_time(desk: Inspector, grace: Rider) -> None:
+    for number in range(3):
+        factories.RiderFactory.create(first_name=f"Walter{number}", last_name="Gray")  # out of reach
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + BOOK)
+        expect(page.locator("#id_q")).to_be_focused()
+        hands = Hands(page)
+        hands.type("grace")
+        expect(page.get_by_role("option", name="Walsh, Grace")).to_have_attribute("aria-selected", "true")
+        found = _sound(page)
+        hands.press("Enter")
+        hands.arrive("clock")
+        hands.type("2359")
+        expect(page.locator("#echo")).to_contain_text("23:59")
+        expect(page.locator("#ahead")).to_contain_text("Pickup promised")
+        found += _sound(page)
+        hands.press("Enter")
+        expect(page.get_by_role("status").first).to_contain_text("The ride is booked.")
+        found += _sound(page)
+
+    ride = Ride.objects.get()
+    assert (ride.rider, ride.service_type) == (grace, "hospital_discharge")
+    assert (hands.keys <= 20, hands.fields) == (True, ["id_q", "id_clock"])
+    assert found == [], "\n".join(found)
+
+
+def test_combobox_is_walked_by_arrows_and_left_by_escape(desk: Inspector, hospital: Facility) -> None:
+    for name in ("Ada", "Ben", "Cora"):
+        factories.RiderFactory.create(facility=hospital, first_name=name, last_name="Gray")
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + BOOK)
+        field, chosen = page.locator("#id_q"), page.locator('[role="option"][aria-selected="true"]')
+        page.keyboard.type("g")
+        expect(page.locator("#rider-options")).to_be_hidden()
+        page.keyboard.type("ra")
+        expect(chosen).to_contain_text("Gray, Ada")
+        seen = []
+        for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+            page.keyboard.press(key)
+            seen.append(chosen.locator("strong").inner_text())
+            expect(field).to_have_attribute("aria-activedescendant", str(chosen.get_attribute("id")))
+        page.keyboard.press("Escape")
+        expect(page.locator("#rider-options")).to_be_hidden()
+        expect(field).to_have_attribute("aria-expanded", "false")
+        expect(field).to_have_value("gra")
+        page.keyboard.press("ArrowDown")
+        expect(page.locator("#rider-options")).to_be_visible()
+        page.keyboard.type("yx")
+        expect(page.get_by_text("Nobody was found.").first).to_be_visible()
+        found = _sound(page)
+        field.fill("")
+        page.keyboard.type("gray, c")
+        page.keyboard.press("Enter")  # before the answer: the one who is found is chosen
+        expect(page.locator(".chosen")).to_contain_text("Gray, Cora")
+
+    assert seen == ["Gray, Ben", "Gray, Cora", "Gray, Ada", "Gray, Cora"]
+    assert found == [], "\n".join(found)
+
+
+def test_k4_k5_what_is_wrong_leads_to_its_field_and_what_was_typed_stays(desk: Inspector, grace: Rider) -> None:
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + BOOK)
+        page.get_by_label("Note to the driver").fill("Ring twice.")
+        with page.expect_response(
+            lambda answer: answer.request.method == "POST" and answer.url.endswith("/book/")
+        ) as sent:
+            page.keyboard.press("Control+Enter")
+        expect(page.locator(".error-summary")).to_be_focused()
+        found = _sound(page)
+        expect(page.get_by_label("Note to the driver")).to_have_value("Ring twice.")
+        page.get_by_role("link", name="Time: Say when.").press("Enter")
+        expect(page.locator("#id_clock")).to_be_focused()
+        echo = page.locator("#echo")
+        page.keyboard.type("25:00")
+        expect(echo).to_have_text("This is no time. Write it like 14:30, 2:30p, +45 or now.")
+        found += _sound(page)
+        for said, shown in (
+            ("2:30p", "14:30"),
+            ("+45", "in 4"),
+            ("1430", "14:30"),
+            ("now", "just now"),
+            ("noon", "12:00"),
+        ):
+            page.locator("#id_clock").fill(said)
+            expect(echo).to_contain_text(shown)
+        page.get_by_role("link", name="Rider: Choose a rider").press("Enter")
+        expect(page.locator("#id_q")).to_be_focused()
+        page.keyboard.type("walsh")
+        page.keyboard.press("Enter")
+        expect(page.locator(".chosen")).to_contain_text("Walsh, Grace")
+        expect(page.locator("#id_clock")).to_have_value("noon")
+        expect(page.get_by_label("Note to the driver")).to_have_value("Ring twice.")
+
+    assert sent.value.status == 422
+    assert Ride.objects.count() == 0
+    assert found == [], "\n".join(found)
+
+
+def test_k6_k7_second_ride_of_a_day_is_warned_of_and_booked_once(desk: Inspector, grace: Rider) -> None:
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BOOK}?rider={grace.pk}")
+        page.keyboard.type("2350")
+        form = page.evaluate("() => [...new FormData(document.querySelector('form.booking'))]")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status").first).to_contain_text("The ride is booked.")
+        again = context.request.post(desk.url + BOOK, form=dict(form), headers={"Referer": desk.url + BOOK})
+        assert "This ride was booked already." in again.text()
+        page.goto(f"{desk.url}{BOOK}?rider={grace.pk}")
+        expect(page.locator("#standing")).to_contain_text("Already booked on")
+        found = _sound(page)
+        page.keyboard.type("2355")
+        expect(page.locator("#ahead")).to_contain_text("The rider has a ride at this time.")
+        found += _sound(page)
+        page.keyboard.press("Enter")
+        expect(page.locator(".error-summary")).to_be_focused()
+        found += _sound(page)
+        assert Ride.objects.count() == 1
+        page.get_by_label("Book it beside the other ride").check()
+        page.get_by_role("button", name="Book the ride").click()
+        expect(page.get_by_role("status").first).to_contain_text("The ride is booked.")
+
+    assert Ride.objects.count() == 2
+    assert found == [], "\n".join(found)
+
+
+def test_k2_new_rider_is_typed_and_a_namesake_shown(desk: Inspector, hospital: Facility) -> None:
+    factories.RiderFactory.create(facility=hospital, first_name="Orla", last_name="Doe")
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + BOOK)
+        hands = Hands(page)
+        hands.press("Tab")
+        hands.press("Enter")  # New rider
+        hands.arrive("first_name")
+        for text in ("Orla", "Doe", "04021951"):
+            hands.type(text)
+            hands.press("Tab")
+        page.locator("#id_phone").focus()
+        for text in ("3125550140", "9 Elm St", "", "Chicago", "IL", "60622"):
+            hands.type(text)
+            hands.press("Tab")
+        page.locator("#id_clock").focus()
+        hands.type("2359")
+        hands.press("Enter")
+        expect(page.locator(".error-summary")).to_be_focused()
+        expect(page.get_by_text("Is it one of these?")).to_be_visible()
+        found = _sound(page)
+        page.get_by_label("It is somebody else").check()
+        page.locator("#id_clock").press("Enter")
+        expect(page.get_by_role("status").first).to_contain_text("The ride is booked.")
+
+    rider = Rider.objects.latest("created_at")
+    fields = 10
+    assert (rider.last_name, str(rider.date_of_birth), rider.phones[0]["number"]) == (
+        "Doe",
+        "1951-04-02",
+        "+13125550140",
+    )
+    assert hands.keys * 0.06 + fields <= 60  # seconds: 60 ms a key, one a field
+    assert found == [], "\n".join(found)
+
+
+def test_ride_is_booked_without_script(desk: Inspector, grace: Rider) -> None:
+    with desk.context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(desk.url + BOOK)
+        page.get_by_role("button", name="Dialysis").click()
+        page.get_by_label("Rider", exact=False).first.fill("wal")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Walsh, Grace").click()
+        page.get_by_label("Time", exact=True).fill("10:30p")
+        page.get_by_role("button", name="Check").click()
+        expect(page.locator("#ahead")).to_contain_text("There by")
+        assert "wal" not in page.url
+        page.get_by_role("button", name="Book the ride").click()
+        expect(page.get_by_role("status").first).to_contain_text("The ride and the way back are booked.")
+
+    assert Ride.objects.count() == 2

@@ -1,0 +1,412 @@
+"""The booking desk: a ride booked once, for whom, where and when the form says."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import AuditEntry, User
+from apps.accounts.roles import UserRole
+from apps.organizations.models import Facility
+from apps.riders.models import Rider
+from apps.rides.models import Ride
+from tests import factories
+from tests.console.visits import text_of, told, visitor
+from tests.rides.booking_desk.desk import BOOK, book, desk_of, sent
+from tests.rides.drafts import HOME
+
+pytestmark = pytest.mark.django_db
+
+
+def _at(hour: int, minute: int = 0, *, day: int = 20) -> dt.datetime:
+    """A wall time in Chicago."""
+    return dt.datetime(2026, 11, day, hour + 6, minute, tzinfo=dt.UTC)
+
+
+def test_discharge_of_a_known_rider_takes_a_time_alone(desk: Client, hospital: Facility, grace: Rider) -> None:
+    response = book(desk, f"?rider={grace.pk}", clock="1430")
+
+    ride = Ride.objects.get()
+    assert (ride.rider, ride.facility, ride.pickup_facility) == (grace, hospital, hospital)
+    assert (ride.service_type, ride.pickup_at, ride.status) == ("hospital_discharge", _at(14, 30), "scheduled")
+    assert ride.dropoff["addressLine1"] == HOME["addressLine1"]
+    assert ride.discharge == {
+        "unit": "4 West",
+        "unitPhone": "+13125550140",
+        "planner": {"name": "Pat Planner"},
+        "expectedReadyAt": "2026-11-20T20:30:00Z",
+    }
+    assert ride.requested_by == {"userId": str(User.objects.get().pk), "name": "Pat Planner", "role": "planner"}
+    assert [said.split(" <a")[0] for said in told(response)] == ["The ride is booked."]
+    assert str(ride.pk) in told(response)[0]
+
+
+def test_form_that_is_sent_twice_books_once(desk: Client, grace: Rider) -> None:
+    form = sent(desk, f"?rider={grace.pk}", clock="1430")
+    desk.post(BOOK, form, follow=True)
+
+    again = desk.post(BOOK, form, follow=True)
+
+    assert Ride.objects.count() == 1
+    assert [said.split(" <a")[0] for said in told(again)] == ["This ride was booked already."]
+    assert AuditEntry.objects.filter(action="rides.book").count() == 1
+
+
+def test_appointment_is_reached_in_time_and_the_way_back_waits_for_a_call(
+    desk: Client, hospital: Facility, grace: Rider
+) -> None:
+    response = book(desk, f"?rider={grace.pk}&for=appointment", clock="2:30p", driver_notes="Ring twice.")
+
+    out, back = Ride.objects.order_by("leg_sequence")
+    # 3.4 road miles take 9 minutes; 3 to get in, 3 out, 15 early: 30.
+    assert (out.pickup_at, out.appointment_at, out.scheduling_anchor) == (_at(14), _at(14, 30), "appointment")
+    assert (out.dropoff_facility, out.driver_notes) == (hospital, "Ring twice.")
+    assert (back.pickup_at, back.will_call, back.pickup_facility) == (_at(15, 30), True, hospital)
+    assert "The ride and the way back are booked." in told(response)[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "pickups", "will_calls"),
+    [
+        ({"for": "dialysis", "clock": "10:30"}, [(10, 0), (15, 0)], [False, True]),
+        (
+            {"for": "appointment", "clock": "14:30", "way_back": "at_time", "back_clock": "16:00"},
+            [(14, 0), (16, 0)],
+            [0, 0],
+        ),
+        ({"for": "appointment", "clock": "14:30", "way_back": "none", "pickup_clock": "13:00"}, [(13, 0)], [False]),
+        (
+            {"for": "appointment", "when": "pickup", "clock": "14:30", "back_clock": "1630"},
+            [(14, 30), (16, 30)],
+            [0, 1],
+        ),
+        ({"for": "transfer", "when": "will_call", "clock": "noon", "dropoff_at": "saved-0"}, [(12, 0)], [True]),
+        ({"for": "other", "clock": "+45", "dropoff_at": "saved-0"}, [(9, 45)], [False]),
+        ({"for": "discharge", "clock": "now"}, [(9, 0)], [False]),
+    ],
+)
+def test_times_are_meant_as_the_form_says(
+    desk: Client, grace: Rider, asked: dict[str, Any], pickups: list[tuple[int, int]], will_calls: list[bool]
+) -> None:
+    book(desk, f"?rider={grace.pk}&for={asked.pop('for')}", **asked)
+
+    rides = Ride.objects.order_by("leg_sequence")
+    assert [ride.pickup_at for ride in rides] == [_at(*clock) for clock in pickups]
+    assert [ride.will_call for ride in rides] == will_calls
+
+
+@pytest.mark.parametrize(
+    ("asked", "wrong"),
+    [
+        ({}, {"clock": "Say when."}),
+        ({"clock": "25:00"}, {"clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."}),
+        ({"clock": "+45", "day": "2026-11-21"}, {"clock": "This counts from now: it goes with today alone."}),
+        (
+            {"clock": "2:30", "day": "2027-03-14"},
+            {"clock": "There is no 02:30 on that day: the clocks go forward."},
+        ),
+        (
+            {"clock": "1:30", "day": "2027-11-07"},
+            {"clock": "01:30 comes twice on that day: say which of the two."},
+        ),
+        ({"clock": "1430", "day": ""}, {"day": "This field is required."}),
+        ({"clock": "1430", "way_back": "at_time"}, {"back_clock": "Say when."}),
+        (
+            {"clock": "1430", "way_back": "at_time", "back_clock": "x"},
+            {"back_clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."},
+        ),
+        (
+            {"clock": "25:00", "when": "arrive", "way_back": "will_call"},
+            {"clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."},
+        ),
+        ({"clock": "1430", "way_back": "will_call"}, {"back_clock": "Say about when."}),
+        (
+            {"clock": "1430", "way_back": "will_call", "back_clock": "1630"},
+            {"way_back": "A hospital discharge has no return leg."},
+        ),
+        (
+            {"clock": "1430", "unit": "", "unit_phone": "4 West"},
+            {"unit": "A discharge needs this.", "unit_phone": "This is no phone number. Write it like 312 555 0140."},
+        ),
+        (
+            {"clock": "1430", "unit_phone": "", "planner_name": ""},
+            {"unit_phone": "A discharge needs this.", "planner_name": "A discharge needs this."},
+        ),
+        (
+            {"clock": "1430", "dropoff_at": "typed", "dropoff_city": "Chicago"},
+            {"dropoff_address_line1": "Another address needs this."},
+        ),
+        ({"clock": "1430", "day": "2026-11-18"}, {"clock": "Time lies more than a day in the past."}),
+        ({"clock": "1430", "escorts": "12"}, {"escorts": "Ensure this value is less than or equal to 9."}),
+    ],
+)
+def test_what_is_wrong_is_said_by_its_field_and_nothing_is_booked(
+    desk: Client, grace: Rider, asked: dict[str, Any], wrong: dict[str, str]
+) -> None:
+    response = book(desk, f"?rider={grace.pk}", **({"driver_notes": "Ring twice."} | asked))
+
+    form = response.context["form"]
+    assert (response.status_code, Ride.objects.count()) == (422, 0)
+    assert {name: said[0] for name, said in form.errors.items()} == wrong
+    assert form["driver_notes"].value() == "Ring twice."
+
+
+def test_appointment_at_an_address_without_coordinates_takes_a_pickup_time(desk: Client, grace: Rider) -> None:
+    typed = {"dropoff_at": "typed", "dropoff_address_line1": "1 Main St", "dropoff_city": "Joliet", "way_back": "none"}
+    refused = book(desk, f"?rider={grace.pk}&for=appointment", clock="1430", **typed)
+
+    assert list(refused.context["form"].errors) == ["pickup_clock"]
+
+    book(desk, f"?rider={grace.pk}&for=appointment", clock="1430", pickup_clock="1300", **typed)
+
+    assert Ride.objects.get().pickup_at == _at(13)
+
+
+@pytest.mark.parametrize(("which", "hour"), [("first", 6), ("second", 7)])
+def test_hour_that_comes_twice_is_the_one_that_was_said(desk: Client, grace: Rider, which: str, hour: int) -> None:
+    book(desk, f"?rider={grace.pk}", clock="1:30", day="2027-11-07", which=which)
+
+    assert Ride.objects.get().pickup_at == dt.datetime(2027, 11, 7, hour, 30, tzinfo=dt.UTC)
+
+
+def test_which_of_two_hours_is_asked_where_there_are_two(desk: Client, grace: Rider) -> None:
+    assert "which of the two" not in text_of(desk.get(f"{BOOK}?rider={grace.pk}"))
+    assert "The first The second" in text_of(book(desk, f"?rider={grace.pk}", clock="1:30", day="2027-11-07"))
+
+
+def test_second_ride_at_a_time_is_booked_on_purpose_alone(desk: Client, grace: Rider) -> None:
+    book(desk, f"?rider={grace.pk}", clock="1430")
+
+    shown = desk.get(f"{BOOK}?rider={grace.pk}")
+    refused = book(desk, f"?rider={grace.pk}", clock="1440")
+
+    assert "Already booked on Fri 20 Nov: 2026-11-20 14:30 CST (Scheduled)" in text_of(shown)
+    assert list(refused.context["form"].errors) == ["allow_duplicate"]
+    assert Ride.objects.count() == 1
+
+    form = refused.context["form"].data.dict()
+    desk.post(BOOK, form | {"allow_duplicate": "on"})
+
+    assert Ride.objects.count() == 2
+
+
+def test_rider_who_is_not_to_be_booked_is_refused(desk: Client, grace: Rider) -> None:
+    Rider.objects.update(status="do_not_book", status_reason="Unpaid")
+
+    shown = desk.get(f"{BOOK}?rider={grace.pk}")
+    refused = book(desk, f"?rider={grace.pk}", clock="1430")
+
+    assert "The rider is not to be booked." in text_of(shown)
+    assert refused.context["form"].errors == {"q": ["The rider is not to be booked."]}
+    assert Ride.objects.count() == 0
+
+
+def test_questions_of_a_dispatcher_are_told(desk: Client, hospital: Facility, grace: Rider) -> None:
+    Facility.objects.update(booking_policy="review", lead_time_minutes=600)
+
+    response = book(desk, f"?rider={grace.pk}", clock="1430")
+
+    assert Ride.objects.get().status == "requested"
+    assert told(response)[1] == (
+        "A dispatcher has to confirm it. The facility looks at every booking. "
+        "The pickup is nearer than the facility's lead time."
+    )
+
+
+def test_unit_that_asked_last_is_offered_again(desk: Client, hospital: Facility, grace: Rider) -> None:
+    book(desk, f"?rider={grace.pk}", clock="1430", unit="ICU", unit_phone="(312) 555-0177")
+
+    form = desk.get(BOOK).context["form"]
+
+    assert (form["unit"].value(), form["unit_phone"].value()) == ("ICU", "+13125550177")
+
+
+def test_needs_notes_payer_and_particulars_reach_the_ride(hospital: Facility, grace: Rider) -> None:
+    dispatcher = visitor(UserRole.DISPATCHER)
+    payer = factories.PayerFactory.create()
+
+    book(
+        dispatcher,
+        f"?rider={grace.pk}&facility={hospital.pk}",
+        clock="1430",
+        mobility="wheelchair",
+        oxygen_uses="yes",
+        escorts="1",
+        second_person="yes",
+        dispatcher_notes="Slow.",
+        facility_notes="Bring the chart.",
+        dropoff_access_code="1234#",
+        payer=str(payer.pk),
+        authorization_number="A-7",
+        room="412",
+        meet_at="bedside",
+        destination_kind="home",
+        planner_phone="312 555 0177",
+    )
+
+    ride = Ride.objects.get()
+    assert ride.accommodation["overridden"] == ["mobility", "oxygen", "stairs", "loadMinutes", "unloadMinutes"]
+    assert (ride.spaces_wheelchair, ride.spaces_ambulatory, ride.companions) == (1, 1, {"escorts": 1})
+    assert (ride.dispatcher_notes, ride.facility_notes) == ("Slow.", "Bring the chart.")
+    assert (ride.payer, ride.authorization_number) == (payer, "A-7")
+    assert ride.dropoff_access == '{"accessCode":"1234#"}'
+    assert ride.discharge is not None
+    assert {key: ride.discharge[key] for key in ("room", "meetAt", "destinationKind")} == {
+        "room": "412",
+        "meetAt": "bedside",
+        "destinationKind": "home",
+    }
+    assert ride.discharge["planner"]["phone"] == "+13125550177"
+
+
+def test_planner_sees_no_notes_of_dispatchers(desk: Client) -> None:
+    form = desk.get(BOOK).context["form"]
+
+    assert "dispatcher_notes" not in form.fields
+    assert "needs_for_dispatchers" not in form.fields
+
+
+def test_dispatcher_may_book_for_no_facility_at_all(hospital: Facility, grace: Rider) -> None:
+    dispatcher = visitor(UserRole.DISPATCHER)
+
+    book(dispatcher, f"?rider={grace.pk}&facility=&for=other", clock="1430", dropoff_at="saved-0")
+
+    assert Ride.objects.get().facility is None
+    assert desk_of(dispatcher.get(f"{BOOK}?facility=")).preset_key == "appointment"
+
+
+# What the reason and the facility decide
+
+
+def test_reason_sets_places_time_and_way_back_and_keeps_the_rest(desk: Client, grace: Rider) -> None:
+    typed = sent(desk, f"?rider={grace.pk}", clock="1430", driver_notes="Ring twice.")
+
+    form = desk.post(BOOK, typed | {"do": "preset:dialysis"}).context["form"]
+
+    shown = {
+        name: form[name].value() for name in ("when", "way_back", "pickup_from", "dropoff_at", "clock", "driver_notes")
+    }
+    assert shown == {
+        "when": "arrive",
+        "way_back": "will_call",
+        "pickup_from": "home",
+        "dropoff_at": "facility",
+        "clock": "1430",
+        "driver_notes": "Ring twice.",
+    }
+
+
+def test_address_that_was_typed_outlives_another_reason(desk: Client, grace: Rider) -> None:
+    typed = sent(desk, f"?rider={grace.pk}", dropoff_at="typed", dropoff_address_line1="1 Main St")
+
+    form = desk.post(BOOK, typed | {"do": "preset:other"}).context["form"]
+
+    assert (form["dropoff_at"].value(), form["dropoff_address_line1"].value()) == ("typed", "1 Main St")
+
+
+def test_another_facility_brings_its_own_unit_and_zone(desk: Client, grace: Rider) -> None:
+    east = factories.FacilityFactory.create(name="Zeta Clinic", kind="clinic", timezone="America/New_York")
+    factories.ContactFactory.create(facility=east, role="unit", name="Ward 3", phone="+12125550133")
+    User.objects.get().facilities.add(east)
+    typed = sent(desk, f"?rider={grace.pk}", clock="1430")
+    other = typed | {"do": "facility", "facility": str(east.pk), "unit": "", "unit_phone": ""}
+
+    shown = desk.post(BOOK, other)
+
+    assert "Times are in America/New_York." in text_of(shown)
+    assert shown.context["form"]["unit"].value() == "Ward 3"
+    assert desk_of(desk.get(f"{BOOK}?facility={east.pk}")).preset_key == "appointment"
+
+    desk.post(BOOK, other | {"do": ""} | {"unit": "Ward 3", "unit_phone": "+12125550133"})
+
+    assert Ride.objects.get().pickup_at == _at(13, 30)
+
+
+def test_facility_without_a_unit_leaves_it_empty(desk: Client, hospital: Facility) -> None:
+    hospital.contacts.all().delete()
+
+    assert not desk.get(BOOK).context["form"]["unit"].value()
+
+
+def test_rider_without_a_home_is_asked_where_they_go(desk: Client, grace: Rider) -> None:
+    Rider.objects.update(home_address=None)
+
+    assert desk.get(f"{BOOK}?rider={grace.pk}").context["form"]["dropoff_at"].value() == "typed"
+
+
+def test_place_of_a_rider_at_a_facility_out_of_reach_is_refused(desk: Client, grace: Rider) -> None:
+    other = factories.FacilityFactory.create()
+    Rider.objects.update(saved_places=[{"name": "Clinic", "facilityId": str(other.pk)}])
+
+    response = book(desk, f"?rider={grace.pk}&for=appointment", clock="1430", dropoff_at="saved-0")
+
+    assert response.context["form"].non_field_errors() == ["There is no such facility."]
+    assert Ride.objects.count() == 0
+
+
+# Looking ahead
+
+
+def test_form_is_looked_at_before_it_is_sent(desk: Client, grace: Rider) -> None:
+    Facility.objects.update(booking_policy="review")
+
+    ahead = text_of(desk.post(f"{BOOK}check/", sent(desk, f"?rider={grace.pk}", clock="1430")))
+
+    assert ahead.startswith("2026-11-20 14:30 CST , in 5 h Pickup")
+    assert "Pickup promised 14:15 \N{EN DASH} 14:45" in ahead
+    assert "A dispatcher will be asked: The facility looks at every booking." in ahead
+    assert (Ride.objects.count(), AuditEntry.objects.filter(action="riders.read", rider_ids=[grace.pk]).count()) == (
+        0,
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"clock": "25:00"}, "This is no time. Write it like 14:30, 2:30p, +45 or now."),
+        ({"clock": ""}, "Say when: how the ride is promised stands here."),
+        ({"clock": "1430", "when": "will_call"}, "Promised when it is released."),
+        ({"clock": "1430", "day": ""}, "Say when: how the ride is promised stands here."),
+    ],
+)
+def test_look_ahead_says_what_it_can(desk: Client, grace: Rider, asked: dict[str, str], said: str) -> None:
+    assert said in text_of(desk.post(f"{BOOK}check/", sent(desk, f"?rider={grace.pk}", **asked)))
+
+
+def test_look_ahead_names_what_stands_against_the_ride(desk: Client, grace: Rider) -> None:
+    book(desk, f"?rider={grace.pk}", clock="1430")
+    form = sent(desk, f"?rider={grace.pk}", clock="1440")
+
+    beside = text_of(desk.post(f"{BOOK}check/", form))
+    Rider.objects.update(status="deceased")
+    barred = text_of(desk.post(f"{BOOK}check/", form))
+
+    assert "The rider has a ride at this time." in beside
+    assert "The rider's record says that they have died." in barred
+
+
+def test_refusal_that_is_foreseen_names_fields_as_the_page_does(desk: Client, grace: Rider) -> None:
+    form = sent(desk, f"?rider={grace.pk}", clock="1430", day="2026-11-18")
+
+    ahead = text_of(desk.post(f"{BOOK}check/", form))
+    looked = desk.post(BOOK, form | {"do": "look"})
+
+    assert "Time lies more than a day in the past." in ahead
+    assert (looked.status_code, list(looked.context["form"].errors)) == (422, ["clock"])
+
+
+def test_look_ahead_without_a_rider_shows_the_time(desk: Client) -> None:
+    ahead = text_of(desk.post(f"{BOOK}check/", sent(desk, clock="1430")))
+
+    assert "2026-11-20 14:30 CST" in ahead
+    assert "Choose who rides" in ahead
+
+
+def test_look_ahead_has_a_button_of_its_own(desk: Client, grace: Rider) -> None:
+    response = desk.post(BOOK, sent(desk, f"?rider={grace.pk}", clock="1430") | {"do": "look"})
+
+    assert response.status_code == 200
+    assert "Pickup promised 14:15 \N{EN DASH} 14:45" in text_of(response)
+    assert Ride.objects.count() == 0
