@@ -360,7 +360,11 @@ class ExternalId(models.Model):
             ),
             models.UniqueConstraint(name="external_id_once", fields=["subject_type", "system", "value"]),
         ]
-        indexes = [models.Index(fields=["subject_type", "subject_id"], name="external_id_of_subject")]
+        indexes = [
+            models.Index(fields=["subject_type", "subject_id"], name="external_id_of_subject"),
+            # What somebody reads out, whatever system it is of.
+            models.Index(fields=["value", "subject_type"], name="external_id_by_value"),
+        ]
 
     def __str__(self) -> str:
         return f"external id {self.pk}"
