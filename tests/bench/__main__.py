@@ -29,6 +29,7 @@ from tests.bench import (
     memory,
     posts,
     recurring,
+    searching,
 )
 from tests.bench.servers import leave_server_core, missing
 from tests.bench.table import Figure, Goal, say, show, write
@@ -48,8 +49,18 @@ MEASUREMENTS: Final[dict[str, Callable[[], list[Figure]]]] = {
     "exceptions": exceptions.ticking,
     "board": board.standing,
     "live": live.listening,
+    "riders": searching.answering,
 }
-WITHOUT_RIDES: Final = {"deliveries", "hanging", "claiming", "first_attempt", "recurring", "live", "board"}
+WITHOUT_RIDES: Final = {
+    "deliveries",
+    "hanging",
+    "claiming",
+    "first_attempt",
+    "recurring",
+    "live",
+    "board",
+    "riders",
+}
 GOALS: Final = (
     Goal("list_vs_floor_rps", "x", ">=", 0.55, measures="floor"),
     Goal("list_vs_floor_p99", "x", "<=", 3, measures="floor"),
@@ -83,6 +94,7 @@ GOALS: Final = (
     # Commits that tell wait for one another, docs/adr/0020: the slower the disk, the more.
     Goal("live_telling_at_once", "x", "<=", 4, measures="live"),
     Goal("live_telling_sets", "x", "<=", 1.5, measures="live"),
+    Goal("rider_search_p95", "ms", "<=", 100, measures="riders"),
 )
 FOOTNOTES: Final = (
     "One gunicorn gthread worker with 4 threads and a pool of 8 has a core for itself; PostgreSQL and wrk (1 thread,",
@@ -94,6 +106,7 @@ FOOTNOTES: Final = (
     "Live: streams under uvicorn; the same events recorded with and without the trigger that tells of them, in turn.",
     "Board: 1,500 rides and 80 drivers in Chromium, files compressed as in production, no cache; medians of 5 loads.",
     "Exceptions: one run of the task, and one statement that finds the rides by the index and inserts the same rows.",
+    "Riders: the booking desk's search, whole requests in one process, by a dispatcher and a planner; the worst kind.",
 )
 
 
