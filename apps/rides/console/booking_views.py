@@ -24,7 +24,7 @@ from apps.accounts.sessions import principal_of
 from apps.accounts.templatetags.moments import distance
 from apps.riders import standing
 from apps.rides.booking_rules import IN_WORDS, Question
-from apps.rides.console import booking_desk, rider_combo
+from apps.rides.console import booking_desk, booking_repeat, rider_combo
 from apps.rides.console.booking_form import BookingForm, Desk
 from apps.rides.console.booking_presets import PRESETS
 from apps.rides.queries import bookings
@@ -51,8 +51,7 @@ def book(request: HttpRequest) -> HttpResponse:
     """Fill the form in, step by step or at once; its buttons say in `do` what is wanted of it."""
     now = timezone.now()
     if request.method != "POST":
-        desk = booking_desk.desk_of(request, request.GET.dict(), do="", now=now)
-        return _page(request, booking_desk.form_begun(request, desk))
+        return _page(request, _begun(request, now))
     do = _wanted(request)
     desk = booking_desk.desk_of(request, request.POST.dict(), do=do, now=now)
     if do not in ("", "look"):
@@ -91,6 +90,25 @@ def check(request: HttpRequest) -> HttpResponse:
     if desk.rider is not None:
         _record_look(desk, [desk.rider.rider.pk])
     return render(request, "rides/booking_seen.html", context)
+
+
+def _begun(request: HttpRequest, now: datetime) -> BookingForm:
+    """Open the form for what the address names: a rider, a facility, a reason, or a ride to repeat."""
+    ride = booking_repeat.repeated(request.GET.get("repeat", ""), principal_of(request))
+    asked = request.GET.dict() if ride is None else booking_repeat.asked_by(ride)
+    desk = booking_desk.desk_of(request, asked, do="", now=now)
+    form = booking_desk.form_begun(request, desk)
+    if ride is not None and desk.rider is not None:
+        form.initial = {**form.initial, **booking_repeat.values_of(ride, form, desk.rider)}
+        audit.record(
+            by=desk.by,
+            action="rides.read",
+            subject_type="ride",
+            subject_id=ride.pk,
+            rider_ids=[ride.rider_id],
+            facility_id=ride.facility_id,
+        )
+    return form
 
 
 def ride_address(ride_id: UUID) -> str:

@@ -16,7 +16,7 @@ Offered = Mapping[str, tuple[str, Mapping[str, Any]]]
 HOME: Final = "home"
 KEPT: Final = "kept"
 TYPED: Final = "typed"
-_ADDRESS: Final = {
+ADDRESS: Final = {
     "address_line1": "addressLine1",
     "address_line2": "addressLine2",
     "city": "city",
@@ -52,7 +52,7 @@ class Place:
 
     def wires(self) -> dict[str, str]:
         """Name its fields by their names on the wire."""
-        inner = {key: name for name, key in _ADDRESS.items()} | {stops.ACCESS_CODE: _CODE}
+        inner = {key: name for name, key in ADDRESS.items()} | {stops.ACCESS_CODE: _CODE}
         return {self.wire: self.choice} | {f"{self.wire}.{key}": self.prefix + name for key, name in inner.items()}
 
 
@@ -74,7 +74,7 @@ class PlaceFields:
         opens_doors: bool,
         usual: str = "",
     ) -> None:
-        self._form, self.place, self._offered, self._opens_doors = form, place, offered, opens_doors
+        self._form, self.place, self.offered, self._opens_doors = form, place, offered, opens_doors
         self._kept_code = stops.access_code(kept or {})
         choices = [(key, name) for key, (name, _stop) in offered.items()]
         if kept is not None:
@@ -84,7 +84,7 @@ class PlaceFields:
         form.fields[place.choice] = forms.ChoiceField(
             label=place.label, choices=choices, initial=self._usual, required=place.required
         )
-        for name, key in _ADDRESS.items():
+        for name, key in ADDRESS.items():
             form.fields[place.prefix + name] = forms.CharField(
                 label=_LABELS[name], required=False, max_length=stops.MAX_LENGTHS[key]
             )
@@ -121,10 +121,10 @@ class PlaceFields:
             return None
         if chosen == TYPED:
             stop: Mapping[str, Any] = {"facilityId": None} | {
-                key: values[prefix + name] for name, key in _ADDRESS.items()
+                key: values[prefix + name] for name, key in ADDRESS.items()
             }
         else:
-            stop = self._offered[chosen][1]
+            stop = self.offered[chosen][1]
         code = values[prefix + _CODE]
         # The form of those who see the code still holds that of the place before.
         is_of_old = self._opens_doors and code == self._kept_code

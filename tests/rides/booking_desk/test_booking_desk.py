@@ -410,3 +410,66 @@ def test_look_ahead_has_a_button_of_its_own(desk: Client, grace: Rider) -> None:
     assert response.status_code == 200
     assert "Pickup promised 14:15 \N{EN DASH} 14:45" in text_of(response)
     assert Ride.objects.count() == 0
+
+
+def test_ride_is_repeated_with_its_places_needs_and_notes(desk: Client, grace: Rider) -> None:
+    asked = {
+        "clock": "1430",
+        "way_back": "none",
+        "mobility": "wheelchair",
+        "escorts": "2",
+        "driver_notes": "Ring twice.",
+    }
+    typed = {
+        "dropoff_at": "typed",
+        "dropoff_address_line1": "1 Main St",
+        "dropoff_city": "Joliet",
+        "pickup_clock": "13:00",
+    }
+    book(desk, f"?rider={grace.pk}&for=appointment", **asked, **typed)
+    before = Ride.objects.get()
+
+    shown = desk.get(f"{BOOK}?repeat={before.pk}")
+    book(desk, f"?repeat={before.pk}", clock="1430", pickup_clock="1300", day="2026-11-23")
+
+    assert desk_of(shown).preset_key == "appointment"
+    assert not shown.context["form"]["clock"].value()
+    again = Ride.objects.exclude(pk=before.pk).get()
+    assert again.pickup_at == before.pickup_at + dt.timedelta(days=3)
+    same = ("rider", "facility", "service_type", "pickup", "dropoff", "accommodation", "companions", "driver_notes")
+    assert [getattr(again, name) for name in same] == [getattr(before, name) for name in same]
+
+
+@pytest.mark.parametrize(
+    ("of", "shown"),
+    [
+        ({"for": "discharge"}, {"when": "pickup", "pickup_from": "facility", "dropoff_at": "home", "way_back": "none"}),
+        (
+            {"for": "other", "when": "will_call", "dropoff_at": "saved-0"},
+            {"when": "will_call", "dropoff_at": "saved-0"},
+        ),
+        ({"for": "appointment"}, {"when": "arrive", "way_back": "will_call", "dropoff_at": "facility"}),
+    ],
+)
+def test_repeated_ride_is_for_the_same_reason(
+    desk: Client, grace: Rider, of: dict[str, str], shown: dict[str, str]
+) -> None:
+    book(desk, f"?rider={grace.pk}&for={of['for']}", clock="1430", **of)
+    ride = Ride.objects.get(leg_sequence=1)
+
+    form = desk.get(f"{BOOK}?repeat={ride.pk}").context["form"]
+
+    assert {name: form[name].value() for name in shown} == shown
+
+
+def test_ride_that_is_not_there_is_not_repeated(desk: Client) -> None:
+    assert [desk.get(f"{BOOK}?repeat={ride}").status_code for ride in ("x", factories.RideFactory.create().pk)] == [
+        404,
+        404,
+    ]
+
+
+def test_ride_of_nobody_in_reach_is_not_repeated(desk: Client, hospital: Facility) -> None:
+    ride = factories.RideFactory.create(facility=hospital, rider_known_to_facility=False)
+
+    assert desk.get(f"{BOOK}?repeat={ride.pk}").status_code == 404
