@@ -1,13 +1,15 @@
 """The booking desk in a real browser: by keyboard alone, without script, every state sound (K1 to K7)."""
 
+import datetime as dt
 from collections.abc import Callable
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
-from apps.organizations.models import Facility
+from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from tests import factories
@@ -245,6 +247,31 @@ def test_k2_new_rider_is_typed_and_a_namesake_shown(desk: Inspector, hospital: F
         "+13125550140",
     )
     assert hands.keys * 0.06 + fields <= 60  # seconds: 60 ms a key, one a field
+    assert found == [], "\n".join(found)
+
+
+def test_sheet_is_looked_at_row_by_row_before_it_is_booked(desk: Inspector, grace: Rider) -> None:
+    ExternalId.objects.create(subject_type="rider", subject_id=grace.pk, system="epic", value="E1")
+    tomorrow = timezone.localdate() + dt.timedelta(days=2)
+    rows = f"rider,reason,day,time\nE1,appointment,{tomorrow},14:30\nE9,appointment,{tomorrow},25:00"
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + BOOK)
+        page.get_by_role("link", name="Book from a sheet").click()
+        found = _sound(page)
+        page.get_by_role("textbox", name="Rows").fill(rows)
+        page.get_by_role("button", name="Look at the rows").click()
+        expect(page.locator(".error-summary")).to_be_focused()
+        expect(page.get_by_role("cell", name="There is no rider with this id.")).to_be_visible()
+        found += _sound(page)
+        page.get_by_role("textbox", name="Rows").fill(rows.rpartition("\n")[0])
+        page.get_by_role("button", name="Look at the rows").click()
+        expect(page.get_by_role("cell", name="ready")).to_be_visible()
+        found += _sound(page)
+        page.get_by_role("button", name="Book 1 ride").click()
+        expect(page.get_by_role("status").first).to_contain_text("1 booking is made.")
+
+    assert Ride.objects.count() == 2
     assert found == [], "\n".join(found)
 
 
