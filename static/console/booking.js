@@ -18,7 +18,6 @@ const press = (wanted) => {
   form.submit();
 };
 form.querySelectorAll("[data-combo]").forEach((box) => combo(box, (value) => press(`${box.dataset.pick}:${value}`)));
-form.elements.facility.addEventListener("change", () => press("facility"));
 
 let timer;
 let asked = null;

@@ -10,6 +10,7 @@ from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import UserRole
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
+from apps.rides.console.booking_views import ride_address
 from apps.rides.models import Ride
 from tests import factories
 from tests.console.visits import text_of, told, visitor
@@ -40,6 +41,7 @@ def test_discharge_of_a_known_rider_takes_a_time_alone(desk: Client, hospital: F
     assert ride.requested_by == {"userId": str(User.objects.get().pk), "name": "Pat Planner", "role": "planner"}
     assert [said.split(" <a")[0] for said in told(response)] == ["The ride is booked."]
     assert str(ride.pk) in told(response)[0]
+    assert desk.get(ride_address(ride.pk)).status_code == 200
 
 
 def test_form_that_is_sent_twice_books_once(desk: Client, grace: Rider) -> None:
@@ -310,7 +312,7 @@ def test_another_facility_brings_its_own_unit_and_zone(desk: Client, grace: Ride
     factories.ContactFactory.create(facility=east, role="unit", name="Ward 3", phone="+12125550133")
     User.objects.get().facilities.add(east)
     typed = sent(desk, f"?rider={grace.pk}", clock="1430")
-    other = typed | {"do": "facility", "facility": str(east.pk), "unit": "", "unit_phone": ""}
+    other = typed | {"do": "facility", "facility": str(east.pk)}
 
     shown = desk.post(BOOK, other)
 
