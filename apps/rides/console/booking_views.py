@@ -16,6 +16,7 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.console.rights import UNPROCESSABLE, needs
@@ -27,7 +28,7 @@ from apps.rides.booking_rules import IN_WORDS, Question
 from apps.rides.console import booking_desk, booking_repeat, rider_combo
 from apps.rides.console.booking_form import BookingForm, Desk
 from apps.rides.console.booking_presets import PRESETS
-from apps.rides.queries import bookings
+from apps.rides.queries import availability, bookings
 from apps.rides.services import booking, foreseeing
 from lib.errors import DomainError
 from lib.local_time import local_time
@@ -41,6 +42,7 @@ class Seen:
     echo: str | SafeString
     times: list[tuple[str, SafeString]]
     promise: SafeString | None
+    vehicles: str
     questions: list[str]
     refusals: list[str]
 
@@ -150,12 +152,12 @@ def _record_look(desk: Desk, rider_ids: Sequence[UUID]) -> None:
 
 
 def _seen(form: BookingForm) -> Seen:
-    """Say what a form that was sent means.  Six queries where it is a whole ride of a known rider."""
+    """Say what a form that was sent means.  Eight queries where it is a whole ride of a known rider."""
     desk = form.desk
     complete = form.is_valid()  # works the times out, too
     times = {_("Pickup"): form.pickup_at, _("There by"): form.appointment_at, _("Way back"): form.back_at}
     said = [(label, _told_at(at, form)) for label, at in times.items() if at is not None]
-    promise, questions, refusals = None, [], []
+    promise, vehicles, questions, refusals = None, "", [], []
     if complete and desk.rider is not None:
         try:
             ahead = foreseeing.foresee(draft=form.draft(), rider=desk.rider.rider, by=desk.by, at=desk.now)
@@ -163,10 +165,10 @@ def _seen(form: BookingForm) -> Seen:
             form.refuse(refusal)
             refusals = [str(said) for errors in form.errors.values() for said in errors]
         else:
-            promise = _promise(ahead, form)
+            promise, vehicles = _promise(ahead, form), _vehicles(ahead)
             questions = [IN_WORDS[one] for one in ahead.questions]
             refusals = [_("The rider has a ride at this time.")] if ahead.beside else []
-    return Seen(_echo(form), said, promise, questions, refusals)
+    return Seen(_echo(form), said, promise, vehicles, questions, refusals)
 
 
 def _echo(form: BookingForm) -> str | SafeString:
@@ -188,6 +190,19 @@ def _promise(ahead: foreseeing.Foreseen, form: BookingForm) -> SafeString:
     zone = ZoneInfo(form.zone)
     span = [at.astimezone(zone).strftime("%H:%M") for at in (ahead.window.starts_at, ahead.window.ends_at)]
     return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup promised"), *span)
+
+
+def _vehicles(ahead: foreseeing.Foreseen) -> str:
+    """Say how many vehicles could take the ride; nothing where none is planned to be on the road then."""
+    found = availability.availability(ahead.columns)
+    if not found.on_shift:
+        return ""
+    said = ngettext(
+        "%(free)s of %(count)s suitable vehicle on shift is free then.",
+        "%(free)s of %(count)s suitable vehicles on shift are free then.",
+        found.on_shift,
+    )
+    return said % {"free": found.free, "count": found.on_shift}
 
 
 def _tell(request: HttpRequest, booked: booking.Booked) -> None:

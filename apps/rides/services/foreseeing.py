@@ -21,9 +21,11 @@ from lib.access import Principal
 class Foreseen:
     """How the ride would be promised, what a person would be asked about it, and which rides it would overlap.
 
-    `window` is that of the way there; `promised_by` None of a will-call leg, which promises nothing.
+    `columns` are those that the ride of the way there would have.  `window` is its own; `promised_by` None of a
+    will-call leg, which promises nothing.
     """
 
+    columns: Mapping[str, Any]
     window: timing.Window
     promised_by: datetime | None
     questions: tuple[Question, ...]
@@ -51,6 +53,7 @@ def foresee(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> F
     booking.require_bookable(rider, made["service_date"])
     beside = booking.require_free(rider.pk, made, allowed=True, by=by)
     return Foreseen(
+        columns=made,
         window=timing.Window(made["window_starts_at"], made["window_ends_at"]),
         promised_by=made["promised_pickup_by"],
         questions=tuple(booking_rules.open_questions(legs.facts_of(leg, made, at=at))),

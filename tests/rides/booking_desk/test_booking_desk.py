@@ -475,3 +475,12 @@ def test_ride_of_nobody_in_reach_is_not_repeated(desk: Client, hospital: Facilit
     ride = factories.RideFactory.create(facility=hospital, rider_known_to_facility=False)
 
     assert desk.get(f"{BOOK}?repeat={ride.pk}").status_code == 404
+
+
+def test_look_ahead_counts_the_vehicles_that_are_free_then(desk: Client, grace: Rider) -> None:
+    form = sent(desk, f"?rider={grace.pk}", clock="1430")
+    nobody = text_of(desk.post(f"{BOOK}check/", form))
+    factories.ShiftFactory.create()
+
+    assert "on shift" not in nobody
+    assert "1 of 1 suitable vehicle on shift is free then." in text_of(desk.post(f"{BOOK}check/", form))
