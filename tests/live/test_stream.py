@@ -189,12 +189,13 @@ def test_stream_ends_where_the_database_cannot_be_asked(person: User, monkeypatc
 
         assert ("", None) in ended
 
-    pool_was = connection.settings_dict["OPTIONS"].pop("pool", None)
+    connection.close()
+    pool_was = connection.settings_dict["OPTIONS"].pop("pool")  # which keeps connections to where the database was
     try:
         listen_as(person, act)
     finally:
-        if pool_was is not None:
-            connection.settings_dict["OPTIONS"]["pool"] = pool_was
+        connection.close()  # it is none of the pool
+        connection.settings_dict["OPTIONS"]["pool"] = pool_was
 
 
 def test_streams_end_when_postgresql_is_lost_and_new_ones_hear_again(
@@ -204,7 +205,7 @@ def test_streams_end_when_postgresql_is_lost_and_new_ones_hear_again(
 
     async def act(listening: Listening) -> None:
         dropped = await sync_to_async(drop_listeners)()
-        assert (dropped, await listening.next()) == (1, ("", None))
+        assert (dropped >= 1, await listening.next()) == (True, ("", None))
         await listening.open()
         assert (await listening.next())[0] == "ready"
         one = await sync_to_async(happen)()
@@ -248,21 +249,22 @@ def test_reader_who_falls_behind_begins_anew(transactional_db: None) -> None:
 
 
 def test_readers_of_a_process_share_one_connection(transactional_db: None) -> None:
-    async def run() -> tuple[int, int]:
+    async def run() -> set[int]:
+        before = await sync_to_async(_listeners)()  # those of other tests are on their way out
         hub = hubs.hub()
         with hub.inbox(lambda one: True), hub.inbox(lambda one: True):
             assert await hub.hears(seconds=SECONDS)
-            listeners = await sync_to_async(_listeners)()
         with hub.inbox(lambda one: True):
-            return listeners, await sync_to_async(_listeners)()
+            assert await hub.hears(seconds=SECONDS)
+            return await sync_to_async(_listeners)() - before
 
-    assert async_to_sync(run)() == (1, 1)
+    assert len(async_to_sync(run)()) == 1
 
 
-def _listeners() -> int:
+def _listeners() -> set[int]:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) {LISTENERS}")
-        return int(cursor.fetchone()[0])
+        cursor.execute(f"SELECT pid {LISTENERS}")
+        return {pid for (pid,) in cursor.fetchall()}
 
 
 def test_hub_whose_task_has_ended_begins_another(transactional_db: None) -> None:
