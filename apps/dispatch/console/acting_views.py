@@ -85,7 +85,7 @@ def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         "may_assign": found.status in _ASSIGNABLE,
         "may_take_off": (RideStatus(found.status), Action.UNASSIGN) in BY_ACTION,
         "may_release": found.will_call and found.ready_at is None and found.status in will_call.RELEASABLE,
-        "whole_page": reverse("admin:rides_ride_change", args=[found.pk]),
+        "whole_page": reverse("ride_page", args=[found.pk]),
     }
     return _rendered(request, "ride", context)
 

@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.riders import queries as riders
+from apps.riders.words import rider_name
 from apps.rides.console.booking_form import BookingForm, Desk
 from apps.rides.console.booking_presets import FACILITY, PRESETS
 from apps.rides.console.place_fields import HOME
-from apps.rides.console.rider_words import rider_name
 from apps.rides.draft import RideDraft
 from apps.rides.services import foreseeing
 from lib.console_forms import choose

@@ -115,7 +115,7 @@ def _begun(request: HttpRequest, now: datetime) -> BookingForm:
 
 def ride_address(ride_id: UUID) -> str:
     """Say where a ride is looked at."""
-    return reverse("admin:rides_ride_change", args=[ride_id])
+    return reverse("ride_page", args=[ride_id])
 
 
 def _wanted(request: HttpRequest) -> str:

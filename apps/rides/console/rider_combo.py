@@ -13,8 +13,8 @@ from apps.accounts.services import audit
 from apps.riders import queries as riders
 from apps.riders.models import Rider
 from apps.riders.queries import RiderRecord
+from apps.riders.words import mobility_said, needs_said, rider_name
 from apps.rides.console.place_fields import line_of
-from apps.rides.console.rider_words import mobility_said, needs_said, rider_name
 from lib.access import Principal
 from lib.phone_input import e164
 
