@@ -109,10 +109,8 @@ def test_ride_pages_are_sound_for_each_reader(inspector_of: InspectorOf, dana: U
     found = inspector_of(dana).inspect(_path(ride), name="ride")
     found += inspector_of(planner).inspect(_path(asking), name="ride-asking")
     found += inspector_of(dana).inspect(_path(ride_in(RideStatus.CANCELLED)), name="ride-cancelled")
-    found += inspector_of(planner).inspect(_path(ride), name="ride-planner")
     found += inspector_of(auditor).inspect(_path(ride), name="ride-auditor")
     found += inspector_of(fleet).inspect(_path(ride), name="ride-provider")
-    found += inspector_of(planner).inspect(_path(ride_in(RideStatus.ARRIVED)), name="ride-404", status=404)
 
     assert found == [], "\n".join(found)
 

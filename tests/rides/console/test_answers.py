@@ -9,9 +9,11 @@ from apps.accounts.roles import UserRole
 from apps.events.models import Event
 from apps.rides.exception_types import ExceptionType
 from apps.rides.models import Ride, RideException
-from apps.rides.services import exceptions
+from apps.rides.services import answering, exceptions
+from apps.rides.services.answering import Answer
 from apps.rides.services.status import locked
 from lib.access import system
+from lib.errors import ScopeMissing
 from tests import factories
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
@@ -88,3 +90,13 @@ def test_where_nobody_asks_or_the_right_is_missing_nothing_is_answered() -> None
     assert "Nobody waits for an answer about this ride." in text_of(refused)
     assert "No driver yet: what shall happen?" not in text_of(refused)
     assert [one | {"audit": 0} for one in (traces(quiet), traces(asking))] == [one | {"audit": 0} for one in before]
+
+
+def test_service_asks_for_the_right_under_the_lock() -> None:
+    ride = _asking(told=["dispatcher", "planner"])
+    before = traces(ride)
+
+    with pytest.raises(ScopeMissing):
+        answering.answer(ride_id=ride.pk, answer=Answer.WAIT, by=factories.principal(UserRole.AUDITOR), at=NOW)
+
+    assert traces(ride) == before
