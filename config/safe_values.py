@@ -91,6 +91,20 @@ def networks(name: str, entries: list[str]) -> tuple[Network, ...]:
         raise ImproperlyConfigured(f"{name} has to be a list of networks such as 10.20.0.0/16.") from None
 
 
+def map_tiles(url: str) -> str:
+    """Check the address of map tiles: https, or on this machine, with the three places to fill in; "" for none."""
+    split = urlsplit(url)
+    whole = split.hostname and all(place in url for place in ("{z}", "{x}", "{y}"))
+    if url and not (whole and (split.scheme == "https" or split.hostname in LOOPBACK)):
+        raise ImproperlyConfigured("MAP_TILES_URL has to be https://, with {z}, {x} and {y}.")
+    return url
+
+
+def origins_of(*urls: str) -> list[str]:
+    """List the origins of addresses, as a content policy names them; "" has none."""
+    return [f"{split.scheme}://{split.netloc}" for url in urls if (split := urlsplit(url)).netloc]
+
+
 def mail_addresses(name: str, entries: list[str]) -> list[str]:
     """Check addresses of mail, without names beside them."""
     found = [entry.strip() for entry in entries]

@@ -269,12 +269,16 @@ ALERT_EMAILS = safe_values.mail_addresses("ALERT_EMAILS", env.list("ALERT_EMAILS
 
 # --- What browsers are told ------------------------------------------------------------------------------
 
+# Tiles below the board's map, and whom to name for them; none are shipped (docs/operations.md).
+MAP_TILES_URL = safe_values.map_tiles(env.str("MAP_TILES_URL", default=""))
+MAP_ATTRIBUTION = env.str("MAP_ATTRIBUTION", default="")
+
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
         "script-src": [SELF],
         "style-src": [SELF],
-        "img-src": [SELF, "data:"],
+        "img-src": [SELF, "data:", *safe_values.origins_of(MAP_TILES_URL)],
         "connect-src": [SELF],
         "object-src": [NONE],
         "base-uri": [NONE],
@@ -383,13 +387,10 @@ STATIC_URL = "/static/"
 STATIC_MANIFEST = env.bool("STATIC_MANIFEST", default=not (DEBUG or DEMO_MODE))
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+_STATIC = "lib.static_files.Hashed" if STATIC_MANIFEST else "django.contrib.staticfiles.storage."
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        "BACKEND": "lib.static_files.HashedStaticFilesStorage"
-        if STATIC_MANIFEST
-        else "django.contrib.staticfiles.storage.StaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": f"{_STATIC}StaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
 LOCALE_PATHS = [BASE_DIR / "locale"]

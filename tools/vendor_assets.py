@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LUCIDE = "lucide-static@1.62.0"
 HTMX = "htmx.org@4.0.1"
+LEAFLET = "leaflet@1.9.4"
 AXE = "axe-core@4.14.1"
 
 ICONS = """\
@@ -37,11 +38,22 @@ def main() -> None:
         htmx = _unpacked(HTMX, Path(folder) / "htmx")
         _write(vendor / "htmx" / "htmx.min.js", _without_map((htmx / "dist" / "htmx.min.js").read_bytes()))
         _write(vendor / "htmx" / "LICENSE", (htmx / "LICENSE").read_bytes())
+        leaflet = _unpacked(LEAFLET, Path(folder) / "leaflet")
+        for name in (
+            "leaflet.js",
+            "leaflet.css",
+            *(f"images/{path.name}" for path in (leaflet / "dist/images").iterdir()),
+        ):
+            _write(vendor / "leaflet" / name, _without_map((leaflet / "dist" / name).read_bytes()))
+        _write(vendor / "leaflet" / "LICENSE", (leaflet / "LICENSE").read_bytes())
         axe = _unpacked(AXE, Path(folder) / "axe")
         tests = ROOT / "tests" / "browser" / "vendor"
         _write(tests / "axe.min.js", (axe / "axe.min.js").read_bytes())
         _write(tests / "LICENSE", (axe / "LICENSE").read_bytes())
-    _manifest(vendor, {"lucide": _about(LUCIDE, "ISC"), "htmx": _about(HTMX, "0BSD")})
+    _manifest(
+        vendor,
+        {"lucide": _about(LUCIDE, "ISC"), "htmx": _about(HTMX, "0BSD"), "leaflet": _about(LEAFLET, "BSD-2-Clause")},
+    )
     _manifest(tests, {".": _about(AXE, "MPL-2.0")})
 
 
@@ -71,6 +83,11 @@ def _sprite(lucide: Path) -> str:
             f' stroke-linecap="round" stroke-linejoin="round">{shapes}</symbol>'
         )
     return '<svg xmlns="http://www.w3.org/2000/svg">\n' + "\n".join(symbols) + "\n</svg>\n"
+
+
+def _folder(package: str) -> str:
+    """Name the folder of a library: `lucide` for lucide-static, `htmx` for htmx.org."""
+    return re.split(r"[-.@]", package)[0]
 
 
 def _about(package: str, licence: str) -> dict[str, str]:

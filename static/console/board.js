@@ -144,6 +144,7 @@ document.addEventListener("carelane:done", async (event) => {
   const { message, ride, driver, undo } = event.detail;
   if (dialog.open) dialog.close();
   chosen.clear();
+  if (!lanes) return location.reload();
   await refresh({ rides: ride ? [ride] : [], drivers: [...(driver ? [driver] : []), ...laneOfRide(ride)] });
   showChosen();
   focusRide(ride);
@@ -258,6 +259,11 @@ dialog.addEventListener("keydown", (event) => {
 
 // --- Dragging -------------------------------------------------------------------------------------
 let dragged = null;
+// What is pressed can be dragged: a mark on each of 1,500 bars would cost every load.
+document.addEventListener("pointerdown", (event) => {
+  const taken = event.target.closest(".ride-card, .lane .bar");
+  if (taken) taken.draggable = true;
+});
 document.addEventListener("dragstart", (event) => {
   dragged = rideOf(event.target);
   if (!dragged) return;
@@ -302,7 +308,7 @@ const refresh = async ({ rides = [], drivers = [] }) => {
     held = { rides: [...(held?.rides ?? []), ...rides], drivers: [...(held?.drivers ?? []), ...drivers] };
     return;
   }
-  if (!lanes) return location.reload();
+  if (!lanes) return; // the list and the map ask for themselves (live.js)
   const asked = new URL(board.dataset.changes, location.href);
   const here = new URL(location.href);
   for (const name of ["day", "show"]) if (here.searchParams.get(name)) asked.searchParams.set(name, here.searchParams.get(name));
@@ -347,7 +353,6 @@ const swap = (changed) => {
   const sum = driven + Number(counters.dataset.lateWaiting);
   late.textContent = sum;
   late.parentElement.classList.toggle("bad", sum > 0);
-  grab();
   settle();
   timeline.scrollTop = offset;
   showChosen();
@@ -364,7 +369,6 @@ document.addEventListener("carelane:changes", (event) => {
 });
 
 // --- Where one looks ----------------------------------------------------------------------------------
-const grab = () => document.querySelectorAll(".ride-card, .lane .bar").forEach((one) => (one.draggable = true));
 const SCALES = 5;
 const scale = (step) => {
   if (!timeline) return;
@@ -399,11 +403,10 @@ if (timeline) {
       if (one.dataset.part === "drivers") toNow();
     }),
   );
-  grab();
-  settle();
   toNow();
   tick();
   setInterval(tick, 30000);
+  requestIdleCallback(settle, { timeout: 500 });
   // The clock alone makes rides late.
   setInterval(() => document.hidden || refresh({}), 60000);
   if (location.hash.startsWith("#ride-")) look(location.hash.slice(6));

@@ -48,6 +48,7 @@ MEASUREMENTS: Final[dict[str, Callable[[], list[Figure]]]] = {
     "recurring": recurring.following,
     "exceptions": exceptions.ticking,
     "board": board.standing,
+    "sheet": board.sheet,
     "live": live.listening,
     "riders": searching.answering,
 }
@@ -59,6 +60,7 @@ WITHOUT_RIDES: Final = {
     "recurring",
     "live",
     "board",
+    "sheet",
     "riders",
 }
 GOALS: Final = (
@@ -88,6 +90,7 @@ GOALS: Final = (
     Goal("board_blocked", "ms", "<=", 150, measures="board"),
     Goal("board_assets", "kB", "<=", 60, measures="board"),
     Goal("board_change_p95", "ms", "<=", 500, measures="board"),
+    Goal("run_sheet", "ms", "<=", 3000, measures="sheet"),
     Goal("live_memory", "MB", "<=", 80, measures="live"),
     Goal("live_arrival_p95", "ms", "<=", 500, measures="live"),
     Goal("live_telling", "x", "<=", 2, measures="live"),

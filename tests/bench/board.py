@@ -18,8 +18,10 @@ from typing import Any, Final
 
 import psutil
 from django.db import connections
+from django.test import Client
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from apps.dispatch.axis import Axis
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.rides.models import Ride
@@ -29,13 +31,14 @@ from tests.bench.live import cookie, open_all
 from tests.bench.servers import free_port, on_other_core, on_server_core, wait_until_answering
 from tests.bench.table import Figure
 from tests.browser import chromium
-from tests.dispatch.seeded import Day, seed
+from tests.dispatch.seeded import ZONE, Day, seed
 from tests.live.reading import Reader
 
 LOADS: Final = 5
 STREAMS: Final = 200
 CHANGES: Final = 20
 SLOWED: Final = 4
+SHEET: Final = 40  # rides of a driver's day
 # Longest contentful paint, and what tasks take beyond 50 ms, as the browser itself counts them.
 _WATCH: Final = """
 window.__lcp = 0; window.__blocked = 0;
@@ -75,6 +78,28 @@ def standing() -> list[Figure]:
         ),
         shown,
     ]
+
+
+def sheet() -> list[Figure]:
+    """Write the run sheet of a day of 40 rides, in this process; the first one loads the library and does not count."""
+    day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1), rides=60, drivers=4, riders=60)
+    driver = day.drivers[-1]
+    begins = Axis(day.date, ZONE).starts_at
+    for number, ride in enumerate(Ride.objects.filter(driver=driver)):
+        at = begins + dt.timedelta(minutes=30 + 25 * number) if number < SHEET else begins - dt.timedelta(days=1)
+        Ride.objects.filter(pk=ride.pk).update(pickup_at=at)
+    client = Client()
+    name, _, value = cookie().partition("=")
+    client.cookies[name] = value
+    took = []
+    for _round in range(LOADS + 1):
+        began = time.perf_counter()
+        answer = client.get(f"/console/board/drivers/{driver.pk}/run-sheet.pdf?day={day.date}")
+        took.append((time.perf_counter() - began) * 1000)
+        assert answer["Content-Type"] == "application/pdf", answer.status_code
+    median = statistics.median(took[1:])
+    made_of = f"{len(answer.content) / 1000:.0f} kB, {SHEET} rides; the first one {took[0]:.0f} ms"
+    return [Figure("run_sheet", median, made_of)]
 
 
 def _load(browser: Browser, url: str, signed_in: str, day: Day, *, slowed: int = 1) -> dict[str, float]:

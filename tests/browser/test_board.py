@@ -69,6 +69,7 @@ def test_the_board_and_its_pages_are_sound(desk: Inspector, day: Day) -> None:
 
     found = desk.inspect(f"{BOARD}?day={day.date}", name="board")
     found += desk.inspect(f"{BOARD}?day={day.date}&view=list&show=waiting", name="board-list")
+    found += desk.inspect(f"{BOARD}?day={day.date}&view=map&show=waiting", name="board-map")
     found += desk.inspect(f"{BOARD}?day={day.date + dt.timedelta(days=60)}", name="board-empty")
     found += desk.inspect(f"{BOARD}rides/{ride.pk}/", name="board-ride")
     found += desk.inspect(f"{BOARD}rides/{ride.pk}/assign/", name="board-assign")

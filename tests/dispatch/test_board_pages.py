@@ -11,7 +11,7 @@ from django.test import Client
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import UserRole
 from apps.dispatch.console import timeline, words
-from apps.fleet.models import Leave
+from apps.fleet.models import Driver, Leave
 from apps.riders.accommodation import complete
 from apps.riders.models import Mobility
 from apps.rides.lifecycle import OPEN
@@ -110,7 +110,7 @@ def test_an_empty_day_says_so_and_what_is_asked_wrongly_is_today(desk: Client) -
 
     assert "Nobody works on this day yet" in text_of(empty)
     assert "No ride of this day under “Late or foreseen”" in text_of(nothing)
-    for wrong in ("day=tomorrow", "day=9999-12-31", "view=map", "show=all"):
+    for wrong in ("day=tomorrow", "day=9999-12-31", "view=globe", "show=all"):
         page = desk.get(f"{BOARD}?{wrong}").context["page"]
         assert (page.is_today, page.view, page.show) == (True, "timeline", "")
 
@@ -150,6 +150,24 @@ def test_the_board_costs_the_same_queries_however_many_rides(
     # session and person; five of the day; the operator's reasons; the trail; the inbox
     with django_assert_num_queries(10):
         desk.get(BOARD)
+
+
+def test_the_map_has_the_points_that_are_known(desk: Client) -> None:
+    waiting = factories.RideFactory.create(pickup=factories.stop(lat=41.9, lng=-87.6), dropoff=factories.stop(lat=None))
+    factories.RideFactory.create(pickup=factories.stop(lat=None))
+    seen, stale = _driven(pickup_at=NOW + HOUR), _driven(pickup_at=NOW + 2 * HOUR)
+    for ride, minutes in ((seen, 10), (stale, 130)):
+        located_at = NOW - dt.timedelta(minutes=minutes)
+        Driver.objects.filter(rides=ride).update(last_lat="41.95", last_lng="-87.7", last_located_at=located_at)
+    factories.FacilityFactory.create(active=False)
+
+    found = desk.get(f"{BOARD}?view=map").context["points"]
+
+    assert [point["id"] for point in found["rides"]] == [str(ride.pk) for ride in (waiting, seen, stale)]
+    assert (found["rides"][0]["at"], found["rides"][0]["to"]) == ([41.9, -87.6], None)
+    assert found["rides"][0]["text"].startswith(f"14:00 {waiting.rider.last_name}, Orla, Home → Home, Unassigned")
+    assert [(point["at"], "seen 08:50" in point["text"]) for point in found["drivers"]] == [([41.95, -87.7], True)]
+    assert len(found["facilities"]) == 4
 
 
 def test_every_place_on_the_axis_has_its_class() -> None:

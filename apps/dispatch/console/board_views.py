@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +16,7 @@ from apps.accounts.services import audit
 from apps.dispatch.axis import Axis
 from apps.dispatch.console import timeline, words
 from apps.dispatch.console.cards import card, row
+from apps.dispatch.console.map_points import points
 from apps.dispatch.console.page import SHOWS, VIEWS, Page, page_of, reader_of
 from apps.dispatch.console.timeline import Reader
 from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
@@ -52,6 +54,13 @@ def show(request: HttpRequest) -> HttpResponse:
     }
     if page.view == "list":
         context["rows"] = _rows(found, page, reader)
+    elif page.view == "map":
+        context |= {
+            "points": points(found, reader),
+            "tiles": settings.MAP_TILES_URL,
+            "attribution": settings.MAP_ATTRIBUTION,
+            "as_list": page.url(view="list"),
+        }
     return render(request, f"dispatch/board_{page.view}.html", context)
 
 

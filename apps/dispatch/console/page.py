@@ -13,7 +13,7 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.dispatch.axis import service_day
 from apps.dispatch.console.timeline import Reader
 
-VIEWS: Final = {"timeline": _("Timeline"), "list": _("List")}
+VIEWS: Final = {"timeline": _("Timeline"), "list": _("List"), "map": _("Map")}
 SHOWS: Final = {
     "": _("Everything"),
     "waiting": _("Unassigned"),

@@ -65,13 +65,14 @@ class Reader:
 
     @cached_property
     def page(self) -> str:
-        """Give the address of a ride up to its id; a slash follows that."""
-        return reverse("board_ride", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/")
+        """Give the address of a ride up to its id, relative to the board's; a slash follows the id."""
+        address = reverse("board_ride", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/")
+        return address.removeprefix(reverse("board"))
 
     @cached_property
     def run(self) -> str:
-        """Give the address of a driver's day up to the id."""
-        return reverse("board_run", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/")
+        """Give the address of a driver's day likewise."""
+        return reverse("board_run", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/").removeprefix(reverse("board"))
 
     def clock(self, at: dt.datetime) -> str:
         local = at.astimezone(self.zone)

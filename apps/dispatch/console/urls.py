@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dispatch.console import acting_views, board_views, run_views, selection_views
+from apps.dispatch.console import acting_views, board_views, run_sheet, run_views, selection_views
 
 urlpatterns = [
     path("", board_views.show, name="board"),
@@ -13,5 +13,6 @@ urlpatterns = [
     path("rides/<uuid:ride_id>/take-off/", acting_views.take_off, name="board_take_off"),
     path("rides/<uuid:ride_id>/ready/", acting_views.ready, name="board_ready"),
     path("drivers/<uuid:driver_id>/", run_views.run, name="board_run"),
+    path("drivers/<uuid:driver_id>/run-sheet.pdf", run_sheet.run_sheet, name="run_sheet"),
     path("drivers/<uuid:driver_id>/break/", run_views.pause, name="board_break"),
 ]

@@ -30,12 +30,12 @@ KINDS: Final[Mapping[str, tuple[str, Text]]] = {
     Mobility.STRETCHER_BARIATRIC: ("stretcher", gettext_lazy("Bariatric stretcher")),
 }
 STATES: Final[Mapping[str, Text]] = {
-    "requested": gettext_lazy("To be confirmed"),
+    "requested": gettext_lazy("Requested"),
     "unassigned": gettext_lazy("Unassigned"),
-    "will-call": gettext_lazy("Will-call, not ready yet"),
+    "will-call": gettext_lazy("Will-call, not released"),
     "assigned": gettext_lazy("Assigned"),
     "en-route": gettext_lazy("En route"),
-    "arrived": gettext_lazy("At the door"),
+    "arrived": gettext_lazy("At the pickup"),
     "on-board": gettext_lazy("On board"),
 }
 _STATE_OF: Final = {

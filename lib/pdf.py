@@ -1,0 +1,30 @@
+"""Paper: HTML as tagged PDF (PDF/UA-1), by WeasyPrint, which uses the system's Pango."""
+
+from pathlib import Path
+from typing import Any, Final
+
+_VARIANT: Final = "pdf/ua-1"
+
+
+class PangoMissing(Exception):
+    """The system has no Pango (Debian: libpango-1.0-0, libpangoft2-1.0-0, libharfbuzz-subset0)."""
+
+
+def write(html: str, *, style: Path) -> bytes:
+    """Lay a whole document out with one style sheet.  Nothing is fetched: it may refer to no other file.
+
+    Raises:
+        PangoMissing: as it says.
+    """
+    try:
+        # Not at the top: it weighs 30 MB, and pages have to work where its Pango is missing.
+        from weasyprint import CSS, HTML  # noqa: PLC0415
+    except OSError as error:
+        raise PangoMissing from error
+    document = HTML(string=html, url_fetcher=_nothing)
+    written: bytes = document.write_pdf(stylesheets=[CSS(filename=str(style))], pdf_variant=_VARIANT)
+    return written
+
+
+def _nothing(url: str, *_: Any, **__: Any) -> Any:
+    raise ValueError("a document for paper refers to no other file")
