@@ -87,6 +87,14 @@ CONTENTS: Final = (
                 Scope.ASSIGNMENTS_WRITE,
             ),
             Entry(
+                _("Facility's day"),
+                "planner_day",
+                "bed",
+                _("Who waits to be released, who is on the way, and what needs you"),
+                scopes=frozenset({Scope.RIDES_WRITE}),
+                shut_to_providers=True,
+            ),
+            Entry(
                 _("Book a ride"),
                 "book_ride",
                 "calendar-plus",

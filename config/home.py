@@ -32,6 +32,7 @@ def home(request: HttpRequest) -> HttpResponse:
     by = principal_of(request)
     now = timezone.localtime()
     context: dict[str, Any] = {"today": now, "contents": contents_for(request.user)}
+    context["has_day"] = by.may(Scope.RIDES_WRITE) and bool(by.facility_ids)
     if by.may(Scope.RIDES_READ):
         day = today.day(by=by, at=now)
         context |= {"total": day.total, "statuses": [_status_tile(day, *row) for row in day.by_status]}

@@ -16,6 +16,7 @@ urlpatterns = [
     path("console/", include("apps.accounts.console.urls")),
     path("console/board/", include("apps.dispatch.console.urls")),
     path("console/book/", include("apps.rides.console.booking_urls")),
+    path("console/day/", include("apps.rides.console.day_urls")),
     path("console/recurring/", include("apps.recurring.console.urls")),
     path("console/rides/", include("apps.rides.console.urls")),
     path("console/exceptions/", include("apps.rides.console.desk_urls")),

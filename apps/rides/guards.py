@@ -28,6 +28,10 @@ SECURED: Final = frozenset(
         Mobility.STRETCHER_BARIATRIC,
     }
 )
+_ITEM_IN_WORDS: Final = {
+    "orderSigned": "the discharge order is not signed",
+    "oxygenDelivered": "oxygen has not been delivered",
+}
 _PROOF_IN_WORDS: Final = {
     "odometer_start": "odometer",
     "pickup_signature": "signature",
@@ -122,15 +126,18 @@ def _vehicle_in_service(facts: Facts) -> str | None:
     return None if facts.vehicle_in_service else "The vehicle is not in service."
 
 
+def held_back_by(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str]:
+    """Name the open items of a discharge's checklist without which the patient does not leave."""
+    wanted = ["orderSigned", *(["oxygenDelivered"] if oxygen_uses else [])]
+    return [item for item in wanted if checklist.get(item) is not True]
+
+
 def _discharge_checklist(facts: Facts) -> str | None:
     """Asked when a will-call is released, or else when the vehicle departs."""
     if facts.service_type != "hospital_discharge" or facts.ready_at is not None:
         return None
-    open_items = []
-    if facts.discharge_checklist.get("orderSigned") is not True:
-        open_items.append("the discharge order is not signed")
-    if facts.oxygen_uses and facts.discharge_checklist.get("oxygenDelivered") is not True:
-        open_items.append("oxygen has not been delivered")
+    held_back = held_back_by(facts.discharge_checklist, oxygen_uses=facts.oxygen_uses)
+    open_items = [_ITEM_IN_WORDS[item] for item in held_back]
     return f"Checklist: {' and '.join(open_items)}." if open_items else None
 
 

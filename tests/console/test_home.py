@@ -153,3 +153,13 @@ def test_contents_offer_what_opens_and_nothing_else(role: UserRole) -> None:
             wrong.append((entry.address, status))
 
     assert wrong == []
+
+
+def test_home_of_a_planner_begins_with_the_facilitys_day() -> None:
+    facility = factories.FacilityFactory.create()
+
+    page = _home(UserRole.PLANNER, facilities=[facility]).content.decode()
+
+    assert page.index("My facility today") < page.index('id="day"')
+    for response in (_home(UserRole.PLANNER), _home(UserRole.DISPATCHER)):
+        assert "My facility today" not in response.content.decode()

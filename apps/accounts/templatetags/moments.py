@@ -40,6 +40,18 @@ def since(at: datetime | None) -> SafeString:
     return format_html('{} <span class="sub">{}</span>', distance(at, timezone.now()), moment(at))
 
 
+@register.simple_tag
+def distance_from_now(at: datetime) -> str:
+    """Write how far an instant is from now, alone: for beside the instant itself."""
+    return distance(at, timezone.now())
+
+
+@register.simple_tag
+def minutes(count: int) -> str:
+    """Write a length of time: hours and minutes from an hour on."""
+    return f"{count // 60} h {count % 60} min" if count >= 60 else f"{count} min"
+
+
 def distance(at: datetime, now: datetime) -> str:
     """Say in words how far an instant lies behind or ahead, in its largest unit."""
     seconds = int((now - at).total_seconds())

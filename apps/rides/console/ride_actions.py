@@ -1,6 +1,5 @@
 """What is done to a ride from its page; each form posts to an address of its own."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -12,26 +11,22 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from apps.accounts.console.rights import RightMissing, needs
+from apps.accounts.console.rights import needs
 from apps.accounts.sessions import principal_of
-from apps.riders.models import Mobility
-from apps.rides.console import ride_views
+from apps.rides.console import acting, ride_views
+from apps.rides.console.acting import Act
 from apps.rides.console.ride_forms import AnswerForm, MomentForm, NotesForm, Overridable, Versioned
 from apps.rides.disclosure import disclosure_of
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone, Ride
 from apps.rides.possible import Deed
 from apps.rides.queries import ride_story
-from apps.rides.services import amending, answering, assignment, by_hand, report, will_call
-from apps.rides.services.answering import Answer
+from apps.rides.services import amending, assignment, by_hand, report
 from apps.rides.services.by_hand import Moment
 from apps.rides.services.overriding import Override
 from apps.rides.status_report import StatusReport
-from lib.access import Principal
-from lib.errors import DomainError, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
 
-Act = Callable[..., Ride]
 _BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
 
 
@@ -39,29 +34,16 @@ _BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
 @needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Release a will-call ride: the rider is ready, the clock runs."""
-    by = principal_of(request)
-    # Planners press it at the facility; dispatchers hear of it by telephone.
-    source = "phone" if by.may(Scope.ASSIGNMENTS_WRITE) else "facility_portal"
-
-    def act(values: dict[str, Any], **told: Any) -> Ride:
-        return will_call.mark_ready(
-            ready_source=source, override=values["override"], override_reason=values["override_reason"], **told
-        )
-
     form = Overridable(request.POST, auto_id="ready_%s")
-    return _acted(request, ride_id, Deed.READY, form, act, _("The ride is released: the rider is ready."))
+    return _acted(request, ride_id, Deed.READY, form, acting.release, _("The ride is released: the rider is ready."))
 
 
 @require_POST
 @needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Take the release of a will-call ride back."""
-
-    def act(values: dict[str, Any], **told: Any) -> Ride:
-        return will_call.retract_ready(**told)
-
     form = Overridable(request.POST, auto_id="unready_%s")
-    return _acted(request, ride_id, Deed.UNREADY, form, act, _("The release is taken back."))
+    return _acted(request, ride_id, Deed.UNREADY, form, acting.retract, _("The release is taken back."))
 
 
 @require_POST
@@ -155,14 +137,8 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @needs(Scope.RIDES_WRITE)
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say what the planner decides while no driver is found."""
-
-    def act(values: dict[str, Any], **told: Any) -> Ride:
-        said = Answer(values["answer"])
-        mobility = Mobility(values["mobility"]) if said is Answer.CHANGE_MODE else None
-        return answering.answer(answer=said, mobility=mobility, **told)
-
     form = AnswerForm(request.POST, auto_id="answer_%s")
-    return _acted(request, ride_id, Deed.ANSWER, form, act, _("Dispatch is told."))
+    return _acted(request, ride_id, Deed.ANSWER, form, acting.answer, _("Dispatch is told."))
 
 
 def _ended(request: HttpRequest, ride_id: UUID, deed: Deed, status: RideStatus, done: str) -> HttpResponse:
@@ -186,26 +162,10 @@ def _reason_form(request: HttpRequest, ride_id: UUID, deed: Deed) -> Versioned:
 
 def _acted(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned, act: Act, done: str) -> HttpResponse:
     """Do one thing to a ride and tell of it on its page, or show the page with what is wrong."""
-    by: Principal = principal_of(request)
-    seen = 0
-    if form.is_valid():
-        seen = form.cleaned_data["version"]
-        try:
-            act(form.cleaned_data, ride_id=ride_id, expected_version=seen, by=by, at=timezone.now())
-        except NotFound:
-            raise
-        except ScopeMissing as refusal:
-            raise RightMissing(frozenset(detail.also["requiredScope"] for detail in refusal.details)) from None
-        except DomainError as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, done)
-            return redirect("ride_page", ride_id=ride_id)
-    else:
-        seen = form.cleaned_data.get("version") or 0
-        current = ride_views.found_ride(ride_id, by).version
-        if seen != current:  # what is offered may have changed with it: that comes first
-            form.refuse(StaleVersion(current))
+    if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
+        messages.success(request, done)
+        return redirect("ride_page", ride_id=ride_id)
+    seen = form.cleaned_data.get("version") or 0
     return ride_views.page(
         request, ride_id, seen_version=seen, **{ride_views.NOTES_FORM if deed is Deed.NOTES else deed.value: form}
     )

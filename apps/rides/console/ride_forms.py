@@ -148,6 +148,19 @@ class AnswerForm(Versioned):
         return values
 
 
+class TickForm(Versioned):
+    """One line of a discharge's checklist, told by the button that was pressed: it is there, or not after all."""
+
+    tick = forms.ChoiceField(required=False, choices=list(words.CHECKLIST.items()))
+    untick = forms.ChoiceField(required=False, choices=list(words.CHECKLIST.items()))
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if bool(values.get("tick")) == bool(values.get("untick")):
+            self.add_error(None, _("Press one line of the checklist."))
+        return values
+
+
 def reasons_for(ride: Ride, reasons: ReasonList, action: Action | None, own: OwnReasons) -> list[tuple[str, Any]]:
     """List the reasons that a step from where the ride is may have, the operator's own with them."""
     codes: Sequence[str] = CODES[reasons]

@@ -87,6 +87,15 @@ CONTACTED: Final[Mapping[str, Text]] = {
     "rider": gettext_lazy("the rider"),
     "facility": gettext_lazy("the facility"),
 }
+CHECKLIST: Final[Mapping[str, Text]] = {
+    "orderSigned": gettext_lazy("Order signed"),
+    "medsInHand": gettext_lazy("Medication in hand"),
+    "belongings": gettext_lazy("Belongings"),
+    "oxygenDelivered": gettext_lazy("Oxygen delivered"),
+    "receivingConfirmed": gettext_lazy("Receiving place confirmed"),
+    "pcsOnFile": gettext_lazy("Certification (PCS) on file"),
+    "paperwork": gettext_lazy("Paperwork"),
+}
 ASSIGNMENTS: Final[Mapping[str, Badge]] = {
     Assignment.Status.OFFERED: Badge("info", "○", gettext_lazy("Offered")),
     Assignment.Status.ACCEPTED: Badge("ok", "✓", gettext_lazy("Drives")),
