@@ -42,6 +42,7 @@ class Entry:
     right: str = ""
     scopes: frozenset[str] = frozenset()
     shut_to_providers: bool = False
+    keys: str = ""  # that open it from any page, one after the other
 
     @property
     def url(self) -> str:
@@ -59,33 +60,40 @@ class Group:
     entries: tuple[Entry, ...]
 
 
-def _table(label: Text, model: str, icon: str, about: Text) -> Entry:
+def _table(label: Text, model: str, icon: str, about: Text, keys: str = "") -> Entry:
     app, _dot, name = model.partition(".")
-    return Entry(label, f"admin:{app}_{name}_changelist", icon, about, f"{app}.view_{name}")
+    return Entry(label, f"admin:{app}_{name}_changelist", icon, about, f"{app}.view_{name}", keys=keys)
 
 
-def _scoped(label: Text, address: str, icon: str, about: Text, scope: str) -> Entry:
-    return Entry(label, address, icon, about, scopes=frozenset({scope}))
+def _scoped(label: Text, address: str, icon: str, about: Text, scope: str, keys: str = "") -> Entry:
+    return Entry(label, address, icon, about, scopes=frozenset({scope}), keys=keys)
 
 
-HOME: Final = Entry(_("Home"), "home", "house", _("Where you are now"))
+HOME: Final = Entry(_("Home"), "home", "house", _("Where you are now"), keys="g h")
 INBOX: Final = Entry(_("Inbox"), "inbox", "bell", _("What the service has to tell you"), scopes=alerts.AUDIENCES)
 
+BOARD: Final = _scoped(
+    _("Dispatch board"),
+    "board",
+    "square-kanban",
+    _("The day: who drives what, and what waits for a driver"),
+    Scope.ASSIGNMENTS_WRITE,
+    "g b",
+)
 EXCEPTIONS: Final = _scoped(
-    _("Exceptions"), "exceptions", "alarm-clock", _("What needs somebody now, the worst first"), Scope.EXCEPTIONS_READ
+    _("Exceptions"),
+    "exceptions",
+    "alarm-clock",
+    _("What needs somebody now, the worst first"),
+    Scope.EXCEPTIONS_READ,
+    "g e",
 )
 
 CONTENTS: Final = (
     Group(
         _("Rides"),
         (
-            _scoped(
-                _("Dispatch board"),
-                "board",
-                "square-kanban",
-                _("The day: who drives what, and what waits for a driver"),
-                Scope.ASSIGNMENTS_WRITE,
-            ),
+            BOARD,
             Entry(
                 _("Facility's day"),
                 "planner_day",
@@ -101,6 +109,7 @@ CONTENTS: Final = (
                 _("A discharge, an appointment, a transfer"),
                 scopes=frozenset({Scope.RIDES_WRITE}),
                 shut_to_providers=True,
+                keys="c",
             ),
             _table(_("Rides"), "rides.ride", "route", _("One leg each, with its status and history")),
             Entry(
@@ -110,6 +119,7 @@ CONTENTS: Final = (
                 _("Standing orders, holds and holiday weeks"),
                 scopes=frozenset({Scope.RIDES_READ}),
                 shut_to_providers=True,
+                keys="g r",
             ),
             EXCEPTIONS,
             _table(_("Ride exceptions"), "rides.rideexception", "triangle-alert", _("What needs attention")),
@@ -125,7 +135,7 @@ CONTENTS: Final = (
     Group(
         _("Fleet"),
         (
-            _table(_("Drivers"), "fleet.driver", "users", _("Who drives, and whether they may")),
+            _table(_("Drivers"), "fleet.driver", "users", _("Who drives, and whether they may"), "g d"),
             _table(_("Vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
             _table(_("Credentials"), "fleet.credential", "badge-check", _("Papers of drivers and vehicles")),
             _table(_("Shifts"), "fleet.shift", "calendar-days", _("A driver in a vehicle for a while")),
@@ -184,6 +194,35 @@ CONTENTS: Final = (
 )
 
 
+# What a page has keys for besides: its own script obeys them, and the list of all keys names them.
+PAGE_KEYS: Final = (
+    (
+        BOARD,
+        (
+            ("q", _("To the queue")),
+            ("\N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW}", _("From ride to ride")),
+            ("\N{UPWARDS ARROW} \N{DOWNWARDS ARROW}", _("From driver to driver")),
+            ("a", _("Assign")),
+            ("u", _("Take the driver off")),
+            ("r", _("Ready now")),
+            ("x", _("Select")),
+            ("t", _("To the present")),
+            ("+ -", _("Zoom in and out")),
+            ("[ ]", _("Earlier and later day")),
+        ),
+    ),
+    (
+        EXCEPTIONS,
+        (
+            ("j k", _("Down and up")),
+            ("e", _("Acknowledge")),
+            ("s", _("Snooze")),
+            ("o", _("Open the ride")),
+        ),
+    ),
+)
+
+
 def contents_for(user: Any) -> list[Group]:
     """List the groups, with the entries the person may open; groups without any are left out."""
     kept = (Group(group.label, tuple(entry for entry in group.entries if entry.opens_to(user))) for group in CONTENTS)
@@ -209,6 +248,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
                     "icon": entry.icon,
                     "current": request.path == entry.url or (len(entry.url) > 1 and request.path.startswith(entry.url)),
                     "count": counts.get(entry),
+                    "keys": entry.keys.split(),
                 }
                 for entry in group.entries
             ],
@@ -216,7 +256,18 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         for group in groups
     ]
     idle = {"left": int(seconds_left(request)), "warning": settings.SESSION_WARNING_SECONDS}
-    shown = {"navigation": navigation, "now": timezone.localtime(), "idle": idle, "inbox": inbox}
+    page_keys = [
+        (entry.label, [(names.split(), does) for names, does in keys])
+        for entry, keys in PAGE_KEYS
+        if entry.opens_to(user)
+    ]
+    shown = {
+        "navigation": navigation,
+        "now": timezone.localtime(),
+        "idle": idle,
+        "inbox": inbox,
+        "page_keys": page_keys,
+    }
     return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}
 
 

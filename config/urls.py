@@ -6,6 +6,7 @@ from django.urls import include, path
 from apps.accounts.console.views import forbidden, not_offered, remove_passkey, session_left
 from apps.recurring.console.link_views import calendar_file
 from config.error_pages import server_error
+from config.finding import find
 from config.home import home
 from config.metrics import MetricsViewSet
 from lib.api.document import errors, reference
@@ -14,6 +15,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("api/", include("config.api")),
     path("console/", include("apps.accounts.console.urls")),
+    path("console/find/", find, name="find"),
     path("console/board/", include("apps.dispatch.console.urls")),
     path("console/book/", include("apps.rides.console.booking_urls")),
     path("console/day/", include("apps.rides.console.day_urls")),

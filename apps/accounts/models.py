@@ -44,6 +44,10 @@ class User(AbstractBaseUser):
     facilities = models.ManyToManyField(Facility, blank=True, related_name="members")
     providers = models.ManyToManyField(TransportProvider, blank=True, related_name="members")
     created_at = models.DateTimeField(auto_now_add=True)
+    # How pages are for this person.  The usual is the database's, too: an older release adds people meanwhile.
+    single_keys = models.BooleanField("single-key shortcuts", default=True, db_default=True)  # WCAG 2.1.4: may be off
+    compact = models.BooleanField("compact pages", default=False, db_default=False)
+    twelve_hours = models.BooleanField("12-hour clock", default=False, db_default=False)
 
     objects = UserManager()
 

@@ -4,6 +4,7 @@ Positions are minutes that pass, not minutes on a clock face: a day with 23 or 2
 """
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -44,12 +45,12 @@ class Axis:
         """Give the whole minutes from the start of the day, clipped to the day."""
         return min(max(int((at - self.starts_at) // _MINUTE), 0), self.minutes)
 
-    def ticks(self) -> list[tuple[int, str]]:
-        """List every hour that passes, by minute, as the clock shows it; one that comes twice names its zone."""
+    def ticks(self, clock: Callable[[dt.datetime], str]) -> list[tuple[int, str]]:
+        """List every hour that passes, by minute, as `clock` writes it; one that comes twice names its zone."""
         zone = ZoneInfo(self.zone)
         hours = [self.starts_at + dt.timedelta(hours=count) for count in range(self.minutes // 60)]
         local = [at.astimezone(zone) for at in hours]
-        labels = [f"{at:%H:%M}" for at in local]
+        labels = [clock(at) for at in local]
         shown = [
             f"{label} {at:%Z}" if labels.count(label) > 1 else label for label, at in zip(labels, local, strict=True)
         ]

@@ -63,6 +63,15 @@ def drivers(by: Principal, at: datetime) -> QuerySet[Driver]:
     )
 
 
+def drivers_named(text: str, *, by: Principal) -> QuerySet[Driver]:
+    """Find drivers in reach, each word of `text` a beginning of one of their names; nobody for no word.  Unordered."""
+    words = text.replace(",", " ").split()
+    found = Driver.objects.visible_to(by) if words else Driver.objects.none()
+    for word in words:
+        found = found.filter(Q(first_name__istartswith=word) | Q(last_name__istartswith=word))
+    return found
+
+
 def vehicles(by: Principal) -> QuerySet[Vehicle]:
     """Read vehicles in reach with configurations and papers; two queries besides their own."""
     return (

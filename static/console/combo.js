@@ -3,6 +3,7 @@
 // `<div data-combo="address"><input><ul role="listbox" id="…" hidden></ul></div>` inside a form.  What is typed goes to
 // the address as `q` in the body of a POST, never into an address; the answer is a list of options with `data-value`.
 // `pick(value, option)` is called with what is chosen.
+import { ARROWS, asker, listbox } from "./listbox.js";
 import { announce } from "./toast.js";
 
 const PATIENCE = 120; // milliseconds without a key before the server is asked
@@ -11,30 +12,14 @@ const FEWEST = 2; // characters
 export const combo = (box, pick) => {
   const input = box.querySelector("input");
   const list = box.querySelector('[role="listbox"]');
-  const token = box.closest("form").elements.csrfmiddlewaretoken.value;
+  const server = asker(box.dataset.combo, box.closest("form").elements.csrfmiddlewaretoken.value);
+  const { options, active, choose, walk, unfold } = listbox(input, list);
   let timer;
-  let asked = null; // what is under way
   let shown = ""; // what the list is about
   let picksFirst = false; // Enter came before the answer
-  const attributes = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false" };
-  Object.entries(attributes).forEach(([name, value]) => input.setAttribute(name, value));
-  input.setAttribute("aria-controls", list.id);
 
-  const options = () => [...list.querySelectorAll("[data-value]")];
-  const active = () => list.querySelector('[aria-selected="true"]');
   const open = () => !list.hidden;
-  const choose = (option) => {
-    active()?.setAttribute("aria-selected", "false");
-    option?.setAttribute("aria-selected", "true");
-    option?.scrollIntoView({ block: "nearest" });
-    if (option) input.setAttribute("aria-activedescendant", option.id);
-    else input.removeAttribute("aria-activedescendant");
-  };
-  const close = () => {
-    list.hidden = true;
-    input.setAttribute("aria-expanded", "false");
-    choose(null);
-  };
+  const close = () => unfold(false);
   const take = (option) => {
     close();
     pick(option.dataset.value, option);
@@ -43,8 +28,7 @@ export const combo = (box, pick) => {
   const show = (answer, text) => {
     list.replaceChildren(...answer.children);
     shown = text;
-    list.hidden = false;
-    input.setAttribute("aria-expanded", "true");
+    unfold(true);
     choose(options()[0]);
     announce(answer.dataset.says);
     if (picksFirst && options().length === 1) take(options()[0]);
@@ -53,28 +37,15 @@ export const combo = (box, pick) => {
 
   const ask = async () => {
     const text = input.value.trim();
-    asked?.abort();
-    asked = null;
     if (text.length < FEWEST) {
+      server.stop();
       close();
       return;
     }
-    const mine = new AbortController();
-    asked = mine;
-    try {
-      const body = new URLSearchParams({ q: text });
-      const headers = { "X-CSRFToken": token };
-      const answer = await fetch(box.dataset.combo, { method: "POST", body, headers, redirect: "error", signal: mine.signal });
-      if (!answer.ok) return;
-      const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (asked === mine) show(parsed.querySelector("ul"), text);
-    } catch {
-      // another letter was typed, or there is no network: the button finds without script
-    } finally {
-      if (asked === mine) asked = null;
-    }
+    const answer = await server.ask(text);
+    if (answer) show(answer, text); // else another letter was typed, or the button finds without script
   };
-  const waits = () => timer !== undefined || asked !== null;
+  const waits = () => timer !== undefined || server.waits();
 
   input.addEventListener("input", () => {
     clearTimeout(timer);
@@ -86,12 +57,10 @@ export const combo = (box, pick) => {
   });
   input.addEventListener("keydown", (event) => {
     if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const found = options();
-    const at = found.indexOf(active());
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = ARROWS[event.key];
     if (step) {
       event.preventDefault();
-      if (open()) choose(found.at((at + step + found.length) % found.length));
+      if (open()) walk(step);
       else ask();
     } else if (event.key === "Escape" && open()) {
       event.preventDefault();
@@ -104,8 +73,6 @@ export const combo = (box, pick) => {
     }
   });
   input.addEventListener("blur", close);
-  // The field keeps the focus while an option is pressed.
-  list.addEventListener("mousedown", (event) => event.preventDefault());
   list.addEventListener("click", (event) => {
     const option = event.target.closest("[data-value]");
     if (option) take(option);

@@ -68,7 +68,11 @@ const collect = (changes, all = false) => {
 
 // --- Telling the person
 
-const clock = new Intl.DateTimeFormat("en-GB", { timeZone: badge.dataset.zone, hour: "2-digit", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat("twelveHours" in badge.dataset ? "en-US" : "en-GB", {
+  timeZone: badge.dataset.zone,
+  hour: "2-digit",
+  minute: "2-digit",
+});
 
 const show = () => {
   if (!known && !lostAt) return;

@@ -5,6 +5,7 @@ import datetime as dt
 import pytest
 
 from apps.dispatch.axis import Axis, service_day
+from lib.clocks import clock
 
 CHICAGO = "America/Chicago"
 
@@ -15,8 +16,8 @@ def test_a_plain_day_runs_from_four_to_four() -> None:
     assert axis.starts_at == dt.datetime(2026, 11, 20, 10, tzinfo=dt.UTC)
     assert axis.ends_at == dt.datetime(2026, 11, 21, 10, tzinfo=dt.UTC)
     assert axis.minutes == 1440
-    assert axis.ticks()[:2] == [(0, "04:00"), (60, "05:00")]
-    assert axis.ticks()[-1] == (1380, "03:00")
+    assert axis.ticks(clock)[:2] == [(0, "04:00"), (60, "05:00")]
+    assert axis.ticks(clock)[-1] == (1380, "03:00")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_days_on_which_the_clocks_change_are_as_long_as_they_are(day: dt.date, h
     """B12."""
     axis = Axis(day, CHICAGO)
 
-    labels = [label for _, label in axis.ticks()]
+    labels = [label for _, label in axis.ticks(clock)]
 
     assert axis.minutes == hours * 60
     assert len(labels) == hours

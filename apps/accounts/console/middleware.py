@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.console.adapters import SECOND_FACTORS, needs_passkey
 from apps.accounts.services import audit
 from apps.accounts.sessions import LAST_ACTIVE_AT, forget, principal_of, seconds_left, zone_of
+from lib.clocks import twelve_hours
 
 TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle logoff is that much inexact
 
@@ -58,7 +59,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
         if seconds_left(request) < 0:
             _end(request)
             return _forgetful(self.answer(request))
-        with timezone.override(zone_of(request)):
+        with timezone.override(zone_of(request)), twelve_hours(request.user.twelve_hours):
             response = self.answer(request)
         response["Cache-Control"] = "no-store"  # S-36
         left = isinstance(request.user, AnonymousUser)  # signed out on the way

@@ -1,12 +1,13 @@
-"""Addresses below /console/: what pages listen to, the inbox, and the tokens of API clients."""
+"""Addresses below /console/: what pages listen to, preferences, the inbox, and the tokens of API clients."""
 
 from django.urls import path
 
-from apps.accounts.console import inbox_views, live_views, token_views
+from apps.accounts.console import inbox_views, live_views, preference_views, token_views
 
 urlpatterns = [
     path("live/", live_views.live, name="live"),
     path("live/changes/", live_views.changes, name="live_changes"),
+    path("preferences/", preference_views.preferences_page, name="preferences"),
     path("inbox/", inbox_views.inbox, name="inbox"),
     path("inbox/<uuid:alert_id>/acknowledge/", inbox_views.acknowledge, name="acknowledge_alert"),
     path("developers/tokens/", token_views.tokens, name="api_tokens"),

@@ -1,6 +1,6 @@
 """The one way pages write instants: in the zone of the page, with the UTC instant for machines (console.md 4.7)."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 from django import template
 from django.utils import timezone
@@ -8,19 +8,23 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
+from lib import clocks
+
 register = template.Library()
 
-SHAPES = {"minute": "%Y-%m-%d %H:%M", "second": "%Y-%m-%d %H:%M:%S", "clock": "%H:%M"}
 # Divisors of seconds, largest first.
 STEPS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 @register.simple_tag
 def moment(at: datetime | None, shape: str = "minute") -> SafeString:
-    """Write an instant; a dash where there is none."""
+    """Write an instant, to the minute or `second`, or its `clock` alone; a dash where there is none."""
     if at is None:
         return format_html('<span class="muted">{}</span>', "\N{EN DASH}")
-    text = timezone.localtime(at).strftime(SHAPES[shape])
+    there = timezone.localtime(at)
+    text = clocks.clock(there, seconds=shape == "second")
+    if shape != "clock":
+        text = f"{there:%Y-%m-%d} {text}"
     return format_html('<time datetime="{}">{}</time>', at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), text)
 
 
@@ -50,6 +54,12 @@ def distance_from_now(at: datetime) -> str:
 def minutes(count: int) -> str:
     """Write a length of time: hours and minutes from an hour on."""
     return f"{count // 60} h {count % 60} min" if count >= 60 else f"{count} min"
+
+
+@register.filter
+def clock(at: datetime | time) -> str:
+    """Write the time of day of what is in its zone already."""
+    return clocks.clock(at)
 
 
 def distance(at: datetime, now: datetime) -> str:

@@ -38,6 +38,7 @@ from apps.rides.services import will_call
 from apps.rides.services.pairing import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
 from lib.access import Principal
+from lib.clocks import clock
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
@@ -176,7 +177,7 @@ def _about(found: Ride, request: HttpRequest) -> dict[str, Any]:
         "service": words.service(found),
         "way": words.way(found, disclosure_of(by)),
         "state_words": words.STATES[words.state_of(found)] if open_ else capfirst(found.get_status_display()),
-        "clock": found.pickup_at.astimezone(zone_of(request)).strftime("%H:%M"),
+        "clock": clock(found.pickup_at.astimezone(zone_of(request))),
         "fragment": _is_fragment(request),
     }
 

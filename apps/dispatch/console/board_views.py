@@ -24,6 +24,7 @@ from apps.rides.lifecycle import ReasonList, RideStatus
 from apps.rides.naming import driver_name
 from apps.rides.queries import reason_codes
 from lib.access import Principal
+from lib.clocks import clock
 from lib.scopes import Scope
 
 MOST_CHANGED: Final = 60  # rides and drivers named by one question for changes; beyond it, everything is asked for
@@ -46,7 +47,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "to_today": page.url(day=page.today),
         "views": [(label, page.url(view=name), name == page.view) for name, label in VIEWS.items()],
         "axis": found.axis,
-        "ticks": [(minute, label) for minute, label in found.axis.ticks()],
+        "ticks": [(minute, label) for minute, label in found.axis.ticks(clock)],
         "drivers": sorted(_drivers(found, reader), key=lambda one: one[1].lower()),
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),

@@ -18,6 +18,7 @@ from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Outcome
 from apps.riders.words import rider_name
 from apps.rides.models import Ride
+from lib.clocks import clock
 from lib.scopes import Scope
 
 
@@ -64,7 +65,7 @@ def _row(one: Outcome, ride: Ride | None, request: HttpRequest) -> dict[str, Any
     return {
         "ride": ride,
         "name": rider_name(ride.rider, principal_of(request)) if ride else _("A ride out of your reach"),
-        "clock": ride.pickup_at.astimezone(zone_of(request)).strftime("%H:%M") if ride else "",
+        "clock": clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
         "message": refusal.message if refusal else "",
         "reasons": [reason for reason in reasons if refusal and reason != refusal.message],
     }

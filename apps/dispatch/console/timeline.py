@@ -29,6 +29,7 @@ from apps.rides.disclosure import Disclosure, disclosure_of
 from apps.rides.facts import Span
 from apps.rides.naming import driver_name
 from lib.access import Principal
+from lib.clocks import clock
 
 STEP: Final = 5  # minutes between two places of minutes.css
 LAST: Final = 1500  # the longest day
@@ -75,8 +76,7 @@ class Reader:
         return reverse("board_run", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/").removeprefix(reverse("board"))
 
     def clock(self, at: dt.datetime) -> str:
-        local = at.astimezone(self.zone)
-        return f"{local.hour:02}:{local.minute:02}"
+        return clock(at.astimezone(self.zone))
 
 
 def lane(one: Lane, axis: Axis, reader: Reader) -> SafeString:

@@ -31,6 +31,7 @@ from apps.recurring.services.shifting import Move, ShiftDraft
 from apps.riders.words import rider_name
 from apps.rides import timing
 from lib.access import Principal
+from lib.clocks import clock
 from lib.console_forms import choose, day_field, put_on
 from lib.errors import DomainError, NotFound
 from lib.scopes import Scope
@@ -204,7 +205,7 @@ def change_of(row: CalendarShift) -> str:
     else:
         said = _("%(day)s moves to %(to)s") % named
     if row.new_chair_time is not None:
-        said += _(", chair time %(time)s") % {"time": f"{row.new_chair_time:%H:%M}"}
+        said += _(", chair time %(time)s") % {"time": clock(row.new_chair_time)}
     if row.offset_minutes:
         late = _(", %(minutes)s minutes later") if row.offset_minutes > 0 else _(", %(minutes)s minutes earlier")
         said += late % {"minutes": abs(row.offset_minutes)}
@@ -254,7 +255,7 @@ def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID
     return [
         (
             line.order.pk,
-            f"{rider_name(line.order.rider, by)}, {words.pattern_of(line.terms)} {line.terms.chair_time:%H:%M}",
+            f"{rider_name(line.order.rider, by)}, {words.pattern_of(line.terms)} {clock(line.terms.chair_time)}",
         )
         for line in lines
     ]

@@ -23,6 +23,7 @@ from apps.recurring.recurrence import Fate, State
 from apps.riders import words as rider_words
 from apps.rides.lifecycle import RideStatus
 from apps.rides.naming import OUT_OF_REACH, driver_name
+from lib import clocks
 from lib.access import Principal
 from lib.errors import Code
 
@@ -161,12 +162,12 @@ def pattern_of(terms: Terms) -> str:
 
 
 def clock(at: datetime, zone: str) -> str:
-    return at.astimezone(ZoneInfo(zone)).strftime("%H:%M")
+    return clocks.clock(at.astimezone(ZoneInfo(zone)))
 
 
 def day_and_clock(at: datetime, zone: str) -> str:
     there = at.astimezone(ZoneInfo(zone))
-    return f"{short_day(there.date())} {there:%H:%M}"
+    return f"{short_day(there.date())} {clocks.clock(there)}"
 
 
 def zone_name(zone: str, at: datetime) -> str:

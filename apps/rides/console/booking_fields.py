@@ -13,6 +13,7 @@ from apps.rides import timing
 from apps.rides.console.booking_presets import ARRIVE, AT_TIME, NONE, PICKUP, WILL_CALL
 from apps.rides.models.ride import ServiceType
 from lib.clock_input import NotAClock, instants, parse
+from lib.clocks import clock
 from lib.console_forms import day_field
 from lib.phone_input import e164
 
@@ -115,7 +116,7 @@ class TimesPart(forms.Form):
         found = instants(day, meant, self.zone)
         if len(found) == 1:
             return found[0]
-        words = {"time": f"{meant:%H:%M}"}
+        words = {"time": clock(meant)}
         if not found:
             self.add_error(name, _("There is no %(time)s on that day: the clocks go forward.") % words)
             return None

@@ -30,6 +30,7 @@ from apps.rides.console.booking_form import BookingForm, Desk
 from apps.rides.console.booking_presets import PRESETS
 from apps.rides.queries import availability, bookings
 from apps.rides.services import booking, foreseeing
+from lib.clocks import clock
 from lib.errors import DomainError
 from lib.local_time import local_time
 from lib.scopes import Scope
@@ -188,7 +189,7 @@ def _promise(ahead: foreseeing.Foreseen, form: BookingForm) -> SafeString:
     if ahead.promised_by is None:
         return format_html("{}", _("Promised when it is released."))
     zone = ZoneInfo(form.zone)
-    span = [at.astimezone(zone).strftime("%H:%M") for at in (ahead.window.starts_at, ahead.window.ends_at)]
+    span = [clock(at.astimezone(zone)) for at in (ahead.window.starts_at, ahead.window.ends_at)]
     return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup promised"), *span)
 
 

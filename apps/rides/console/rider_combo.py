@@ -41,8 +41,8 @@ class Found:
     has_more: bool
 
 
-def find(text: str, *, by: Principal) -> Found:
-    """Find riders in reach by the beginning of a name, an id of any system, a phone or a birth date; by name.
+def find(text: str, *, by: Principal, most: int = MOST) -> Found:
+    """Find `most` riders in reach by the beginning of a name, an id of any system, a phone or a birth date; by name.
 
     The search is in the trail with whom it showed.  Five queries, up to two more for what holds digits.
     """
@@ -52,18 +52,18 @@ def find(text: str, *, by: Principal) -> Found:
     for criteria in _criteria(said) if len(said) >= FEWEST else ():
         tried += criteria
         rows = riders.search(criteria, by=by).order_by(_BY_NAME, "pk")
-        if found := list(rows[: MOST + 1]):
+        if found := list(rows[: most + 1]):
             break
     audit.record(
         by=by,
         action="riders.search",
         subject_type="rider",
-        rider_ids=[rider.pk for rider in found[:MOST]],
+        rider_ids=[rider.pk for rider in found[:most]],
         phi=by.phi.name.lower(),
         details={"criteria": sorted(_RECORDED.get(name, name) for name in tried)},
     )
-    shown = riders.records(found[:MOST], by=by) if found else []
-    return Found([option_of(record, by) for record in shown], len(found) > MOST)
+    shown = riders.records(found[:most], by=by) if found else []
+    return Found([option_of(record, by) for record in shown], len(found) > most)
 
 
 def options(rider_ids: Sequence[UUID], *, by: Principal) -> list[Option]:

@@ -16,6 +16,7 @@ from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, Resol
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.next_steps import ADVICE
+from lib import clocks
 
 Text = str | Promise
 
@@ -166,7 +167,8 @@ def place_name(stop: Mapping[str, Any]) -> str:
 
 def clock(at: datetime, zone: str) -> str:
     """Write the time of day in a zone, with the zone's abbreviation."""
-    return f"{at.astimezone(ZoneInfo(zone)):%H:%M %Z}"
+    there = at.astimezone(ZoneInfo(zone))
+    return f"{clocks.clock(there)} {there:%Z}"
 
 
 def day(at: datetime, zone: str) -> str:

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from apps.webhooks.queries.health import Hour
+from lib.clocks import clock
 
 HEIGHT, WIDTH, STEP = 32, 8, 10
 
@@ -48,6 +49,4 @@ def _words(hours: Sequence[Hour]) -> str:
     if not failed:
         return told
     worst = max(hours, key=lambda hour: hour.failed)
-    return told + gettext("; most failures in the hour from %(clock)s") % {
-        "clock": timezone.localtime(worst.at).strftime("%H:%M")
-    }
+    return told + gettext("; most failures in the hour from %(clock)s") % {"clock": clock(timezone.localtime(worst.at))}

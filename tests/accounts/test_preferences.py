@@ -1,0 +1,121 @@
+"""How pages are for one person: shortcuts, density, clock (console.md U1, U2)."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from tests import factories
+from tests.accounts.signed_in import sign_in
+from tests.console.visits import text_of, told, visitor
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/console/preferences/"
+OTHERWISE = {"density": "compact", "clock": "12"}
+
+
+def _kept(person: User) -> tuple[bool, bool, bool]:
+    person.refresh_from_db()
+    return person.single_keys, person.compact, person.twelve_hours
+
+
+@pytest.fixture
+def dana(client: Client) -> User:
+    person = factories.UserFactory.create(role=UserRole.DISPATCHER, name="Dana Desk")
+    sign_in(client, person)
+    return person
+
+
+@pytest.mark.parametrize("role", list(UserRole))
+def test_everybody_has_preferences_and_the_usual_ones_at_first(role: UserRole) -> None:
+    client = visitor(role)
+
+    page = client.get(PAGE)
+    home = client.get("/").content.decode()
+
+    assert page.context["form"].initial == {"single_keys": True, "density": "comfortable", "clock": "24"}
+    assert f'href="{PAGE}"' in home
+    assert "data-single-keys" not in home
+    assert "data-density" not in home
+
+
+def test_preferences_hold_on_every_page_of_their_person_alone(client: Client, dana: User) -> None:
+    other = factories.UserFactory.create()
+
+    answer = client.post(PAGE, OTHERWISE, follow=True)
+
+    assert told(answer) == ["Your preferences are saved."]
+    assert answer.context["form"].initial == {"single_keys": False, **OTHERWISE}
+    assert _kept(dana) == (False, True, True)
+    assert _kept(other) == (True, False, False)
+    for path in ("/", "/admin/", PAGE, "/console/board/"):
+        page = client.get(path).content.decode()
+        assert '<html lang="en-us" dir="ltr" data-density="compact">' in page
+        assert ' data-single-keys="off"' in page
+        assert "<strong>9:00\N{NO-BREAK SPACE}AM</strong>" in page
+    client.post(PAGE, {"single_keys": "on", "density": "comfortable", "clock": "24"})
+    assert _kept(dana) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("sent", "wrong"),
+    [
+        ({}, {"density", "clock"}),
+        ({"density": "airy", "clock": "12"}, {"density"}),
+        ({"density": "compact", "clock": "13"}, {"clock"}),
+        ({"density": "comp\0act", "clock": "24"}, {"density"}),
+    ],
+)
+def test_what_is_not_offered_is_refused_and_nothing_kept(
+    client: Client, dana: User, sent: dict[str, str], wrong: set[str]
+) -> None:
+    answer = client.post(PAGE, sent)
+
+    assert answer.status_code == 422
+    assert set(answer.context["form"].errors) == wrong
+    assert f"Check {len(wrong)} point" in text_of(answer)
+    assert _kept(dana) == (True, False, False)
+
+
+def test_saving_takes_the_token_of_the_form() -> None:
+    client = visitor(checks_csrf=True)
+
+    assert client.post(PAGE, OTHERWISE).status_code == 403
+    assert _kept(User.objects.get()) == (True, False, False)
+
+
+@pytest.mark.parametrize("twelve", [False, True])
+def test_u2_clock_of_twelve_hours_is_that_of_all_pages(client: Client, dana: User, twelve: bool) -> None:
+    """One time in the afternoon, on the board, the page of the ride, the admin's list and its record."""
+    User.objects.update(twelve_hours=twelve)
+    ride = factories.RideFactory.create(pickup_at=NOW + dt.timedelta(hours=5, minutes=30))
+
+    wanted, other = ("2:30 PM", "14:30") if twelve else ("14:30", "2:30 PM")
+    for path in (
+        "/console/board/",
+        f"/console/rides/{ride.pk}/",
+        "/admin/rides/ride/",
+        f"/admin/rides/ride/{ride.pk}/",
+    ):
+        page = _words(client.get(path, follow=True))
+        assert wanted in page, path
+        assert other not in page, path
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_page_asks_the_same_whatever_there_is(
+    dana: User, client: Client, django_assert_num_queries: Any, count: int
+) -> None:
+    factories.UserFactory.create_batch(count)
+
+    with django_assert_num_queries(3):  # session, user, inbox
+        client.get(PAGE)
+
+
+def _words(response: Any) -> str:
+    return text_of(response).replace("\N{NO-BREAK SPACE}", " ")

@@ -1,0 +1,214 @@
+"""What is around every page, in a real browser: keys, the command palette, preferences (U1, U2, L1)."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.rides.models import Ride
+from tests import factories
+from tests.browser.harness import Inspector
+from tests.browser.test_ride_page import _state
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+BOARD = "/console/board/"
+EXCEPTIONS = "/console/exceptions/"
+PREFERENCES = "/console/preferences/"
+# Milliseconds from the keys to the list that is shown and laid out; the best of three, on a machine that does more.
+OPENING = """() => {
+  const dialog = document.getElementById("palette");
+  const taken = [];
+  for (let turn = 0; turn < 3; turn += 1) {
+    const began = performance.now();
+    window.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
+    dialog.getBoundingClientRect();
+    taken.push(performance.now() - began);
+    if (!dialog.open) return 1e6;
+    dialog.close();
+  }
+  return Math.min(...taken);
+}"""
+# Milliseconds that the server took to answer what was typed; the best of all questions.
+ANSWERING = """() => Math.min(...performance.getEntriesByType("resource")
+  .filter((one) => one.name.endsWith("/console/find/")).map((one) => one.duration))"""
+
+
+@pytest.fixture
+def dana(transactional_db: None) -> User:
+    return factories.UserFactory.create(role=UserRole.DISPATCHER, name="Dana Desk")
+
+
+@pytest.fixture
+def ride(transactional_db: None) -> Ride:
+    rider = factories.RiderFactory.create(first_name="Ana", last_name="Zamora")
+    factories.DriverFactory.create(first_name="Ana", last_name="Alvarez")
+    factories.DriverFactory.create(first_name="Anastasia-Wilhelmina", last_name="Featherstonehaugh-Cholmondeley")
+    return factories.RideFactory.create(rider=rider, client_reference="ORD-77")
+
+
+def _focused(page: Page) -> str:
+    return str(page.evaluate("() => document.activeElement.id || document.activeElement.className"))
+
+
+def test_preferences_are_sound_and_compact_pages_are_too(inspector_of: InspectorOf, dana: User, ride: Ride) -> None:
+    desk = inspector_of(dana)
+    found = desk.inspect(PREFERENCES, name="preferences")
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + PREFERENCES)
+        height = page.locator("#contents a").first.bounding_box()
+        page.get_by_label("Compact").check()
+        page.get_by_label("12 hours").check()
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Your preferences are saved.")).to_be_visible()
+        smaller = page.locator("#contents a").first.bounding_box()
+        found += _state(page, "saved")
+        page.locator("input[name=clock]").evaluate_all("all => all.forEach((one) => { one.value = 'sundial'; })")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".error-summary")).to_be_focused()
+        found += _state(page, "refused")
+    for path, name in (
+        (BOARD, "board"),
+        (EXCEPTIONS, "exceptions"),
+        (f"/console/rides/{ride.pk}/", "ride"),
+        ("/console/book/", "book"),
+        ("/console/recurring/", "recurring"),
+        ("/admin/fleet/driver/", "admin-list"),
+        ("/", "home"),
+    ):
+        found += desk.inspect(path, name=f"compact-{name}")
+
+    assert height is not None
+    assert smaller is not None
+    assert (height["height"], smaller["height"]) == (32, 28)
+    assert found == [], "\n".join(found)
+
+
+def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorOf, dana: User, ride: Ride) -> None:
+    desk, found = inspector_of(dana), []
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url)
+        for keys, address in (
+            (("c",), "/console/book/"),
+            (("g", "b"), BOARD),
+            (("g", "e"), EXCEPTIONS),
+            (("g", "r"), "/console/recurring/"),
+            (("g", "d"), "/admin/fleet/driver/"),
+            (("g", "h"), "/"),
+        ):
+            page.locator("body").evaluate("() => document.activeElement.blur()")
+            for key in keys:
+                page.keyboard.press(key)
+            page.wait_for_url(desk.url + address)
+
+        page.goto(f"{desk.url}/admin/fleet/driver/")
+        page.keyboard.press("/")
+        expect(page.locator("#searchbar")).to_be_focused()
+        page.keyboard.type("c?/")  # a field takes what is typed
+        expect(page.locator("#searchbar")).to_have_value("c?/")
+        page.goto(desk.url + EXCEPTIONS)
+        page.keyboard.press("/")
+        assert page.evaluate("() => document.activeElement.closest('form.filters') !== null")
+
+        page.goto(desk.url + BOARD)
+        page.keyboard.press("g")
+        page.keyboard.press("q")  # the second half of nothing, and not the board's own key
+        assert _focused(page) != "about"
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+        found += _state(page, "help")
+        page.keyboard.press("c")  # no single keys in a dialog
+        page.keyboard.press("Escape")
+        expect(page.locator("#keys")).to_be_hidden()
+        page.locator(".account summary").click()
+        page.get_by_role("button", name="Keyboard shortcuts").click()
+        expect(page.locator("#keys")).to_be_visible()
+        page.keyboard.press("Enter")
+        expect(page.locator("#keys")).to_be_hidden()
+        assert page.evaluate("() => document.activeElement.matches('.account summary')")
+
+        User.objects.filter(pk=dana.pk).update(single_keys=False)
+        page.goto(desk.url)
+        for key in ("c", "g", "b", "?", "/"):
+            page.keyboard.press(key)
+        expect(page.locator("#keys")).to_be_hidden()
+        expect(page.locator("#palette")).to_be_hidden()
+        assert page.url == f"{desk.url}/"
+        page.keyboard.press("Control+k")  # is no single key
+        expect(page.locator("#palette input[role=combobox]")).to_be_focused()
+
+    assert found == [], "\n".join(found)
+
+
+def test_l1_palette_opens_at_once_and_finds_what_opens(inspector_of: InspectorOf, dana: User, ride: Ride) -> None:
+    desk, found = inspector_of(dana), []
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}/console/book/")
+        field, active = page.locator("#palette input[role=combobox]"), page.locator('#palette [aria-selected="true"]')
+        page.locator("#id_q").focus()
+        assert page.evaluate(OPENING) < 100
+        page.keyboard.press("Control+k")
+        expect(field).to_be_focused()
+        expect(active).to_contain_text("Home")
+        found += _state(page, "open")
+        page.keyboard.press("Escape")
+        expect(page.locator("#palette")).to_be_hidden()
+        assert _focused(page) == "id_q"
+
+        page.keyboard.press("Control+k")
+        field.press_sequentially("ana", delay=30)
+        expect(page.get_by_role("option", name="Zamora, Ana")).to_be_visible()
+        found += _state(page, "found")
+        texts = page.locator("#palette [role=option]").all_inner_texts()
+        assert ["Alvarez, Ana" in " ".join(texts), "Zamora, Ana" in " ".join(texts)] == [True, True]
+        before = active.inner_text()
+        page.keyboard.press("ArrowDown")
+        assert active.inner_text() != before
+        expect(field).to_have_attribute("aria-activedescendant", str(active.get_attribute("id")))
+        page.keyboard.press("ArrowUp")
+        assert active.inner_text() == before
+        for said in ("zamora", "ana z", "za"):
+            with page.expect_response("**/console/find/"):
+                field.fill(said)
+            expect(active).to_contain_text("Zamora, Ana")
+        assert page.evaluate(ANSWERING) < 200
+        field.fill("nothing of the kind")
+        expect(page.get_by_role("option", name="Nothing was found.")).to_be_visible()
+        found += _state(page, "nothing")
+
+        field.fill("ORD-77")
+        expect(active).to_contain_text("Zamora, Ana")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{desk.url}/console/rides/{ride.pk}/")
+        page.get_by_role("button", name="Search or run a command").click()
+        expect(field).to_have_value("")
+        expect(page.get_by_role("option", name="Zamora")).to_have_count(0)
+        field.fill("disp")
+        page.keyboard.press("Enter")
+        page.wait_for_url(desk.url + BOARD)
+        page.keyboard.press("Control+k")
+        field.fill("shortcuts")
+        page.keyboard.press("Enter")
+        expect(page.locator("#keys")).to_be_visible()
+        assert "ana" not in page.evaluate("() => JSON.stringify([localStorage, sessionStorage])").lower()
+
+    assert found == [], "\n".join(found)
+
+
+def test_without_script_there_is_no_button_that_does_nothing(inspector_of: InspectorOf, dana: User) -> None:
+    desk = inspector_of(dana)
+    with desk.context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(desk.url + PREFERENCES)
+        assert [page.locator(one).is_visible() for one in (".find", "[data-opens=keys]")] == [False, False]
+        page.get_by_label("12 hours").check()
+        page.get_by_role("button", name="Save").click()
+
+        expect(page.locator(".clock strong")).to_contain_text("M")
+
+    assert User.objects.get(pk=dana.pk).twelve_hours

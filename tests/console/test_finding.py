@@ -1,0 +1,147 @@
+"""What the command palette finds: drivers, riders and rides, for those who may open them."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import UserRole
+from apps.fleet.models import Driver
+from apps.organizations.models import ExternalId
+from apps.riders.models import Rider
+from apps.rides.models import Ride
+from tests import factories
+from tests.accounts.signed_in import sign_in
+from tests.console.visits import visitor
+
+pytestmark = pytest.mark.django_db
+
+FIND = "/console/find/"
+
+
+def _found(client: Client, said: str) -> list[str]:
+    answer = client.post(FIND, {"q": said})
+    assert answer.status_code == 200
+    return re.findall(r'data-value="([^"]*)"', answer.content.decode())
+
+
+@pytest.fixture
+def ride(db: None) -> Ride:
+    rider = factories.RiderFactory.create(first_name="Ana", last_name="Zamora")
+    found = factories.RideFactory.create(rider=rider, client_reference="ORD-77")
+    ExternalId.objects.create(subject_type="ride", subject_id=found.pk, system="epic", value="E-4711")
+    factories.DriverFactory.create(first_name="Ana", last_name="Alvarez")
+    return found
+
+
+@pytest.mark.parametrize("role", list(UserRole))
+def test_l1_only_what_opens_is_offered(role: UserRole, ride: Ride) -> None:
+    client = visitor(role)
+    sees_drivers = role not in (UserRole.PLANNER, UserRole.FLEET_ADMIN, UserRole.ANALYST)
+    sees_riders = role in (UserRole.DISPATCHER, UserRole.DISPATCH_SUPERVISOR)
+    sees_rides = role in (UserRole.DISPATCHER, UserRole.DISPATCH_SUPERVISOR, UserRole.AUDITOR)
+    # Planners and fleet admins here belong to no place: nothing is in their reach.
+    alvarez = Driver.objects.get(last_name="Alvarez")
+    drivers = [f"/admin/fleet/driver/{alvarez.pk}/change/"] if sees_drivers else []
+    named = [f"/admin/riders/rider/{ride.rider_id}/change/"] if sees_riders else []
+    page = [f"/console/rides/{ride.pk}/"]
+
+    assert _found(client, "ana") == [*drivers, *named]
+    assert _found(client, "ORD-77") == (page if sees_rides else [])
+    assert _found(client, "E-4711") == (page if sees_rides else [])
+    assert _found(client, str(ride.pk)) == (page if sees_rides or role == UserRole.ANALYST else [])
+    for address in (*drivers, *named, *(page if sees_rides else [])):
+        assert client.get(address, follow=True).status_code == 200, address
+
+
+def test_planner_finds_riders_and_rides_of_own_facilities_alone(client: Client, ride: Ride) -> None:
+    factories.RiderFactory.create(first_name="Ana", last_name="Zorn")
+    own = factories.RiderFactory.create(first_name="Ana", last_name="Zuniga", facility=ride.facility)
+    assert ride.facility is not None
+    planner = factories.UserFactory.create(role=UserRole.PLANNER)
+    planner.facilities.set([ride.facility])
+    sign_in(client, planner)
+    known = Rider.objects.visible_to(factories.principal(facility_ids=frozenset({ride.facility_id})))
+
+    assert own in known
+    assert set(_found(client, "ana")) == {f"/admin/riders/rider/{rider.pk}/change/" for rider in known}
+    assert _found(client, "ord-77") == []
+    assert _found(client, "ORD-77") == [f"/console/rides/{ride.pk}/"]
+
+
+@pytest.mark.parametrize("said", ["", "a", " a ", "nobody", ",", ",,", "0" * 500, "a\0", "%%", "''"])
+def test_nothing_is_found_where_nothing_is_meant(ride: Ride, said: str) -> None:
+    answer = visitor(UserRole.DISPATCHER).post(FIND, {"q": said})
+
+    assert answer.content.decode().strip() == '<ul data-says=""></ul>'
+
+
+def test_five_of_a_kind_are_offered(ride: Ride) -> None:
+    for number in range(6):
+        factories.DriverFactory.create(first_name="Same", last_name=f"Driver{number}", activation="inactive")
+        factories.RiderFactory.create(first_name="Same", last_name=f"Rider{number}", status="inactive")
+        ExternalId.objects.create(
+            subject_type="ride", subject_id=factories.RideFactory.create().pk, system=f"s{number}", value="same"
+        )
+
+    page = visitor(UserRole.DISPATCHER).post(FIND, {"q": "same"}).content.decode()
+
+    assert [page.count(f'<span class="kind">{kind}<') for kind in ("Driver", "Rider", "Ride")] == [5, 5, 5]
+    assert 'data-says="15 people and rides"' in page
+    assert page.count("nactive") == 10
+
+
+def test_look_at_riders_is_in_the_trail_and_what_was_typed_is_not(ride: Ride) -> None:
+    client = visitor(UserRole.DISPATCHER)
+
+    _found(client, "zamora")
+    _found(client, "ORD-77")
+    _found(visitor(UserRole.ADMIN), "zamora")
+
+    rows = AuditEntry.objects.filter(action__endswith=".search").order_by("at", "pk")
+    assert [(row.action, row.rider_ids, row.phi) for row in rows] == [
+        ("riders.search", [ride.rider_id], "full"),
+        ("riders.search", [], "full"),
+        ("rides.search", [ride.rider_id], "full"),
+    ]
+    assert "zamora" not in str([row.details for row in rows]).lower()
+
+
+def test_ride_of_a_rider_that_may_not_be_named_is_found_by_its_id_without_a_name(ride: Ride) -> None:
+    page = visitor(UserRole.ANALYST).post(FIND, {"q": str(ride.pk)}).content.decode()
+
+    assert f"Rider …{str(ride.rider_id)[-4:]}" in page
+    assert "Zamora" not in page
+
+
+def test_finding_takes_a_post_with_its_token(ride: Ride) -> None:
+    assert visitor().get(f"{FIND}?q=ana").status_code == 405
+    assert visitor(UserRole.DISPATCHER, checks_csrf=True).post(FIND, {"q": "ana"}).status_code == 403
+    assert AuditEntry.objects.filter(action="riders.search").count() == 0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_finding_asks_the_same_however_many(count: int, django_assert_num_queries: Any) -> None:
+    for _ in range(count):
+        factories.DriverFactory.create(last_name="Same")
+        factories.RiderFactory.create(last_name="Same")
+        ExternalId.objects.create(
+            subject_type="ride", subject_id=factories.RideFactory.create().pk, system=f"s{_}", value="same"
+        )
+    client = visitor(UserRole.DISPATCHER)
+
+    with django_assert_num_queries(10):  # session, user, drivers; riders, their trail and facts; rides and their trail
+        client.post(FIND, {"q": "same"})
+
+
+def test_keys_of_pages_stand_at_the_links_of_those_who_may_open_them() -> None:
+    def keys(role: UserRole) -> list[str]:
+        return re.findall(r'data-keys="([^"]*)"', visitor(role).get("/").content.decode())
+
+    assert keys(UserRole.DISPATCHER) == ["g h", "g b", "c", "g r", "g e", "g d"]
+    assert keys(UserRole.PLANNER) == ["g h", "c", "g r", "g e"]
+    assert keys(UserRole.ADMIN) == ["g h", "g d"]
+    help_of = {role: visitor(role).get("/").content.decode() for role in (UserRole.DISPATCHER, UserRole.ADMIN)}
+    assert ["Take the driver off" in page for page in help_of.values()] == [True, False]

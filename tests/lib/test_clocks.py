@@ -1,0 +1,41 @@
+"""The time of day, of 24 hours or of twelve."""
+
+import datetime as dt
+
+import pytest
+
+from lib.clocks import clock, twelve_hours
+from lib.local_time import local_time
+from tests.factories import NOW
+
+
+@pytest.mark.parametrize(
+    ("at", "plain", "twelve"),
+    [
+        (dt.time(0, 5), "00:05", "12:05 AM"),
+        (dt.time(11, 59), "11:59", "11:59 AM"),
+        (dt.time(12), "12:00", "12:00 PM"),
+        (dt.time(23, 30), "23:30", "11:30 PM"),
+    ],
+)
+def test_clock_is_written_as_its_reader_reads_it(at: dt.time, plain: str, twelve: str) -> None:
+    assert clock(at) == plain
+    with twelve_hours(True):
+        assert clock(at) == twelve.replace(" ", "\N{NO-BREAK SPACE}")
+    assert clock(at) == plain
+
+
+def test_seconds_are_shown_where_they_are_asked_for() -> None:
+    at = dt.datetime(2026, 11, 20, 14, 3, 9, tzinfo=dt.UTC)
+
+    assert clock(at, seconds=True) == "14:03:09"
+    with twelve_hours(True):
+        assert clock(at, seconds=True) == "2:03:09\N{NO-BREAK SPACE}PM"
+
+
+def test_local_time_keeps_its_zone_and_the_instant_for_machines() -> None:
+    with twelve_hours(True):
+        written = local_time(NOW, "America/Chicago")
+
+    text = "2026-11-20 9:00\N{NO-BREAK SPACE}AM CST"
+    assert written == f'<time datetime="2026-11-20T15:00:00Z">{text}</time>'
