@@ -135,7 +135,23 @@ CONTENTS: Final = (
     Group(
         _("Fleet"),
         (
-            _table(_("Drivers"), "fleet.driver", "users", _("Who drives, and whether they may"), "g d"),
+            _scoped(
+                _("Credential board"),
+                "credential_board",
+                "shield-check",
+                _("Who lacks which paper, and what lapses next"),
+                Scope.DRIVERS_READ,
+                "g c",
+            ),
+            _scoped(
+                _("Driver pages"),
+                "fleet_drivers",
+                "id-card",
+                _("A driver's papers, shifts and leave, and whether they may drive"),
+                Scope.DRIVERS_READ,
+                "g d",
+            ),
+            _table(_("Drivers"), "fleet.driver", "users", _("Who drives, and whether they may")),
             _table(_("Vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
             _table(_("Credentials"), "fleet.credential", "badge-check", _("Papers of drivers and vehicles")),
             _table(_("Shifts"), "fleet.shift", "calendar-days", _("A driver in a vehicle for a while")),

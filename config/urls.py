@@ -20,6 +20,7 @@ urlpatterns = [
     path("console/book/", include("apps.rides.console.booking_urls")),
     path("console/day/", include("apps.rides.console.day_urls")),
     path("console/recurring/", include("apps.recurring.console.urls")),
+    path("console/fleet/", include("apps.dispatch.console.fleet_urls")),
     path("console/rides/", include("apps.rides.console.urls")),
     path("console/exceptions/", include("apps.rides.console.desk_urls")),
     path("calendar/<str:secret>.ics", calendar_file, name="calendar_file"),

@@ -50,6 +50,23 @@ class Standing(StrEnum):
 HOLDS: Final = frozenset({Standing.VALID, Standing.EXPIRING})
 
 
+class Urgency(StrEnum):
+    """How soon somebody has to see to a paper: what does not hold, then by the days that it still does."""
+
+    EXPIRED = "expired"
+    MISSING = "missing"
+    REJECTED = "rejected"
+    WITHIN_7 = "within_7"
+    WITHIN_30 = "within_30"
+    WITHIN_60 = "within_60"
+    VALID = "valid"
+    NOT_FILED = "not_filed"  # and nobody needs it
+
+
+# Days that a paper still holds, and how urgent it is then at most (console.md, section 5).
+_STEPS: Final = ((7, Urgency.WITHIN_7), (30, Urgency.WITHIN_30), (60, Urgency.WITHIN_60))
+
+
 @dataclass(frozen=True, slots=True)
 class Paper:
     """A paper as far as its standing goes.  `expires_on` is the last day it holds; None: it does not expire."""
@@ -87,6 +104,19 @@ def standing(paper: Paper | None, day: date) -> Standing:
     if day > paper.expires_on - timedelta(days=paper.warn_days):
         return Standing.EXPIRING
     return Standing.VALID
+
+
+def urgency(paper: Paper | None, day: date, *, needed: bool) -> Urgency:
+    """Say how urgent a paper is on a local day; None stands for one that was never filed, which may be `needed`."""
+    if paper is None:
+        return Urgency.MISSING if needed else Urgency.NOT_FILED
+    how = standing(paper, day)
+    if how not in HOLDS:
+        return Urgency(how.value)
+    if paper.expires_on is None:
+        return Urgency.VALID
+    left = (paper.expires_on - day).days
+    return next((step for days, step in _STEPS if left <= days), Urgency.VALID)
 
 
 def lapses(subject: Subject, papers: Iterable[Paper], day: date) -> list[Lapse]:

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from apps.fleet.credentials import BLOCKING_BY_DEFAULT, TYPES_OF, Paper, Standing, Subject, lapses, standing
+from apps.fleet.credentials import (
+    BLOCKING_BY_DEFAULT,
+    TYPES_OF,
+    Paper,
+    Standing,
+    Subject,
+    Urgency,
+    lapses,
+    standing,
+    urgency,
+)
 from apps.fleet.models import CredentialType
 
 DAY = dt.date(2026, 11, 20)
@@ -36,6 +46,30 @@ def test_every_type_belongs_to_drivers_or_vehicles() -> None:
 )
 def test_standing_turns_on_the_days_it_should(given: dict[str, Any] | None, expected: Standing) -> None:
     assert standing(None if given is None else paper(**given), DAY) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"rejected": True, "expires_on": DAY}, Urgency.REJECTED),
+        ({"expires_on": DAY - dt.timedelta(days=1)}, Urgency.EXPIRED),
+        ({"expires_on": DAY}, Urgency.WITHIN_7),
+        ({"expires_on": DAY + dt.timedelta(days=7)}, Urgency.WITHIN_7),
+        ({"expires_on": DAY + dt.timedelta(days=8)}, Urgency.WITHIN_30),
+        ({"expires_on": DAY + dt.timedelta(days=30)}, Urgency.WITHIN_30),
+        ({"expires_on": DAY + dt.timedelta(days=31), "warn_days": 90}, Urgency.WITHIN_60),
+        ({"expires_on": DAY + dt.timedelta(days=60)}, Urgency.WITHIN_60),
+        ({"expires_on": DAY + dt.timedelta(days=61)}, Urgency.VALID),
+        ({}, Urgency.VALID),
+    ],
+)
+def test_urgency_turns_on_the_days_it_should(given: dict[str, Any], expected: Urgency) -> None:
+    assert urgency(paper(**given), DAY, needed=False) is expected
+
+
+def test_a_paper_that_was_never_filed_is_missing_where_it_is_needed() -> None:
+    assert urgency(None, DAY, needed=True) is Urgency.MISSING
+    assert urgency(None, DAY, needed=False) is Urgency.NOT_FILED
 
 
 def test_lapses_are_needed_papers_that_do_not_hold() -> None:

@@ -10,8 +10,9 @@ from django.db.models import Q
 
 from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
 from apps.fleet.services import activation, vehicles
-from apps.rides.lifecycle import WITH_DRIVER, RideStatus
+from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideQuerySet
+from apps.rides.queries import given
 from apps.rides.services.assignment import audit_release, take_off
 from lib.access import Principal
 from lib.errors import Code, DomainError
@@ -93,7 +94,7 @@ def change_vehicle_status(
         vehicle_id=vehicle_id, to=to, reason=reason, expected_version=expected_version, by=by, at=at
     )
     touched = vehicle.status != VehicleStatus.IN_SERVICE
-    return VehicleChange(vehicle, _listed(Q(vehicle_id=vehicle_id), by) if touched else [])
+    return VehicleChange(vehicle, _ids(given.to_vehicle(vehicle_id, by=by)) if touched else [])
 
 
 @transaction.atomic
@@ -121,7 +122,7 @@ def _change(
     if release and _open_rides(drives, [RideStatus.ASSIGNED]).exclude(pk__in=ride_ids).exists():
         raise _MissedOne
     out = to != Activation.ACTIVE
-    affected = _listed(drives | Q(attendant_ids__contains=[driver_id]), by) if out else []
+    affected = _ids(given.to_driver(driver_id, by=by)) if out else []
     released = [ride for ride in rides if ride.status == RideStatus.ASSIGNED and ride.driver_id == driver_id]
     dispatcher = by.for_what_follows(Scope.ASSIGNMENTS_WRITE)
     for ride in sorted(released, key=lambda ride: (ride.pickup_at, ride.pk)):
@@ -135,6 +136,5 @@ def _open_rides(whose: Q, statuses: Collection[str]) -> RideQuerySet:
     return Ride.objects.filter(whose, status__in=sorted(statuses))
 
 
-def _listed(whose: Q, by: Principal) -> list[UUID]:
-    rows = Ride.objects.visible_to(by).filter(whose, status__in=sorted(WITH_DRIVER))
-    return list(rows.order_by("pickup_at", "pk").values_list("pk", flat=True))
+def _ids(rides: RideQuerySet) -> list[UUID]:
+    return list(rides.values_list("pk", flat=True))

@@ -1,0 +1,128 @@
+"""What pages of the fleet are asked and told: filters, papers, and who may drive."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from apps.dispatch.console import fleet_words
+from apps.dispatch.queries.credential_board import Asked
+from apps.fleet.credentials import Subject
+from apps.fleet.models import Activation
+from apps.rides.console.ride_forms import Versioned
+from lib.console_forms import choose, day_field, put_on
+from lib.errors import DomainError
+from lib.newest_first import uuid_or_none
+
+# Whose papers, as addresses name them.
+KINDS: Final = {"drivers": Subject.DRIVER, "vehicles": Subject.VEHICLE}
+_ANY: Final = ("", _("Any"))
+_STANDINGS: Final = [(name, badge.text) for name, badge in fleet_words.ACTIVATIONS.items()]
+
+
+class _Filter(forms.Form):
+    """What is no choice of a field asks for nothing."""
+
+    provider = forms.ChoiceField(label=_("Provider"), required=False)
+
+    def __init__(self, query: QueryDict, *, providers: Iterable[tuple[UUID, str]]) -> None:
+        super().__init__(query)
+        choose(self, "provider", providers, first=_("Any"))
+        self.is_valid()
+
+    def value(self, name: str) -> str:
+        return str(self.cleaned_data.get(name, ""))
+
+    @property
+    def provider_id(self) -> UUID | None:
+        return uuid_or_none(self.value("provider"))
+
+
+class BoardFilter(_Filter):
+    of = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in KINDS], widget=forms.HiddenInput)
+    standing = forms.ChoiceField(label=_("Papers"), required=False, choices=[_ANY, *fleet_words.NARROWED.items()])
+    sort = forms.ChoiceField(
+        label=_("Order"), required=False, choices=[("", _("Soonest first")), ("name", _("By name"))]
+    )
+
+    field_order = ("of", "provider", "standing", "sort")
+
+    @property
+    def kind(self) -> str:
+        return self.value("of") or "drivers"
+
+    def asked(self) -> Asked:
+        return Asked(
+            subject=KINDS[self.kind],
+            provider_id=self.provider_id,
+            standing=self.value("standing"),
+            by_name=self.value("sort") == "name",
+        )
+
+    def query(self, **changes: str) -> str:
+        """Spell what is asked for as the address does: known names and values alone."""
+        wanted = QueryDict(mutable=True)
+        for name, value in {**self.cleaned_data, **changes}.items():
+            if value and (name, value) != ("of", "drivers"):
+                wanted[name] = str(value)
+        return wanted.urlencode()
+
+
+class DriversFilter(_Filter):
+    """Sent, not put into an address: it holds a name."""
+
+    q = forms.CharField(label=_("Name"), required=False, max_length=100)
+    activation = forms.ChoiceField(
+        label=_("May drive"), required=False, choices=[("", _("All who have not left")), *_STANDINGS]
+    )
+
+    field_order = ("q", "activation", "provider")
+
+    def asked(self) -> Asked:
+        return Asked(
+            provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), by_name=True
+        )
+
+
+class FileForm(forms.Form):
+    """A paper that takes the place of the one in force."""
+
+    number = forms.CharField(label=_("Number"), required=False, max_length=50)
+    issuer = forms.CharField(label=_("Issued by"), required=False, max_length=100)
+    issued_on = day_field(_("Issued on"), required=False)
+    expires_on = day_field(_("Last day it holds"), required=False, help_text=_("Empty: it does not expire."))
+    blocking = forms.BooleanField(label=_("Needed: without it no ride is given"), required=False)
+
+    def refuse(self, refusal: DomainError) -> None:
+        put_on(self, refusal, {"issuedOn": "issued_on", "expiresOn": "expires_on"})
+
+
+class RejectForm(forms.Form):
+    reason = forms.CharField(label=_("What is wrong with it"), max_length=500, widget=forms.Textarea(attrs={"rows": 2}))
+
+
+class ActivationForm(Versioned):
+    """Whether a driver may drive from now on."""
+
+    to = forms.ChoiceField(
+        choices=[(one, one) for one in (Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE)],
+        widget=forms.HiddenInput,
+    )
+    reason = forms.CharField(
+        label=_("Reason"), required=False, max_length=200, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    release = forms.BooleanField(
+        label=_("Take the driver off every ride on which they have not set out"), required=False
+    )
+
+    names = {"reason": "reason"}
+
+    def __init__(self, *args: Any, to: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if to == Activation.SUSPENDED:
+            self.fields["reason"].required = True
+        if to == Activation.ACTIVE:
+            del self.fields["release"]

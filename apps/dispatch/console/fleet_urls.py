@@ -1,0 +1,17 @@
+"""Addresses below /console/fleet/: papers, drivers and vehicles."""
+
+from django.urls import path
+
+from apps.dispatch.console import fleet_board_views, fleet_owner_views, fleet_paper_views
+
+urlpatterns = [
+    path("credentials/", fleet_board_views.credentials, name="credential_board"),
+    path("credentials/credentials.csv", fleet_board_views.credentials_file, name="credential_board_file"),
+    path("credentials/<uuid:credential_id>/verify/", fleet_paper_views.verify, name="verify_paper"),
+    path("credentials/<uuid:credential_id>/reject/", fleet_paper_views.reject, name="reject_paper"),
+    path("drivers/", fleet_board_views.drivers, name="fleet_drivers"),
+    path("drivers/<uuid:owner_id>/", fleet_owner_views.driver, name="fleet_driver"),
+    path("drivers/<uuid:owner_id>/activation/", fleet_owner_views.activation, name="driver_activation"),
+    path("vehicles/<uuid:owner_id>/", fleet_owner_views.vehicle, name="fleet_vehicle"),
+    path("<slug:kind>/<uuid:owner_id>/papers/<slug:type>/", fleet_paper_views.paper, name="fleet_paper"),
+]

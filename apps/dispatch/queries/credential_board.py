@@ -1,0 +1,190 @@
+"""Who lacks which paper, what lapses next, and how many rides that are given out it breaks."""
+
+import datetime as dt
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count, Q
+
+from apps.fleet import queries as fleet
+from apps.fleet.credentials import TYPES_OF, Paper, Subject, Urgency, blocks_by_default, urgency
+from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from lib.access import Principal
+
+# A ride that nobody set out on and that was to begin longer ago than this is stuck: no paper changes that.
+AHEAD_SINCE: Final = dt.timedelta(hours=12)
+LAPSED: Final = frozenset({Urgency.EXPIRED, Urgency.MISSING, Urgency.REJECTED})
+_FINE: Final = frozenset({Urgency.VALID, Urgency.NOT_FILED})
+SOUND: Final = "sound"
+# What rows can be narrowed to: those with a paper of one of these.
+NARROWED: Final[Mapping[str, frozenset[Urgency]]] = {
+    "lapsed": LAPSED,
+    "expired": frozenset({Urgency.EXPIRED}),
+    "missing": frozenset({Urgency.MISSING}),
+    "rejected": frozenset({Urgency.REJECTED}),
+    "within_7": frozenset({Urgency.WITHIN_7}),
+    "within_30": frozenset({Urgency.WITHIN_7, Urgency.WITHIN_30}),
+    "within_60": frozenset({Urgency.WITHIN_7, Urgency.WITHIN_30, Urgency.WITHIN_60}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A paper of somebody today.  `days`: until the last one on which it holds, negative once that has passed.
+
+    `rides` of the owner, given out and not begun, are on days on which the paper is needed and does not hold.
+    """
+
+    type: str
+    urgency: Urgency
+    blocking: bool
+    expires_on: dt.date | None = None
+    days: int | None = None
+    rides: int = 0
+
+    @property
+    def due(self) -> dt.date:
+        """The day by which it has to be seen to: at once, where nothing holds."""
+        if self.urgency in (Urgency.MISSING, Urgency.REJECTED):
+            return dt.date.min
+        return self.expires_on or dt.date.max
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A driver or vehicle, a cell for each type of the board, and how many rides are given to it in all."""
+
+    owner: Driver | Vehicle
+    cells: tuple[Cell, ...]
+    given: int
+
+    @property
+    def broken(self) -> int:
+        """Rides given to it that some paper does not reach; those of the first to lapse are those of all."""
+        return max((cell.rides for cell in self.cells), default=0)
+
+    @property
+    def worst(self) -> Cell | None:
+        """The paper to be seen to first, of equals one that is needed; None where all hold for over two months."""
+        urgent = [cell for cell in self.cells if cell.urgency not in _FINE]
+        return min(urgent, key=lambda cell: (cell.due, not cell.blocking), default=None)
+
+    @property
+    def due(self) -> dt.date:
+        return min((cell.due for cell in self.cells), default=dt.date.max)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a board is to show.  `standing`: a key of `NARROWED`, `SOUND`, or "" for all.
+
+    Without `activation`, drivers who left and vehicles that are retired are not there; with `owner_id` that one is.
+    """
+
+    subject: Subject = Subject.DRIVER
+    provider_id: UUID | None = None
+    owner_id: UUID | None = None
+    standing: str = ""
+    activation: str = ""
+    name: str = ""
+    by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Rows in the order asked for; `types` are those that somebody needs or has filed.
+
+    `counts` are of rows, by what they could be narrowed to.
+    """
+
+    types: tuple[str, ...]
+    rows: Sequence[Row]
+    counts: Mapping[str, int]
+
+
+def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
+    """Read how papers stand today, at the owner's provider.  Three queries, however many rows."""
+    owners = _owners(asked, by)
+    ids = [owner.pk for owner in owners]
+    drives = asked.subject is Subject.DRIVER
+    papers = fleet.papers_in_force(ids if drives else [], [] if drives else ids)
+    given = _given(asked.subject, ids, by=by, at=at)
+    filed = {paper.type for rows in papers.values() for paper in rows}
+    types = tuple(kind for kind in TYPES_OF[asked.subject] if kind in filed or blocks_by_default(asked.subject, kind))
+    rows = [_row(asked.subject, owner, types, papers.get(owner.pk, ()), given[owner.pk], at) for owner in owners]
+    counts = Counter(name for row in rows for name in (*NARROWED, SOUND) if passes(row, name))
+    kept = [row for row in rows if passes(row, asked.standing)]
+    if not asked.by_name:
+        kept.sort(key=lambda row: row.due)  # and among equals by name, as they are
+    return Board(types, kept, counts)
+
+
+def passes(row: Row, standing: str) -> bool:
+    """Say whether a row is left when a board is narrowed."""
+    if standing == SOUND:
+        return all(cell.urgency in _FINE for cell in row.cells)
+    wanted = NARROWED.get(standing)
+    return wanted is None or any(cell.urgency in wanted for cell in row.cells)
+
+
+def _owners(asked: Asked, by: Principal) -> Sequence[Driver | Vehicle]:
+    """Read whose papers are asked for, by name.  One query."""
+    wanted = Q() if asked.provider_id is None else Q(provider_id=asked.provider_id)
+    if asked.owner_id is not None:
+        wanted &= Q(pk=asked.owner_id)
+    if asked.subject is Subject.VEHICLE:
+        vehicles = Vehicle.objects.visible_to(by).filter(wanted).select_related("provider")
+        if asked.owner_id is None:
+            vehicles = vehicles.exclude(status=VehicleStatus.RETIRED)
+        return list(vehicles.order_by("unit_number", "pk"))
+    drivers = Driver.objects.visible_to(by).filter(wanted).select_related("provider")
+    if asked.activation:
+        drivers = drivers.filter(activation=asked.activation)
+    elif asked.owner_id is None:
+        drivers = drivers.exclude(activation=Activation.INACTIVE)
+    for word in asked.name.replace(",", " ").split():
+        drivers = drivers.filter(Q(last_name__icontains=word) | Q(first_name__icontains=word))
+    return list(drivers.order_by("last_name", "first_name", "pk"))
+
+
+def _given(
+    subject: Subject, ids: Collection[UUID], *, by: Principal, at: dt.datetime
+) -> Mapping[UUID, Sequence[tuple[dt.date, int]]]:
+    """Count the rides given to each on which nobody has set out, by service date.  One query."""
+    column = f"{subject.value}_id"
+    ahead = Ride.objects.visible_to(by).filter(status=RideStatus.ASSIGNED, pickup_at__gt=at - AHEAD_SINCE)
+    counted = ahead.filter(**{f"{column}__in": ids}).order_by().values_list(column, "service_date")
+    found: dict[UUID, list[tuple[dt.date, int]]] = defaultdict(list)
+    for owner_id, day, count in counted.annotate(rides=Count("pk")):
+        found[owner_id].append((day, count))
+    return found
+
+
+def _row(
+    subject: Subject,
+    owner: Driver | Vehicle,
+    types: Iterable[str],
+    papers: Iterable[Paper],
+    given: Sequence[tuple[dt.date, int]],
+    at: dt.datetime,
+) -> Row:
+    today = at.astimezone(ZoneInfo(owner.provider.timezone)).date()
+    filed = {paper.type: paper for paper in papers}
+    cells = tuple(_cell(kind, filed.get(kind), today, given, blocks_by_default(subject, kind)) for kind in types)
+    return Row(owner, cells, sum(count for _day, count in given))
+
+
+def _cell(kind: str, paper: Paper | None, today: dt.date, given: Iterable[tuple[dt.date, int]], needed: bool) -> Cell:
+    blocking = needed if paper is None else paper.blocking
+    how = urgency(paper, today, needed=needed)
+    holds_until = paper.expires_on if paper is not None else None
+    last = dt.date.min if how in (Urgency.MISSING, Urgency.REJECTED) else holds_until or dt.date.max
+    broken = sum(count for day, count in given if day > last) if blocking else 0
+    days = None if holds_until is None else (holds_until - today).days
+    return Cell(kind, how, blocking, holds_until, days, broken)

@@ -1,0 +1,322 @@
+"""The credential board and the list of drivers, without a browser."""
+
+import csv
+import datetime as dt
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.dispatch.queries.credential_board import NARROWED, SOUND, Asked, board
+from apps.fleet.credentials import Subject
+from apps.fleet.models import Driver
+from apps.rides.models import Ride
+from lib.scopes import Scope
+from tests import factories
+from tests.accounts.signed_in import sign_in
+from tests.console.visits import text_of, visitor
+from tests.factories import NOW
+from tests.fleet.crew import fit_driver, fit_vehicle
+
+pytestmark = pytest.mark.django_db
+
+BOARD = "/console/fleet/credentials/"
+FILE = f"{BOARD}credentials.csv"
+DRIVERS = "/console/fleet/drivers/"
+TODAY = dt.date(2026, 11, 20)
+DAY = dt.timedelta(days=1)
+
+
+@pytest.fixture
+def admin() -> Client:
+    return visitor(UserRole.DISPATCH_SUPERVISOR)
+
+
+def _driver(days: int | None, *, type_: str = "cpr_first_aid", **columns: Any) -> Driver:
+    """A driver with every needed paper, and one more that lapses so many days from today."""
+    driver = fit_driver(**columns)
+    if days is not None:
+        factories.CredentialFactory.create(driver=driver, type=type_, expires_on=TODAY + days * DAY, blocking=False)
+    return driver
+
+
+def _give(driver: Driver, *days: int) -> None:
+    """Give a driver a ride on each of these days from today."""
+    for number in days:
+        ride = factories.RideFactory.create(
+            pickup_at=factories.PICKUP + number * DAY, service_date=TODAY + number * DAY
+        )
+        factories.put_driver_on(ride, driver=driver)
+
+
+def _names(response: Any) -> list[str]:
+    return [row["name"].partition(",")[0] for row in response.context["rows"]]
+
+
+def _rows(response: Any) -> list[list[str]]:
+    return list(csv.reader(StringIO(response.content.decode("utf-8-sig"))))
+
+
+@pytest.mark.parametrize("role", list(UserRole))
+def test_pages_are_for_those_who_read_drivers(role: UserRole) -> None:
+    client = visitor(role)
+    expected = 200 if Scope.DRIVERS_READ in SCOPES_OF_USER[role] else 403
+
+    assert {client.get(path).status_code for path in (BOARD, FILE, DRIVERS)} == {expected}
+    assert client.post(DRIVERS).status_code == expected
+
+
+def test_cells_say_how_papers_stand(admin: Client) -> None:
+    driver = factories.DriverFactory.create(last_name="Diaz")
+    papers: dict[str, dict[str, Any]] = {
+        "driver_license": {"expires_on": TODAY - DAY},
+        "exclusion_check_oig": {"rejected": True},
+        "mvr": {"expires_on": TODAY + 7 * DAY},
+        "drug_screen": {"expires_on": TODAY + 8 * DAY},
+        "cpr_first_aid": {"expires_on": TODAY + 60 * DAY},
+        "tb_test": {"expires_on": None},
+        "dot_physical": {"expires_on": TODAY},
+    }
+    for type_, columns in papers.items():
+        factories.CredentialFactory.create(driver=driver, type=type_, **columns)
+
+    page = admin.get(BOARD)
+
+    assert page.context["types"] == [
+        "Driver licence", "OIG exclusion check", "Background check", "Motor vehicle record", "Drug screen",
+        "CPR and first aid", "DOT physical", "TB test",
+    ]  # fmt: skip
+    said = text_of(page)
+    assert "✕ Expired 2026-11-19 ⊘ Rejected 2028-01-01 ○ Missing ▲ 7 days left 2026-11-27 ◆ 8 days left" in said
+    assert "◷ 60 days left 2027-01-19 ▲ Last day 2026-11-20 ✓ Valid" in said
+
+
+def test_c2_soonest_comes_first_or_the_names_do(admin: Client) -> None:
+    for name, days in {"Adams": 40, "Baker": 3, "Clark": None, "Diaz": -2}.items():
+        _driver(days, last_name=name)
+    lacking = _driver(None, last_name="Evans")
+    lacking.credentials.filter(type="mvr").delete()
+    _driver(1, last_name="Foster", activation="inactive")
+
+    assert _names(admin.get(BOARD)) == ["Evans", "Diaz", "Baker", "Adams", "Clark"]
+    assert _names(admin.get(f"{BOARD}?sort=name")) == ["Adams", "Baker", "Clark", "Diaz", "Evans"]
+
+
+@pytest.mark.parametrize(
+    ("standing", "left"),
+    [
+        ("lapsed", ["Evans", "Gray", "Diaz"]),
+        ("expired", ["Diaz"]),
+        ("missing", ["Evans"]),
+        ("rejected", ["Gray"]),
+        ("within_7", ["Baker"]),
+        ("within_30", ["Baker", "Hill"]),
+        ("within_60", ["Baker", "Hill", "Adams"]),
+        ("sound", ["Clark"]),
+        ("nonsense", ["Evans", "Gray", "Diaz", "Baker", "Hill", "Adams", "Clark"]),
+    ],
+)
+def test_rows_are_narrowed_by_standing(admin: Client, standing: str, left: list[str]) -> None:
+    for name, days in {"Adams": 40, "Baker": 3, "Clark": None, "Diaz": -2, "Hill": 20}.items():
+        _driver(days, last_name=name)
+    _driver(None, last_name="Evans").credentials.filter(type="mvr").delete()
+    _driver(None, last_name="Gray").credentials.filter(type="mvr").update(rejected=True)
+
+    page = admin.get(f"{BOARD}?standing={standing}")
+
+    assert _names(page) == left
+    assert {str(label): count for label, _tone, count, _url, _chosen in page.context["counts"]} == {
+        "Does not hold": 3, "7 days or less": 1, "30 days or less": 2, "60 days or less": 3, "All in order": 1,
+    }  # fmt: skip
+
+
+def test_rows_are_narrowed_by_provider_and_counters_take_it_back(admin: Client) -> None:
+    ours, _theirs = _driver(3, last_name="Ours"), _driver(3, last_name="Theirs")
+    provider = f"provider={ours.provider_id}"
+
+    page = admin.get(f"{BOARD}?{provider}&standing=within_7&sort=name&provider_x=1")
+
+    assert _names(page) == ["Ours"]
+    links = {str(label): url for label, _tone, _count, url, _chosen in page.context["counts"]}
+    assert links["7 days or less"] == f"?{provider}&sort=name"
+    assert links["60 days or less"] == f"?{provider}&standing=within_60&sort=name"
+    assert "No driver passes this filter." in text_of(admin.get(f"{BOARD}?{provider}&standing=rejected"))
+
+
+def test_rides_after_a_needed_paper_lapses_are_counted(admin: Client) -> None:
+    driver = _driver(1, last_name="Diaz")  # first aid, which nobody needs
+    driver.credentials.filter(type="mvr").update(expires_on=TODAY + 3 * DAY)
+    driver.credentials.filter(type="driver_license").update(expires_on=TODAY + 5 * DAY)
+    _give(driver, 0, 3, 4, 5, 6)
+    over = factories.RideFactory.create(pickup_at=NOW - 2 * DAY, service_date=TODAY + 9 * DAY)
+    factories.put_driver_on(over, driver=driver)
+
+    (row,) = board(Asked(), by=factories.principal(), at=NOW).rows
+
+    assert {cell.type: cell.rides for cell in row.cells if cell.rides} == {"mvr": 3, "driver_license": 1}
+    assert (row.broken, row.given) == (3, 5)
+    assert "3 rides after" in text_of(admin.get(BOARD))
+
+
+def test_rides_of_who_lacks_a_needed_paper_are_all_counted() -> None:
+    driver = _driver(None)
+    _give(driver, 0, 4)
+    driver.credentials.filter(type="mvr").delete()
+
+    (row,) = board(Asked(), by=factories.principal(), at=NOW).rows
+
+    assert row.broken == 2
+
+
+def test_day_of_the_papers_is_the_providers() -> None:
+    there = factories.TransportProviderFactory.create(timezone="Pacific/Auckland")  # 04:00 on the 21st
+    _driver(0, provider=there)
+
+    (row,) = board(Asked(), by=factories.principal(), at=NOW).rows
+
+    assert row.worst is not None
+    assert row.worst.urgency == "expired"
+
+
+def test_vehicles_have_a_board_of_their_own(admin: Client) -> None:
+    vehicle = fit_vehicle(unit_number="V17")
+    vehicle.credentials.filter(type="insurance").update(expires_on=TODAY + 2 * DAY)
+    fit_vehicle(unit_number="V18", status="retired")
+    ride = factories.RideFactory.create(service_date=TODAY + 3 * DAY)
+    factories.put_driver_on(ride, vehicle=vehicle)
+
+    page = admin.get(f"{BOARD}?of=vehicles")
+
+    assert _names(page) == ["V17"]
+    assert page.context["types"] == ["Registration", "Insurance", "Inspection"]
+    assert "▲ 2 days left 2026-11-22 · 1 ride after" in text_of(page)
+    assert "No vehicle passes this filter." in text_of(admin.get(f"{BOARD}?of=vehicles&standing=rejected"))
+
+
+def test_board_without_anybody_says_so(admin: Client) -> None:
+    assert "There is no driver yet" in text_of(admin.get(BOARD))
+    assert "There is no vehicle yet" in text_of(admin.get(f"{BOARD}?of=vehicles"))
+    assert "There is no driver yet" in text_of(admin.get(DRIVERS))
+
+
+def test_fleet_admin_sees_the_own_providers_alone_and_no_rider() -> None:
+    ours, theirs = _driver(3, last_name="Ours"), _driver(3, last_name="Theirs")
+    for driver in (ours, theirs):
+        driver.credentials.filter(type="mvr").update(expires_on=TODAY)
+        _give(driver, 2)
+    person = factories.UserFactory.create(role=UserRole.FLEET_ADMIN)
+    person.providers.add(ours.provider)
+    client = Client()
+    sign_in(client, person)
+
+    pages = [client.get(path) for path in (BOARD, f"{BOARD}?provider={theirs.provider_id}", DRIVERS, FILE)]
+
+    for page in pages:
+        body = page.content.decode()
+        assert "Ours" in body
+        assert "Theirs" not in body
+        assert not any(name in body for name in Ride.objects.values_list("rider__last_name", flat=True))
+    assert "1 ride after" in text_of(pages[0])
+
+
+@pytest.mark.parametrize("path", [BOARD, f"{BOARD}?of=vehicles", DRIVERS])
+@pytest.mark.parametrize("count", [1, 3])
+def test_pages_cost_the_same_queries_however_many_rows(
+    admin: Client, django_assert_num_queries: Any, path: str, count: int
+) -> None:
+    for _ in range(count):
+        _give(_driver(3), 4)
+
+    # session and person; providers; owners, papers and rides; the inbox
+    with django_assert_num_queries(7):
+        admin.get(path)
+
+
+def test_c3_two_hundred_rows_stand_on_one_page_and_the_others_on_the_next(admin: Client) -> None:
+    provider = factories.TransportProviderFactory.create()
+    Driver.objects.bulk_create(
+        Driver(provider=provider, first_name="Ada", last_name=f"Diaz{number:03}", phone="+13125550122")
+        for number in range(201)
+    )
+
+    first, second = admin.get(f"{BOARD}?sort=name"), admin.get(f"{BOARD}?sort=name&page=2")
+
+    assert (len(first.context["rows"]), _names(second)) == (200, ["Diaz200"])
+    assert "Later" in text_of(first)
+    assert "Earlier" in text_of(second)
+    assert "these are the first 200" in text_of(admin.get(DRIVERS))
+    assert len(_rows(admin.get(FILE))) == 202
+
+
+@pytest.mark.parametrize("query", ["", "standing=within_7", "sort=name", "of=vehicles", "standing=rejected"])
+def test_c4_file_has_the_rows_of_the_filter_in_its_order(admin: Client, query: str) -> None:
+    for name, days in {"Adams": 40, "Baker": 3, "Clark": 5}.items():
+        _driver(days, last_name=name)
+    fit_vehicle(unit_number="V17")
+
+    page, answer = admin.get(f"{BOARD}?{query}"), admin.get(f"{FILE}?{query}")
+
+    rows = _rows(answer)
+    assert [row[0].partition(",")[0] for row in rows[1:]] == _names(page)
+    assert [head for head in rows[0][3:-1] if "last day" not in head] == page.context["types"]
+    kind = page.context["kind"]
+    assert answer["Content-Disposition"] == f'attachment; filename="credentials-{kind}-2026-11-20.csv"'
+
+
+def test_c4_file_says_what_the_board_says_and_runs_nothing(admin: Client) -> None:
+    driver = _driver(3, first_name="Ada", last_name="=HYPERLINK(1)")
+    _give(driver, 1)
+    driver.credentials.filter(type="mvr").delete()
+
+    _heads, row = _rows(admin.get(FILE))
+
+    assert row == [
+        "'=HYPERLINK(1), Ada", driver.provider.name, "Active",
+        "Valid", "2028-01-01", "Valid", "2028-01-01", "Valid", "2028-01-01", "Missing", "",
+        "7 days or less", "2026-11-23", "1",
+    ]  # fmt: skip
+
+
+def test_file_leaves_a_row_in_the_trail(admin: Client) -> None:
+    _driver(3)
+
+    admin.get(f"{FILE}?standing=within_7")
+
+    entry = AuditEntry.objects.get(action="credentials.export")
+    assert (entry.subject_type, entry.details["rows"], entry.rider_ids) == ("driver", 1, [])
+
+
+def test_drivers_are_found_by_name_and_by_whether_they_may_drive(admin: Client) -> None:
+    _driver(3, first_name="Ada", last_name="de la Cruz")
+    _driver(None, first_name="Ben", last_name="Adair", activation="suspended", activation_reason="Complaint")
+    _driver(None, first_name="Cleo", last_name="Brooks", activation="inactive")
+
+    assert _names(admin.get(DRIVERS)) == ["Adair", "de la Cruz"]
+    assert _names(admin.post(DRIVERS, {"q": "ada"})) == ["Adair", "de la Cruz"]
+    assert _names(admin.post(DRIVERS, {"q": "Cruz, Ada"})) == ["de la Cruz"]
+    assert _names(admin.post(DRIVERS, {"activation": "inactive"})) == ["Brooks"]
+    assert _names(admin.get(f"{DRIVERS}?activation=suspended")) == ["Adair"]
+    assert "No driver is found by this." in text_of(admin.post(DRIVERS, {"q": "nobody"}))
+
+
+def test_list_of_drivers_says_which_paper_comes_first_and_how_many_rides_wait(admin: Client) -> None:
+    driver = _driver(None, last_name="Diaz")
+    driver.credentials.filter(type="mvr").update(expires_on=TODAY + 2 * DAY)
+    _give(driver, 1, 4)
+    _driver(None, last_name="Evans")
+
+    said = text_of(admin.get(DRIVERS))
+
+    assert "▲ 2 days left Motor vehicle record 2 1 after a paper lapses" in said
+    assert "All in order 0" in said
+
+
+def test_every_narrowing_has_its_words_and_its_filter(admin: Client) -> None:
+    page = admin.get(BOARD)
+
+    offered = {value for value, _label in page.context["form"].fields["standing"].choices}
+    assert offered == {"", *NARROWED, SOUND}
+    assert board(Asked(subject=Subject.VEHICLE), by=factories.principal(), at=NOW).rows == []

@@ -1,0 +1,199 @@
+"""One paper: filed, verified and rejected from its page."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.fleet.credentials import Subject
+from apps.fleet.models import Credential, Driver
+from apps.fleet.services import credentials
+from lib.ids import uuid7
+from lib.scopes import Scope
+from tests import factories
+from tests.accounts.signed_in import sign_in
+from tests.console.visits import text_of, told, visitor
+from tests.factories import NOW
+from tests.fleet.crew import fit_driver, fit_vehicle
+
+pytestmark = pytest.mark.django_db
+
+FLEET = "/console/fleet/"
+
+
+@pytest.fixture
+def desk() -> Client:
+    return visitor(UserRole.DISPATCH_SUPERVISOR)
+
+
+def _of(driver: Driver, type_: str = "mvr") -> str:
+    return f"{FLEET}drivers/{driver.pk}/papers/{type_}/"
+
+
+def _act(paper: Credential, act: str) -> str:
+    return f"{FLEET}credentials/{paper.pk}/{act}/"
+
+
+def _papers() -> list[Any]:
+    return list(Credential.objects.order_by("pk").values())
+
+
+@pytest.mark.parametrize("role", sorted(role for role in UserRole if Scope.DRIVERS_WRITE not in SCOPES_OF_USER[role]))
+def test_papers_are_for_those_who_write(role: UserRole) -> None:
+    driver = fit_driver()
+    paper, client, before = driver.credentials.get(type="mvr"), visitor(role), _papers()
+
+    answers = [client.get(_of(driver)), client.post(_of(driver)), client.post(_act(paper, "verify"))]
+    answers.append(client.post(_act(paper, "reject"), {"reason": "x"}))
+
+    assert {answer.status_code for answer in answers} == {403}
+    assert _papers() == before
+
+
+def test_papers_out_of_reach_and_types_that_are_none_are_not_there(desk: Client) -> None:
+    ours, theirs = fit_driver(), fit_driver()
+    person = factories.UserFactory.create(role=UserRole.FLEET_ADMIN)
+    person.providers.add(ours.provider)
+    bound = Client()
+    sign_in(bound, person)
+    paper, before = theirs.credentials.get(type="mvr"), _papers()
+
+    sent = {"expires_on": "2029-01-01"}
+    answers = [bound.get(_of(theirs)), bound.post(_of(theirs), sent), bound.post(_act(paper, "verify"))]
+    answers += [bound.post(_act(paper, "reject"), {"reason": "x"}), bound.post(_act(Credential(), "verify"))]
+    answers += [desk.get(_of(ours, "insurance")), desk.get(_of(ours, "nonsense"))]
+    answers += [desk.get(f"{FLEET}trains/{ours.pk}/papers/mvr/"), desk.get(f"{FLEET}drivers/{uuid7()}/papers/mvr/")]
+
+    assert {answer.status_code for answer in answers} == {404}
+    assert _papers() == before
+
+
+def test_a_paper_is_shown_with_what_hangs_on_it(desk: Client) -> None:
+    driver = fit_driver()
+    driver.credentials.filter(type="mvr").update(
+        expires_on=dt.date(2026, 11, 22), issuer="Illinois", number="SECRET-4711", verified_at=NOW, verified_by="system"
+    )
+    ride = factories.RideFactory.create(service_date=dt.date(2026, 11, 23))
+    factories.put_driver_on(ride, driver=driver)
+
+    page = desk.get(_of(driver))
+
+    said = text_of(page)
+    assert "Motor vehicle record ▲ 2 days left" in said
+    assert "1 ride is given out for a day on which it does not hold." in said
+    assert "Last day 2026-11-22 Issued 2024-01-01 Illinois Needed Yes: without it no ride is given" in said
+    assert "Verified 2026-11-20 09:00 Carelane" in said
+    assert "SECRET-4711" not in page.content.decode()
+
+
+def test_a_paper_that_is_not_on_file_can_be_filed(desk: Client) -> None:
+    driver = fit_driver()
+    empty = text_of(desk.get(_of(driver, "tb_test")))
+
+    done = desk.post(
+        _of(driver, "tb_test"),
+        {"number": "T-1", "issuer": "Clinic", "issued_on": "2026-11-01", "expires_on": "2027-11-01"},
+        follow=True,
+    )
+
+    assert "Nothing is on file." in empty
+    paper = driver.credentials.get(type="tb_test")
+    assert (paper.number, paper.issuer, paper.blocking) == ("T-1", "Clinic", False)
+    assert (paper.issued_on, paper.expires_on) == (dt.date(2026, 11, 1), dt.date(2027, 11, 1))
+    assert told(done) == ["The paper is filed."]
+    assert done.redirect_chain == [(f"{FLEET}drivers/{driver.pk}/#tb_test", 302)]
+    assert AuditEntry.objects.get(action="credentials.file").subject_id == driver.pk
+
+
+def test_a_newer_paper_replaces_the_one_on_file_which_is_kept(desk: Client) -> None:
+    vehicle = fit_vehicle()
+    path = f"{FLEET}vehicles/{vehicle.pk}/papers/insurance/"
+
+    page = desk.get(path)
+    desk.post(path, {"expires_on": "2029-01-01", "blocking": "on"})
+
+    assert page.context["file"]["blocking"].value() is True
+    assert "The one on file is kept as replaced." in text_of(page)
+    rows = vehicle.credentials.filter(type="insurance").order_by("created_at", "pk")
+    assert [(row.expires_on, row.replaced, row.blocking) for row in rows] == [
+        (dt.date(2028, 1, 1), True, True), (dt.date(2029, 1, 1), False, True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"expires_on": "2026-01-01", "issued_on": "2026-02-01"}, "expires_on"),
+        ({"expires_on": "tomorrow"}, "expires_on"),
+        ({"issued_on": "1812-01-01"}, "issued_on"),
+        ({"number": "x" * 51}, "number"),
+    ],
+)
+def test_what_cannot_be_filed_is_said_beside_it_and_nothing_changes(
+    desk: Client, given: dict[str, str], field: str
+) -> None:
+    driver = fit_driver()
+    before = _papers()
+
+    answer = desk.post(_of(driver), given | {"issuer": "Illinois"})
+
+    assert (answer.status_code, list(answer.context["file"].errors)) == (422, [field])
+    assert 'value="Illinois"' in answer.content.decode()
+    assert _papers() == before
+
+
+def test_a_paper_is_verified_and_the_verifier_named(desk: Client) -> None:
+    driver = fit_driver()
+    paper = driver.credentials.get(type="mvr")
+
+    done = desk.post(_act(paper, "verify"), follow=True)
+
+    paper.refresh_from_db()
+    assert (paper.verified_at, paper.verified_by[:5]) == (NOW, "user:")
+    assert told(done) == ["The paper is verified."]
+    assert "Verified 2026-11-20 09:00 Pat Example" in text_of(done)
+    assert done.redirect_chain == [(_of(driver), 302)]
+
+
+def test_a_rejected_paper_does_not_hold_and_can_be_taken_back(desk: Client) -> None:
+    vehicle = fit_vehicle()
+    paper = vehicle.credentials.get(type="inspection")
+
+    done = desk.post(_act(paper, "reject"), {"reason": "The stamp is missing"}, follow=True)
+
+    paper.refresh_from_db()
+    assert paper.rejected is True
+    assert told(done) == ["The paper is rejected: it does not hold any more."]
+    assert "Inspection ⊘ Rejected" in text_of(done)
+    assert AuditEntry.objects.get(action="credentials.reject").reason == "The stamp is missing"
+    desk.post(_act(paper, "verify"))
+    paper.refresh_from_db()
+    assert paper.rejected is False
+
+
+def test_rejection_asks_for_a_reason(desk: Client) -> None:
+    paper, vehicles = fit_driver().credentials.get(type="mvr"), fit_vehicle().credentials.get(type="inspection")
+    before = _papers()
+
+    answers = [desk.post(_act(one, "reject"), {"reason": " "}) for one in (paper, vehicles)]
+
+    assert {answer.status_code for answer in answers} == {422}
+    assert answers[0].context["reject"].errors == {"reason": ["This field is required."]}
+    assert _papers() == before
+
+
+@pytest.mark.parametrize("act", ["verify", "reject"])
+def test_a_paper_that_was_replaced_meanwhile_stays_as_it_is(desk: Client, act: str) -> None:
+    driver = fit_driver()
+    paper = driver.credentials.get(type="mvr")
+    told_by: dict[str, Any] = {"by": factories.principal(UserRole.DISPATCH_SUPERVISOR), "at": NOW}
+    credentials.file(subject=Subject.DRIVER, subject_id=driver.pk, type="mvr", given={}, **told_by)
+    before = _papers()
+
+    answer = desk.post(_act(paper, act), {"reason": "Wrong name"}, follow=True)
+
+    assert told(answer) == ["Another paper has taken its place meanwhile. This is the one in force."]
+    assert _papers() == before

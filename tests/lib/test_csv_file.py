@@ -1,0 +1,30 @@
+"""Files for spreadsheets: what they hold, and what they do not run."""
+
+import csv
+from io import StringIO
+
+import pytest
+
+from lib.csv_file import csv_file, neutral
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_what_looks_like_a_formula_is_text(text: str) -> None:
+    assert neutral(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("value", ["Diaz, Ada", "", "a=b", 3])
+def test_other_values_stay_as_they_are(value: object) -> None:
+    assert neutral(value) == str(value)
+
+
+def test_file_is_saved_under_its_name_and_read_back_as_written() -> None:
+    answer = csv_file("papers", [["Driver", "Rides"], ['Núñez, "Ada"', 3], ["=HYPERLINK()", 0]])
+
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer["Content-Disposition"] == 'attachment; filename="papers.csv"'
+    assert list(csv.reader(StringIO(answer.content.decode("utf-8-sig")))) == [
+        ["Driver", "Rides"],
+        ['Núñez, "Ada"', "3"],
+        ["'=HYPERLINK()", "0"],
+    ]
