@@ -1,4 +1,4 @@
-"""Pages of rides and of the exceptions desk: role x page x {own, other, absent}, held against the canaries."""
+"""Pages of rides, exceptions and a facility's day: role x page x {own, other, absent}, held against the canaries."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.access.operations import state
 from tests.access.test_pages import _binding, _visitor
 from tests.access.world import Side, World, absent, reached
 
-RIDES, DESK = "/console/rides", "/console/exceptions"
+RIDES, DESK, DAY = "/console/rides", "/console/exceptions", "/console/day"
 ACTIONS = ("ready", "unready", "confirm", "cancel", "no-show", "unfulfilled", "unassign", "notes", "moment")
 # What the API shows of a stop below FULL (rides/disclosure.py), pages show as well.
 _OF_STOPS = {
@@ -56,6 +56,20 @@ def test_desk_lists_the_own_side_alone(world: World, role: UserRole) -> None:
         assert (response.status_code, response.leaks) == (status, []), query
 
 
+@pytest.mark.parametrize("role", list(UserRole))
+def test_day_is_that_of_facilities_in_reach(world: World, role: UserRole) -> None:
+    visitor, hides, opens = _visitor(world, role), _binding(role) is not None, Scope.RIDES_WRITE in SCOPES_OF_USER[role]
+    own, other = (_near(role, side, "rides") for side in (world.own, world.other))
+
+    queries = [f"?facility={pk}&day={own.service_date}" for pk in (own.facility_id, other.facility_id, absent())]
+    seen = [visitor.open(f"{DAY}/{part}{query}") for part in ("", "list/") for query in queries]
+
+    expected = [200, 404 if hides else 200, 404] if opens else [403] * 3
+    assert [one.status_code for one in seen] == expected * 2
+    assert [one.leaks for one in seen] == [[]] * 6
+    assert [f"ride-{own.pk}" in one.content.decode() for one in seen] == [opens, False, False] * 2
+
+
 @pytest.mark.parametrize("role", [UserRole.PLANNER, UserRole.FLEET_ADMIN, UserRole.AUDITOR])
 def test_forms_about_what_is_out_of_reach_change_nothing(world: World, role: UserRole) -> None:
     visitor = _visitor(world, role)
@@ -64,6 +78,7 @@ def test_forms_about_what_is_out_of_reach_change_nothing(world: World, role: Use
     before = {name: digest for name, digest in state().items() if name not in KEPT}
 
     paths = [f"{RIDES}/{ride}/{action}/" for action in ACTIONS]
+    paths += [f"{DAY}/{ride}/{action}/" for action in ("ready", "unready", "answer", "tick")]
     paths += [f"{DESK}/{exception}/{action}/" for action in ("acknowledge", "snooze", "close")]
     for path in paths:
         response = visitor.open(path, form)
