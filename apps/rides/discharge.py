@@ -83,8 +83,8 @@ def transport_clock(ride: Leaving, levels: Levels, at: datetime) -> Clock | None
 
 
 def _counted(since: datetime, until: datetime | None, ride: Leaving, at: datetime, **agreed: int) -> Clock | None:
-    """Count the minutes; a ride that has ended before the second moment came is not judged."""
-    if until is None and ride.status not in OPEN:
+    """Count the minutes; not of a first moment that is only planned, nor where the ride ended before the second one."""
+    if until is None and (ride.status not in OPEN or since > at):
         return None
     passed = (until or at) - since
     return Clock(max(0, int(passed.total_seconds() // 60)), until is None, **agreed)

@@ -30,6 +30,7 @@ class Patient:
         (Patient(discharge={}), None),
         (Patient(discharge=ORDERED), Clock(80, running=True)),
         (Patient(discharge=ORDERED, will_call=False), None),
+        (Patient(discharge={"dischargeOrderAt": "2026-11-20T15:01:00Z"}), None),
         (Patient(discharge=ORDERED, ready_at=NOW - 30 * MINUTE), Clock(50, running=False)),
         (Patient(discharge=ORDERED, ready_at=NOW - 90 * MINUTE), Clock(0, running=False)),
         (Patient(discharge=ORDERED, status="cancelled"), None),

@@ -30,7 +30,7 @@ from lib.access import Phi, Principal
 SECTIONS: Final[Mapping[str, Promise]] = {
     "needs": gettext_lazy("Needs you"),
     "waiting": gettext_lazy("Waiting to be released"),
-    "moving": gettext_lazy("Ready, or on the way"),
+    "moving": gettext_lazy("Ready, due or on the way"),
     "others": gettext_lazy("Other rides of the day"),
     "done": gettext_lazy("Done"),
 }
@@ -62,7 +62,8 @@ def _section(ride: Ride, row: Mapping[str, Any]) -> str:
         return "needs"
     if ride.will_call and ride.ready_at is None:
         return "waiting"
-    return "moving" if ride.ready_at is not None or ride.status in _ROAD else "others"
+    is_due = ride.ready_at is not None or ride.status in _ROAD or row["late"] is not None
+    return "moving" if is_due else "others"
 
 
 def _row(ride: Ride, found: FacilityDay, levels: ServiceLevels, by: Principal, now: datetime) -> dict[str, Any]:
@@ -114,7 +115,8 @@ def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]
     if status is RideStatus.IN_PROGRESS:
         there_at = expected_dropoff_at(ride)
         said = [{"text": _("On board since"), "at": ride.boarded_at}]
-        return said + ([{"text": _("there about (by the length of the drive)"), "at": there_at}] if there_at else [])
+        about = {"text": _("there at about"), "at": there_at, "because": _("by the length of the drive")}
+        return [*said, about] if there_at else said
     if status is RideStatus.ARRIVED:
         return [{"text": _("The vehicle is at the door since"), "at": ride.arrived_pickup_at}]
     if ride.eta_pickup_at is not None:
@@ -145,14 +147,18 @@ def _discharge(
     details = ride.discharge or {}
     items = discharge.checklist(details, oxygen_uses=ride.accommodation["oxygen"]["uses"])
     leaves = ride.status in _BEFORE_DEPARTURE
+    open_items = sum(item.done is not True for item in items)
     return {
         "unit": ", ".join(filter(None, (details.get("unit"), details.get("room") and _("room %s") % details["room"]))),
         "phone": details.get("unitPhone") or "",
         "slipped": any(one.type == ExceptionType.DISCHARGE_SLIPPED for one in standing),
         "order": discharge.facility_clock(ride, now),
         "transport": discharge.transport_clock(ride, levels, now),
-        "checklist": [(item, words.CHECKLIST[item.key]) for item in items] if leaves else [],
-        "open_items": sum(item.done is not True for item in items),
+        # Nobody looks at a list that is done once the patient is released.
+        "checklist": [(item, words.CHECKLIST[item.key]) for item in items]
+        if leaves and (open_items or ride.ready_at is None)
+        else [],
+        "open_items": open_items,
         "holds_back": [words.CHECKLIST[item.key] for item in items if item.holds_back] if leaves else [],
         # Whoever books changes what was booked until a driver is on it, as with the notes.
         "may_tick": Deed.NOTES in deeds,
