@@ -10,7 +10,7 @@ from apps.accounts.models import AuditEntry
 from apps.accounts.roles import SCOPES_OF_USER, UserRole
 from apps.dispatch.console import fleet_owner_views
 from apps.events.models import Event
-from apps.fleet.models import Driver, Leave
+from apps.fleet.models import Driver, Leave, Vehicle
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Ride
 from lib.ids import uuid7
@@ -62,6 +62,7 @@ def _with_rides() -> tuple[Driver, Ride, Ride, Ride]:
 def _state() -> dict[str, Any]:
     return {
         "drivers": list(Driver.objects.order_by("pk").values()),
+        "vehicles": list(Vehicle.objects.order_by("pk").values()),
         "rides": list(Ride.objects.order_by("pk").values()),
         "assignments": list(Assignment.objects.order_by("pk").values()),
         "events": Event.objects.count(),
@@ -94,7 +95,9 @@ def test_what_is_out_of_reach_is_not_there_and_stays_as_it_is() -> None:
     client, before = _bound(ours), _state()
 
     paths = [f"{DRIVERS}{theirs.pk}/", f"{VEHICLES}{vehicle.pk}/", f"{DRIVERS}{uuid7()}/", f"{VEHICLES}{uuid7()}/"]
+    paths.append(f"{VEHICLES}{vehicle.pk}/status/")
     assert {client.get(path).status_code for path in paths} == {404}
+    assert client.post(paths[-1], {"status": "retired", "version": 1}).status_code == 404
     activation = f"{DRIVERS}{theirs.pk}/activation/"
     assert client.get(activation).status_code == 404
     assert client.post(activation, _to(theirs, "suspended", reason="x", release="on")).status_code == 404
@@ -270,9 +273,7 @@ def test_activation_names_the_papers_that_lack_and_is_refused(desk: Client) -> N
 
     assert "Driver licence : Expired Motor vehicle record : Missing" in text_of(page)
     assert refused.status_code == 422
-    assert refused.context["form"].non_field_errors() == [
-        "The driver license is expired.", "The mvr is missing.",
-    ]  # fmt: skip
+    assert "Papers that are needed do not hold: they are named below." in text_of(refused)
     assert _state() == before
 
 
@@ -292,3 +293,43 @@ def test_suspension_of_who_has_no_ride_says_so(desk: Client) -> None:
     driver = fit_driver()
 
     assert "No ride is given to this driver." in text_of(desk.get(f"{DRIVERS}{driver.pk}/activation/?to=nonsense"))
+
+
+def test_a_vehicle_is_taken_off_the_road_with_its_rides_in_sight(desk: Client) -> None:
+    driver, vehicle = fit_pair()
+    coming, under_way = factories.RideFactory.create(), ride_in(RideStatus.EN_ROUTE)
+    factories.put_driver_on(coming, driver=driver, vehicle=vehicle)
+    Ride.objects.filter(pk=under_way.pk).update(vehicle=vehicle, pickup_at=NOW)
+    path = f"{VEHICLES}{vehicle.pk}/status/"
+
+    page = desk.get(path)
+    done = desk.post(path, {"status": "maintenance", "reason": "Brakes", "version": 1}, follow=True)
+
+    assert [(row["ride"].pk, str(row["becomes"])) for row in page.context["rides"]] == [
+        (under_way.pk, "Under way: a dispatcher decides"), (coming.pk, "Needs another vehicle"),
+    ]  # fmt: skip
+    assert set(AuditEntry.objects.get(action="vehicles.rides").rider_ids) == {coming.rider_id, under_way.rider_id}
+    vehicle.refresh_from_db()
+    coming.refresh_from_db()
+    assert (vehicle.status, vehicle.version, coming.vehicle_id) == ("maintenance", 2, vehicle.pk)
+    assert AuditEntry.objects.get(action="vehicles.change_status").reason == "Brakes"
+    assert told(done) == [
+        "The vehicle is now: Maintenance.", "2 rides still name the vehicle: a dispatcher has to look at them.",
+    ]  # fmt: skip
+    back = desk.post(path, {"status": "in_service", "version": 2}, follow=True)
+    assert told(back) == ["The vehicle is now: In service."]
+
+
+def test_refused_change_of_a_vehicle_changes_nothing(desk: Client) -> None:
+    vehicle = fit_vehicle()
+    path, before = f"{VEHICLES}{vehicle.pk}/status/", _state()
+
+    unknown = desk.post(path, {"status": "sunk", "version": 1})
+    stale = desk.post(path, {"status": "retired", "reason": "Rust", "version": 7})
+
+    assert (unknown.status_code, stale.status_code) == (422, 422)
+    assert "No ride is given to this vehicle." in text_of(unknown)
+    assert "Somebody changed it meanwhile" in text_of(stale)
+    assert _state() == before
+    assert visitor(UserRole.DISPATCHER).post(path, {"status": "retired", "version": 1}).status_code == 403
+    assert _state() == before

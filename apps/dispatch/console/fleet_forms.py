@@ -126,3 +126,16 @@ class ActivationForm(Versioned):
             self.fields["reason"].required = True
         if to == Activation.ACTIVE:
             del self.fields["release"]
+
+
+class VehicleStatusForm(Versioned):
+    """Whether a vehicle is on the road from now on."""
+
+    status = forms.ChoiceField(
+        label=_("From now on"), choices=[(name, badge.text) for name, badge in fleet_words.VEHICLE_STATUSES.items()]
+    )
+    reason = forms.CharField(
+        label=_("Reason"), required=False, max_length=200, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+    names = {"reason": "reason", "status": "status"}

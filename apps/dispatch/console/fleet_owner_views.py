@@ -1,6 +1,6 @@
 """The page of a driver, with papers, shifts and leave, and of a vehicle; and whether a driver may drive."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -24,11 +24,12 @@ from apps.dispatch.console.fleet_forms import KINDS, ActivationForm
 from apps.dispatch.queries.credential_board import LAPSED, Asked, Cell, board
 from apps.fleet import queries as fleet
 from apps.fleet.credentials import TYPES_OF, Subject
-from apps.fleet.models import Activation, Driver, Qualification, Vehicle
+from apps.fleet.models import Activation, Qualification, Vehicle
+from apps.fleet.services.activation import CredentialsMissing
 from apps.riders.words import rider_name
 from apps.rides.console import words as ride_words
 from apps.rides.lifecycle import RideStatus
-from apps.rides.models import Ride
+from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries import given
 from apps.rides.services import activation as activations
 from lib.access import Principal
@@ -120,6 +121,8 @@ def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
                 by=by,
                 at=now,
             )
+        except CredentialsMissing:
+            form.add_error(None, _("Papers that are needed do not hold: they are named below."))
         except DomainError as refusal:
             form.refuse(refusal)
         else:
@@ -180,44 +183,46 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
         lacking = [cell for cell in cells.values() if cell.blocking and cell.urgency in LAPSED]
         context["lacking"] = [(cell.type, words.paper(cell.type), words.URGENCIES[cell.urgency]) for cell in lacking]
     else:
-        context |= _affected(record, by)
+        rides = given.to_driver(record.pk, by=by)
+        context |= affected(rides, owner, by, lambda ride: _becomes(ride, record.pk))
     return render(request, "fleet/activation.html", context, status=UNPROCESSABLE if form.errors else 200)
 
 
-def _affected(record: Driver, by: Principal) -> dict[str, Any]:
-    """List the rides that a driver is given, and what becomes of each when the driver is taken off the road."""
-    rides = given.to_driver(record.pk, by=by)
+def affected(rides: RideQuerySet, owner: Owner, by: Principal, becomes: Callable[[Ride], str]) -> dict[str, Any]:
+    """List the rides that are given to a driver or vehicle, and what becomes of each; the trail says who looked."""
     rows = list(rides.select_related("rider", "facility")[: MOST_RIDES + 1])
     audit.record(
         by=by,
-        action="drivers.rides",
-        subject_type="driver",
-        subject_id=record.pk,
+        action=f"{owner.kind}.rides",
+        subject_type=owner.subject.value,
+        subject_id=owner.record.pk,
         rider_ids=[ride.rider_id for ride in rows[:MOST_RIDES]],
         phi=by.phi.name.lower(),
     )
+    shown = [
+        {
+            "ride": ride,
+            "when": ride_words.day_and_clock(ride.pickup_at, ride.timezone),
+            "place": ride.facility.name if ride.facility else "",
+            "rider": rider_name(ride.rider, by),
+            "badge": ride_words.STATUSES[ride.status],
+            "becomes": becomes(ride),
+        }
+        for ride in rows[:MOST_RIDES]
+    ]
     return {
-        "rides": [_affected_row(ride, record, by) for ride in rows[:MOST_RIDES]],
+        "rides": shown,
         "most": MOST_RIDES if len(rows) > MOST_RIDES else 0,
         "count": rides.count() if len(rows) > MOST_RIDES else len(rows),
     }
 
 
-def _affected_row(ride: Ride, record: Driver, by: Principal) -> dict[str, Any]:
-    if ride.driver_id != record.pk:
-        becomes = _("Rides along: stays")
-    elif ride.status == RideStatus.ASSIGNED:
-        becomes = _("Waits for a driver again")
-    else:
-        becomes = _("Under way: a dispatcher decides")
-    return {
-        "ride": ride,
-        "when": ride_words.day_and_clock(ride.pickup_at, ride.timezone),
-        "place": ride.facility.name if ride.facility else "",
-        "rider": rider_name(ride.rider, by),
-        "badge": ride_words.STATUSES[ride.status],
-        "becomes": becomes,
-    }
+def _becomes(ride: Ride, driver_id: UUID) -> str:
+    if ride.driver_id != driver_id:
+        return _("Rides along: stays")
+    if ride.status == RideStatus.ASSIGNED:
+        return _("Waits for a driver again")
+    return _("Under way: a dispatcher decides")
 
 
 def _tell(request: HttpRequest, changed: activations.DriverChange) -> None:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dispatch.console import fleet_board_views, fleet_owner_views, fleet_paper_views
+from apps.dispatch.console import fleet_board_views, fleet_owner_views, fleet_paper_views, fleet_vehicle_views
 
 urlpatterns = [
     path("credentials/", fleet_board_views.credentials, name="credential_board"),
@@ -13,5 +13,6 @@ urlpatterns = [
     path("drivers/<uuid:owner_id>/", fleet_owner_views.driver, name="fleet_driver"),
     path("drivers/<uuid:owner_id>/activation/", fleet_owner_views.activation, name="driver_activation"),
     path("vehicles/<uuid:owner_id>/", fleet_owner_views.vehicle, name="fleet_vehicle"),
+    path("vehicles/<uuid:owner_id>/status/", fleet_vehicle_views.status, name="vehicle_status"),
     path("<slug:kind>/<uuid:owner_id>/papers/<slug:type>/", fleet_paper_views.paper, name="fleet_paper"),
 ]
