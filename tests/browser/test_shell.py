@@ -9,7 +9,7 @@ from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.rides.models import Ride
 from tests import factories
-from tests.browser.harness import Inspector
+from tests.browser.harness import OVERFLOW, WIDTHS, Inspector
 from tests.browser.test_ride_page import _state
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
@@ -17,6 +17,15 @@ InspectorOf = Callable[[User | None], Inspector]
 BOARD = "/console/board/"
 EXCEPTIONS = "/console/exceptions/"
 PREFERENCES = "/console/preferences/"
+RIDE = "/console/rides/%s/"
+# Makes every text of a page longer by two fifths, word by word.
+LENGTHEN = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    node.data = node.data.replace(/\\p{L}{2,}/gu, (word) => word + word.slice(0, Math.ceil(word.length * 0.4)));
+  }
+}"""
 # Milliseconds from the keys to the list that is shown and laid out; the best of three, on a machine that does more.
 OPENING = """() => {
   const dialog = document.getElementById("palette");
@@ -212,3 +221,23 @@ def test_without_script_there_is_no_button_that_does_nothing(inspector_of: Inspe
         expect(page.locator(".clock strong")).to_contain_text("M")
 
     assert User.objects.get(pk=dana.pk).twelve_hours
+
+
+def test_pages_fit_longer_words_and_read_from_right_to_left(inspector_of: InspectorOf, dana: User, ride: Ride) -> None:
+    """The pseudo-locale: every text 40 % longer, which is what English becomes elsewhere, in both directions."""
+    desk, found = inspector_of(dana), []
+    with desk.context() as context:
+        page = context.new_page()
+        for path in ("/", BOARD, EXCEPTIONS, PREFERENCES, "/console/book/", "/console/recurring/", RIDE % ride.pk):
+            page.goto(desk.url + path)
+            heading = page.locator("h1").inner_text()
+            page.evaluate(LENGTHEN)
+            assert len(page.locator("h1").inner_text()) > len(heading)
+            for direction in ("ltr", "rtl"):
+                page.evaluate("(direction) => { document.documentElement.dir = direction; }", direction)
+                for width in WIDTHS:
+                    page.set_viewport_size({"width": width, "height": 900})
+                    overflow = page.evaluate(OVERFLOW)
+                    found += [f"{path} {direction}: {overflow} px too wide at {width}"] if overflow > 0 else []
+
+    assert found == [], "\n".join(found)
