@@ -106,7 +106,7 @@ def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorO
             (("g", "b"), BOARD),
             (("g", "e"), EXCEPTIONS),
             (("g", "r"), "/console/recurring/"),
-            (("g", "d"), "/admin/fleet/driver/"),
+            (("g", "d"), "/console/fleet/drivers/"),
             (("g", "h"), "/"),
         ):
             page.locator("body").evaluate("() => document.activeElement.blur()")
