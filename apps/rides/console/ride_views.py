@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -81,7 +81,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         **_shown(ride, story, own, by),
         "late": late_minutes(ride, now),
         "deeds": {deed.value for deed in deeds},
-        "assign_url": _assign_url(ride) if Deed.ASSIGN in deeds else "",
+        "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if Deed.ASSIGN in deeds else "",
         **_forms(ride, deeds, own, by),
         "asked": by.may(Scope.RIDES_WRITE) and any(answering.asks(one) for one in story.exceptions),
         "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
@@ -170,14 +170,6 @@ def _changes(ride: Ride, seen_version: int, own: ride_panel.Own) -> list[dict[st
         }
         for event in events
     ]
-
-
-def _assign_url(ride: Ride) -> str:
-    """Give the board's page where a driver is chosen, once there is one."""
-    try:
-        return reverse("assign_ride", kwargs={"ride_id": ride.pk})
-    except NoReverseMatch:
-        return ""
 
 
 def _rider_url(ride: Ride, by: Principal) -> str:
