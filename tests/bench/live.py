@@ -169,7 +169,8 @@ def _somebody_listening() -> Iterator[None]:
 
 def cookie() -> str:
     client = Client()
-    sign_in(client, User.objects.create(email="bench@example.org", name="Bench", role=UserRole.DISPATCHER))
+    known = {"name": "Bench", "role": UserRole.DISPATCHER}
+    sign_in(client, User.objects.get_or_create(email="bench@example.org", defaults=known)[0])
     name = settings.SESSION_COOKIE_NAME
     return f"{name}={client.cookies[name].value}"
 
