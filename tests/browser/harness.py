@@ -29,7 +29,8 @@ EventTarget.prototype.addEventListener = function (type, ...rest) {
 """
 
 # Elements that do something when clicked, that are shown, and that Tab never reaches.
-UNREACHABLE = """() => [...window.__clickable]
+UNREACHABLE = """() => [...window.__clickable, ...document.querySelectorAll("[hx-get], [hx-post], [role=button]")]
+  .filter((element) => (element.getAttribute("hx-trigger") ?? "click").includes("click"))
   .filter((element) => element.isConnected && element.checkVisibility() && element !== document.body)
   .filter((element) => !element.matches("form, label, details, table, tr, td, ul, main") && element.tabIndex < 0)
   .map((element) => element.outerHTML.slice(0, 120))"""
