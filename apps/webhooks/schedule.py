@@ -23,6 +23,7 @@ TEST_ATTEMPTS: Final = 3  # somebody is looking at the page, and presses the but
 JITTER: Final = 0.2  # each delay is stretched by a factor of 0.8 to 1.2, so that receivers are not hit in step
 MOST_RETRY_AFTER: Final = timedelta(hours=24)
 MOST_AGE: Final = timedelta(hours=72)  # a delivery that could not be tried, because its endpoint was down, ends too
+IN_ORDER_FOR: Final = timedelta(hours=1)  # a ride's event waits no longer for an earlier one that does not get through
 
 
 def jittered(delay: timedelta, roll: float) -> timedelta:

@@ -13,6 +13,7 @@ import orjson
 from django.db import connection
 
 from apps.webhooks.body import Told
+from apps.webhooks.schedule import IN_ORDER_FOR, MOST_AGE
 from lib import recordset
 from lib.binary import binary_cursor
 from lib.ids import uuid7
@@ -43,6 +44,8 @@ _SENDS_NOW: Final = """
 # again, there is room for those that answer.  One claim at a time: two would count the same room.  The lock and what it
 # guards go to the database in one message, so that a worker that is stopped in between holds nobody up; the claim sees
 # what was committed before.
+# The hour in which a row waits for earlier ones of its ride begins when it may be tried at all: anew for what was held, and
+# for what is recovered, whose turn may come hours after it was made.
 # It asks for the first row in an index's order where any would do, and for ids in an array: while one endpoint holds
 # thousands of rows, PostgreSQL takes all for such, and would read the whole table for each that has none.
 _CLAIM: Final = f"""
@@ -63,7 +66,7 @@ _CLAIM: Final = f"""
                 SELECT d.id FROM webhooks_delivery d
                 WHERE d.endpoint_id = lanes.id AND d.status = 'pending' AND d.priority = p.n AND d.due_at <= %(at)s
                     AND d.claims < %(suspect)s
-                    AND (NOT d.ordered OR d.created_at <= %(at)s - interval '1 hour' OR NOT EXISTS (
+                    AND (NOT d.ordered OR d.expires_at <= %(out_of_order)s OR NOT EXISTS (
                         SELECT FROM webhooks_delivery b
                         WHERE b.ordered AND b.endpoint_id = d.endpoint_id AND b.subject_id = d.subject_id
                             AND b.subject_sequence < d.subject_sequence AND b.status IN ('pending', 'in_flight')))
@@ -182,6 +185,7 @@ def _values(at: datetime, most: int) -> dict[str, Any]:
         "lease": at + LEASE,
         "lock": CLAIM_LOCK,
         "suspect": SUSPECT_CLAIMS,
+        "out_of_order": at + MOST_AGE - IN_ORDER_FOR,
     }
 
 

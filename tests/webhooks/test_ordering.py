@@ -1,0 +1,70 @@
+"""The events of one ride one after the other, at endpoints that ask for it: for an hour, and after an outage too."""
+
+import datetime as dt
+from uuid import UUID
+
+import pytest
+
+from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.services import claiming, endpoints, recovering
+from apps.webhooks.services.recovering import Span
+from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.settling import Tried, settle
+from lib.access import system
+from tests.factories import NOW
+from tests.webhooks import made
+
+pytestmark = pytest.mark.django_db
+
+SECOND, MINUTE, HOUR, DAY = (dt.timedelta(**{unit: 1}) for unit in ("seconds", "minutes", "hours", "days"))
+RIDE = UUID(int=7)
+
+
+def _two_events(endpoint: Endpoint, at: dt.datetime, **columns: object) -> list[Delivery]:
+    """Make deliveries of the first two events of a ride, as they were made at that moment."""
+    return [
+        made.delivery(
+            endpoint,
+            made.event_at(at + sequence * SECOND, subject_id=RIDE, sequence=sequence),
+            **({"ordered": True, "created_at": at} | columns),
+        )
+        for sequence in (1, 2)
+    ]
+
+
+def _claimed(at: dt.datetime) -> list[int]:
+    """Claim what is due, fail at it, and say which events of the ride it was."""
+    claim = claiming.claim(at=at, most=100)
+    tried = [Tried(row, claim.id, at, 0.1, Answer(code=500, error="http_5xx")) for row in claim.rows]
+    settle(tried, at=at, worker="test")
+    return [row.event.sequence for row in claim.rows]
+
+
+def test_event_waits_for_an_earlier_one_of_its_ride_for_an_hour() -> None:
+    first, _ = _two_events(made.endpoint(ordering="subject"), NOW)
+    Delivery.objects.filter(pk=first.pk).update(due_at=NOW + 2 * HOUR)
+
+    assert [_claimed(NOW), _claimed(NOW + HOUR - SECOND), _claimed(NOW + HOUR)] == [[], [], [2]]
+
+
+def test_what_was_held_for_days_is_sent_in_order_too() -> None:
+    endpoint = made.endpoint(ordering="subject", state="paused", state_reason="paused")
+    _two_events(endpoint, NOW - 2 * DAY, status="held")
+
+    endpoints.resume(endpoint_id=endpoint.pk, by=system(), at=NOW)
+
+    assert [_claimed(NOW + MINUTE), _claimed(NOW + 30 * MINUTE)] == [[1], [1]]
+    Delivery.objects.filter(subject_sequence=1).update(due_at=NOW + DAY)
+    assert [_claimed(NOW + HOUR), _claimed(NOW + HOUR + MINUTE)] == [[], [2]]
+
+
+def test_recovery_whose_turn_comes_hours_later_is_sent_in_order_too() -> None:
+    endpoint = made.endpoint(ordering="subject")
+    _two_events(endpoint, NOW - DAY, status="exhausted", ended_at=NOW)
+    made.delivery(endpoint, made.event_at(NOW - HOUR), priority=2, due_at=NOW + 2 * HOUR, expires_at=NOW + 4 * DAY)
+
+    span = Span(since=NOW - 2 * DAY, until=NOW, statuses=("exhausted",))
+    recovering.recover(endpoint_id=endpoint.pk, span=span, dry_run=False, by=system(), at=NOW)
+    Delivery.objects.filter(due_at=NOW + 2 * HOUR).delete()
+
+    assert _claimed(NOW + 2 * HOUR + MINUTE) == [1]
