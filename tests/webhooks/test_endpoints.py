@@ -1,6 +1,7 @@
 """Endpoints as people and integrators keep them: what is stored, what is refused, and what becomes of what waits."""
 
 import datetime as dt
+import json
 from typing import Any
 from uuid import UUID
 
@@ -403,6 +404,16 @@ def test_removed_endpoint_is_gone_with_its_secrets_and_what_waits() -> None:
     assert (endpoint.deleted_at, endpoint.state, EndpointSecret.objects.count()) == (NOW, "disabled", 0)
     with pytest.raises(NotFound):
         endpoints.test(endpoint_id=endpoint.pk, by=admin(), at=NOW)
+
+
+def test_removed_endpoint_leaves_no_header_of_the_receivers_own_behind() -> None:
+    endpoint = made.endpoint()
+    endpoint.headers_text = json.dumps({"Authorization": "Basic eDp5"})
+    endpoint.save()
+
+    endpoints.remove(endpoint_id=endpoint.pk, by=admin(), at=NOW)
+
+    assert Endpoint.objects.get().headers_sealed is None
 
 
 def test_test_is_sent_whatever_the_state() -> None:

@@ -8,8 +8,9 @@ from django.db import DatabaseError, connection, transaction
 
 from apps.events.models import Event
 from apps.webhooks.models import Attempt, Delivery
-from apps.webhooks.services import retention
+from apps.webhooks.services import retention, secrets
 from apps.webhooks.services.publishing import publish
+from lib.access import system
 from lib.ids import oldest_of, uuid7
 from tests.factories import NOW
 from tests.webhooks import made
@@ -61,6 +62,17 @@ def test_deliveries_are_forgotten_after_thirty_days_with_their_attempts() -> Non
     assert set(Delivery.objects.values_list("pk", flat=True)) == {kept.pk, rows["open"].pk, rows["new"].pk}
     assert Attempt.objects.count() == 2
     assert Event.objects.count() == 5  # what happened to rides is kept
+
+
+def test_secrets_that_sign_nothing_any_more_are_forgotten() -> None:
+    endpoint, now = made.endpoint(), dt.datetime.now(dt.UTC)
+    secrets.rotate(endpoint_id=endpoint.pk, overlap=DAY, by=system(), at=now - DAY)
+    _, present = secrets.rotate(endpoint_id=endpoint.pk, overlap=DAY, by=system(), at=now - DAY / 2)
+
+    retention.purge(at=now)
+
+    assert [one.text for one in endpoint.secrets.order_by("created_at")][1:] == [present]
+    assert endpoint.secrets.count() == 2  # the one before signs along for half a day more
 
 
 def test_only_events_that_are_no_rides_history_are_forgotten() -> None:

@@ -58,6 +58,15 @@ def test_secret_ends_at_once_where_that_is_wanted() -> None:
     assert ends(endpoint) == [NOW + HOUR, None]
 
 
+def test_secrets_of_earlier_rotations_end_with_it() -> None:
+    endpoint = made.endpoint()
+    secrets.rotate(endpoint_id=endpoint.pk, overlap=dt.timedelta(days=7), by=system(), at=NOW)
+
+    _, text = secrets.rotate(endpoint_id=endpoint.pk, overlap=dt.timedelta(0), by=system(), at=NOW + HOUR)
+
+    assert [one.text for one in endpoint.valid_secrets(NOW + HOUR)] == [text]
+
+
 @pytest.mark.parametrize("overlap", [dt.timedelta(seconds=-1), dt.timedelta(days=7, seconds=1)])
 def test_overlap_out_of_bounds_is_refused(overlap: dt.timedelta) -> None:
     endpoint = made.endpoint()

@@ -80,7 +80,7 @@ class RotateSecretIn(In):
         default=int(DEFAULT_OVERLAP.total_seconds()),
         min_value=0,
         max_value=int(MOST_OVERLAP.total_seconds()),
-        help_text="How long deliveries are signed with the older secret too; 0 ends it now.",
+        help_text="How long deliveries are signed with the older secret too; 0 ends every older one now.",
     )
     secret = fields.Text(max_length=100, required=False, help_text=_SECRET_HELP)
 

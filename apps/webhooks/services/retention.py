@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 
 from apps.events import services as events
-from apps.webhooks.models import Delivery
+from apps.webhooks.models import Delivery, EndpointSecret
 from lib.ids import oldest_of
 
 ROWS_AT_ONCE: Final = 5_000
@@ -22,11 +22,12 @@ _ENDED: Final = """(SELECT id FROM webhooks_delivery
 
 
 def purge(*, at: datetime) -> int:
-    """Delete deliveries with their attempts, and events that are no ride's history, past their days.
+    """Delete deliveries with their attempts, events that are no ride's history, past their days, and ended secrets.
 
     In batches that commit by themselves; says how many deliveries and events went.  What still waits to be delivered
     stays, and so does its event.
     """
+    EndpointSecret.objects.filter(expires_at__lte=at).delete()  # nothing is signed with them any more
     # Ids carry the time they were made at: the primary key finds the oldest rows, and no other index is needed.
     before = oldest_of(at - timedelta(days=settings.DELIVERY_RETENTION_DAYS))
     gone = _in_batches(lambda: _delete_deliveries(before))

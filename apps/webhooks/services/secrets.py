@@ -39,7 +39,8 @@ def rotate(
 ) -> tuple[Endpoint, str]:
     """Give an endpoint another secret; deliveries are signed with the older one too for `overlap`.
 
-    At most three are valid at once: the oldest ends now where there would be more.
+    Without an overlap every older one ends now, those of earlier rotations too: whichever has leaked.  At most three
+    are valid at once: the oldest ends now where there would be more.
 
     Raises:
         NotFound: there is no such endpoint.
@@ -49,7 +50,8 @@ def rotate(
         raise InvalidInput("overlapSeconds", f"overlapSeconds must be 0 to {int(MOST_OVERLAP.total_seconds())}.")
     endpoint = access.locked(endpoint_id, by)
     endpoint.secrets.filter(expires_at__lte=at).delete()
-    endpoint.secrets.filter(expires_at__isnull=True).update(expires_at=at + overlap)
+    ending = endpoint.secrets.filter(expires_at__isnull=True) if overlap else endpoint.secrets.all()
+    ending.update(expires_at=at + overlap)
     text = _store(endpoint, text, by=by, at=at)
     valid = list(endpoint.secrets.order_by("-created_at", "-pk").values_list("pk", flat=True))
     endpoint.secrets.filter(pk__in=valid[MOST_VALID:]).delete()
