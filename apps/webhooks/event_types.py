@@ -169,6 +169,7 @@ _ALL: Final = (
     _endpoint("webhook.test", "Somebody asked whether this endpoint answers."),
     _endpoint("webhook.endpoint.failing", "Another endpoint has had no success for a while.", **_FAILING),
     _endpoint("webhook.endpoint.recovered", "Another endpoint answers again, or was resumed.", **_FAILING),
+    _endpoint("webhook.endpoint.paused", "Another endpoint answered 410 Gone, and nothing is sent there any more."),
     _endpoint("webhook.endpoint.disabled", "Another endpoint was switched off: nobody answered for days.", **_FAILING),
     _endpoint(
         "webhook.delivery.exhausted",

@@ -65,6 +65,7 @@ _CHANGED: Final[Mapping[str, list[str]]] = {
 }
 _STATES: Final[Mapping[str, str]] = {
     "webhook.test": "pending",
+    "webhook.endpoint.paused": "paused",
     "webhook.endpoint.disabled": "disabled",
     "webhook.delivery.expiring": "paused",
 }

@@ -180,6 +180,8 @@ def test_bodies_of_what_services_record_satisfy_the_schemas(api: TokenClient) ->
     ((_, lane),) = lane_rows.locked([endpoint.pk])
     states.failing(endpoint.pk, lane, 1, last_error="timeout", at=NOW)
     states.recovered(endpoint.pk, lane, at=NOW)
+    gone = made.endpoint()
+    states.gone(gone.pk, version=gone.version, at=NOW)
     states.disable(endpoint.pk, lane, last_error="timeout", at=NOW)
 
     kinds = _check(list(Event.objects.all()))
@@ -203,6 +205,7 @@ def test_bodies_of_what_services_record_satisfy_the_schemas(api: TokenClient) ->
         "token.expiring",
         "webhook.endpoint.failing",
         "webhook.endpoint.recovered",
+        "webhook.endpoint.paused",
         "webhook.endpoint.disabled",
     }
 

@@ -92,8 +92,9 @@ def test_endpoint_that_is_gone_twice_is_told_of_twice() -> None:
     resumed = _open()
     states.gone(endpoint.pk, version=_version(endpoint), at=LATER)
 
-    assert (resumed, _open()) == ([], ["webhook.endpoint.gone"])
-    assert _events() == []  # nobody but people was told, and they did it themselves
+    assert resumed == ["webhook.endpoint.recovered"]
+    assert _open() == ["webhook.endpoint.gone", "webhook.endpoint.recovered"]
+    assert _events() == [f"webhook.endpoint.{what}" for what in ("paused", "recovered", "paused")]
 
 
 def test_pause_that_nobody_was_told_of_ends_without_a_word() -> None:

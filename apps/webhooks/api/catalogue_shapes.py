@@ -61,6 +61,7 @@ class SigningKeyOut(OutShape):
     alg = fields.Text()
     kid = fields.Text()
     x = fields.Text(help_text="The 32 bytes of the key in base64url.")
+    whpk = fields.Text(help_text="The same as libraries of Standard Webhooks take it.")
 
     example: ClassVar[dict[str, Any]] = {
         "kty": "OKP",
@@ -69,6 +70,7 @@ class SigningKeyOut(OutShape):
         "alg": "EdDSA",
         "kid": "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f",
         "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+        "whpk": "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
     }
 
 

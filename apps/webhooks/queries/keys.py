@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models import Q
 
 from apps.webhooks.models import SigningKey
-from lib.standard_webhooks import Ed25519, ed25519_of
+from lib.standard_webhooks import PUBLIC_PREFIX, Ed25519, ed25519_of
 
 SHOWN_AFTER_RETIRING: Final = timedelta(days=7)  # for deliveries signed before
 
@@ -29,6 +29,8 @@ def jwks(*, at: datetime) -> dict[str, Any]:
                 "use": "sig",
                 "alg": "EdDSA",
                 "kid": str(key.pk),
+                "whpk": PUBLIC_PREFIX
+                + base64.b64encode(bytes(key.public)).decode(),  # as libraries of the standard read it
                 "x": base64.urlsafe_b64encode(bytes(key.public)).rstrip(b"=").decode(),
             }
             for key in kept.order_by("-created_at")

@@ -44,8 +44,8 @@ _SENDS_NOW: Final = """
 # again, there is room for those that answer.  One claim at a time: two would count the same room.  The lock and what it
 # guards go to the database in one message, so that a worker that is stopped in between holds nobody up; the claim sees
 # what was committed before.
-# The hour in which a row waits for earlier ones of its ride begins when it may be tried at all: anew for what was held, and
-# for what is recovered, whose turn may come hours after it was made.
+# The hour in which a row waits for earlier ones of its ride begins when it may be tried at all: anew for what was held,
+# and for what is recovered, whose turn may come hours after it was made.
 # It asks for the first row in an index's order where any would do, and for ids in an array: while one endpoint holds
 # thousands of rows, PostgreSQL takes all for such, and would read the whole table for each that has none.
 _CLAIM: Final = f"""

@@ -70,11 +70,11 @@ def answered(endpoint_id: UUID, *, version: int, at: datetime) -> None:
 def start_over(endpoint: Endpoint, happened: str, *, by: Principal, at: datetime) -> None:
     """Make a locked endpoint active and its lane, locked before it, as good as new.
 
-    Alerts about its trouble are closed, so that the next trouble is told of again.  Whoever was told that it failed
+    Alerts about its trouble are closed, so that the next trouble is told of again.  Whoever was told of it
     hears that this is over, in the words of `happened`.
     """
     ((_, was),) = lane_rows.locked([endpoint.pk])
-    told = was.told > 0 or endpoint.state == Endpoint.State.DISABLED
+    told = was.told > 0 or endpoint.state == Endpoint.State.DISABLED or endpoint.state_reason == GONE
     change(endpoint, Endpoint.State.ACTIVE, "", at)
     new = lanes.new(endpoint.max_in_flight)
     new = new._replace(last_success_at=was.last_success_at, last_failure_at=was.last_failure_at)
@@ -86,7 +86,7 @@ def start_over(endpoint: Endpoint, happened: str, *, by: Principal, at: datetime
 
 
 def gone(endpoint_id: UUID, *, version: int, at: datetime) -> None:
-    """Pause an endpoint that wants nothing more, keep what it has not got, and tell people.
+    """Pause an endpoint that wants nothing more, keep what it has not got, and tell people and other endpoints.
 
     What was sent when the endpoint had another `version` says nothing: it may have had another address.
     """
@@ -95,6 +95,7 @@ def gone(endpoint_id: UUID, *, version: int, at: datetime) -> None:
         return
     change(endpoint, Endpoint.State.PAUSED, GONE, at)
     hold(endpoint)
+    record(endpoint, "webhook.endpoint.paused", {}, by=system("webhooks"), at=at)
     _tell(endpoint, "gone", "answered 410 Gone and was paused", Alert.Severity.CRITICAL, at)
 
 

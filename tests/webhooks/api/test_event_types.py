@@ -1,5 +1,7 @@
 """What can be subscribed to, and the keys to verify by, over HTTP."""
 
+import base64
+
 import pytest
 
 from apps.webhooks.event_types import CATALOGUE, body_schema
@@ -30,6 +32,7 @@ def test_every_type_is_listed_with_schema_and_example_of_every_level(api: TokenC
         "webhook.test",
         "webhook.endpoint.failing",
         "webhook.endpoint.recovered",
+        "webhook.endpoint.paused",
         "webhook.endpoint.disabled",
         "webhook.delivery.exhausted",
         "webhook.delivery.expiring",
@@ -64,3 +67,4 @@ def test_keys_are_public(nobody: TokenClient) -> None:
     (shown,) = after["keys"]
     assert (shown["kid"], shown["kty"], shown["crv"], shown["use"]) == (str(key.pk), "OKP", "Ed25519", "sig")
     assert len(shown["x"]) == 43
+    assert shown["whpk"] == "whpk_" + base64.b64encode(bytes(key.public)).decode()
