@@ -187,6 +187,8 @@ def test_latest_delivery_decides_what_became_of_an_event() -> None:
     ("span", "field", "code"),
     [
         ({"until": NOW - DAY}, "until", "invalid"),
+        ({"since": NOW}, "since", "not_past"),
+        ({"since": NOW + MINUTE, "until": NOW + DAY}, "since", "not_past"),
         ({"since": NOW - 30 * DAY - MINUTE}, "since", "window_too_long"),
         ({"since": NOW - 31 * DAY, "until": NOW - 30 * DAY}, "since", "window_too_long"),
         ({"until": NOW + 30 * DAY}, "since", "window_too_long"),

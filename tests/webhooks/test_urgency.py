@@ -39,8 +39,22 @@ def test_urgent_delivery_behind_a_breaker_is_told_of_in_time() -> None:
     assert before == []
     assert (alert.kind, alert.severity, alert.created_at) == ("webhook.delivery.urgent", "critical", LATE)
     assert alert.key == f"webhook.urgent:{late.endpoint_id}:{late.event_id}"
-    assert alert.title == "An endpoint has still not been told of ride.exception"
+    assert alert.title == "“Interface engine” has still not been told of ride.exception"
     assert alert.path == f"/console/developers/deliveries/{late.pk}/"
+
+
+def test_alert_is_closed_when_it_has_arrived_after_all() -> None:
+    late, other = _behind_a_breaker(), _behind_a_breaker()
+    watching.watch(at=LATE)
+    watching.tend(at=LATE)
+    before = Alert.objects.open().count()
+    Delivery.objects.filter(pk=late.pk).update(status="delivered", ended_at=LATE)
+
+    watching.tend(at=LATE + SECOND)
+
+    assert before == 2
+    assert Alert.objects.open().get().path == f"/console/developers/deliveries/{other.pk}/"
+    assert Alert.objects.get(resolved_at=LATE + SECOND).path == f"/console/developers/deliveries/{late.pk}/"
 
 
 def test_it_is_told_once_even_when_somebody_has_put_it_aside() -> None:

@@ -269,6 +269,8 @@ def advance(*, at: datetime, steps: int = 20) -> int:
 
 
 def _check(span: Span, at: datetime) -> None:
+    if span.since >= at:
+        raise InvalidInput("since", "since must lie in the past.", detail_code="not_past")
     if span.since >= span.until:
         raise InvalidInput("until", "until must lie after since.")
     if span.until - span.since > MOST_SPAN or at - span.since > MOST_SPAN:

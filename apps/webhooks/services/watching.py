@@ -104,6 +104,7 @@ def tend(*, at: datetime) -> None:
     _put_strays_away(at)
     _release_what_nobody_holds(at)
     holding.tell(at=at)
+    urgency.close(at=at)
     given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED, endpoint__deleted_at__isnull=True)
     given_up = given_up.exclude(trigger=Delivery.Trigger.TEST)
     told_at = F("endpoint__lane__exhausted_told_at")
