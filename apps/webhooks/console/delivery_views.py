@@ -7,8 +7,9 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -109,13 +110,16 @@ def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 @require_POST
 @needs(Scope.WEBHOOKS_MANAGE)
 def resend_selected(request: HttpRequest) -> HttpResponse:
-    """Send the ticked deliveries again; asks first where one of them would arrive twice or waits anyway."""
+    """Send the ticked deliveries again; asks first where one of them would arrive twice or waits anyway.
+
+    Leads back to the list as it was: `back` is what its address asked for.
+    """
     by = principal_of(request)
     ids = list(filter(None, map(uuid_or_none, request.POST.getlist("delivery"))))[:MOST_AT_ONCE]
     confirmed = "confirm" in request.POST
     if not ids:
         messages.warning(request, _("Tick the deliveries that are to be sent again."))
-        return redirect("webhook_deliveries")
+        return HttpResponseRedirect(_list(request))
     found = list(Delivery.objects.visible_to(by).select_related("endpoint").filter(pk__in=ids).order_by("pk"))
     if not confirmed and any(map(_warning, found)):
         return _ask(request, found)
@@ -127,7 +131,7 @@ def resend_selected(request: HttpRequest) -> HttpResponse:
         messages.success(request, said % {"count": resent.sent})
     for reason, count in resent.refused.items():
         messages.warning(request, _("Not sent again: %(count)s. %(reason)s") % {"count": count, "reason": reason})
-    return redirect("webhook_deliveries")
+    return HttpResponseRedirect(_list(request))
 
 
 @require_POST
@@ -143,6 +147,12 @@ def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     else:
         messages.success(request, _("The delivery is cancelled."))
     return redirect("webhook_delivery", delivery_id=delivery_id)
+
+
+def _list(request: HttpRequest) -> str:
+    """Write the address of the list with the filter and the page that the form came from."""
+    asked = QueryDict(request.POST.get("back", "")).urlencode()
+    return reverse("webhook_deliveries") + (f"?{asked}" if asked else "")
 
 
 def _found(delivery_id: UUID, by: Principal) -> Delivery:
@@ -173,7 +183,7 @@ def _warning(delivery: Delivery) -> str:
 def _ask(request: HttpRequest, found: list[Delivery]) -> HttpResponse:
     rows = [{**_row(delivery), "warning": _warning(delivery)} for delivery in found]
     warned = sum(bool(row["warning"]) for row in rows)
-    return render(request, "webhooks/resend.html", {"rows": rows, "warned": warned})
+    return render(request, "webhooks/resend.html", {"rows": rows, "warned": warned, "list": _list(request)})
 
 
 def _progress(shown: queries.Shown) -> dict[str, Any]:

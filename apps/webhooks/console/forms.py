@@ -273,6 +273,12 @@ class DeliveryFilter(forms.Form):
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
         error_messages={"invalid": _("This is no id of a ride.")},
     )
+    event = forms.UUIDField(
+        label=_("Event id"),
+        required=False,
+        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
+        error_messages={"invalid": _("This is no id of an event: receivers read it as webhook-id.")},
+    )
     since = day_field(_("From"), required=False)
     until = day_field(_("To"), required=False)
 
@@ -290,6 +296,7 @@ class DeliveryFilter(forms.Form):
             status=[values["status"]] if values["status"] else None,
             type=[values["type"]] if values["type"] else None,
             ride_id=values["ride"],
+            event_id=values["event"],
             created_from=_midnight(values["since"]),
             created_to=_midnight(until + timedelta(days=1)) if until else None,
         )

@@ -176,7 +176,7 @@ def resume(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 @require_POST
 @needs(Scope.WEBHOOKS_MANAGE)
 def remove(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Take an endpoint away, once its name has been ticked off."""
+    """Take an endpoint away, with all that waits for it."""
     services.remove(endpoint_id=endpoint_id, by=principal_of(request), at=timezone.now())
     messages.success(request, _("The endpoint is removed."))
     return redirect("webhook_endpoints")

@@ -46,7 +46,9 @@ MEANINGS: Final[Mapping[str, Text]] = {
     ),
     Delivery.Status.HELD: _("It was collected while nothing was sent to the endpoint. Resuming sends it."),
     Delivery.Status.CANCELLED: _("Somebody stopped it."),
-    Delivery.Status.QUARANTINED: _("Workers failed over it, so that nobody tries it by himself any more."),
+    Delivery.Status.QUARANTINED: _(
+        "Workers ended over it, or its body could not be made. It is sent again only if somebody says so."
+    ),
 }
 TRIGGERS: Final[Mapping[str, Text]] = {
     Delivery.Trigger.EVENT: _("The event"),

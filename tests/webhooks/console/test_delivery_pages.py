@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils.html import escape
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import PHI_OF_USER, UserRole
@@ -55,7 +56,7 @@ def test_list_tells_what_came_of_each() -> None:
     assert "ride.completed Delivered Interface engine 2026-11-20 09:00:00 1 204" in page
 
 
-def test_deliveries_are_found_by_endpoint_status_type_ride_and_day() -> None:
+def test_deliveries_are_found_by_endpoint_status_type_ride_event_and_day() -> None:
     ride = uuid4()
     one = made.delivery(made.endpoint(), made.event("ride.started", subject_id=ride), created_at=NOW)
     two = _delivered(made.endpoint(), created_at=NOW - dt.timedelta(days=1))
@@ -65,6 +66,7 @@ def test_deliveries_are_found_by_endpoint_status_type_ride_and_day() -> None:
     assert _found({"type": "ride.started"}) == {one.pk}
     assert _found({"type": "ride.*"}) == {one.pk, two.pk}
     assert _found({"ride": str(ride)}) == {one.pk}
+    assert _found({"event": str(two.event_id)}) == {two.pk}
     assert _found({"since": "2026-11-20"}) == {one.pk}
     assert _found({"until": "2026-11-19"}) == {two.pk}
 
@@ -91,6 +93,7 @@ def test_filter_that_is_wrong_and_lists_without_rows_say_so() -> None:
     client = visitor()
 
     assert "This is no id of a ride." in text_of(client.get(LIST, {"ride": "Ada"}))
+    assert "This is no id of an event" in text_of(client.get(LIST, {"event": "Ada"}))
     assert "Nothing has been sent yet." in text_of(client.get(LIST))
     assert "No delivery passes this filter." in text_of(client.get(LIST, {"status": "held"}))
 
@@ -115,12 +118,14 @@ def test_page_shows_attempts_with_what_was_sent_and_answered_as_text() -> None:
     )
     lost = {"number": 0, "started_at": NOW, "duration_ms": 0, "error": "lost_worker", "worker": ""}
     Attempt.objects.create(delivery=delivery, endpoint_id=endpoint.pk, **lost)
+    Attempt.objects.create(delivery=delivery, endpoint_id=endpoint.pk, **(lost | {"error": "render"}))
 
     response = visitor().get(_page(delivery))
 
     page, raw = text_of(response), response.content.decode()
     assert "500 Attempt 1 , 2026-11-20 09:00:00 , 31 ms" in page.replace("1, 2026", "1 , 2026")
-    assert "The worker ended before the answer Not sent" in page
+    assert "The worker ended before the answer Perhaps sent" in page
+    assert "The body could not be made Not sent" in page
     assert "Authorization (not shown)" in page
     assert f"webhook-id {delivery.event_id}" in page
     assert "from 192.0.2.7" in page
@@ -343,6 +348,30 @@ def test_ticked_deliveries_are_asked_about_where_one_has_arrived() -> None:
     assert "Send 2 deliveries again? 1 of them needs a second thought." in text_of(asked)
     assert (before, Delivery.objects.count()) == (2, 4)
     assert "2 deliveries are sent again now." in text_of(meant)
+
+
+def test_one_that_has_arrived_is_asked_about_in_its_own_words() -> None:
+    asked = visitor().post(f"{LIST}resend/", {"delivery": [str(_delivered(made.endpoint()).pk)]})
+
+    assert "Send 1 delivery again? It arrived before: the receiver gets it a second time" in text_of(asked)
+
+
+def test_ticked_deliveries_lead_back_to_the_list_as_it_was() -> None:
+    filtered = f"status=exhausted&before={uuid4()}"
+    given = made.delivery(made.endpoint(), made.event(), status="exhausted", ended_at=NOW)
+    arrived, client = _delivered(made.endpoint()), visitor()
+
+    listed = client.get(f"{LIST}?status=exhausted").content.decode()
+    sent = client.post(f"{LIST}resend/", {"delivery": [str(given.pk)], "back": filtered})
+    none = client.post(f"{LIST}resend/", {"back": filtered})
+    asked = client.post(f"{LIST}resend/", {"delivery": [str(arrived.pk)], "back": filtered}).content.decode()
+    strange = client.post(f"{LIST}resend/", {"back": "//elsewhere.example.org/\r\nX: y"})
+
+    assert '<input type="hidden" name="back" value="status=exhausted">' in listed
+    assert [answer["Location"] for answer in (sent, none)] == [f"{LIST}?{filtered}"] * 2
+    assert f'name="back" value="{escape(filtered)}"' in asked
+    assert f'href="{LIST}?{escape(filtered)}"' in asked
+    assert strange["Location"].startswith(f"{LIST}?%2F%2F")
 
 
 def test_nothing_ticked_is_nothing_sent() -> None:

@@ -191,6 +191,19 @@ def test_test_is_sent_and_its_result_shown_as_it_comes() -> None:
     assert "&lt;b&gt;no&lt;/b&gt;" in ended.content.decode()
 
 
+def test_resuming_asks_about_what_was_collected_where_something_was() -> None:
+    endpoint, client = made.endpoint(state="paused", state_reason="paused"), visitor()
+
+    nothing = client.get(_page(endpoint))
+    made.delivery(endpoint, made.event(), status="held")
+    something = client.get(_page(endpoint))
+
+    assert "Nothing has been collected meanwhile." in text_of(nothing)
+    assert '<input type="hidden" name="deliver_held" value="on">' in nothing.content.decode()
+    assert "Send the 1 event that was collected" in text_of(something)
+    assert "hidden" not in something.content.decode().partition('name="deliver_held"')[0].rpartition("<input")[2]
+
+
 def test_endpoint_is_paused_resumed_and_removed() -> None:
     endpoint = made.endpoint()
     client = visitor()

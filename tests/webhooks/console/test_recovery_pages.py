@@ -99,6 +99,7 @@ def test_count_that_ended_early_says_so_and_sends_all(monkeypatch: pytest.Monkey
 def test_pages_say_how_fast_it_goes(settings: Any, rate: int, says: str) -> None:
     settings.WEBHOOK_REPLAYS_PER_SECOND = rate
     endpoint = made.endpoint(state="paused", state_reason="paused")
+    made.delivery(endpoint, made.event(), status="held")
     client = visitor()
 
     assert f"They follow behind everything new, {says}" in text_of(client.get(_page(endpoint)))
