@@ -24,6 +24,7 @@ import pytest
 from django.utils import timezone
 
 from apps.webhooks.body import MOST_BYTES
+from apps.webhooks.event_types import CATALOGUE
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.queries import keys
 from apps.webhooks.schedule import DELAYS
@@ -103,6 +104,13 @@ def test_page_tells_the_schedule_of_retries() -> None:
     assert [int(_seconds(since)) // 60 for _, _, since in rows] == [
         int(total.total_seconds()) // 60 for total in accumulate(DELAYS)
     ]
+
+
+def test_page_tells_of_the_five_kinds_in_the_words_of_the_catalogue() -> None:
+    rows = dict(re.findall(r"^\| `(ride\.\w+)` \| (.+) \|$", PAGE.read_text(), re.MULTILINE))
+
+    five = ("scheduled", "driver_assigned", "started", "completed", "exception")
+    assert rows == {f"ride.{name}": CATALOGUE[f"ride.{name}"].about for name in five}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
