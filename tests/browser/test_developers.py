@@ -242,6 +242,23 @@ def test_endpoint_is_made_tried_and_its_deliveries_sent_again(desk: Inspector, r
         assert heard == []
 
 
+def test_filter_stands_close_and_shows_an_id_in_whole(desk: Inspector) -> None:
+    made.endpoint(name="The interface engine of the hospital on the north side of the river")
+    asked = f"/console/developers/deliveries/?event={made.event().pk}"
+
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + asked)
+        beside = page.locator(".filters > .field").evaluate_all(
+            "(fields) => fields.map((one) => one.clientWidth - one.querySelector('input, select').offsetWidth)"
+        )
+        cut = page.locator("#id_event").evaluate("(id) => id.scrollWidth - id.clientWidth")
+
+    assert len(beside) == 7
+    assert max(beside) <= 1
+    assert cut <= 0
+
+
 def test_several_deliveries_are_sent_again_after_a_question(desk: Inspector, receiver: Receiver) -> None:
     endpoint = made.endpoint(f"{receiver.url}/hook", event_types=["ride.*"])
     for _ in range(2):
