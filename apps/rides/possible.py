@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Protocol
 
-from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
+from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
 from lib.access import Principal
 from lib.scopes import Scope
 
@@ -24,6 +24,7 @@ class Deed(StrEnum):
     CANCEL = "cancel"
     NO_SHOW = "no_show"
     UNFULFILLED = "unfulfilled"
+    CORRECT = "correct"  # for a while after the end
     ANSWER = "answer"  # where an exception asks for one
 
 
@@ -70,6 +71,8 @@ def possible(ride: Standing, by: Principal) -> frozenset[Deed]:
     releases = by.may(Scope.RIDES_WRITE) or by.may(Scope.RIDES_STATUS)
     if ride.will_call and status in _RELEASABLE and releases:
         found.add(Deed.READY if ride.ready_at is None else Deed.UNREADY)
+    if by.may(Scope.RIDES_CORRECT) and status in TERMINAL:
+        found.add(Deed.CORRECT)
     return frozenset(found)
 
 

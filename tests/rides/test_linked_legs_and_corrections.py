@@ -160,7 +160,10 @@ def test_correction_asks_about_the_ride_the_driver_has_by_now(ended: RideStatus,
     )
     assert Event.objects.get(subject_id=ride.pk).data["overridden"] == ["SCHEDULE_CONFLICT"]
     entry = AuditEntry.objects.get(action="rides.status")
-    assert (entry.reason, entry.details["overridden"]) == ("They share the vehicle.", ["SCHEDULE_CONFLICT"])
+    assert (entry.reason, entry.details["overridden"]) == (
+        "Tapped on the wrong ride.; They share the vehicle.",
+        ["SCHEDULE_CONFLICT"],
+    )
 
 
 def test_driver_suspended_meanwhile_comes_back_under_an_exception(supervisor: Principal) -> None:

@@ -45,6 +45,11 @@ def is_done(form: Versioned, act: Act, *, ride_id: UUID, by: Principal) -> bool:
     return True
 
 
+def is_released(form: Versioned, *, ride_id: UUID, by: Principal) -> bool:
+    """Say whether a release that was refused, from a page that did not know yet, is one that there is already."""
+    return form.is_stale and found_ride(ride_id, by).ready_at is not None
+
+
 def release(values: dict[str, Any], *, by: Principal, **told: Any) -> Ride:
     """Say that a rider is ready.  Planners press it at the facility; dispatchers hear of it by telephone."""
     source = "phone" if by.may(Scope.ASSIGNMENTS_WRITE) else "facility_portal"

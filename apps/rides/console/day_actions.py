@@ -14,7 +14,6 @@ from apps.accounts.sessions import principal_of
 from apps.rides.console import acting, day_views
 from apps.rides.console.acting import Act
 from apps.rides.console.ride_forms import AnswerForm, Overridable, TickForm, Versioned
-from apps.rides.console.ride_views import found_ride
 from apps.rides.models import Ride
 from apps.rides.services import amending
 from lib.scopes import Scope
@@ -29,7 +28,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     by = principal_of(request)
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
         messages.success(request, _("The ride is released: the rider is ready."))
-    elif form.is_stale and found_ride(ride_id, by).ready_at is not None:
+    elif acting.is_released(form, ride_id=ride_id, by=by):
         messages.info(request, _("The ride was released already."))
     else:
         return day_views.page(request, returned=form, of=ride_id)

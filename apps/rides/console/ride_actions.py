@@ -15,7 +15,7 @@ from apps.accounts.console.rights import needs
 from apps.accounts.sessions import principal_of
 from apps.rides.console import acting, ride_views
 from apps.rides.console.acting import Act
-from apps.rides.console.ride_forms import AnswerForm, MomentForm, NotesForm, Overridable, Versioned
+from apps.rides.console.ride_forms import AnswerForm, CorrectionForm, MomentForm, NotesForm, Overridable, Versioned
 from apps.rides.disclosure import disclosure_of
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone, Ride
@@ -24,6 +24,7 @@ from apps.rides.queries import ride_story
 from apps.rides.services import amending, assignment, by_hand, report
 from apps.rides.services.by_hand import Moment
 from apps.rides.services.overriding import Override
+from apps.rides.services.status import InvalidTransition
 from apps.rides.status_report import StatusReport
 from lib.scopes import Scope
 
@@ -33,9 +34,16 @@ _BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
 @require_POST
 @needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Release a will-call ride: the rider is ready, the clock runs."""
+    """Release a will-call ride: the rider is ready, the clock runs.  A second press is no news."""
     form = Overridable(request.POST, auto_id="ready_%s")
-    return _acted(request, ride_id, Deed.READY, form, acting.release, _("The ride is released: the rider is ready."))
+    by = principal_of(request)
+    if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
+        messages.success(request, _("The ride is released: the rider is ready."))
+    elif acting.is_released(form, ride_id=ride_id, by=by):
+        messages.info(request, _("The ride was released already."))
+    else:
+        return _returned(request, ride_id, Deed.READY, form)
+    return redirect("ride_page", ride_id=ride_id)
 
 
 @require_POST
@@ -80,6 +88,25 @@ def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say that nobody drives the ride, or that it broke off."""
     said = _("It is recorded that the ride was not driven.")
     return _ended(request, ride_id, Deed.UNFULFILLED, RideStatus.UNFULFILLED, said)
+
+
+@require_POST
+@needs(Scope.RIDES_CORRECT)
+def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take an ending back that was recorded by mistake: the ride goes on from where it was."""
+    ride = ride_views.found_ride(ride_id, principal_of(request))
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        override = {"override": values["override"], "override_reason": values["override_reason"]}
+        if not ride.status_before_end and told["expected_version"] == ride.version:
+            raise InvalidTransition(RideStatus(ride.status), "correct")
+        before = RideStatus(ride.status_before_end or ride.status)  # not ended any more: the version refuses it
+        return report.change_status(
+            report=StatusReport(status=before, source=_BY_HAND, note=values["note"], **override), **told
+        )
+
+    form = CorrectionForm(request.POST, auto_id="correct_%s")
+    return _acted(request, ride_id, Deed.CORRECT, form, act, _("The ending is corrected: the ride goes on."))
 
 
 @require_POST
@@ -165,6 +192,10 @@ def _acted(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned, act
     if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
         messages.success(request, done)
         return redirect("ride_page", ride_id=ride_id)
+    return _returned(request, ride_id, deed, form)
+
+
+def _returned(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned) -> HttpResponse:
     seen = form.cleaned_data.get("version") or 0
     return ride_views.page(
         request, ride_id, seen_version=seen, **{ride_views.NOTES_FORM if deed is Deed.NOTES else deed.value: form}

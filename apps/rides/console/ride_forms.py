@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from apps.riders.models import Mobility
-from apps.rides.console import words
+from apps.rides.console import reason_words, words
 from apps.rides.lifecycle import Action, ReasonList
 from apps.rides.models import Ride
 from apps.rides.possible import MOMENTS
@@ -79,6 +79,14 @@ class ReasonForm(Versioned):
         cast(forms.ChoiceField, self.fields["reason_code"]).choices = [("", _("Choose one")), *reasons]
         if on_board:
             self.fields["rider_location"] = forms.CharField(label=_("Where the rider is now"), max_length=NOTE)
+
+
+class CorrectionForm(Overridable):
+    """An ending that was recorded by mistake: why it is taken back."""
+
+    note = forms.CharField(label=_("Why is it corrected"), max_length=NOTE, widget=forms.Textarea(attrs={"rows": 2}))
+
+    names = {"note": "note", "overrideReason": "override_reason"}
 
 
 class NotesForm(Versioned):
@@ -170,5 +178,5 @@ def reasons_for(ride: Ride, reasons: ReasonList, action: Action | None, own: Own
         codes = PROVIDER_REASONS if ride.driver_id else [code for code in codes if code not in ABORT_REASONS]
     elif reasons is ReasonList.UNASSIGN and ride.status == "arrived":
         codes = AT_DOOR_UNASSIGN_REASONS
-    offered = [(code, words.spelled(code)) for code in codes if code not in _NOT_BY_HAND]
+    offered = [(code, reason_words.reason(code)) for code in codes if code not in _NOT_BY_HAND]
     return offered + [(code, label) for (name, code), label in own.items() if name == reasons.value]

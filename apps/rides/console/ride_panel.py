@@ -10,7 +10,7 @@ from apps.organizations.models import ContactRole
 from apps.riders import words as rider_words
 from apps.riders.models import AssistLevel
 from apps.rides import disclosure
-from apps.rides.console import words
+from apps.rides.console import reason_words, words
 from apps.rides.disclosure import Disclosure
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.next_steps import ADVICE
@@ -132,7 +132,7 @@ def assignments(story: Story, by: Principal) -> list[dict[str, Any]]:
             "badge": words.ASSIGNMENTS[one.status],
             "driver": driver_of(one, by),
             "by": words.who(one.assigned_by, story.names),
-            "why": words.spelled(one.end_reason),
+            "why": reason_words.reason(one.end_reason) if one.end_reason else "",
             "said": "; ".join(filter(None, (one.decline_reason, one.override_reason))) if full else "",
         }
         for one in reversed(story.assignments)
@@ -202,13 +202,15 @@ def _of_moment(entry: Entry, by: Principal) -> list[str]:
 def details_of(data: Mapping[str, Any], own: Own) -> list[str]:
     """Say what an event's data adds to its name: codes as words, nothing that is not known here."""
     said = []
+    if ended := data.get("endedAs"):
+        said.append(_("it had ended as: %(status)s") % {"status": str(words.STATUSES[ended].text).lower()})
     if code := data.get("reasonCode"):
         labels = (label for (_list, known), label in own.items() if known == code)
-        said.append(next(labels, words.spelled(code)))
+        said.append(next(labels, reason_words.reason(code)))
     if fault := data.get("fault"):
-        said.append(_("fault: %(fault)s") % {"fault": fault})
+        said.append(_("fault: %(fault)s") % {"fault": reason_words.FAULTS[fault]})
     if timing := data.get("timing"):
-        said.append(words.spelled(timing).lower())
+        said.append(str(reason_words.TIMINGS[timing]))
     if told := data.get("exception"):
         said.append(f"{words.title_of(told['type'])}, {str(words.SEVERITIES[told['severity']].text).lower()}")
     if changed := data.get("changed"):

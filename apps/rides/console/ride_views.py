@@ -1,5 +1,6 @@
 """The page of a ride: where it stands, what happened and who says so, and what can be done about it."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -18,6 +19,7 @@ from apps.riders import words as rider_words
 from apps.rides.console import ride_panel, words
 from apps.rides.console.ride_forms import (
     AnswerForm,
+    CorrectionForm,
     MomentForm,
     NotesForm,
     Overridable,
@@ -26,6 +28,7 @@ from apps.rides.console.ride_forms import (
     reasons_for,
 )
 from apps.rides.disclosure import disclosure_of
+from apps.rides.guards import CORRECTION_WINDOW
 from apps.rides.lifecycle import ReasonList, RideStatus
 from apps.rides.models import Ride
 from apps.rides.possible import Deed, possible, step_to
@@ -74,13 +77,14 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         facility_id=ride.facility_id,
         phi=by.phi.name.lower(),
     )
-    deeds = possible(ride, by)
+    deeds = _offered(ride, by, now)
     own = ride_story.own_reasons()
     stale = any(form.is_stale for form in returned.values())
     context = {
         **_shown(ride, story, own, by),
         "late": late_minutes(ride, now),
         "deeds": {deed.value for deed in deeds},
+        "back_to": words.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
         "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if Deed.ASSIGN in deeds else "",
         **_forms(ride, deeds, own, by),
         "asked": by.may(Scope.RIDES_WRITE) and any(answering.asks(one) for one in story.exceptions),
@@ -94,6 +98,11 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
     status = 200 if not returned else CONFLICT if stale else UNPROCESSABLE
     with timezone.override(ZoneInfo(ride.timezone)):
         return render(request, "rides/ride.html", context, status=status)
+
+
+def _offered(ride: Ride, by: Principal, now: datetime) -> frozenset[Deed]:
+    deeds = possible(ride, by)
+    return deeds - {Deed.CORRECT} if now - ride.status_changed_at > CORRECTION_WINDOW else deeds
 
 
 def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Principal) -> dict[str, Any]:
@@ -139,6 +148,8 @@ def _forms(ride: Ride, deeds: frozenset[Deed], own: ride_panel.Own, by: Principa
     for deed in _LISTS:
         if deed in deeds:
             found[deed.value] = reason_form(ride, deed, own, initial=fresh)
+    if Deed.CORRECT in deeds:
+        found[Deed.CORRECT.value] = CorrectionForm(initial=fresh, auto_id="correct_%s")
     if Deed.MOMENT in deeds:
         found[Deed.MOMENT.value] = MomentForm(status=ride.status, initial=fresh, auto_id="moment_%s")
     if Deed.NOTES in deeds:

@@ -12,6 +12,7 @@ urlpatterns = [
     path("<uuid:ride_id>/cancel/", ride_actions.cancel, name="cancel_ride"),
     path("<uuid:ride_id>/no-show/", ride_actions.no_show, name="ride_no_show"),
     path("<uuid:ride_id>/unfulfilled/", ride_actions.unfulfilled, name="ride_unfulfilled"),
+    path("<uuid:ride_id>/correct/", ride_actions.correct, name="correct_ride"),
     path("<uuid:ride_id>/unassign/", ride_actions.unassign, name="unassign_ride"),
     path("<uuid:ride_id>/notes/", ride_actions.notes, name="ride_notes"),
     path("<uuid:ride_id>/answer/", ride_actions.answer, name="answer_ride"),

@@ -86,7 +86,9 @@ def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if report.eta_pickup is not None:
         eta.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
     if ride.version != version:
-        reason_code, reason = report.reason_code, report.override_reason
+        # A correction says why in its note, which stands nowhere else.
+        told = [report.note if was in TERMINAL else "", report.override_reason]
+        reason_code, reason = report.reason_code, "; ".join(filter(None, told))
         audit_step(ride, was, by=by, overridden=overridden, reason_code=reason_code, reason=reason)
         if driver_id is not None:
             _locate(driver_id, report, at=at)

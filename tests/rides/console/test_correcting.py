@@ -1,0 +1,150 @@
+"""An ending that was recorded by mistake is taken back from the page of its ride; a second *Ready now* is no news."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+import time_machine
+from django.test import Client
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import UserRole
+from apps.events.models import Event
+from apps.rides.console import reason_words
+from apps.rides.console.words import spelled
+from apps.rides.guards import CORRECTION_WINDOW
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import ReasonCode, Ride
+from apps.rides.reasons import CODES, CancellationTiming, Fault
+from tests import factories
+from tests.console.visits import text_of, told, visitor
+from tests.factories import NOW, PICKUP
+from tests.rides.console.test_ride_actions import WILL_CALL, _planner, _send
+from tests.rides.console.test_ride_page import page_of
+from tests.rides.rides_in import ride_in
+from tests.rides.status_calls import traces
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def supervisor(db: None) -> Client:
+    return visitor(UserRole.DISPATCH_SUPERVISOR)
+
+
+def _ended(status: RideStatus, **columns: Any) -> Ride:
+    ride = ride_in(status, **columns)
+    Ride.objects.filter(pk=ride.pk).update(status_changed_at=NOW)
+    return Ride.objects.get(pk=ride.pk)
+
+
+def test_ending_is_taken_back_with_a_reason_and_history_keeps_both(supervisor: Client) -> None:
+    ride = _ended(RideStatus.CANCELLED)
+    back_to = ride.status_before_end
+    before = traces(ride)
+
+    without = _send(supervisor, ride, "correct")
+    assert (without.status_code, list(without.context["correct"].errors)) == (422, ["note"])
+    assert traces(ride) | {"audit": 0} == before | {"audit": 0}
+    done = _send(supervisor, ride, "correct", note="Wrong patient")
+
+    assert told(done) == ["The ending is corrected: the ride goes on."]
+    ride.refresh_from_db()
+    assert (ride.status, ride.reason_code, ride.status_before_end) == (back_to, "", "")
+    event = Event.objects.get(subject_id=ride.pk, type="ride.corrected")
+    assert (event.occurred_at, event.data["endedAs"]) == (NOW, "cancelled")
+    assert "Wrong patient" not in str(event.data)  # free text stays out of what is sent to others
+    assert AuditEntry.objects.get(action="rides.status").reason == "Wrong patient"
+    assert "Ending corrected" in text_of(done)
+    assert "it had ended as: cancelled" in text_of(done)
+
+
+def test_correction_is_offered_to_supervisors_while_it_can_be_made(supervisor: Client) -> None:
+    ride = _ended(RideStatus.COMPLETED)
+    goes_on = ride_in(RideStatus.ASSIGNED)
+
+    seen = supervisor.get(page_of(ride))
+    assert "correct" in seen.context["deeds"]
+    assert "The ride goes back to \N{LEFT DOUBLE QUOTATION MARK}On board\N{RIGHT DOUBLE QUOTATION MARK}." in text_of(
+        seen
+    )
+    assert "correct" not in supervisor.get(page_of(goes_on)).context["deeds"]
+    assert "correct" not in visitor(UserRole.DISPATCHER).get(page_of(ride)).context["deeds"]
+    assert _send(visitor(UserRole.DISPATCHER), ride, "correct", note="x").status_code == 403
+    with time_machine.travel(NOW + CORRECTION_WINDOW + dt.timedelta(seconds=1), tick=False):
+        late = visitor(UserRole.DISPATCH_SUPERVISOR)
+        assert "correct" not in late.get(page_of(ride)).context["deeds"]
+        refused = _send(late, ride, "correct", note="Wrong ride")
+    assert refused.status_code == 422
+    assert "Endings can be corrected for 72 hours." in text_of(refused)
+    assert Ride.objects.get(pk=ride.pk).status == "completed"
+
+
+def test_second_correction_is_stale_and_a_ride_that_goes_on_has_no_ending(supervisor: Client) -> None:
+    ride = _ended(RideStatus.CANCELLED)
+    form = {"version": ride.version, "note": "Wrong patient"}
+
+    first, second = (supervisor.post(page_of(ride, "correct/"), form) for _ in range(2))
+    third = _send(supervisor, ride, "correct", note="Again")
+
+    assert [one.status_code for one in (first, second, third)] == [302, 409, 422]
+    assert Event.objects.filter(subject_id=ride.pk, type="ride.corrected").count() == 1
+
+
+def test_crew_that_drives_another_ride_by_now_is_asked_about(supervisor: Client) -> None:
+    ride = _ended(RideStatus.CANCELLED)
+    other = factories.RideFactory.create(pickup_at=PICKUP)
+    factories.put_driver_on(other, driver=ride.driver, vehicle=ride.vehicle)
+
+    refused = _send(supervisor, ride, "correct", note="Wrong patient")
+    assert refused.status_code == 422
+    assert "Do it all the same" in text_of(refused)
+    done = _send(supervisor, ride, "correct", note="Wrong patient", override="on", override_reason="Both fit")
+
+    assert told(done) == ["The ending is corrected: the ride goes on."]
+    assert AuditEntry.objects.filter(action="rides.status").latest("pk").reason == "Wrong patient; Both fit"
+
+
+def test_w2_second_press_of_ready_on_the_page_of_a_ride_is_no_news() -> None:
+    ride = factories.RideFactory.create(**WILL_CALL)
+    planner = _planner(ride)
+    form = {"version": ride.version}
+
+    first = planner.post(page_of(ride, "ready/"), form, follow=True)
+    before = traces(ride)
+    second = planner.post(page_of(ride, "ready/"), form, follow=True)
+
+    assert told(first) == ["The ride is released: the rider is ready."]
+    assert told(second) == ["The ride was released already."]
+    assert traces(ride) | {"audit": 0} == before | {"audit": 0}
+
+
+def test_stale_press_of_ready_on_a_ride_that_waits_still_is_refused() -> None:
+    ride = factories.RideFactory.create(**WILL_CALL)
+
+    answer = _planner(ride).post(page_of(ride, "ready/"), {"version": ride.version + 1})
+
+    assert answer.status_code == 409
+    assert Ride.objects.get(pk=ride.pk).ready_at is None
+
+
+def test_built_in_reasons_faults_and_timings_have_words() -> None:
+    built_in = {code for codes in CODES.values() for code in codes}
+
+    assert set(reason_words.REASONS) == built_in
+    assert {code: reason_words.reason(code) for code in built_in} == {code: spelled(code) for code in built_in}
+    assert set(reason_words.FAULTS) == set(Fault)
+    assert set(reason_words.TIMINGS) == set(CancellationTiming)
+    assert reason_words.reason("of_another_day") == "Of another day"
+
+
+def test_reason_of_the_operator_keeps_its_own_label(supervisor: Client) -> None:
+    ReasonCode.objects.create(
+        reason_list="cancelled", code="weather", label="Tormenta", parent_code="rider_ill", active=True
+    )
+    ride = factories.RideFactory.create()
+
+    offered = dict(supervisor.get(page_of(ride)).context["cancel"].fields["reason_code"].choices)
+
+    assert "Tormenta" in offered.values()
+    assert offered["rider_ill"] == "Rider ill"
