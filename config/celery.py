@@ -24,6 +24,7 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "accounts.mail_alerts": timedelta(seconds=10),
     "rides.expire_offers": timedelta(seconds=5),
     "rides.watch": timedelta(seconds=15),
+    "rides.purge_drafts": timedelta(hours=1),
     "recurring.generate": timedelta(seconds=10),
     "recurring.watch": timedelta(minutes=15),
     "webhooks.deliver": timedelta(seconds=1),

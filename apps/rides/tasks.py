@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.rides.services import offers, watching
+from apps.rides.services import drafts, offers, watching
 from lib.access import system
 
 
@@ -17,3 +17,9 @@ def expire_offers() -> None:
 def watch() -> None:
     """Open, raise and settle exceptions whose time has come; any number of workers may run it at once."""
     watching.watch(by=system(), at=timezone.now())
+
+
+@shared_task(name="rides.purge_drafts")
+def purge_drafts() -> None:
+    """Forget bookings that were begun, and that nobody has gone on with."""
+    drafts.purge(at=timezone.now())

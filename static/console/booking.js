@@ -54,3 +54,4 @@ form.addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 form.addEventListener("submit", () => asked?.abort());
+if (form.dataset.looks !== undefined) look(); // a draft that is taken up: its time may mean another one by now

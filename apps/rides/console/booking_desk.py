@@ -94,7 +94,8 @@ def form_continued(request: HttpRequest, desk: Desk, said: Mapping[str, Any], *,
                 continue  # somebody has typed an address
             kept.pop(name, None)
     if asked == "facility":
-        kept = {name: value for name, value in kept.items() if name not in ("unit", "unit_phone")}  # of the other one
+        of_the_other = ("unit", "unit_phone", "entrance")
+        kept = {name: value for name, value in kept.items() if name not in of_the_other}
     usual = _usual(request, desk) if asked in ("facility", "preset") else {}
     form.initial = {**{name: value for name, value in usual.items() if not kept.get(name)}, **_said(kept)}
     if asked == "find":

@@ -1,6 +1,6 @@
-"""Parts of the booking form: when a ride is, who a new rider is, and what a discharge says of itself."""
+"""Parts of the booking form: when a ride is, and who a new rider is."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
@@ -210,64 +210,3 @@ class NewRiderPart(forms.Form):
         if said["home_line1"]:
             draft["home_address"] = home
         return draft
-
-
-def _of_words(words: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [("", gettext_lazy("Not said")), *words]
-
-
-class DischargePart(forms.Form):
-    """A discharge from hospital: where the patient waits, and whom to ask."""
-
-    unit = forms.CharField(label=gettext_lazy("Unit"), required=False, max_length=50)
-    unit_phone = PhoneField(label=gettext_lazy("Phone of the unit"), required=False)
-    room = forms.CharField(label=gettext_lazy("Room"), required=False, max_length=50)
-    meet_at = forms.ChoiceField(
-        label=gettext_lazy("Meet at"),
-        required=False,
-        choices=_of_words(
-            (
-                ("bedside", gettext_lazy("The bedside")),
-                ("unit_desk", gettext_lazy("The desk of the unit")),
-                ("discharge_lounge", gettext_lazy("The discharge lounge")),
-                ("lobby", gettext_lazy("The lobby")),
-                ("curb", gettext_lazy("The curb")),
-            )
-        ),
-    )
-    destination_kind = forms.ChoiceField(
-        label=gettext_lazy("Discharged to"),
-        required=False,
-        choices=_of_words(
-            (
-                ("home", gettext_lazy("Home")),
-                ("snf", gettext_lazy("Skilled nursing")),
-                ("rehab", gettext_lazy("Rehab")),
-                ("hospital", gettext_lazy("Hospital")),
-                ("hospice", gettext_lazy("Hospice")),
-                ("shelter", gettext_lazy("Shelter")),
-                ("other", gettext_lazy("Elsewhere")),
-            )
-        ),
-    )
-    planner_name = forms.CharField(label=gettext_lazy("Planner"), required=False, max_length=100)
-    planner_phone = PhoneField(label=gettext_lazy("Phone of the planner"), required=False)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name in ("unit", "room", "planner_name"):
-            self.fields[name].widget.attrs["autocomplete"] = "off"
-
-    def discharge(self) -> dict[str, Any]:
-        """Give the discharge in the API's shape, without what is not said."""
-        said = self.cleaned_data
-        planner = {"name": said["planner_name"], "phone": said["planner_phone"]}
-        given = {
-            "unit": said["unit"],
-            "unitPhone": said["unit_phone"],
-            "room": said["room"],
-            "meetAt": said["meet_at"],
-            "destinationKind": said["destination_kind"],
-            "planner": {key: text for key, text in planner.items() if text} if said["planner_name"] else {},
-        }
-        return {key: value for key, value in given.items() if value}

@@ -16,8 +16,9 @@ from apps.riders import accommodation
 from apps.riders import queries as riders
 from apps.riders.models import Rider
 from apps.riders.queries import RiderRecord
-from apps.rides.console.booking_fields import DischargePart, NewRiderPart, TimesPart
+from apps.rides.console.booking_fields import NewRiderPart, TimesPart
 from apps.rides.console.booking_presets import ARRIVE, FACILITY, NONE, PRESETS, WILL_CALL, Preset
+from apps.rides.console.discharge_fields import DischargePart
 from apps.rides.console.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
 from apps.rides.console.place_fields import HOME, TYPED, Offered, Place, PlaceFields, home_of, saved_places_of
 from apps.rides.disclosure import disclosure_of
@@ -49,6 +50,8 @@ _FIELDS: Final[Mapping[str, str]] = {
     "discharge.unit": "unit",
     "discharge.unitPhone": "unit_phone",
     "discharge.planner": "planner_name",
+    "discharge.pickupEntranceId": "entrance",
+    "pickup.entranceId": "entrance",
     "payer.payerId": "payer",
     "authorizationNumber": "authorization_number",
 }
@@ -132,6 +135,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         payers = Payer.objects.filter(active=True).order_by("name").values_list("pk", "name")
         choose(self, "payer", payers, first=_("None"))
         preset = desk.preset
+        self.offer_entrances(desk.facility if preset.service == ServiceType.HOSPITAL_DISCHARGE else None)
         for name, value in (("when", preset.when), ("way_back", preset.way_back), ("day", self.today)):
             self.fields[name].initial = value
         self.pickup = self._place(PICKUP_PLACE, preset.pickup, sees.door_codes)
@@ -186,12 +190,18 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
                 self.add_error("home_line1", _("The ride begins or ends there: say where it is."))
         self.check_times(self.desk.preset.service)
         if self.desk.preset.service == ServiceType.HOSPITAL_DISCHARGE:
-            for name in ("unit", "unit_phone", "planner_name"):
-                if not self.cleaned_data.get(name) and name not in self.errors:
-                    self.add_error(name, _("A discharge needs this."))
+            self._check_discharge()
         if not self.errors and self.pickup_at is None and self.appointment_at is not None:
             self._work_out_the_pickup(self.appointment_at)
         return self.cleaned_data
+
+    def _check_discharge(self) -> None:
+        for name in ("unit", "unit_phone", "planner_name"):
+            if not self.cleaned_data.get(name) and name not in self.errors:
+                self.add_error(name, _("A discharge needs this."))
+        self.received_until = self.instant("receiving_by")
+        if self.cleaned_data.get("entrance") and self.cleaned_data.get("pickup_from") != FACILITY:
+            self.add_error("entrance", _("This is a door of the facility, and the pickup is somewhere else."))
 
     def _look_for_namesakes(self) -> None:
         """Show who has the same name and birth date, before somebody is added twice.  One query."""
@@ -235,7 +245,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         is_discharge = preset.service == ServiceType.HOSPITAL_DISCHARGE
         return RideDraft(
             pickup_at=cast(datetime, self.pickup_at),  # of a valid form
-            pickup=self.pickup.stop() or {},
+            pickup={**(self.pickup.stop() or {}), **({"entranceId": said["entrance"]} if said["entrance"] else {})},
             dropoff=self.dropoff.stop() or {},
             facility_id=self.desk.facility.pk if self.desk.facility else None,
             service_type=preset.service,

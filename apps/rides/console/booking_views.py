@@ -8,7 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -29,7 +29,8 @@ from apps.rides.console import booking_desk, booking_repeat, rider_combo
 from apps.rides.console.booking_form import BookingForm, Desk
 from apps.rides.console.booking_presets import PRESETS
 from apps.rides.queries import availability, bookings
-from apps.rides.services import booking, foreseeing
+from apps.rides.queries import drafts as kept_drafts
+from apps.rides.services import booking, drafts, foreseeing
 from lib.clocks import clock
 from lib.errors import DomainError
 from lib.local_time import local_time
@@ -54,7 +55,8 @@ def book(request: HttpRequest) -> HttpResponse:
     """Fill the form in, step by step or at once; its buttons say in `do` what is wanted of it."""
     now = timezone.now()
     if request.method != "POST":
-        return _page(request, _begun(request, now))
+        form = _taken_up(request, now) if "draft" in request.GET else _begun(request, now)
+        return _page(request, form)
     do = _wanted(request)
     desk = booking_desk.desk_of(request, request.POST.dict(), do=do, now=now)
     if do not in ("", "look"):
@@ -62,7 +64,7 @@ def book(request: HttpRequest) -> HttpResponse:
     form = BookingForm(request.POST, desk=desk)
     if form.is_valid() and not do:
         try:
-            booked = booking.book(draft=form.draft(), ride_id=form.cleaned_data["key"], by=desk.by, at=now)
+            booked = drafts.book(draft=form.draft(), key=form.cleaned_data["key"], by=desk.by, at=now)
         except booking.BookedAlready:
             messages.info(request, _with_link(_("This ride was booked already."), form.cleaned_data["key"]))
             return redirect("book_ride")
@@ -114,6 +116,21 @@ def _begun(request: HttpRequest, now: datetime) -> BookingForm:
     return form
 
 
+def _taken_up(request: HttpRequest, now: datetime) -> BookingForm:
+    """Open the form as it was kept; without the rider or the facility that are out of reach by now."""
+    draft = kept_drafts.found(request.GET["draft"], principal_of(request))
+    if draft is None:
+        raise Http404
+    said = {**kept_drafts.said_in(draft), "key": str(draft.key)}
+    try:
+        desk = booking_desk.desk_of(request, said, do="", now=now)
+    except Http404:
+        messages.warning(request, _("The rider or the facility of this draft is no longer in your reach."))
+        said = {name: text for name, text in said.items() if name not in ("rider", "facility")}
+        desk = booking_desk.desk_of(request, said, do="", now=now)
+    return booking_desk.form_continued(request, desk, said, do="")
+
+
 def ride_address(ride_id: UUID) -> str:
     """Say where a ride is looked at."""
     return reverse("ride_page", args=[ride_id])
@@ -144,7 +161,9 @@ def _page(request: HttpRequest, form: BookingForm, *, do: str = "") -> HttpRespo
         named.append(desk.rider.rider.pk)
     if named:
         _record_look(desk, named)
-    context |= {"wrong": wrong, "seen": seen}
+    is_new = request.method != "POST" and "draft" not in request.GET
+    context |= {"wrong": wrong, "seen": seen, "begun": kept_drafts.latest(desk.by) if is_new else None}
+    context["looks"] = "draft" in request.GET  # what was typed is told back at once
     return render(request, "rides/book.html", context, status=UNPROCESSABLE if wrong else 200)
 
 

@@ -1,6 +1,7 @@
 """The tables of rides, by topic."""
 
 from apps.rides.models.assignment import Assignment
+from apps.rides.models.booking_draft import BookingDraft
 from apps.rides.models.exception import RideException
 from apps.rides.models.milestone import Milestone
 from apps.rides.models.reason_code import ReasonCode
@@ -10,6 +11,7 @@ from apps.rides.models.watched_facility import WatchedFacility
 
 __all__ = [
     "Assignment",
+    "BookingDraft",
     "Milestone",
     "ReasonCode",
     "Ride",

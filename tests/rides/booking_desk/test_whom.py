@@ -224,5 +224,5 @@ def test_page_costs_the_same_however_many_rides_there_are(
     for _ in range(rides):
         factories.RideFactory.create(facility=hospital, rider=grace)
 
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(15):
         desk.get(f"{BOOK}?rider={grace.pk}")

@@ -1,0 +1,37 @@
+from typing import Self
+
+from django.db import models
+
+from apps.accounts.models import User
+from lib.access import Principal
+from lib.crypto import sealed_text
+from lib.ids import uuid7
+
+
+class BookingDraftQuerySet(models.QuerySet["BookingDraft"]):
+    def visible_to(self, by: Principal) -> Self:
+        """Narrow to the caller's own: nobody reads what another has not finished saying."""
+        return self.filter(user_id=by.id) if by.kind == "user" else self.none()
+
+
+class BookingDraft(models.Model):
+    """A booking that somebody has begun: the form of the desk as it stood when it was last kept.
+
+    `key` is the form's, which becomes the id of the ride.  `said` is JSON, fields of the form by name.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    key = models.UUIDField()
+    said_sealed = models.BinaryField()  # names, birth dates, addresses of riders who are nobody's record yet
+    created_at = models.DateTimeField()
+    kept_at = models.DateTimeField(db_index=True)
+
+    said = sealed_text("said")
+    objects = BookingDraftQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="booking_draft_once", fields=["user", "key"])]
+
+    def __str__(self) -> str:
+        return f"booking draft {self.pk}"

@@ -1,0 +1,30 @@
+"""Bookings that somebody has begun: what stands in them, as far as the reader may still see it."""
+
+import json
+from collections.abc import Sequence
+from typing import cast
+
+from apps.rides.models import BookingDraft
+from lib.access import Principal
+from lib.newest_first import uuid_or_none
+
+
+def latest(by: Principal) -> BookingDraft | None:
+    """Give the draft that the caller kept last.  One query."""
+    return BookingDraft.objects.visible_to(by).order_by("-kept_at", "-pk").first()
+
+
+def own(by: Principal) -> Sequence[BookingDraft]:
+    """List the caller's drafts, the latest first.  One query."""
+    return list(BookingDraft.objects.visible_to(by).order_by("-kept_at", "-pk"))
+
+
+def found(draft_id: str, by: Principal) -> BookingDraft | None:
+    """Give a draft of the caller's own; None where there is none of this id."""
+    pk = uuid_or_none(draft_id)
+    return None if pk is None else BookingDraft.objects.visible_to(by).filter(pk=pk).first()
+
+
+def said_in(draft: BookingDraft) -> dict[str, str]:
+    """Give what was said: fields of the desk's form by name."""
+    return cast(dict[str, str], json.loads(draft.said))
