@@ -269,11 +269,13 @@ def test_order_is_found_a_rider_made_and_changed(desk: Inspector) -> None:
     with desk.context() as context:
         page = context.new_page()
         page.goto(f"{desk.url}{BASE}/add/?facility={centre.pk}")
-        page.get_by_label("Name").fill("qui")
-        page.get_by_role("button", name="Find").click()
+        expect(page.locator("#id_q")).to_be_focused()
+        page.keyboard.type("qui")
+        expect(page.get_by_role("option", name="Quill, Quinn")).to_have_attribute("aria-selected", "true")
         found = _sound(page)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/add/?facility=*&rider=*")
         assert "qui" not in page.url
-        page.get_by_role("link", name="Quill, Quinn").click()
         page.get_by_role("button", name="Make the standing order").click()
         expect(page.locator(".error-summary")).to_be_focused()
         found += _sound(page)
@@ -293,6 +295,19 @@ def test_order_is_found_a_rider_made_and_changed(desk: Inspector) -> None:
         expect(page.get_by_role("heading", name=f"From Mon {begins.day} {begins:%b %Y} on")).to_be_visible()
 
     assert found == [], "\n".join(found)
+
+
+def test_rider_of_an_order_is_found_without_script(desk: Inspector) -> None:
+    centre = cast.dialysis_centre()
+    factories.RiderFactory.create(facility=centre, last_name="Quill", first_name="Quinn", home_address=HOME)
+    with desk.context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BASE}/add/?facility={centre.pk}")
+        page.locator("#id_q").fill("qui")
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="Quill, Quinn").click()
+        expect(page.get_by_role("button", name="Make the standing order")).to_be_visible()
+        assert "qui" not in page.url
 
 
 def test_holiday_is_entered_looked_at_applied_and_undone(desk: Inspector) -> None:

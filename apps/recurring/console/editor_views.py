@@ -19,10 +19,10 @@ from apps.recurring.console.rider_search import RiderSearch
 from apps.recurring.console.rights import found_order, opens
 from apps.recurring.models import Terms
 from apps.recurring.services import changing, ordering
-from apps.riders import queries as riders
 from apps.riders.models import Rider
 from apps.riders.words import rider_name
 from apps.rides import timing
+from apps.rides.console import rider_combo
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.ids import uuid7
@@ -91,24 +91,16 @@ def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
 
 def _find(request: HttpRequest, by: Principal) -> HttpResponse:
     """Find the rider of a new order; what was looked for stands in no address."""
-    form = RiderSearch(request.POST or None)
-    found: list[Rider] = []
-    if form.is_valid():
-        rows = riders.search(form.criteria(), by=by).order_by("last_name", "first_name", "pk")
-        found = list(rows[: MOST_FOUND + 1])
-        audit.record(
-            by=by,
-            action="riders.search",
-            subject_type="rider",
-            rider_ids=[rider.pk for rider in found],
-            details={"criteria": sorted(form.criteria())},
-        )
+    form = RiderSearch(request.POST if request.method == "POST" else None)
+    if not form.is_bound:  # else what was found, or what is wrong, comes first
+        form.fields["q"].widget.attrs["autofocus"] = True
+    found = rider_combo.find(form.cleaned_data["q"], by=by, most=MOST_FOUND) if form.is_valid() else None
+    facility_id = uuid_or_none(request.GET.get("facility"))
     context = {
         "form": form,
-        "found": [(rider, rider_name(rider, by)) for rider in found[:MOST_FOUND]],
-        "has_more": len(found) > MOST_FOUND,
-        "searched": form.is_bound and not form.errors,
-        "facility_id": uuid_or_none(request.GET.get("facility")),
+        "found": found,
+        "facility_id": facility_id,
+        "opens": f"?facility={facility_id}&rider=" if facility_id else "?rider=",
     }
     return render(request, "recurring/rider.html", context, status=UNPROCESSABLE if form.errors else 200)
 
