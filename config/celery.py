@@ -25,6 +25,7 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "rides.expire_offers": timedelta(seconds=5),
     "rides.watch": timedelta(seconds=15),
     "rides.purge_drafts": timedelta(hours=1),
+    "dispatch.make_downtime_pack": timedelta(seconds=30),  # due every ten minutes, made in portions
     "recurring.generate": timedelta(seconds=10),
     "recurring.watch": timedelta(minutes=15),
     "webhooks.deliver": timedelta(seconds=1),

@@ -12,6 +12,8 @@ from prometheus_client.registry import Collector
 from rest_framework.request import Request
 
 from apps.accounts.models import Alert
+from apps.dispatch.queries import downtime
+from apps.rides.queries import watch_lag
 from apps.webhooks.queries import metrics
 from lib.api.views import ApiViewSet
 from lib.scopes import Scope
@@ -29,7 +31,7 @@ class MetricsViewSet(ApiViewSet):
         return renderer, renderer.media_type
 
     def metrics(self, request: Request) -> HttpResponse:
-        """Read how webhooks and alerts do."""
+        """Read how webhooks, alerts, the watch over rides and the downtime pack do."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Numbers(self.at))
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
@@ -48,3 +50,5 @@ class _Numbers(Collector):
         for severity in Alert.Severity.values:
             alerts.add_metric([severity], found.get(severity, 0))
         yield alerts
+        yield from watch_lag.families(at=self._at)
+        yield from downtime.families(at=self._at)

@@ -25,10 +25,30 @@ def secret(name: str, value: str, *, at_least: int) -> str:
     return value
 
 
-def between(name: str, value: int, least: int, most: int) -> int:
-    """Check that a number lies within its bounds."""
+def between(env: Any, name: str, default: int, least: int, most: int) -> int:
+    """Read a number, and check that it lies within its bounds."""
+    value: int = env.int(name, default=default)
     if not least <= value <= most:
         raise ImproperlyConfigured(f"{name} has to be {least} to {most}.")
+    return value
+
+
+def passphrase(name: str, value: str) -> str:
+    """Check a passphrase that people may have to type; "" for none."""
+    return secret(name, value, at_least=20) if value else value
+
+
+def folder(name: str, value: str) -> str:
+    """Check the path of a folder: from the root, as nobody knows where a service was started; "" for none."""
+    if value and not value.startswith("/"):
+        raise ImproperlyConfigured(f"{name} has to be a path that begins with /.")
+    return value
+
+
+def area(name: str, value: list[float]) -> list[float]:
+    """Check a circle: latitude, longitude and radius in miles; [] for none."""
+    if len(value) not in (0, 3):
+        raise ImproperlyConfigured(f"{name} has to be latitude,longitude,miles.")
     return value
 
 

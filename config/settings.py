@@ -249,9 +249,7 @@ MFA_REQUIRED = not DEMO_MODE
 ADMIN_PASSKEY_REQUIRED = env.bool("ADMIN_PASSKEY_REQUIRED", default=False)
 
 SESSION_COOKIE_AGE = 12 * 3600  # absolute limit, S-09
-SESSION_IDLE_SECONDS = 60 * safe_values.between(
-    "SESSION_IDLE_MINUTES", env.int("SESSION_IDLE_MINUTES", default=15), 2, 60
-)
+SESSION_IDLE_SECONDS = 60 * safe_values.between(env, "SESSION_IDLE_MINUTES", 15, 2, 60)
 SESSION_WARNING_SECONDS = min(120, SESSION_IDLE_SECONDS // 2)  # pages warn when this much is left
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not PLAIN_HTTP
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
@@ -360,14 +358,15 @@ WEBHOOK_ALLOWED_NETWORKS = safe_values.networks(
 # Whether endpoints may be http, on any port.
 WEBHOOK_PLAIN_HTTP = env.bool("WEBHOOK_PLAIN_HTTP", default=DEMO_MODE)
 # How fast an endpoint gets what it missed, behind everything live.
-WEBHOOK_REPLAYS_PER_SECOND = safe_values.between(
-    "WEBHOOK_REPLAYS_PER_SECOND", env.int("WEBHOOK_REPLAYS_PER_SECOND", default=10), 1, 1000
-)
+WEBHOOK_REPLAYS_PER_SECOND = safe_values.between(env, "WEBHOOK_REPLAYS_PER_SECOND", 10, 1, 1000)
 # Days that deliveries, and events that are no ride's history, are kept.
-EVENT_RETENTION_DAYS = safe_values.between("EVENT_RETENTION_DAYS", env.int("EVENT_RETENTION_DAYS", default=30), 1, 3650)
-DELIVERY_RETENTION_DAYS = safe_values.between(
-    "DELIVERY_RETENTION_DAYS", env.int("DELIVERY_RETENTION_DAYS", default=30), 1, 3650
-)
+EVENT_RETENTION_DAYS = safe_values.between(env, "EVENT_RETENTION_DAYS", 30, 1, 3650)
+DELIVERY_RETENTION_DAYS = safe_values.between(env, "DELIVERY_RETENTION_DAYS", 30, 1, 3650)
+
+# The downtime pack (docs/operations.md): without a passphrase there is none.
+DOWNTIME_PASSPHRASE = safe_values.passphrase("DOWNTIME_PASSPHRASE", env.str("DOWNTIME_PASSPHRASE", default=""))
+DOWNTIME_DIR = safe_values.folder("DOWNTIME_DIR", env.str("DOWNTIME_DIR", default="")) or VAR_DIR / "downtime"
+DOWNTIME_COPY_DIR = safe_values.folder("DOWNTIME_COPY_DIR", env.str("DOWNTIME_COPY_DIR", default=""))
 
 # --- Language, time, files -----------------------------------------------------------------------------------
 
@@ -378,9 +377,7 @@ TIME_ZONE = "UTC"  # storage and API; pages activate the facility's zone
 # Zone of rides that neither start nor end at a facility.
 OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")
 # Where rides may start and end without asking: latitude, longitude, radius in miles.  Empty: anywhere.
-SERVICE_AREA = env.list("SERVICE_AREA", cast=float, default=[])
-if len(SERVICE_AREA) not in (0, 3):
-    raise ImproperlyConfigured("SERVICE_AREA has to be latitude,longitude,miles.")
+SERVICE_AREA = safe_values.area("SERVICE_AREA", env.list("SERVICE_AREA", cast=float, default=[]))
 
 STATIC_URL = "/static/"
 # Names with hashes in them need `collectstatic`; without, files are served as they lie.

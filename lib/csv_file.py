@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable
+from io import StringIO
 from typing import Final
 
 from django.http import HttpResponse
@@ -17,9 +18,15 @@ def neutral(value: object) -> str:
     return f"'{text}" if text.startswith(_BEGINS_A_FORMULA) else text
 
 
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Write a table as the text of such a file, its first row the heads of the columns."""
+    out = StringIO()
+    out.write(_BYTE_ORDER_MARK)
+    csv.writer(out).writerows([neutral(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
 def csv_file(name: str, rows: Iterable[Iterable[object]]) -> HttpResponse:
     """Answer with a file to be saved: `name` without its ending, the first row the heads of the columns."""
-    answer = HttpResponse(_BYTE_ORDER_MARK, content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    csv.writer(answer).writerows([neutral(value) for value in row] for row in rows)
-    return answer
+    disposition = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return HttpResponse(csv_text(rows), content_type="text/csv; charset=utf-8", headers=disposition)

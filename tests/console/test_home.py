@@ -9,10 +9,12 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.roles import UserRole
+from apps.dispatch.models import DowntimePack
 from apps.rides.models import RideException
 from config.console import CONTENTS, contents_for
 from tests import factories
 from tests.accounts.signed_in import sign_in
+from tests.console.visits import text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -163,3 +165,53 @@ def test_home_of_a_planner_begins_with_the_facilitys_day() -> None:
     assert page.index("My facility today") < page.index('id="day"')
     for response in (_home(UserRole.PLANNER), _home(UserRole.DISPATCHER)):
         assert "My facility today" not in response.content.decode()
+
+
+@pytest.fixture
+def pack(settings: Any) -> DowntimePack:
+    settings.DOWNTIME_PASSPHRASE, settings.DOWNTIME_COPY_DIR = "correct horse battery staple", ""
+    return DowntimePack.objects.create(made_at=factories.NOW, file="a.zip", sheets=80, rides=1)
+
+
+@pytest.mark.parametrize("role", [UserRole.ADMIN, UserRole.DISPATCH_SUPERVISOR])
+def test_f2_home_says_how_old_the_downtime_pack_is_and_is_red_when_older(pack: DowntimePack, role: UserRole) -> None:
+    said = {}
+    for minutes in (0, 15, 17, 18):
+        with time_machine.travel(factories.NOW + dt.timedelta(minutes=minutes), tick=False):
+            page = _home(role)
+        text = page.content.decode().partition('id="downtime-pack" class="')[2].partition("</p>")[0]
+        said[minutes] = text.partition('"')[0], "Too old." in text
+        assert "Made <time" in text
+        assert f", {minutes} minute" in text
+        assert "80 run sheets." in text
+        assert "1 ride." in text
+
+    assert said == {
+        0: ("message success", False),
+        15: ("message success", False),
+        17: ("message success", False),
+        18: ("message error", True),
+    }
+
+
+def test_home_says_what_the_downtime_pack_lacks(pack: DowntimePack, settings: Any) -> None:
+    settings.DOWNTIME_COPY_DIR = "/mnt/share"
+    assert "could not be copied" in text_of(_home(UserRole.ADMIN))
+
+    DowntimePack.objects.update(copied_at=factories.NOW, without_sheets=True)
+    page = text_of(_home(UserRole.ADMIN))
+    assert "could not be copied" not in page
+    assert "Without run sheets: the server has no Pango." in page
+
+    DowntimePack.objects.all().delete()
+    page = _home(UserRole.ADMIN)
+    assert "None has been made yet: is a worker running?" in text_of(page)
+    assert b'id="downtime-pack" class="message error"' in page.content
+
+    settings.DOWNTIME_PASSPHRASE = ""
+    assert "Off: no passphrase is set." in text_of(_home(UserRole.ADMIN))
+
+
+@pytest.mark.parametrize("role", sorted({*UserRole} - {UserRole.ADMIN, UserRole.DISPATCH_SUPERVISOR}))
+def test_others_hear_nothing_of_the_downtime_pack(pack: DowntimePack, role: UserRole) -> None:
+    assert "Downtime pack" not in text_of(_home(role))

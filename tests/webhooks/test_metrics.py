@@ -1,16 +1,18 @@
 """What a monitor reads."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.roles import TokenRole
 from apps.accounts.services import alerts
+from apps.dispatch.models import DowntimePack
 from apps.webhooks.models import Delivery
 from apps.webhooks.services.publishing import publish
 from tests.callers import TokenClient, api_with
-from tests.factories import NOW
+from tests.factories import NOW, RideFactory
 from tests.webhooks import made
 
 pytestmark = pytest.mark.django_db
@@ -64,3 +66,28 @@ def test_nobody_reads_them_without_the_scope(nobody: APIClient) -> None:
         (401, "UNAUTHENTICATED"),
         (403, "INSUFFICIENT_SCOPE"),
     ]
+
+
+def test_how_far_the_watch_over_rides_is_behind(monitor: TokenClient) -> None:
+    assert {"carelane_rides_watch_due 0.0", "carelane_rides_watch_behind_seconds 0.0"} <= _lines(monitor)
+
+    for seconds in (-60, 0, 15, 300):
+        RideFactory.create(watch_at=NOW - dt.timedelta(seconds=seconds))
+    RideFactory.create(watch_at=None)
+
+    assert {"carelane_rides_watch_due 3.0", "carelane_rides_watch_behind_seconds 300.0"} <= _lines(monitor)
+
+
+def test_how_old_the_downtime_pack_is(monitor: TokenClient, settings: Any) -> None:
+    settings.DOWNTIME_PASSPHRASE = ""
+    assert not any("downtime" in line for line in _lines(monitor))
+
+    settings.DOWNTIME_PASSPHRASE = "correct horse battery staple"
+    assert "carelane_downtime_pack_age_seconds -1.0" in _lines(monitor)
+
+    DowntimePack.objects.create(made_at=NOW - dt.timedelta(minutes=4))
+    assert "carelane_downtime_pack_age_seconds 240.0" in _lines(monitor)
+
+
+def _lines(monitor: TokenClient) -> set[str]:
+    return set(monitor.get("/metrics").content.decode().splitlines())

@@ -1,16 +1,15 @@
 """How the board says what a ride is: the words of bars, cards and rows."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from django.utils.functional import Promise
-from django.utils.text import capfirst
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from apps.dispatch.naming import place as place
+from apps.dispatch.naming import service as service
 from apps.dispatch.queries.board import UNASSIGNED, Shown
 from apps.riders.models import Mobility
-from apps.rides import disclosure
 from apps.rides.disclosure import Disclosure
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
@@ -60,12 +59,6 @@ def kind_of(ride: Ride) -> tuple[str, str]:
     return mark, str(word)
 
 
-def place(stop: Mapping[str, Any], to: Disclosure) -> str:
-    """Name a stop in few words, as far as the reader may know it: the house, else the street, else the town."""
-    seen = disclosure.stop(stop, to)
-    return str(seen.get("name") or seen.get("addressLine1") or seen.get("city") or _("Place not shown"))
-
-
 def way(ride: Ride, to: Disclosure) -> str:
     return f"{place(ride.pickup, to)} → {place(ride.dropoff, to)}"
 
@@ -78,7 +71,3 @@ def lateness(shown: Shown) -> str:
         return ngettext("%(count)s minute late", "%(count)s minutes late", shown.late) % {"count": shown.late}
     said = ngettext("foreseen %(count)s minute late", "foreseen %(count)s minutes late", shown.late)
     return said % {"count": shown.late}
-
-
-def service(ride: Ride) -> str:
-    return capfirst(ride.get_service_type_display())

@@ -1,6 +1,10 @@
-"""What a driver drives on one day, with all that stands on paper."""
+"""What drivers drive on one day, with all that stands on paper."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from apps.dispatch.axis import Axis
 from apps.rides.lifecycle import WITH_DRIVER
@@ -10,6 +14,23 @@ from lib.access import Principal
 
 def rides_of(driver_id: UUID, axis: Axis, *, by: Principal) -> list[Ride]:
     """Read the rides that a driver has still to drive, with their riders, in the order of their pickups.  One query."""
-    rows = Ride.objects.visible_to(by).select_related("rider")
-    day = rows.filter(driver_id=driver_id, pickup_at__gte=axis.starts_at, pickup_at__lt=axis.ends_at)
-    return list(day.filter(status__in=sorted(WITH_DRIVER)).order_by("pickup_at", "pk"))
+    rows = _day(axis, by).select_related("rider").filter(driver_id=driver_id)
+    return list(rows.filter(status__in=sorted(WITH_DRIVER)).order_by("pickup_at", "pk"))
+
+
+def rides_of_day(axis: Axis, *, by: Principal) -> list[Ride]:
+    """Read all rides of a day with rider, driver and vehicle, in the order of their pickups.  One query."""
+    return list(_day(axis, by).select_related("rider", "driver", "vehicle").order_by("pickup_at", "pk"))
+
+
+def still_to_drive(rides: Sequence[Ride]) -> Mapping[UUID, list[Ride]]:
+    """Part the rides of a day by driver, as far as they are still to be driven; their order stays."""
+    found: dict[UUID, list[Ride]] = defaultdict(list)
+    for ride in rides:
+        if ride.driver_id is not None and ride.status in WITH_DRIVER:
+            found[ride.driver_id].append(ride)
+    return found
+
+
+def _day(axis: Axis, by: Principal) -> QuerySet[Ride]:
+    return Ride.objects.visible_to(by).filter(pickup_at__gte=axis.starts_at, pickup_at__lt=axis.ends_at)

@@ -1,0 +1,24 @@
+"""What the dispatch desk keeps of its own: how the downtime pack stands."""
+
+from django.db import models
+from django.db.models import Q
+
+
+class DowntimePack(models.Model):
+    """The downtime pack that was made last, and until when somebody is at work on the next.  One row, or none yet."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    claimed_until = models.DateTimeField(null=True)
+    made_at = models.DateTimeField(null=True)
+    file = models.CharField(max_length=100, blank=True)
+    size = models.PositiveIntegerField(default=0)  # bytes
+    sheets = models.PositiveIntegerField(default=0)
+    rides = models.PositiveIntegerField(default=0)
+    without_sheets = models.BooleanField(default=False)  # the server has no Pango
+    copied_at = models.DateTimeField(null=True)  # to the place that settings name
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="downtime_pack_is_one", condition=Q(pk=1))]
+
+    def __str__(self) -> str:
+        return f"downtime pack {self.pk}"

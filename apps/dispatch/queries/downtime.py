@@ -1,0 +1,26 @@
+"""How the downtime pack stands."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+from django.conf import settings
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from apps.dispatch.models import DowntimePack
+
+
+def newest() -> DowntimePack | None:
+    """Give the row of the pack that was made last; None before the first.  One query."""
+    return DowntimePack.objects.filter(made_at__isnull=False).first()
+
+
+def families(*, at: dt.datetime) -> Iterator[Metric]:
+    """Give the metrics of the pack, where there is to be one.  One query."""
+    if not settings.DOWNTIME_PASSPHRASE:
+        return
+    pack = newest()
+    yield GaugeMetricFamily(
+        "carelane_downtime_pack_age_seconds",
+        "How old the newest downtime pack is; it is made every 15 minutes. -1 before the first.",
+        value=-1 if pack is None or pack.made_at is None else (at - pack.made_at).total_seconds(),
+    )

@@ -1,0 +1,215 @@
+"""Making the downtime pack: what people work from on paper while the service is away (console.md 1.1, 4.10).
+
+One encrypted ZIP of all run sheets and all rides of two days.  Laying out a sheet takes a third of a second, so those
+that have not changed are taken from the time before; they lie encrypted beside the packs.  However many workers are
+woken, one is at work on it, for some seconds: where sheets are left over, the next tick goes on.
+"""
+
+import datetime as dt
+import logging
+import shutil
+import time
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts, audit
+from apps.dispatch import downtime, sheet
+from apps.dispatch.axis import Axis, service_day
+from apps.dispatch.downtime import Sheet
+from apps.dispatch.models import DowntimePack
+from apps.dispatch.queries.board import board
+from apps.dispatch.queries.run import rides_of_day, still_to_drive
+from apps.rides.models import Ride
+from lib import pdf, private_files, sealed_zip
+from lib.access import Principal
+from lib.crypto import keyed_digest
+from lib.csv_file import csv_text
+from lib.rows import insert
+from lib.scopes import Scope
+
+log = logging.getLogger(__name__)
+
+SECONDS: Final = 10.0  # of laying out in one go: other tasks of the worker wait for it
+KEPT: Final = 4  # packs: an hour
+_CLAIM: Final = dt.timedelta(seconds=90)  # longer than a task may live
+_NOT_WRITTEN, _NOT_COPIED = "downtime_pack:written", "downtime_pack:copied"
+
+
+class Outcome(Enum):
+    OFF = "no passphrase is set"
+    NOT_YET = "not due, or somebody else is at work on it"
+    MORE = "sheets are left to lay out"
+    FAILED = "the folder cannot be written to"
+    MADE = "made"
+
+
+class _Days(NamedTuple):
+    tables: dict[str, list[Ride]]  # by file
+    sheets: list[Sheet]
+
+
+def is_on() -> bool:
+    return bool(settings.DOWNTIME_PASSPHRASE)
+
+
+def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool = True) -> Outcome:
+    """Go on with the next pack where one is due, for about so many seconds; without `due`, whenever the last one was.
+
+    Any number of processes may call it at once.  What was done when one is killed is not done again.
+    """
+    if not is_on():
+        return Outcome.OFF
+    if not _claim(at, due=due):
+        return Outcome.NOT_YET
+    try:
+        outcome, made = _go_on(by, at, seconds)
+    except OSError as trouble:  # of the folder: the disk is full, somebody else owns it
+        log.warning("downtime pack not written: %s", type(trouble).__name__)
+        _tell(_NOT_WRITTEN, _("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
+        outcome, made = Outcome.FAILED, {}
+    _row().update(claimed_until=None, **made)
+    if outcome is Outcome.MADE:
+        audit.record(by=by, action="rides.downtime_pack", details={name: made[name] for name in ("sheets", "rides")})
+        alerts.resolve(_NOT_WRITTEN, at=at)
+        _copy(at)
+    return outcome
+
+
+def _claim(at: dt.datetime, *, due: bool) -> bool:
+    if not _row().exists():
+        insert(DowntimePack(), unless_taken=True)
+    free = _row().filter(Q(claimed_until=None) | Q(claimed_until__lte=at))
+    if due:
+        free = free.filter(Q(made_at=None) | Q(made_at__lte=at - downtime.DUE_AFTER))
+    return free.update(claimed_until=at + _CLAIM) == 1
+
+
+def _row() -> QuerySet[DowntimePack]:
+    return DowntimePack.objects.filter(pk=1)
+
+
+def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dict[str, object]]:
+    zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
+    folder = Path(settings.DOWNTIME_DIR)
+    kept = folder / "sheets"
+    kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+    days = _days(by, at, zone)
+    without = False
+    try:
+        whole, papers = _papers(days.sheets, kept, by, at, zone, seconds)
+    except pdf.PangoMissing:
+        whole, papers, without = True, {}, True
+    if not whole:
+        return Outcome.MORE, {}
+    sheets = [] if without else days.sheets
+    tables = {name: downtime.table(rides, by) for name, rides in days.tables.items()}
+    tables["contents.csv"] = downtime.contents(sheets, by, zone)
+    files = {name: csv_text(rows).encode() for name, rows in tables.items()}
+    files |= {one.file: papers[one.file][1] for one in sheets}
+    name = downtime.file_name(at)
+    packed = sealed_zip.write(files, settings.DOWNTIME_PASSPHRASE, at=at.astimezone(zone))
+    private_files.write(folder / name, packed)
+    _keep(kept.glob("*.zip"), {f"{digest}.zip" for digest, _paper in papers.values()})
+    _keep(folder.glob(downtime.FILES), _newest(folder))
+    count = sum(map(len, days.tables.values()))
+    made = {"made_at": at, "file": name, "size": len(packed), "sheets": len(sheets), "rides": count}
+    return Outcome.MADE, made | {"without_sheets": without}
+
+
+def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
+    """Read today and tomorrow.  Twelve queries."""
+    today = service_day(at, zone.key)
+    found = _Days({}, [])
+    for day in (today, today + dt.timedelta(days=1)):
+        axis = Axis(day, zone.key)
+        rides = rides_of_day(axis, by=by)
+        found.tables[f"rides-{day.isoformat()}.csv"] = rides
+        found.sheets.extend(downtime.sheets(day, board(axis, by=by, at=at).lanes, still_to_drive(rides)))
+    return found
+
+
+def _papers(
+    sheets: Iterable[Sheet], kept: Path, by: Principal, at: dt.datetime, zone: ZoneInfo, seconds: float
+) -> tuple[bool, dict[str, tuple[str, bytes]]]:
+    """Give the sheets by file, with the digests they are kept by, and whether that is all of them; one at least is new.
+
+    A sheet that says the same as one that is kept is that one: it says itself when it was made.
+    """
+    until, new = time.monotonic() + seconds, 0
+    found: dict[str, tuple[str, bytes]] = {}
+    for one in sheets:
+        digest = _digest(one, by, zone)
+        paper = _kept(kept / f"{digest}.zip")
+        if paper is None:
+            if new and time.monotonic() >= until:
+                return False, found
+            reader = sheet.Reader(by, zone, _("the downtime pack"), at)
+            paper = sheet.paper(sheet.html(one.lane, one.rides, one.day, reader))
+            packed = sealed_zip.write({"sheet.pdf": paper}, settings.DOWNTIME_PASSPHRASE, at=at.astimezone(zone))
+            private_files.write(kept / f"{digest}.zip", packed)
+            new += 1
+        found[one.file] = digest, paper
+    return True, found
+
+
+def _digest(one: Sheet, by: Principal, zone: ZoneInfo) -> str:
+    """Digest what a sheet says, but for when it was made, and the passphrase that it is kept under."""
+    said = sheet.html(one.lane, one.rides, one.day, sheet.Reader(by, zone, "", one.rides[0].pickup_at))
+    parts = (said.encode(), sheet.STYLE.read_bytes(), settings.DOWNTIME_PASSPHRASE.encode())
+    return keyed_digest(b"\0".join(parts), purpose="downtime sheet").hex()
+
+
+def _kept(path: Path) -> bytes | None:
+    try:
+        return sealed_zip.read(path.read_bytes(), settings.DOWNTIME_PASSPHRASE)["sheet.pdf"]
+    except (FileNotFoundError, sealed_zip.NotOpened):
+        return None
+
+
+def _newest(folder: Path) -> set[str]:
+    return set(sorted((one.name for one in folder.glob(downtime.FILES)), reverse=True)[:KEPT])
+
+
+def _keep(files: Iterable[Path], names: set[str]) -> None:
+    for file in files:
+        if file.name not in names:
+            file.unlink(missing_ok=True)
+
+
+def _copy(at: dt.datetime) -> None:
+    """Copy the newest pack to the place that settings name; where that fails the pack stands, and people are told."""
+    if not settings.DOWNTIME_COPY_DIR:
+        return
+    place, name = Path(settings.DOWNTIME_COPY_DIR), downtime.file_name(at)
+    part = place / f".{name}.part"
+    try:
+        shutil.copyfile(Path(settings.DOWNTIME_DIR) / name, part)
+        part.replace(place / name)
+        _keep(place.glob(downtime.FILES), _newest(place))
+    except OSError as trouble:
+        log.warning("downtime pack not copied: %s", type(trouble).__name__)
+        _tell(_NOT_COPIED, _("The downtime pack cannot be copied"), Alert.Severity.WARNING, at)
+        return
+    _row().update(copied_at=at)
+    alerts.resolve(_NOT_COPIED, at=at)
+
+
+def _tell(key: str, title: str, severity: str, at: dt.datetime) -> None:
+    alerts.tell(
+        kind="downtime_pack",
+        severity=severity,
+        scope=Scope.TOKENS_MANAGE,
+        key=key,
+        title=title,
+        text=_("Its folder does not take files: see docs/operations.md, Downtime."),
+        path="/",
+        at=at,
+    )
