@@ -253,7 +253,6 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     groups = [Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(user))), *contents_for(user)]
     open_ = SimpleLazyObject(lambda: _open(request))
     counts = {entry: SimpleLazyObject(partial(_count, open_, entry)) for entry in _COUNTED if entry.opens_to(user)}
-    inbox = counts.get(INBOX)
     navigation = [
         {
             "label": group.label,
@@ -264,6 +263,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
                     "icon": entry.icon,
                     "current": request.path == entry.url or (len(entry.url) > 1 and request.path.startswith(entry.url)),
                     "count": counts.get(entry),
+                    "is_inbox": entry is INBOX,
                     "keys": entry.keys.split(),
                 }
                 for entry in group.entries
@@ -281,7 +281,8 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "navigation": navigation,
         "now": timezone.localtime(),
         "idle": idle,
-        "inbox": inbox,
+        "inbox": counts.get(INBOX),
+        "has_inbox": INBOX in counts,
         "page_keys": page_keys,
     }
     return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}

@@ -8,7 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models.functions import Greatest, Now
 
 from apps.accounts.admin_rights import allows, allows_some
 from apps.accounts.roles import (
@@ -350,6 +350,9 @@ class Alert(models.Model):
         indexes = [
             models.Index(fields=["-created_at", "id"], name="alert_newest"),
             models.Index(fields=["created_at"], name="alert_to_mail", condition=Q(emailed_at__isnull=True)),
+            # What is over is closed by its key, acknowledged or not.
+            models.Index(fields=["key"], name="alert_by_key", condition=Q(resolved_at__isnull=True)),
+            models.Index(Greatest("created_at", "resolved_at", "acknowledged_at"), name="alert_changed"),
         ]
 
     def __str__(self) -> str:

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from django.db.models import Case, IntegerField, Q, Value, When
+from django.db.models import Case, Count, IntegerField, Max, Q, Value, When
+from django.db.models.functions import Greatest
 
 from apps.accounts.models import Alert, AlertQuerySet, ApiToken, ApiTokenQuerySet, SavedView, User
 from lib.access import Principal
@@ -28,6 +29,18 @@ def open_alerts(*, by: Principal) -> tuple[list[Alert], bool]:
 def past_alerts(*, by: Principal) -> AlertQuerySet:
     """Find what has passed, or was put aside by somebody."""
     return Alert.objects.visible_to(by).filter(Q(resolved_at__isnull=False) | Q(acknowledged_at__isnull=False))
+
+
+def stand_of_inbox(*, by: Principal) -> str:
+    """Say in a few characters what is open in the caller's inbox: another text, and it has changed.  One query."""
+    found = Alert.objects.visible_to(by).open().aggregate(count=Count("pk"), newest=Max("created_at"))
+    return f"{found['count']} {found['newest']}"
+
+
+def inbox_changed(since: datetime, *, by: Principal) -> bool:
+    """Say whether an alert of the caller's has come or been closed since then.  One query, by index."""
+    changed_at = Greatest("created_at", "resolved_at", "acknowledged_at")
+    return Alert.objects.visible_to(by).annotate(changed_at=changed_at).filter(changed_at__gte=since).exists()
 
 
 def names_of(actors: Iterable[str]) -> dict[str, str]:

@@ -12,9 +12,11 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
+from apps.accounts.services import alerts
 from apps.events import services
 from lib.access import system
 from lib.ids import uuid7
+from lib.scopes import Scope
 from tests import factories
 from tests.browser.harness import OVERFLOW, THEMES, Inspector, axe
 from tests.events.test_feed import wait_until_settled
@@ -227,3 +229,45 @@ def test_page_is_left_when_somebody_signs_out_elsewhere(desk: Inspector) -> None
         page.clock.fast_forward("00:46")
 
         page.wait_for_url("**/accounts/login/**", timeout=PATIENCE)
+
+
+def _tell(title: str) -> None:
+    """Tell dispatchers of something, as services do."""
+    told: dict[str, Any] = {"kind": "no_driver", "severity": "critical", "scope": Scope.RIDES_WRITE}
+    alerts.tell(key=title, title=title, at=dt.datetime.now(dt.UTC), **told)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_inbox_follows_in_every_session(inspector_of: InspectorOf, streams: bool) -> None:
+    desks = [inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER)) for _ in range(2)]
+    outsider = inspector_of(factories.UserFactory.create(role=UserRole.FLEET_ADMIN))
+    with _window(desks[0]) as first, _window(desks[1]) as second, _window(outsider) as third:
+        for context in (first, second, third):
+            if not streams:
+                context.route("**/console/live/", lambda route: route.fulfill(status=204))
+        home, inbox, other = first.new_page(), second.new_page(), third.new_page()
+        home.goto(desks[0].url)
+        inbox.goto(f"{desks[1].url}/console/inbox/")
+        other.goto(outsider.url)
+        for page in (home, inbox, other):
+            _is_live(page)
+        expect(home.locator("#inbox-bell .count")).to_have_count(0)
+        began = time.perf_counter()
+        _tell("No driver for a ride that has waited 30 minutes")
+        expect(home.locator("#inbox-bell .count")).to_have_text("1", timeout=PATIENCE)
+        took = time.perf_counter() - began
+        expect(home.locator("#inbox-count .count")).to_contain_text("1", timeout=PATIENCE)
+        expect(inbox.locator("#alerts h2").first).to_contain_text("waited 30 minutes", timeout=PATIENCE)
+        heard = home.locator("#announced").inner_text()
+        findings = _look(home) + _look(inbox)
+        inbox.get_by_role("button", name="Acknowledge").click()
+        expect(home.locator("#inbox-bell .count")).to_have_count(0, timeout=PATIENCE)
+        expect(inbox.locator("#alerts")).to_contain_text("Nothing needs you.")
+        told = other.evaluate(
+            "() => window.__told.flatMap((one) => one.changes).filter((one) => one.subject === 'alert')"
+        )
+
+    assert findings == []
+    assert " ".join(heard.split()) == "1 open alert in the inbox"
+    assert told == [], "who has no inbox hears of no alert"
+    assert not streams or took < 1

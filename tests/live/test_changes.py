@@ -78,15 +78,15 @@ def test_page_hears_what_happened_while_it_was_on_its_way() -> None:
 
 
 @pytest.mark.django_db
-def test_answer_costs_one_query_and_with_age_two(django_assert_num_queries: Any) -> None:
+def test_answer_costs_one_query_and_with_age_two_and_as_many_for_the_inbox(django_assert_num_queries: Any) -> None:
     client = visitor(UserRole.DISPATCHER)
     cursor = client.get(f"{CHANGES}?age=0").json()["cursor"]
     for _ in range(3):
         happen()
 
-    with django_assert_num_queries(2 + 2):  # the session and its user
+    with django_assert_num_queries(2 + 2 + 2):  # the session and its user, what is asked for, and the inbox
         client.get(f"{CHANGES}?age=5")
-    with django_assert_num_queries(2 + 1):
+    with django_assert_num_queries(2 + 1 + 1):
         client.get(f"{CHANGES}?after={cursor}")
 
 

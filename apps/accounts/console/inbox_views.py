@@ -25,8 +25,15 @@ def inbox(request: HttpRequest) -> HttpResponse:
     names = queries.names_of(alert.acknowledged_by for alert in past.rows)
     rows = [(alert, names.get(alert.acknowledged_by, "")) for alert in past.rows]
     shown, more = queries.open_alerts(by=by)
-    context = {"alerts": shown, "more": more, "past": rows, "older": past.older}
+    context = {"alerts": shown, "more": more, "past": rows, "older": past.older, "here": request.get_full_path()}
     return render(request, "accounts/inbox.html", context)
+
+
+@require_safe
+@needs(*alerts.AUDIENCES)
+def count(request: HttpRequest) -> HttpResponse:
+    """Show how many alerts are open, as pages fetch it when one has come or gone."""
+    return render(request, "accounts/inbox_count.html")
 
 
 @require_POST

@@ -10,10 +10,12 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from apps.accounts.queries import inbox_changed, stand_of_inbox
+from apps.accounts.reach import ALERT, sight_of
+from apps.accounts.services.alerts import AUDIENCES
 from apps.accounts.sessions import principal_of, stands
 from apps.events import queries
 from apps.events.models import Event
-from apps.events.reach import sight_of
 from lib.access import Principal
 from lib.api.pagination import CursorInvalid, digest_of, open_cursor, reach, seal_cursor
 from lib.live.stream import stream
@@ -34,21 +36,25 @@ def live(request: HttpRequest) -> HttpResponseBase:
 def changes(request: HttpRequest) -> HttpResponse:
     """Tell what has changed since `after`, the cursor of an answer before, or in the last `age` seconds.
 
-    With nothing new 304 where the request names the cursor in `If-None-Match`, else 204.  One query, with `age` two.
+    With nothing new 304 where the request names the cursor in `If-None-Match`, else 204.  One query, with `age` two;
+    whoever has an inbox costs one more, with `age` two, as alerts are no events.
     """
     by = principal_of(request)
     if "age" in request.GET:
         return _lately(request, by)
     after = request.GET.get("after", "")
     try:
-        transaction, event_id = open_cursor(after, bound=_bound(by), parts=2)
+        transaction, event_id, was = open_cursor(after, bound=_bound(by), parts=3)
     except CursorInvalid as error:
         raise BadRequest("after is no cursor of an answer before") from error
+    inbox = _stand_of_inbox(by)
     batch = queries.feed(by=by, types=None, after=(transaction, event_id), limit=MOST)
     if batch.has_more:
-        return _answer([], queries.frontier(), by, resync=True)
+        return _answer([], queries.frontier(), by, inbox, resync=True)
     if batch.events:
-        return _answer(batch.events, batch.position, by)
+        return _answer(batch.events, batch.position, by, inbox, alerts=inbox != was)
+    if inbox != was:
+        return _answer([], (transaction, event_id), by, inbox, alerts=True)
     unchanged = f'"{after}"'
     status = 304 if request.headers.get("If-None-Match") == unchanged else 204
     return HttpResponse(status=status, headers={"ETag": unchanged})
@@ -61,13 +67,29 @@ def _lately(request: HttpRequest, by: Principal) -> HttpResponse:
         raise BadRequest("age is no number of seconds")
     position = queries.frontier()  # before the look, so that nothing lies between the two
     since = timezone.now() - dt.timedelta(seconds=int(text)) - MARGIN
+    inbox = _stand_of_inbox(by)
     found = queries.made_since(since, by=by, most=MOST + 1)
-    return _answer([] if len(found) > MOST else found, position, by, resync=len(found) > MOST)
+    alerts = bool(inbox) and inbox_changed(since, by=by)
+    return _answer([] if len(found) > MOST else found, position, by, inbox, alerts=alerts, resync=len(found) > MOST)
 
 
-def _answer(events: list[Event], position: queries.Position, by: Principal, *, resync: bool = False) -> HttpResponse:
-    cursor = seal_cursor([*position], bound=_bound(by))
+def _stand_of_inbox(by: Principal) -> str:
+    return stand_of_inbox(by=by) if by.scopes & AUDIENCES else ""
+
+
+def _answer(
+    events: list[Event],
+    position: queries.Position,
+    by: Principal,
+    inbox: str,
+    *,
+    alerts: bool = False,
+    resync: bool = False,
+) -> HttpResponse:
+    cursor = seal_cursor([*position, inbox], bound=_bound(by))
     told = [{"subject": event.subject_type, "id": str(event.subject_id), "type": event.type} for event in events]
+    if alerts and not resync:
+        told.append({"subject": ALERT, "id": "", "type": ALERT})
     return JsonResponse({"changes": told, "resync": resync, "cursor": cursor}, headers={"ETag": f'"{cursor}"'})
 
 

@@ -9,6 +9,7 @@ urlpatterns = [
     path("live/changes/", live_views.changes, name="live_changes"),
     path("preferences/", preference_views.preferences_page, name="preferences"),
     path("inbox/", inbox_views.inbox, name="inbox"),
+    path("inbox/count/", inbox_views.count, name="inbox_count"),
     path("inbox/<uuid:alert_id>/acknowledge/", inbox_views.acknowledge, name="acknowledge_alert"),
     path("developers/tokens/", token_views.tokens, name="api_tokens"),
     path("developers/tokens/add/", token_views.add, name="add_api_token"),

@@ -1,0 +1,27 @@
+"""Whose business a change is that has just been told of: of an alert, the rule of `AlertQuerySet.visible_to`."""
+
+from typing import Final
+
+from apps.events import reach
+from lib.access import Principal
+from lib.live.changes import Change
+from lib.live.hub import Sees
+
+ALERT: Final = "alert"  # as migration accounts/0011 names them; the scope that they are for stands in their type
+
+
+def sight_of(person: Principal) -> Sees:
+    """Say of a change whether the person hears of it, without a query."""
+    facilities = None if person.facility_ids is None else frozenset(map(str, person.facility_ids))
+    sees_event = reach.sight_of(person)
+
+    def sees(change: Change) -> bool:
+        if change.subject != ALERT:
+            return sees_event(change)
+        if not person.may(change.type.removeprefix(f"{ALERT}.")):
+            return False
+        if change.facility_id is None:
+            return True
+        return person.provider_ids is None and (facilities is None or change.facility_id in facilities)
+
+    return sees

@@ -1,0 +1,155 @@
+"""Alerts are no events, and yet pages hear of them: by the channel, and where they have to ask."""
+
+import datetime as dt
+import json
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from apps.accounts.models import Alert
+from apps.accounts.reach import sight_of
+from apps.accounts.roles import UserRole
+from apps.accounts.services import alerts
+from lib.live.changes import Change
+from lib.scopes import Scope
+from tests import factories
+from tests.console.visits import visitor
+from tests.factories import NOW
+from tests.live.test_changes import CHANGES
+from tests.live.test_telling import heard, listener  # noqa: F401  # the fixture
+
+TOLD = {"subject": "alert", "id": "", "type": "alert"}
+
+
+def _tell(key: str = "one", **more: Any) -> Alert:
+    known: dict[str, Any] = {
+        "kind": "no_driver",
+        "severity": "warning",
+        "scope": Scope.RIDES_WRITE,
+        "title": "No driver",
+        "at": NOW,
+    }
+    alerts.tell(key=key, **(known | more))
+    return Alert.objects.get(key=key)
+
+
+def _of(messages: list[str]) -> list[Any]:
+    return [json.loads(message) for message in messages]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_alert_is_told_when_it_is_committed_and_when_it_is_closed(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
+    facility = factories.FacilityFactory.create()
+    with transaction.atomic():
+        alert = _tell(facility_id=facility.pk)
+        before = heard(listener)
+    opened = heard(listener)
+    Alert.objects.update(email_claimed_until=NOW, emailed_at=NOW)
+    mailed = heard(listener)
+    alerts.resolve("one", at=NOW)
+    closed = heard(listener)
+    alerts.resolve("one", at=NOW)
+    again = heard(listener)
+
+    told = {"changes": [["alert", str(alert.pk), "alert.rides:write", str(facility.pk), None]]}
+    assert (before, _of(opened), mailed, _of(closed), again) == ([], [told], [], [told], [])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_is_rolled_back_or_known_is_not_told(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
+    with transaction.atomic():
+        _tell()
+        transaction.set_rollback(True)
+    rolled_back = heard(listener)
+    _tell()
+    first = heard(listener)
+    _tell()
+
+    assert (rolled_back, len(first), heard(listener)) == ([], 1, [])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_at_once_everything_is_looked_at_again(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
+    for number in range(41):
+        _tell(f"{number}")
+    single = heard(listener)
+    Alert.objects.update(resolved_at=NOW)
+
+    assert len(single) == 41
+    assert _of(heard(listener)) == [{"resync": True}]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", [UserRole.ADMIN, UserRole.DISPATCHER, UserRole.ANALYST])
+@pytest.mark.parametrize("bound", ["", "facility", "provider"])
+def test_streams_tell_of_the_alerts_that_the_inbox_shows(role: UserRole, bound: str) -> None:
+    facilities = [factories.FacilityFactory.create() for _ in range(2)]
+    provider = factories.TransportProviderFactory.create()
+    reach: dict[str, Any] = {}
+    if bound == "facility":
+        reach["facility_ids"] = frozenset({facilities[0].pk})
+    if bound == "provider":
+        reach["provider_ids"] = frozenset({provider.pk})
+    reader = factories.principal(role, **reach)
+    for scope in sorted(alerts.AUDIENCES):
+        for at in (None, *facilities):
+            _tell(f"{scope} {at and at.pk}", scope=scope, facility_id=at and at.pk)
+    with connection.cursor() as cursor:  # as the trigger writes them
+        cursor.execute("SELECT 'alert', id::text, 'alert.' || scope, facility_id::text, NULL FROM accounts_alert")
+        changes = [Change(*row) for row in cursor.fetchall()]
+
+    streamed = {change.id for change in changes if sight_of(reader)(change)}
+
+    assert streamed == {str(alert.pk) for alert in Alert.objects.visible_to(reader)}
+    assert bool(streamed) == (role is not UserRole.ANALYST)
+
+
+@pytest.mark.django_db
+def test_page_that_asks_hears_once_of_an_alert_that_came_or_went() -> None:
+    client = visitor(UserRole.DISPATCHER)
+    cursor = client.get(f"{CHANGES}?age=0").json()["cursor"]
+    found = []
+    for act in (lambda: None, _tell, lambda: None, lambda: alerts.resolve("one", at=NOW), lambda: None):
+        act()
+        answer = client.get(f"{CHANGES}?after={cursor}")
+        found.append(answer.json()["changes"] if answer.status_code == 200 else answer.status_code)
+        cursor = answer.json()["cursor"] if answer.status_code == 200 else cursor
+
+    assert found == [204, [TOLD], 204, [TOLD], 204]
+
+
+@pytest.mark.django_db
+def test_page_hears_of_an_alert_of_the_time_it_was_on_its_way() -> None:
+    client = visitor(UserRole.DISPATCHER)
+    told = []
+    for ago in (71, 70):
+        _tell(f"{ago}", at=NOW - dt.timedelta(seconds=ago))
+        told.append(client.get(f"{CHANGES}?age=10").json()["changes"])
+
+    assert told == [[], [TOLD]]
+
+
+@pytest.mark.django_db
+def test_who_has_no_inbox_is_told_of_no_alert() -> None:
+    client = visitor(UserRole.ANALYST)
+    cursor = client.get(f"{CHANGES}?age=0").json()["cursor"]
+    _tell()
+
+    assert client.get(f"{CHANGES}?after={cursor}").status_code == 204
+    assert client.get(f"{CHANGES}?age=10").json()["changes"] == []
+    assert client.get("/console/inbox/count/").status_code == 403
+
+
+@pytest.mark.django_db
+def test_count_alone_is_fetched_for_the_bell_and_the_contents() -> None:
+    client = visitor(UserRole.DISPATCHER)
+    empty = client.get("/console/inbox/count/").content.decode()
+    _tell()
+    counted = client.get("/console/inbox/count/").content.decode()
+
+    assert 'class="count"' not in empty
+    assert counted.count('<span class="count">1<') == 2
+    for page in (empty, counted):
+        assert page.count('data-live-url="/console/inbox/count/"') == 2
