@@ -134,3 +134,9 @@ def settled_stop(given: Mapping[str, Any], *, by: Principal, path: str) -> stops
 
 def _unknown(field: str, predicate: str) -> Detail:
     return Detail(field=field, code="unknown", message=f"{field} {predicate}")
+
+
+def contacts_of(facility_id: UUID, *, by: Principal) -> list[Contact]:
+    """List whom to call at a facility in reach.  One query."""
+    reach = Facility.objects.visible_to(by)
+    return list(Contact.objects.filter(facility__in=reach, facility_id=facility_id).order_by("role", "name", "pk"))

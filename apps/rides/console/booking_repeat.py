@@ -1,8 +1,13 @@
-"""A past ride as the beginning of a new one: the same rider, reason, places and needs, on another day."""
+"""A ride as the beginning of a new one: the same rider, reason, places and needs, on another day.
+
+Or at the same time, where a planner has said to split the ride: the second one, for what the first does not carry.
+"""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.http import Http404
 
@@ -13,8 +18,10 @@ from apps.rides.console.needs_fields import COMPANIONS, NEEDS
 from apps.rides.console.place_fields import ADDRESS, TYPED
 from apps.rides.models import Ride
 from lib.access import Principal
+from lib.clocks import clock
 from lib.newest_first import uuid_or_none
 
+NOW: Final = "now"  # as people type it (lib/clock_input.py)
 _SAME_PLACE: Final = ("facilityId", "addressLine1", "city", "postalCode")
 
 
@@ -65,6 +72,16 @@ def values_of(ride: Ride, form: BookingForm, rider: RiderRecord) -> dict[str, An
         **_place(form, "pickup_from", "", ride.pickup),
         **_place(form, "dropoff_at", "dropoff_", ride.dropoff),
     }
+
+
+def beside(ride: Ride, zone: str, now: datetime) -> dict[str, Any]:
+    """Give the day and the time of a ride beside this one, by the clock of the form: now for whoever is ready."""
+    arrives = ride.appointment_at is not None and ride.scheduling_anchor == "appointment"
+    at = ride.appointment_at if arrives and ride.appointment_at is not None else ride.pickup_at
+    if ride.ready_at is not None or at <= now:
+        return {"when": PICKUP, "day": now.astimezone(ZoneInfo(zone)).date(), "clock": NOW}
+    local = at.astimezone(ZoneInfo(zone))
+    return {"day": local.date(), "clock": clock(local)}
 
 
 def _place(form: BookingForm, choice: str, prefix: str, stop: Mapping[str, Any]) -> dict[str, Any]:

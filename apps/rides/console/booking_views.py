@@ -105,6 +105,8 @@ def _begun(request: HttpRequest, now: datetime) -> BookingForm:
     form = booking_desk.form_begun(request, desk)
     if ride is not None and desk.rider is not None:
         form.initial = {**form.initial, **booking_repeat.values_of(ride, form, desk.rider)}
+        if "beside" in request.GET:
+            form.initial |= booking_repeat.beside(ride, desk.zone, now)
         audit.record(
             by=desk.by,
             action="rides.read",

@@ -145,8 +145,8 @@ def place_of(text: str) -> Place | None:
     micros, _dot, last = rest.partition("_")
     pk = uuid_or_none(last)
     try:
-        opened_at = datetime.fromtimestamp(int(micros) / 1_000_000, tz=UTC)
-        return None if pk is None else Place(int(rank), opened_at, pk)
+        at = datetime.fromtimestamp(int(micros) / 1_000_000, tz=UTC)
+        return None if pk is None else Place(int(rank), at, pk)
     except (ValueError, OverflowError, OSError):
         return None
 
@@ -154,5 +154,5 @@ def place_of(text: str) -> Place | None:
 def spelled_place(place: Place | None) -> str:
     if place is None:
         return ""
-    micros = (place.opened_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    micros = (place.at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     return f"{place.rank}_{micros}_{place.id.hex}"

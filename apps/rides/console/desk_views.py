@@ -16,6 +16,7 @@ from apps.accounts.console.rights import UNPROCESSABLE, needs
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
 from apps.organizations.models import Facility
+from apps.organizations.queries import contacts_of
 from apps.riders import words as rider_words
 from apps.rides.console import ride_panel, words
 from apps.rides.console.desk_forms import (
@@ -29,6 +30,7 @@ from apps.rides.console.desk_forms import (
     spelled_place,
 )
 from apps.rides.console.ride_forms import Versioned
+from apps.rides.exception_types import ExceptionType
 from apps.rides.models import RideException
 from apps.rides.next_steps import ADVICE
 from apps.rides.queries import desk, today
@@ -132,12 +134,14 @@ def page(
         **_row(found, by, now),
         **ride_panel.exception(found, names, by),
         "opened_by": words.who(found.opened_by, names),
+        "contacts": _contacts(found, by),
         "snooze": SnoozeForm(initial=fresh, auto_id="snooze_%s"),
         "close": CloseForm(initial=fresh, auto_id="close_%s"),
         **returned,
         "returned": next(iter(returned.values()), None),
         "conflict": conflict,
         "may_act": by.may(Scope.EXCEPTIONS_WRITE) and found.resolved_at is None,
+        "may_book": by.may(Scope.RIDES_WRITE),
         "me": by.id,
         "query": request.GET.urlencode(),
     }
@@ -158,6 +162,13 @@ def _row(one: RideException, by: Principal, now: datetime) -> dict[str, Any]:
         "is_snoozed": one.snoozed_until is not None and one.snoozed_until > now,
         "is_overdue": one.due_at is not None and one.due_at <= now,
     }
+
+
+def _contacts(one: RideException, by: Principal) -> list[dict[str, Any]]:
+    """Name whom to call where the ladder has come to its end: contacts have a phone and no mail (domain.md 4.12.5)."""
+    if one.type != ExceptionType.NO_DRIVER_AVAILABLE or one.resolved_at is not None or one.facility_id is None:
+        return []
+    return ride_panel.contacts(contacts_of(one.facility_id, by=by))
 
 
 def _closed(one: RideException, names: dict[str, str]) -> dict[str, Any]:

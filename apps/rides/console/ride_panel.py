@@ -1,12 +1,12 @@
 """What a ride's page shows, laid out: each part as far as the reader may see it (rides/disclosure.py)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from apps.organizations.models import ContactRole
+from apps.organizations.models import Contact, ContactRole
 from apps.riders import words as rider_words
 from apps.riders.models import AssistLevel
 from apps.rides import disclosure
@@ -60,7 +60,12 @@ def _stop(seen: Mapping[str, Any], story: Story, to: Disclosure) -> dict[str, An
     }
 
 
-def _contact(one: Any) -> dict[str, Any]:
+def contacts(rows: Iterable[Contact]) -> list[dict[str, Any]]:
+    """Lay out whom to call at a facility."""
+    return [_contact(one) for one in rows]
+
+
+def _contact(one: Contact) -> dict[str, Any]:
     return {"role": ContactRole(one.role).label.capitalize(), "name": one.name, "phone": one.phone, "ext": one.ext}
 
 
@@ -164,7 +169,8 @@ def answer_of(one: RideException) -> dict[str, Any] | None:
     if answering.ANSWER not in one.details:
         return None
     told = Answer(one.details[answering.ANSWER])
-    return {"text": told.label, "at": datetime.fromisoformat(one.details["answeredAt"])}
+    at = datetime.fromisoformat(one.details["answeredAt"])
+    return {"text": told.label, "at": at, "is_split": told is Answer.SPLIT}
 
 
 def timeline(story: Story, own: Own, by: Principal) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from apps.accounts.models import User
 from apps.organizations.models import Facility
@@ -112,6 +112,13 @@ class RideException(models.Model):
                 fields=["severity", "opened_at"],
                 name="exception_queue",
                 condition=Q(status__in=["open", "acknowledged"]),
+            ),
+            # The desk's history.
+            models.Index(
+                F("resolved_at").desc(),
+                F("id").desc(),
+                name="exception_closed",
+                condition=Q(resolved_at__isnull=False),
             ),
             models.Index(fields=["facility", "opened_at", "id"], name="exception_of_facility"),
             # GET /ride-exceptions?standingOrderId=

@@ -1,8 +1,9 @@
 """The desk of exceptions: the queue of those that stand, the worst first, and the history of those that are closed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 from uuid import UUID
 
 from django.db.models import Case, IntegerField, Q, Value, When
@@ -42,7 +43,7 @@ class Place(NamedTuple):
     """Where a page ended: the next one begins behind it."""
 
     rank: int
-    opened_at: datetime
+    at: datetime  # when it was opened, in the history when it was closed
     id: UUID
 
 
@@ -67,21 +68,23 @@ def queue(asked: Asked, *, by: Principal, at: datetime, after: Place | None = No
     ranked = rows.annotate(rank=_BY_RANK)
     if after is not None:
         same = Q(rank=after.rank)
-        later = Q(opened_at__gt=after.opened_at) | Q(opened_at=after.opened_at, pk__gt=after.id)
+        later = Q(opened_at__gt=after.at) | Q(opened_at=after.at, pk__gt=after.id)
         ranked = ranked.filter(Q(rank__gt=after.rank) | same & later)
-    return _cut(list(ranked.select_related(*_NAMED).order_by("rank", "opened_at", "pk")[: size + 1]), size)
+    found = list(ranked.select_related(*_NAMED).order_by("rank", "opened_at", "pk")[: size + 1])
+    return _cut(found, size, lambda last: last.opened_at)
 
 
 def history(asked: Asked, *, by: Principal, after: Place | None = None, size: int = SIZES[1]) -> Page:
-    """List closed exceptions, the newest first.  One query."""
-    rows = _filtered(RideException.objects.visible_to(by).filter(status__in=["resolved", "dismissed"]), asked)
+    """List closed exceptions, by when they were closed, the latest first.  One query."""
+    rows = _filtered(RideException.objects.visible_to(by).filter(resolved_at__isnull=False), asked)
     if asked.code:
         rows = rows.filter(resolution_code=asked.code)
     if asked.closed:
         rows = rows.filter(closed_by_hand=asked.closed == "hand")
     if after is not None:
-        rows = rows.filter(Q(opened_at__lt=after.opened_at) | Q(opened_at=after.opened_at, pk__lt=after.id))
-    return _cut(list(rows.select_related(*_NAMED).order_by("-opened_at", "-pk")[: size + 1]), size)
+        rows = rows.filter(Q(resolved_at__lt=after.at) | Q(resolved_at=after.at, pk__lt=after.id))
+    found = list(rows.select_related(*_NAMED).order_by("-resolved_at", "-pk")[: size + 1])
+    return _cut(found, size, lambda last: cast(datetime, last.resolved_at))
 
 
 def one(exception_id: UUID, *, by: Principal) -> RideException | None:
@@ -99,9 +102,9 @@ def _filtered(rows: RideExceptionQuerySet, asked: Asked) -> RideExceptionQuerySe
     return rows.filter(**{name: value for name, value in wanted.items() if value})
 
 
-def _cut(found: list[RideException], size: int) -> Page:
+def _cut(found: list[RideException], size: int, moment_of: Callable[[RideException], datetime]) -> Page:
     rows = found[:size]
     if len(found) <= size:
         return Page(rows, None)
     last = rows[-1]
-    return Page(rows, Place(_RANK[last.severity], last.opened_at, last.pk))
+    return Page(rows, Place(_RANK[last.severity], moment_of(last), last.pk))

@@ -1,5 +1,6 @@
 """The planner's answers while no driver is found: each is one press, recorded, and read at the desk."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ from tests.rides.status_calls import traces
 pytestmark = pytest.mark.django_db
 
 
+HOUR = dt.timedelta(hours=1)
+WILL_CALL = {"will_call": True, "pickup_time_kind": "estimated", "will_call_expires_at": NOW + 9 * HOUR}
 DISCHARGE = {"unit": "4 West", "unitPhone": "+13125550141", "planner": {"name": "Pia", "phone": "+13125550142"}}
 
 
@@ -100,3 +103,48 @@ def test_service_asks_for_the_right_under_the_lock() -> None:
         answering.answer(ride_id=ride.pk, answer=Answer.WAIT, by=factories.principal(UserRole.AUDITOR), at=NOW)
 
     assert traces(ride) == before
+
+
+def test_split_leads_dispatch_to_a_second_ride_that_is_filled_in() -> None:
+    ride = _asking(told=["dispatcher", "planner"])
+    one, desk = RideException.objects.get(ride=ride), visitor(UserRole.DISPATCHER)
+    before = text_of(desk.get(f"{BASE}{one.pk}/"))
+    planner_of(ride.facility).post(page_of(ride, "answer/"), {"version": ride.version, "answer": "split"})
+
+    page = desk.get(f"{BASE}{one.pk}/")
+    address = f"/console/book/?repeat={ride.pk}&beside=on"
+    auditor = visitor(UserRole.AUDITOR).get(f"{BASE}{one.pk}/")
+
+    assert "Book the second ride" not in before
+    assert f'href="{address.replace("&", "&amp;")}"' in page.content.decode()
+    assert "Book the second ride" not in text_of(auditor)
+    form = desk.get(address).context["form"]
+    shown = {name: form[name].value() for name in ("day", "clock", "when", "way_back")}
+    assert shown == {"day": dt.date(2026, 11, 20), "clock": "14:00", "when": "pickup", "way_back": "none"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"pickup_at": NOW - dt.timedelta(minutes=5)}, ("pickup", "now")),
+        (
+            {
+                "scheduling_anchor": "appointment",
+                "appointment_at": NOW + dt.timedelta(hours=6),
+                "service_type": "appointment",
+                "discharge": None,
+            },
+            ("arrive", "15:00"),
+        ),
+        ({**WILL_CALL, "ready_at": NOW, "ready_source": "phone", "promised_pickup_by": NOW + HOUR}, ("pickup", "now")),
+    ],
+)
+def test_second_ride_is_for_the_same_time_and_now_for_whoever_is_ready(
+    changes: dict[str, Any], shown: tuple[str, str]
+) -> None:
+    ride = _asking(told=["dispatcher", "planner"])
+    Ride.objects.filter(pk=ride.pk).update(**changes)
+
+    form = visitor(UserRole.DISPATCHER).get(f"/console/book/?repeat={ride.pk}&beside=on").context["form"]
+
+    assert (form["when"].value(), form["clock"].value()) == shown

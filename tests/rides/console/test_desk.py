@@ -200,10 +200,11 @@ def test_history_tells_who_closed_as_what_and_how_long_it_stood() -> None:
     assert "Close it" not in page
 
 
-def test_history_pages_follow_each_other() -> None:
-    every = [opened(at=NOW - minutes * MINUTE) for minutes in range(20, 72)]
-    for one in every:
-        exceptions.resolve(exception_id=one.pk, code=ResolutionCode.FALSE_ALARM, by=system(), at=NOW)
+def test_history_goes_by_closing_and_its_pages_follow_each_other() -> None:
+    every = [opened(at=NOW - 90 * MINUTE + minutes * MINUTE) for minutes in range(52)]
+    for minutes, one in enumerate(every):
+        at = NOW - minutes * MINUTE / 4
+        exceptions.resolve(exception_id=one.pk, code=ResolutionCode.FALSE_ALARM, by=system(), at=at)
     desk = visitor(UserRole.DISPATCHER)
 
     first = desk.get(f"{BASE}history/?rows=50")
@@ -281,3 +282,32 @@ def test_navigation_counts_open_critical_exceptions_in_reach() -> None:
     assert count(visitor(UserRole.DISPATCHER)) == "2"
     assert count(planner_of(ours.facility)) == "1"
     assert count(planner_of(None)) == ""
+
+
+def test_last_step_of_the_ladder_names_whom_to_call_at_the_facility() -> None:
+    nobody = opened(ExceptionType.NO_DRIVER_AVAILABLE)
+    assert nobody.facility is not None
+    factories.ContactFactory.create(facility=nobody.facility)
+    factories.ContactFactory.create(name="Somebody elsewhere")
+    late = opened(ride=nobody.ride)
+    desk = visitor(UserRole.DISPATCHER)
+    address = f"{BASE}{nobody.pk}/"
+
+    stands, other = text_of(desk.get(address)), text_of(desk.get(f"{BASE}{late.pk}/"))
+    exceptions.resolve(exception_id=nobody.pk, code=ResolutionCode.REASSIGNED, by=system(), at=NOW)
+    closed = text_of(desk.get(address))
+
+    assert "Call the facility Nurse station 4 West, Charge nurse +13125550140" in stands
+    assert "Somebody elsewhere" not in stands
+    assert "Call the facility" not in other
+    assert "Call the facility" not in closed
+    assert "Call the facility" not in text_of(planner_of(factories.FacilityFactory.create()).get(BASE))
+
+
+def test_ride_of_no_facility_has_nobody_to_call() -> None:
+    alone = opened(
+        ExceptionType.NO_DRIVER_AVAILABLE,
+        ride=factories.RideFactory.create(facility=None, pickup_facility=None, pickup=factories.stop()),
+    )
+
+    assert "Call the facility" not in text_of(visitor(UserRole.DISPATCHER).get(f"{BASE}{alone.pk}/"))

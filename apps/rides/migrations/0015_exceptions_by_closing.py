@@ -1,0 +1,20 @@
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    atomic = False  # an index that is built beside the service in use cannot stand in a transaction
+
+    dependencies = [("rides", "0014_booking_drafts")]
+
+    operations = [
+        AddIndexConcurrently(
+            model_name="rideexception",
+            index=models.Index(
+                models.F("resolved_at").desc(),
+                models.F("id").desc(),
+                condition=models.Q(("resolved_at__isnull", False)),
+                name="exception_closed",
+            ),
+        ),
+    ]
