@@ -105,11 +105,15 @@ class Finding(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """What stands at an instant, when to look again, and whether an unused will-call leg is over (domain.md 4.5)."""
+    """What stands at an instant, when to look again, and whether an unused will-call leg is over (domain.md 4.5).
+
+    `offered_since`: from when on whom the rider prefers is asked, as the ladder says; None: nobody is.
+    """
 
     findings: dict[ExceptionType, Finding]
     next_at: datetime | None
     ends_unused: bool
+    offered_since: datetime | None = None
 
 
 _Steps = tuple[Step, ...]
@@ -130,10 +134,11 @@ def look(facts: Facts, terms: Terms, at: datetime) -> Outlook:
             level, worst = max(passed, key=lambda one: SEVERITY_RANK[one[1].severity])
             since = max(worst.at, facts.status_changed_at) if type_ in _BY_EPISODE else worst.at
             findings[type_] = Finding(worst.severity, level, since, min(future, default=None))
-    over_at = _unused_at(facts, terms)
+    over_at, offered_at = _unused_at(facts, terms), _offered_at(facts, terms)
     # Not past where the terms begin to matter: from there on they may be others.
-    ahead += [moment for moment in (over_at, first_look(facts)) if moment is not None and moment > at]
-    return Outlook(findings, min(ahead, default=None), over_at is not None and over_at <= at)
+    ahead += [moment for moment in (over_at, offered_at, first_look(facts)) if moment is not None and moment > at]
+    offered = offered_at if offered_at is not None and offered_at <= at else None
+    return Outlook(findings, min(ahead, default=None), over_at is not None and over_at <= at, offered)
 
 
 def first_look(facts: Facts) -> datetime | None:
@@ -197,6 +202,12 @@ def on_ladder_since(facts: Facts, terms: Terms) -> datetime | None:
     if facts.service_type != "hospital_discharge":
         return None
     return max(facts.pickup_at - terms.ladder_ahead, facts.scheduled_at or facts.requested_at)
+
+
+def _offered_at(facts: Facts, terms: Terms) -> datetime | None:
+    """Say when the first step of the ladder comes."""
+    since = on_ladder_since(facts, terms) if facts.status == _S.SCHEDULED else None
+    return None if since is None else since + terms.ladder[0] * MINUTE
 
 
 def _unassigned_at_risk(facts: Facts, terms: Terms) -> _Steps:

@@ -326,7 +326,7 @@ def test_driver_who_fell_off_begins_it_anew() -> None:
 def test_ended_ride_is_not_looked_at_again(status: str) -> None:
     ended = ride(status, dropped_off_at=NOON)
 
-    assert look(ended, terms(), NOON + 48 * HOUR) == ({}, None, False)
+    assert look(ended, terms(), NOON + 48 * HOUR) == ({}, None, False, None)
     assert first_look(ended) is None
 
 

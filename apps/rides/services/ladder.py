@@ -1,8 +1,8 @@
 """Who hears of a released rider, or a discharge, that no driver has been found for (domain.md 4.12.5).
 
 The desk shows the exception to dispatchers from its first step on.  The later steps tell people who do not sit before
-it: planners of the facility, supervisors, and with the last one planners again.  The first step of all, an offer to
-drivers who are preferred, is not made by itself: a dispatcher makes it.
+it: planners of the facility, supervisors, and with the last one planners again.  Contacts of a facility have a phone
+and no mail: the page of the last step names them, to be called.  The first step of all is `preferred.offer`.
 """
 
 from collections.abc import Iterable

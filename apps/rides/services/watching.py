@@ -18,7 +18,7 @@ from apps.rides.lifecycle import OPEN, Action, RideStatus
 from apps.rides.models import WatchedFacility
 from apps.rides.queries import watched
 from apps.rides.queries.watched import Known, Watched
-from apps.rides.services import endings, exception_sets, ladder
+from apps.rides.services import endings, exception_sets, ladder, preferred
 from apps.rides.services.exception_sets import Change, Opening, Outcome, Settlement
 from apps.rides.services.status import audit_step, locked
 from apps.rides.status_report import StatusReport
@@ -54,6 +54,17 @@ _REACH: Final = f"""
 _LEFT: Final = f"SELECT EXISTS (SELECT FROM rides_ride r WHERE {_REACHED})"  # noqa: S608  # constants
 
 
+class _Left(NamedTuple):
+    """What a look leaves to be done by itself: legs that are over unused, rides to offer since when."""
+
+    unused: list[UUID]
+    offered: dict[UUID, datetime]
+
+    def take(self, other: "_Left") -> None:
+        self.unused.extend(other.unused)
+        self.offered.update(other.offered)
+
+
 class _Step(NamedTuple):
     """A step of the ladder that a ride has come to."""
 
@@ -73,12 +84,14 @@ def watch(*, by: Principal, at: datetime) -> int:
     looked = 0
     for _ in range(SETS):
         try:
-            found, unused = _look_at_due(by=by, at=at)
+            found, left = _look_at_due(by=by, at=at)
         except Exception:  # whatever it is, it may be one ride's alone
             log.exception("rides not watched together")
-            found, unused = _one_by_one(by=by, at=at)
-        for ride_id in unused:
+            found, left = _one_by_one(by=by, at=at)
+        for ride_id in left.unused:
             _guarded(ride_id, lambda pk=ride_id: _end_unused(pk, by=by, at=at), at=at)
+        for ride_id in preferred.wished_for(left.offered):
+            _offer(ride_id, since=left.offered[ride_id], by=by, at=at)
         looked += found
         if found < RIDES_AT_ONCE:
             break
@@ -86,20 +99,20 @@ def watch(*, by: Principal, at: datetime) -> int:
 
 
 @transaction.atomic
-def _look_at_due(*, by: Principal, at: datetime) -> tuple[int, list[UUID]]:
+def _look_at_due(*, by: Principal, at: datetime) -> tuple[int, _Left]:
     rides = watched.lock_due(at=at, most=RIDES_AT_ONCE)
     return len(rides), _look(rides, by=by, at=at)
 
 
-def _one_by_one(*, by: Principal, at: datetime) -> tuple[int, list[UUID]]:
+def _one_by_one(*, by: Principal, at: datetime) -> tuple[int, _Left]:
     ride_ids = watched.due_ids(at=at, most=RIDES_AT_ONCE)
-    unused: list[UUID] = []
+    left = _Left([], {})
     for ride_id in ride_ids:
-        _guarded(ride_id, lambda pk=ride_id: unused.extend(_look_at_one(pk, by=by, at=at)), at=at)
-    return len(ride_ids), unused
+        _guarded(ride_id, lambda pk=ride_id: left.take(_look_at_one(pk, by=by, at=at)), at=at)
+    return len(ride_ids), left
 
 
-def _look_at_one(ride_id: UUID, *, by: Principal, at: datetime) -> list[UUID]:
+def _look_at_one(ride_id: UUID, *, by: Principal, at: datetime) -> _Left:
     return _look(watched.lock_one(ride_id, at=at), by=by, at=at)
 
 
@@ -115,34 +128,43 @@ def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
                 exception_sets.put_off(ride_id, until=at + NOT_BEFORE)
 
 
-def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> list[UUID]:
-    """Write down what stands for locked rides; answer those whose will-call is over unused, which stay due."""
+def _offer(ride_id: UUID, *, since: datetime, by: Principal, at: datetime) -> None:
+    """Ask whom the rider prefers; where that fails the ladder goes on, and the next look asks again."""
+    try:
+        preferred.offer(ride_id, since=since, by=by, at=at)
+    except Exception:  # whatever it is, it is this ride's alone
+        log.exception("ride not offered", extra={"ride_id": str(ride_id)})
+
+
+def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
+    """Write down what stands for locked rides; answer what is left to do: unused legs, which stay due, and offers."""
     if not rides:
-        return []
+        return _Left([], {})
     terms, known = watched.terms_of(rides), watched.exceptions_of([ride.id for ride in rides])
     outcomes: list[Outcome] = []
     steps: list[_Step] = []
-    unused: list[UUID] = []
+    left = _Left([], {})
     for ride in rides:
         try:
-            outcome = _outcome(ride, terms[ride.id], known.get(ride.id, []), steps, at)
+            outcome = _outcome(ride, terms[ride.id], known.get(ride.id, []), steps, left, at)
         except Exception:  # a word in its JSON that nobody expected
             log.exception("ride not judged", extra={"ride_id": str(ride.id)})
             outcome = Outcome(ride, [], watch_at=at + NOT_BEFORE)
-        if outcome is None:
-            unused.append(ride.id)
-        else:
+        if outcome is not None:
             outcomes.append(outcome)
     exception_sets.apply(outcomes, by=by, at=at)
     for step in steps:
         ladder.tell(step.ride.id, step.ride.facility_id, step.type, step.level, minutes=step.minutes, at=at)
-    return unused
+    return left
 
 
-def _outcome(ride: Watched, terms: Terms, known: Sequence[Known], steps: list[_Step], at: datetime) -> Outcome | None:
-    """Say what a look comes to; None: its will-call is over unused.  Adds the steps of the ladder to `steps`."""
+def _outcome(
+    ride: Watched, terms: Terms, known: Sequence[Known], steps: list[_Step], left: _Left, at: datetime
+) -> Outcome | None:
+    """Say what a look comes to; None: its will-call is over unused.  Adds to `steps` of the ladder, and to `left`."""
     outlook = look(ride.facts, terms, at)
     if outlook.ends_unused:
+        left.unused.append(ride.id)
         return None
     unsettled = {one.type: one for one in known if one.status in _UNSETTLED}
     outcome = Outcome(ride, list(unsettled.values()), watch_at=outlook.next_at)
@@ -164,6 +186,8 @@ def _outcome(ride: Watched, terms: Terms, known: Sequence[Known], steps: list[_S
     for one in unsettled.values():
         _settle(one, outcome, outlook.findings, at)
     steps += new_steps
+    if outlook.offered_since is not None:
+        left.offered[ride.id] = outlook.offered_since
     return outcome
 
 
