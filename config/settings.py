@@ -340,13 +340,14 @@ API_RATES = {  # requests per minute and burst, api.md B.7
     "read": (env.int("API_RATE_READ", default=600), 100),
     "write": (env.int("API_RATE_WRITE", default=120), 40),
 }
-# Requests of one token at the same time; 0 for as many as come.
-API_RATE_CONCURRENT = env.int("API_RATE_CONCURRENT", default=20)
+API_RATE_CONCURRENT = env.int("API_RATE_CONCURRENT", default=20)  # requests of one token at a time; 0: no limit
 # Requests per minute and address to issue, list, rotate and revoke tokens, whatever token makes them.
 API_RATE_TOKENS = env.int("API_RATE_TOKENS", default=10)
 API_MAX_BODY_BYTES = 1_048_576
 API_MAX_BULK_BODY_BYTES = 5 * 1_048_576
 DATA_UPLOAD_MAX_MEMORY_SIZE = API_MAX_BULK_BODY_BYTES
+UPLOAD_MAX_BYTES = safe_values.between(env, "UPLOAD_MAX_BYTES", 5_242_880, 1000, 2**25)
+FILE_UPLOAD_HANDLERS = ["lib.uploads.InMemory"]
 
 # --- Webhooks ------------------------------------------------------------------------------------------------
 
@@ -355,8 +356,7 @@ WEBHOOK_ALLOWED_NETWORKS = safe_values.networks(
     "WEBHOOK_ALLOWED_NETWORKS",
     env.list("WEBHOOK_ALLOWED_NETWORKS", default=["127.0.0.0/8", "::1"] if DEMO_MODE else []),
 )
-# Whether endpoints may be http, on any port.
-WEBHOOK_PLAIN_HTTP = env.bool("WEBHOOK_PLAIN_HTTP", default=DEMO_MODE)
+WEBHOOK_PLAIN_HTTP = env.bool("WEBHOOK_PLAIN_HTTP", default=DEMO_MODE)  # endpoints may be http, on any port
 # How fast an endpoint gets what it missed, behind everything live.
 WEBHOOK_REPLAYS_PER_SECOND = safe_values.between(env, "WEBHOOK_REPLAYS_PER_SECOND", 10, 1, 1000)
 # Days that deliveries, and events that are no ride's history, are kept.

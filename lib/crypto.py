@@ -34,10 +34,15 @@ def aad(model: type[models.Model], name: str, pk: Any) -> str:
 
 def seal(text: str, *, aad: str) -> bytes:
     """Encrypt under the newest key.  `aad` has to be the same to open it: of a column, what the function `aad` says."""
+    return seal_bytes(text.encode(), aad=aad)
+
+
+def seal_bytes(data: bytes, *, aad: str) -> bytes:
+    """Encrypt what is no text, as `seal` does."""
     ring = _ring(tuple(settings.ENCRYPTION_KEYS))
     key_id, cipher = next(iter(ring.items()))
     nonce = os.urandom(NONCE_BYTES)
-    return key_id.encode() + b":" + nonce + cipher.encrypt(nonce, text.encode(), aad.encode())
+    return key_id.encode() + b":" + nonce + cipher.encrypt(nonce, data, aad.encode())
 
 
 def newest_key() -> str:
@@ -57,9 +62,14 @@ def unseal(sealed: bytes, *, aad: str) -> str:
         KeyError: the key it was sealed under is no longer in the ring.
         cryptography.exceptions.InvalidTag: the bytes were altered, or belong to another row.
     """
+    return unseal_bytes(sealed, aad=aad).decode()
+
+
+def unseal_bytes(sealed: bytes, *, aad: str) -> bytes:
+    """Decrypt what `seal_bytes` made; raises as `unseal` does."""
     key_id, _, rest = bytes(sealed).partition(b":")
     cipher = _ring(tuple(settings.ENCRYPTION_KEYS))[key_id.decode()]
-    return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], aad.encode()).decode()
+    return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], aad.encode())
 
 
 def blind_index(text: str, *, purpose: str) -> bytes:
@@ -92,5 +102,22 @@ def sealed_text(name: str, *, indexed: bool = False) -> property:
         if indexed:
             purpose = f"{row._meta.db_table}.{name}"
             setattr(row, f"{name}_index", blind_index(text, purpose=purpose) if text else None)
+
+    return property(read, write)
+
+
+def sealed_bytes(name: str) -> property:
+    """Make the property that reads and writes the column `<name>_sealed` as bytes; b"" stands for nothing stored.
+
+    The row's id has to be set first.
+    """
+
+    def read(row: Any) -> bytes:
+        sealed = getattr(row, f"{name}_sealed")
+        return unseal_bytes(sealed, aad=aad(type(row), name, row.pk)) if sealed else b""
+
+    def write(row: Any, data: bytes) -> None:
+        sealed = seal_bytes(data, aad=aad(type(row), name, row.pk)) if data else None
+        setattr(row, f"{name}_sealed", sealed)
 
     return property(read, write)

@@ -145,6 +145,8 @@ class CredentialFactory(DjangoModelFactory[Credential]):
     issued_on = dt.date(2024, 1, 1)
     expires_on = dt.date(2028, 1, 1)
     blocking = True
+    verified_at = NOW
+    verified_by = "system"
 
 
 class ShiftFactory(DjangoModelFactory[Shift]):
@@ -220,7 +222,14 @@ def file_papers(driver: Driver, vehicle: Vehicle) -> None:
     for subject, owner in ((Subject.DRIVER, {"driver": driver}), (Subject.VEHICLE, {"vehicle": vehicle})):
         filed = set(Credential.objects.filter(**owner, replaced=False).values_list("type", flat=True))
         Credential.objects.bulk_create(
-            Credential(**owner, type=type_, expires_on=dt.date(2028, 1, 1), blocking=True)
+            Credential(
+                **owner,
+                type=type_,
+                expires_on=dt.date(2028, 1, 1),
+                blocking=True,
+                verified_at=NOW,
+                verified_by="system",
+            )
             for type_ in sorted(BLOCKING_BY_DEFAULT[subject] - filed)
         )
 

@@ -120,6 +120,7 @@ class CredentialAdmin(ScopedAdmin[Credential]):
         "number",
         "issuer",
         ("issued_on", "expires_on"),
+        "entered_by",
         ("verified_at", "verified_by"),
         ("blocking", "rejected", "replaced"),
         "warn_days",

@@ -6,21 +6,28 @@ from datetime import date, timedelta
 from enum import StrEnum
 from typing import Final
 
-_VEHICLE_TYPES: Final = ("registration", "insurance", "inspection", "state_permit")
-_DRIVER_TYPES: Final = (
-    "driver_license",
-    "exclusion_check_oig",
-    "background_check",
-    "mvr",
-    "drug_screen",
-    "cpr_first_aid",
-    "passenger_assistance",
-    "hipaa_training",
-    "securement_training",
-    "dot_physical",
-    "defensive_driving",
-    "tb_test",
-)
+from django.db.models import TextChoices
+
+
+class CredentialType(TextChoices):
+    """Papers, and what they are called within a sentence.  Which ones block by default: `BLOCKING_BY_DEFAULT`."""
+
+    DRIVER_LICENSE = "driver_license", "driver licence"
+    EXCLUSION_CHECK_OIG = "exclusion_check_oig", "OIG exclusion check"
+    BACKGROUND_CHECK = "background_check", "background check"
+    MVR = "mvr", "motor vehicle record"
+    DRUG_SCREEN = "drug_screen", "drug screen"
+    CPR_FIRST_AID = "cpr_first_aid", "CPR and first aid"
+    PASSENGER_ASSISTANCE = "passenger_assistance", "passenger assistance (PASS, CTS)"
+    HIPAA_TRAINING = "hipaa_training", "HIPAA training"
+    SECUREMENT_TRAINING = "securement_training", "securement training"
+    DOT_PHYSICAL = "dot_physical", "DOT physical"
+    DEFENSIVE_DRIVING = "defensive_driving", "defensive driving"
+    TB_TEST = "tb_test", "TB test"
+    REGISTRATION = "registration", "registration"
+    INSURANCE = "insurance", "insurance"
+    INSPECTION = "inspection", "inspection"
+    STATE_PERMIT = "state_permit", "state permit"
 
 
 class Subject(StrEnum):
@@ -28,7 +35,11 @@ class Subject(StrEnum):
     VEHICLE = "vehicle"
 
 
-TYPES_OF: Final[Mapping[Subject, tuple[str, ...]]] = {Subject.DRIVER: _DRIVER_TYPES, Subject.VEHICLE: _VEHICLE_TYPES}
+_OF_VEHICLES: Final = ("registration", "insurance", "inspection", "state_permit")
+TYPES_OF: Final[Mapping[Subject, tuple[str, ...]]] = {
+    Subject.DRIVER: tuple(kind for kind in CredentialType.values if kind not in _OF_VEHICLES),
+    Subject.VEHICLE: _OF_VEHICLES,
+}
 
 # Without these nobody drives and nothing rolls.  Drivers: Consolidated Appropriations Act 2021, division CC, title II,
 # section 209 (exclusion status, valid licence, disclosure of driving history, state drug law).  Vehicles: what every
@@ -69,13 +80,17 @@ _STEPS: Final = ((7, Urgency.WITHIN_7), (30, Urgency.WITHIN_30), (60, Urgency.WI
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper as far as its standing goes.  `expires_on` is the last day it holds; None: it does not expire."""
+    """A paper as far as its standing goes.  `expires_on` is the last day it holds; None: it does not expire.
+
+    Whether somebody has `verified` it is shown, and changes nothing about how it stands (domain.md 4.10).
+    """
 
     type: str
     expires_on: date | None
     rejected: bool
     blocking: bool
     warn_days: int
+    verified: bool = True
 
 
 @dataclass(frozen=True, slots=True)

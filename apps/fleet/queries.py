@@ -12,15 +12,16 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps.fleet.credentials import TYPES_OF, Paper, Standing, Subject, blocks_by_default, standing
-from apps.fleet.models import Credential, Driver, Leave, Shift, Vehicle
+from apps.fleet.models import Credential, Document, Driver, Leave, Shift, Vehicle
 from lib.access import Phi, Principal
 from lib.compiled import Asked, Compiled, together
+from lib.errors import NotFound
 from lib.neighbours import in_reach
 
 # A ride under way whose pickup was promised longer ago than this is stuck, and says nothing of where its driver is.
 UNDER_WAY_WITHIN: Final = timedelta(hours=24)
 _UNDER_WAY: Final = ("en_route", "arrived", "in_progress")
-_PaperRow = tuple[UUID, str, date | None, bool, bool, int]  # the subject, and the fields of a Paper
+_PaperRow = tuple[UUID, str, date | None, bool, bool, int, datetime | None]  # the subject, and the fields of a Paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,17 @@ class PaperShown:
     issuer: str = ""
     issued_on: date | None = None
     expires_on: date | None = None
+    entered_at: datetime | None = None
+    entered_by: str = ""
     verified_at: datetime | None = None
     verified_by: str = ""
     document_id: UUID | None = None
     warn_days: int | None = None
+
+    @property
+    def awaits_review(self) -> bool:
+        """Whether it is on file and nobody has looked at it yet."""
+        return self.id is not None and self.verified_at is None and self.status is not Standing.REJECTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +126,31 @@ def paper_shown(row: Credential, today: date) -> PaperShown:
         issuer=row.issuer,
         issued_on=row.issued_on,
         expires_on=row.expires_on,
+        entered_at=row.created_at,
+        entered_by=row.entered_by,
         verified_at=row.verified_at,
         verified_by=row.verified_by,
         document_id=row.document_id,
         warn_days=row.warn_days,
     )
+
+
+def documents_of(credential_id: UUID) -> list[Document]:
+    """List the scans of a paper that are kept, the first one first, without their content."""
+    return list(Document.objects.kept().filter(credential_id=credential_id))
+
+
+def document(document_id: UUID, by: Principal) -> Document:
+    """Find a scan and its paper, without the content; also one that was removed.
+
+    Raises:
+        NotFound: it is not in the caller's reach.
+    """
+    rows = Document.objects.visible_to(by).defer("content_sealed").select_related("credential")
+    found = rows.filter(pk=document_id).first()
+    if found is None:
+        raise NotFound("document")
+    return found
 
 
 def duties(shown: Collection[Driver], at: datetime) -> dict[UUID, Duty]:
@@ -165,8 +193,9 @@ def papers_asked(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) ->
 
 def papers_by_subject(rows: Iterable[_PaperRow]) -> dict[UUID, list[Paper]]:
     papers: dict[UUID, list[Paper]] = defaultdict(list)
-    for subject_id, kind, expires_on, rejected, blocking, warn_days in rows:
-        papers[subject_id].append(Paper(kind, expires_on, rejected, blocking, warn_days))
+    for subject_id, kind, expires_on, rejected, blocking, warn_days, verified_at in rows:
+        paper = Paper(kind, expires_on, rejected, blocking, warn_days, verified=verified_at is not None)
+        papers[subject_id].append(paper)
     return papers
 
 
@@ -182,7 +211,8 @@ def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tup
 
 
 def _paper(row: Credential) -> Paper:
-    return Paper(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days)
+    verified = row.verified_at is not None
+    return Paper(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days, verified=verified)
 
 
 def _in_force() -> QuerySet[Credential]:
@@ -208,7 +238,15 @@ _PAPERS: Final[Compiled[_PaperRow]] = Compiled(
     lambda driver_ids, vehicle_ids: (
         _in_force()
         .filter(Q(driver_id__any_of=driver_ids) | Q(vehicle_id__any_of=vehicle_ids))
-        .values_list(Coalesce("driver_id", "vehicle_id"), "type", "expires_on", "rejected", "blocking", "warn_days")
+        .values_list(
+            Coalesce("driver_id", "vehicle_id"),
+            "type",
+            "expires_on",
+            "rejected",
+            "blocking",
+            "warn_days",
+            "verified_at",
+        )
     ),
     driver_ids=list,
     vehicle_ids=list,

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from apps.fleet.credentials import Lapse, Standing, Subject, lapses
+from apps.fleet.credentials import CredentialType, Lapse, Standing, Subject, lapses
 from apps.rides.facts import DriverFacts, Errand, RideNeeds, Span, VehicleFacts
 from apps.rides.travel import drive_minutes
 
@@ -329,7 +329,7 @@ def _who(pair: Pairing, other: Errand) -> str:
 
 
 def _lapse_in_words(lapse: Lapse) -> str:
-    paper = lapse.type.replace("_", " ")
+    paper = CredentialType(lapse.type).label
     if lapse.standing is Standing.EXPIRED and lapse.expires_on is not None:
         return f"{paper} expires on {lapse.expires_on.isoformat()}, before the day of the ride"
     return f"{paper} is {lapse.standing.value}"

@@ -17,15 +17,18 @@ from django.db.models import QuerySet
 from apps.accounts.models import AuditEntry, IdempotencyRecord
 from apps.accounts.seeds import open_seed
 from apps.accounts.services import idempotency, resealing
-from apps.fleet.models import Driver
+from apps.fleet.models import Document, Driver
+from apps.fleet.services import documents
 from apps.recurring.models import Terms
 from apps.riders.models import Rider
 from apps.rides.models import Assignment, Ride
 from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
 from apps.webhooks.services import secrets
 from apps.webhooks.services.publishing import publish
-from lib.crypto import key_of, seal
+from lib.access import system
+from lib.crypto import key_of, seal_bytes
 from tests import factories
+from tests.fleet.scans import PDF
 from tests.recurring import cast
 from tests.rides.drafts import HOME
 from tests.webhooks import made
@@ -88,6 +91,8 @@ def _seal_one_of_each() -> None:
         "return_dropoff": {**HOME, "accessCode": "2007#"},
     }
     cast.order(factories.FacilityFactory.create(), rider, is_draft=True, of=codes)
+    paper = factories.CredentialFactory.create(driver=driver, type="tb_test")
+    documents.add(credential_id=paper.pk, data=PDF, size=len(PDF), by=system(), at=factories.NOW)
 
 
 def _read_one_of_each() -> list[Any]:
@@ -108,12 +113,14 @@ def _read_one_of_each() -> list[Any]:
         *(secret.text, secret.endpoint.headers_text, key.private, Delivery.objects.get().body_text),
         *(terms.pickup_access, terms.dropoff_access, terms.return_dropoff_access),
         *(open_seed(totp.instance.data["secret"]), codes.get_unused_codes()),
+        Document.objects.get().content,
     ]
 
 
 def test_every_sealed_column_is_known() -> None:
     assert [f"{model._meta.db_table}.{name}" for model, name in resealing.sealed_columns()] == [
         "accounts_idempotencyrecord.body_sealed",
+        "fleet_document.content_sealed",
         "fleet_driver.license_number_sealed",
         "recurring_terms.dropoff_access_sealed",
         "recurring_terms.pickup_access_sealed",
@@ -217,14 +224,14 @@ def test_values_that_no_key_opens_are_named_and_left(settings: Any) -> None:
 def _with_a_change_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the rider's code changed by somebody else between the reading and the writing."""
 
-    def change_then_seal(text: str, *, aad: str) -> bytes:
+    def change_then_seal(data: bytes, *, aad: str) -> bytes:
         rider = Rider.objects.get()
         if rider.medicaid_id == "IL-BEFORE":
             rider.medicaid_id = "IL-AFTER"
             rider.save()
-        return seal(text, aad=aad)
+        return seal_bytes(data, aad=aad)
 
-    monkeypatch.setattr(resealing, "seal", change_then_seal)
+    monkeypatch.setattr(resealing, "seal_bytes", change_then_seal)
 
 
 @pytest.fixture

@@ -123,7 +123,7 @@ def test_c1_a_lapsed_paper_keeps_a_driver_off_rides_until_it_is_renewed(inspecto
         }
         refused = context.request.post(assign, form=posted, headers={"Referer": assign})
         assert refused.status == 422
-        assert f"mvr expires on {_today() - DAY}, before the day of the ride." in refused.text()
+        assert f"motor vehicle record expires on {_today() - DAY}, before the day of the ride." in refused.text()
         assert not Ride.objects.filter(driver=driver).exists()
 
         page.goto(inspector.url + BOARD)

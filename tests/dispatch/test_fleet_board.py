@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import SCOPES_OF_USER, UserRole
-from apps.dispatch.queries.credential_board import NARROWED, SOUND, Asked, board
+from apps.dispatch.queries.credential_board import NARROWED, SOUND, UNVERIFIED, Asked, board
 from apps.fleet.credentials import Subject
 from apps.fleet.models import Driver
 from apps.rides.models import Ride
@@ -129,8 +129,24 @@ def test_rows_are_narrowed_by_standing(admin: Client, standing: str, left: list[
 
     assert _names(page) == left
     assert {str(label): count for label, _tone, count, _url, _chosen in page.context["counts"]} == {
-        "Does not hold": 3, "7 days or less": 1, "30 days or less": 2, "60 days or less": 3, "All in order": 1,
+        "Does not hold": 3, "7 days or less": 1, "30 days or less": 2, "60 days or less": 3, "Not verified": 0,
+        "All in order": 1,
     }  # fmt: skip
+
+
+def test_papers_that_nobody_has_verified_are_marked_and_found(admin: Client) -> None:
+    unseen = {"verified_at": None, "verified_by": ""}
+    _driver(None, last_name="Adams").credentials.filter(type="mvr").update(**unseen)
+    _driver(None, last_name="Baker").credentials.filter(type="mvr").update(rejected=True, **unseen)
+    _driver(None, last_name="Clark").credentials.filter(type="mvr").delete()
+
+    page = admin.get(f"{BOARD}?standing=unverified")
+
+    assert _names(page) == ["Adams"]
+    assert "✓ Valid 2028-01-01 · not verified" in text_of(page)
+    assert {str(label): count for label, _tone, count, _url, _chosen in page.context["counts"]}["Not verified"] == 1
+    (_heads, row) = _rows(admin.get(f"{FILE}?standing=unverified"))
+    assert row[9:11] == ["Valid, not verified", "2028-01-01"]
 
 
 def test_rows_are_narrowed_by_provider_and_counters_take_it_back(admin: Client) -> None:
@@ -318,5 +334,5 @@ def test_every_narrowing_has_its_words_and_its_filter(admin: Client) -> None:
     page = admin.get(BOARD)
 
     offered = {value for value, _label in page.context["form"].fields["standing"].choices}
-    assert offered == {"", *NARROWED, SOUND}
+    assert offered == {"", *NARROWED, UNVERIFIED, SOUND}
     assert board(Asked(subject=Subject.VEHICLE), by=factories.principal(), at=NOW).rows == []

@@ -158,6 +158,28 @@ def test_a_paper_is_verified_and_the_verifier_named(desk: Client) -> None:
     assert done.redirect_chain == [(_of(driver), 302)]
 
 
+def test_who_entered_a_paper_does_not_verify_it_and_somebody_else_does(desk: Client) -> None:
+    driver = fit_driver()
+    desk.post(_of(driver), {"expires_on": "2027-11-01", "blocking": "on"})
+    paper = driver.credentials.get(type="mvr", replaced=False)
+
+    own_page, refused = desk.get(_of(driver)), desk.post(_act(paper, "verify"), follow=True)
+    other = visitor(UserRole.FLEET_ADMIN)
+    other_page = visitor(UserRole.ADMIN).get(_of(driver))
+
+    assert "Entered 2026-11-20 09:00 Pat Example Verified not yet You entered it: somebody else" in text_of(own_page)
+    assert "I have seen it" not in text_of(own_page)
+    assert told(refused) == ["You entered this paper: somebody else has to verify it."]
+    paper.refresh_from_db()
+    assert paper.verified_at is None
+    assert "◆ Not verified" in text_of(desk.get(f"{FLEET}drivers/{driver.pk}/"))
+    assert "I have seen it" in text_of(other_page)
+    assert other.post(_act(paper, "verify")).status_code == 404  # of another provider, or of none
+    assert told(visitor(UserRole.ADMIN).post(_act(paper, "verify"), follow=True)) == ["The paper is verified."]
+    paper = driver.credentials.get(type="mvr", replaced=False)
+    assert (paper.verified_at, paper.verified_by != paper.entered_by) == (NOW, True)
+
+
 def test_a_rejected_paper_does_not_hold_and_can_be_taken_back(desk: Client) -> None:
     vehicle = fit_vehicle()
     paper = vehicle.credentials.get(type="inspection")

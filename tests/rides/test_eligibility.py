@@ -146,8 +146,8 @@ def test_lapsed_papers_are_listed_with_type_and_day() -> None:
     found = violations(needs(), driver(papers=papers), vehicle())
 
     assert [(one.message, one.subject_id) for one in found] == [
-        ("The driver's driver license expires on 2026-11-19, before the day of the ride.", DRIVER),
-        ("The driver's mvr is missing.", DRIVER),
+        ("The driver's driver licence expires on 2026-11-19, before the day of the ride.", DRIVER),
+        ("The driver's motor vehicle record is missing.", DRIVER),
     ]
 
 

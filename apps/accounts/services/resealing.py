@@ -17,7 +17,7 @@ from django.db import models, transaction
 from apps.accounts.seeds import key_of_seed, open_seed, seal_seed
 from apps.accounts.services import audit
 from lib.access import Principal
-from lib.crypto import aad, key_of, newest_key, seal, unseal
+from lib.crypto import aad, key_of, newest_key, seal_bytes, unseal_bytes
 
 SUFFIX: Final = "_sealed"
 _SEEDS: Final = ("secret", "seed")  # keys of Authenticator.data: of an app's codes, of recovery codes
@@ -55,7 +55,8 @@ def reseal(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], None]
 
     Only values under an earlier key are written, and only where they are still what was read: a change that came
     between stays.  Neither versions nor times of change move.  Stopped at any point it can be run again, and goes on
-    where something is left.  Costs two queries a batch, and an update for each value that is sealed anew.
+    where something is left.  A model whose rows are large says how many are read at once (`RESEALED_AT_ONCE`).  Costs
+    two queries a batch, and an update for each value that is sealed anew.
     """
     columns = [_reseal_column(model, name, rows_at_once, tell) for model, name in sealed_columns()]
     columns.append(_go_through(Progress("mfa_authenticator.data"), Authenticator, "data", rows_at_once, tell, _seeds))
@@ -79,9 +80,10 @@ def _reseal_column(
         if key_of(sealed) == newest_key():
             return None
         bound_to = aad(model, column, key)
-        return seal(unseal(sealed, aad=bound_to), aad=bound_to)
+        return seal_bytes(unseal_bytes(sealed, aad=bound_to), aad=bound_to)
 
-    return _go_through(Progress(f"{model._meta.db_table}.{column}"), model, name, rows_at_once, tell, anew)
+    most = min(rows_at_once, getattr(model, "RESEALED_AT_ONCE", rows_at_once))
+    return _go_through(Progress(f"{model._meta.db_table}.{column}"), model, name, most, tell, anew)
 
 
 def _seeds(key: Any, held: dict[str, Any]) -> dict[str, Any] | None:

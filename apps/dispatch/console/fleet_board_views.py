@@ -33,6 +33,7 @@ _COUNTED: Final = (
     ("within_7", "bad"),
     ("within_30", "warn"),
     ("within_60", "info"),
+    ("unverified", "warn"),
     ("sound", "ok"),
 )
 _KIND_WORDS: Final = {"drivers": gettext_lazy("Drivers"), "vehicles": gettext_lazy("Vehicles")}
@@ -144,7 +145,12 @@ def _cell(cell: Cell, url: str) -> SafeString:
     said = format_html('<span aria-hidden="true">{}</span> {}', badge.sign, words.state(cell))
     if cell.urgency not in (Urgency.VALID, Urgency.NOT_FILED):
         said = format_html('<a href="{}#{}">{}</a>', url, cell.type, said)
-    more = [one for one in (cell.expires_on and cell.expires_on.isoformat(), words.broken(cell.rides)) if one]
+    notes = (
+        cell.expires_on and cell.expires_on.isoformat(),
+        words.review(cell.awaits_review),
+        words.broken(cell.rides),
+    )
+    more = [one for one in notes if one]
     return format_html(
         '<td class="paper {} {}" data-label="{}"><span>{}{}</span></td>',
         badge.tone,
@@ -161,5 +167,5 @@ def _head(row: Row, by: Principal) -> Sequence[str]:
 
 def _papers(cells: Iterable[Cell]) -> Iterable[str]:
     for cell in cells:
-        yield str(words.URGENCIES[cell.urgency].text)
+        yield ", ".join(filter(None, (str(words.URGENCIES[cell.urgency].text), words.review(cell.awaits_review))))
         yield cell.expires_on.isoformat() if cell.expires_on else ""

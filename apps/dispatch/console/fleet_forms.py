@@ -104,6 +104,22 @@ class RejectForm(forms.Form):
     reason = forms.CharField(label=_("What is wrong with it"), max_length=500, widget=forms.Textarea(attrs={"rows": 2}))
 
 
+class DocumentForm(forms.Form):
+    """A scan of a paper.  What is in it is the service's to judge."""
+
+    document = forms.FileField(
+        label=_("Scan: PDF, JPEG or PNG"),
+        widget=forms.FileInput(attrs={"accept": ".pdf,.jpg,.jpeg,.png"}),
+    )
+
+    def refuse(self, refusal: DomainError) -> None:
+        put_on(self, refusal, {"document": "document"})
+
+
+class RemoveForm(forms.Form):
+    reason = forms.CharField(label=_("Why it is removed"), max_length=500, widget=forms.Textarea(attrs={"rows": 2}))
+
+
 class ActivationForm(Versioned):
     """Whether a driver may drive from now on."""
 

@@ -2,13 +2,22 @@
 
 from django.urls import path
 
-from apps.dispatch.console import fleet_board_views, fleet_owner_views, fleet_paper_views, fleet_vehicle_views
+from apps.dispatch.console import (
+    fleet_board_views,
+    fleet_document_views,
+    fleet_owner_views,
+    fleet_paper_views,
+    fleet_vehicle_views,
+)
 
 urlpatterns = [
     path("credentials/", fleet_board_views.credentials, name="credential_board"),
     path("credentials/credentials.csv", fleet_board_views.credentials_file, name="credential_board_file"),
     path("credentials/<uuid:credential_id>/verify/", fleet_paper_views.verify, name="verify_paper"),
     path("credentials/<uuid:credential_id>/reject/", fleet_paper_views.reject, name="reject_paper"),
+    path("credentials/<uuid:credential_id>/documents/", fleet_document_views.add, name="add_document"),
+    path("documents/<uuid:document_id>/", fleet_document_views.document, name="document"),
+    path("documents/<uuid:document_id>/remove/", fleet_document_views.remove, name="remove_document"),
     path("drivers/", fleet_board_views.drivers, name="fleet_drivers"),
     path("drivers/<uuid:owner_id>/", fleet_owner_views.driver, name="fleet_driver"),
     path("drivers/<uuid:owner_id>/activation/", fleet_owner_views.activation, name="driver_activation"),

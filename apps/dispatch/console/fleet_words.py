@@ -14,6 +14,7 @@ from apps.fleet.models import Activation, CredentialType, Driver, Vehicle, Vehic
 from apps.rides.console.words import Badge
 from apps.rides.naming import driver_name
 from lib.access import Principal
+from lib.file_kinds import FileKind
 
 Text = str | Promise
 
@@ -36,6 +37,7 @@ NARROWED: Final[Mapping[str, Text]] = {
     "within_7": gettext_lazy("7 days or less"),
     "within_30": gettext_lazy("30 days or less"),
     "within_60": gettext_lazy("60 days or less"),
+    "unverified": gettext_lazy("Not verified"),
     "sound": gettext_lazy("All in order"),
 }
 ACTIVATIONS: Final[Mapping[str, Badge]] = {
@@ -50,6 +52,7 @@ VEHICLE_STATUSES: Final[Mapping[str, Badge]] = {
     VehicleStatus.MAINTENANCE: Badge("warn", "◆", gettext_lazy("Maintenance")),
     VehicleStatus.RETIRED: Badge("quiet", "✕", gettext_lazy("Retired")),
 }
+KINDS: Final[Mapping[str, str]] = {FileKind.PDF: "PDF", FileKind.JPEG: "JPEG", FileKind.PNG: "PNG"}
 _COUNTED: Final = frozenset({Urgency.WITHIN_7, Urgency.WITHIN_30, Urgency.WITHIN_60})
 
 
@@ -73,6 +76,11 @@ def state(cell: Cell) -> str:
     if not cell.days:
         return _("Last day")
     return ngettext("%(count)s day left", "%(count)s days left", cell.days) % {"count": cell.days}
+
+
+def review(awaits: bool) -> str:
+    """Say that nobody has verified a paper that is on file; nothing where somebody has."""
+    return _("not verified") if awaits else ""
 
 
 def broken(count: int) -> str:

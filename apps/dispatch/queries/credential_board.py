@@ -22,6 +22,7 @@ AHEAD_SINCE: Final = dt.timedelta(hours=12)
 LAPSED: Final = frozenset({Urgency.EXPIRED, Urgency.MISSING, Urgency.REJECTED})
 _FINE: Final = frozenset({Urgency.VALID, Urgency.NOT_FILED})
 SOUND: Final = "sound"
+UNVERIFIED: Final = "unverified"
 # What rows can be narrowed to: those with a paper of one of these.
 NARROWED: Final[Mapping[str, frozenset[Urgency]]] = {
     "lapsed": LAPSED,
@@ -38,7 +39,8 @@ NARROWED: Final[Mapping[str, frozenset[Urgency]]] = {
 class Cell:
     """A paper of somebody today.  `days`: until the last one on which it holds, negative once that has passed.
 
-    `rides` of the owner, given out and not begun, are on days on which the paper is needed and does not hold.
+    `rides` of the owner, given out and not begun, are on days on which the paper is needed and does not hold.  One that
+    `awaits_review` is on file, and nobody but who entered it has seen it.
     """
 
     type: str
@@ -47,6 +49,7 @@ class Cell:
     expires_on: dt.date | None = None
     days: int | None = None
     rides: int = 0
+    awaits_review: bool = False
 
     @property
     def due(self) -> dt.date:
@@ -82,7 +85,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a board is to show.  `standing`: a key of `NARROWED`, `SOUND`, or "" for all.
+    """What a board is to show.  `standing`: a key of `NARROWED`, `UNVERIFIED`, `SOUND`, or "" for all.
 
     Without `activation`, drivers who left and vehicles that are retired are not there; with `owner_id` that one is.
     """
@@ -118,7 +121,7 @@ def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
     filed = {paper.type for rows in papers.values() for paper in rows}
     types = tuple(kind for kind in TYPES_OF[asked.subject] if kind in filed or blocks_by_default(asked.subject, kind))
     rows = [_row(asked.subject, owner, types, papers.get(owner.pk, ()), given[owner.pk], at) for owner in owners]
-    counts = Counter(name for row in rows for name in (*NARROWED, SOUND) if passes(row, name))
+    counts = Counter(name for row in rows for name in (*NARROWED, UNVERIFIED, SOUND) if passes(row, name))
     kept = [row for row in rows if passes(row, asked.standing)]
     if not asked.by_name:
         kept.sort(key=lambda row: row.due)  # and among equals by name, as they are
@@ -129,6 +132,8 @@ def passes(row: Row, standing: str) -> bool:
     """Say whether a row is left when a board is narrowed."""
     if standing == SOUND:
         return all(cell.urgency in _FINE for cell in row.cells)
+    if standing == UNVERIFIED:
+        return any(cell.awaits_review for cell in row.cells)
     wanted = NARROWED.get(standing)
     return wanted is None or any(cell.urgency in wanted for cell in row.cells)
 
@@ -187,4 +192,5 @@ def _cell(kind: str, paper: Paper | None, today: dt.date, given: Iterable[tuple[
     last = dt.date.min if how in (Urgency.MISSING, Urgency.REJECTED) else holds_until or dt.date.max
     broken = sum(count for day, count in given if day > last) if blocking else 0
     days = None if holds_until is None else (holds_until - today).days
-    return Cell(kind, how, blocking, holds_until, days, broken)
+    waits = paper is not None and not paper.verified and how is not Urgency.REJECTED
+    return Cell(kind, how, blocking, holds_until, days, broken, waits)

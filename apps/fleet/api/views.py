@@ -236,9 +236,13 @@ class CredentialReviewViewSet(ApiViewSet):
 
     scopes = {"verify": Scope.DRIVERS_WRITE, "reject": Scope.DRIVERS_WRITE}
     bodies = {"reject": serializers.RejectionIn}
+    refusals = {"verify": (Code.RULE_VIOLATION,)}
 
     def verify(self, request: Request, id: UUID) -> Response:
-        """Say that a paper was seen and is right; takes a rejection back."""
+        """Say that a paper was seen and is right; takes a rejection back.
+
+        Whoever entered the paper does not say so: somebody else has to see it.
+        """
         credentials.verify(credential_id=id, by=self.principal, at=self.at)
         return self.answer(None)
 

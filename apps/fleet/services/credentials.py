@@ -13,9 +13,16 @@ from apps.fleet.models import Credential, Driver, Vehicle
 from apps.fleet.services.drivers import locked_driver
 from apps.fleet.services.vehicles import locked_vehicle
 from lib.access import Principal
-from lib.errors import InvalidInput, NotFound
+from lib.errors import DomainError, InvalidInput, NotFound
 
 DETAILS: Final = frozenset({"number", "issuer", "issued_on", "expires_on", "document_id", "blocking", "warn_days"})
+
+
+class EnteredByTheSame(DomainError):
+    """Whoever enters a paper is not the one who verifies it."""
+
+    def __init__(self) -> None:
+        super().__init__("Whoever entered a paper does not verify it: somebody else has to see it.")
 
 
 @transaction.atomic
@@ -39,19 +46,22 @@ def file(
     Credential.objects.filter(**{subject.value: owner}, type=type, replaced=False).update(replaced=True)
     columns = {key: value for key, value in given.items() if key in DETAILS}
     columns.setdefault("blocking", blocks_by_default(subject, type))
-    paper = Credential.objects.create(**{subject.value: owner}, type=type, **columns)
+    paper = Credential.objects.create(**{subject.value: owner}, type=type, entered_by=by.actor, **columns)
     _record(paper, "file", by)
     return paper
 
 
 @transaction.atomic
 def verify(*, credential_id: UUID, by: Principal, at: datetime) -> Credential:
-    """Record that somebody has seen the paper and it is right; takes a rejection back.
+    """Record that somebody else than who entered it has seen the paper and it is right; takes a rejection back.
 
     Raises:
         NotFound: the paper is not in the caller's reach, or was replaced.
+        EnteredByTheSame: the caller entered it.
     """
-    paper = _paper_in_force(credential_id, by)
+    paper = paper_in_force(credential_id, by)
+    if paper.entered_by == by.actor:
+        raise EnteredByTheSame
     paper.rejected, paper.verified_at, paper.verified_by = False, at, by.actor
     paper.save(update_fields=["rejected", "verified_at", "verified_by"])
     _record(paper, "verify", by)
@@ -68,7 +78,7 @@ def reject(*, credential_id: UUID, reason: str, by: Principal, at: datetime) -> 
     """
     if not reason.strip():
         raise InvalidInput("reason", "A rejection needs a reason.", detail_code="required")
-    paper = _paper_in_force(credential_id, by)
+    paper = paper_in_force(credential_id, by)
     paper.rejected, paper.verified_at, paper.verified_by = True, None, ""
     paper.save(update_fields=["rejected", "verified_at", "verified_by"])
     _record(paper, "reject", by, reason)
@@ -82,15 +92,21 @@ def _locked(subject: Subject, subject_id: UUID, by: Principal) -> Driver | Vehic
     return locked_vehicle(subject_id, by)
 
 
-def _subject_of(paper: Credential) -> Subject:
+def subject_of(paper: Credential) -> Subject:
+    """Say whose a paper is: a driver's or a vehicle's."""
     return Subject.VEHICLE if paper.driver_id is None else Subject.DRIVER
 
 
-def _paper_in_force(credential_id: UUID, by: Principal) -> Credential:
+def paper_in_force(credential_id: UUID, by: Principal) -> Credential:
+    """Lock the owner of a paper, then the paper.
+
+    Raises:
+        NotFound: the paper is not in the caller's reach, or was replaced.
+    """
     found = Credential.objects.visible_to(by).filter(pk=credential_id, replaced=False).first()
     if found is None:
         raise NotFound("credential")
-    _locked(_subject_of(found), found.subject_id, by)
+    _locked(subject_of(found), found.subject_id, by)
     paper = Credential.objects.select_for_update(of=("self",)).filter(pk=credential_id, replaced=False).first()
     if paper is None:
         raise NotFound("credential")
@@ -101,7 +117,7 @@ def _record(paper: Credential, verb: str, by: Principal, reason: str = "") -> No
     audit.record(
         by=by,
         action=f"credentials.{verb}",
-        subject_type=_subject_of(paper).value,
+        subject_type=subject_of(paper).value,
         subject_id=paper.subject_id,
         reason=reason,
         details={"credentialId": str(paper.pk), "type": paper.type},

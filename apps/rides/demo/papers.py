@@ -19,6 +19,7 @@ _DRIVER_PAPERS: Final = {
     "hipaa_training": (12, False),
     "securement_training": (24, False),
 }
+_UNVERIFIED: Final = {"verified_at": None, "verified_by": ""}
 _VEHICLE_PAPERS: Final = {"registration": 12, "insurance": 12, "inspection": 12}
 
 
@@ -52,7 +53,9 @@ def make(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Flee
             months, blocking = _DRIVER_PAPERS[type_]
             row = _paper(dice, start, type_, day - dt.timedelta(days=months * 30), day, blocking, driver_id=wheel.id)
             if wheel.part == "pending" and type_ == "background_check":
-                row |= {"rejected": True, "verified_at": None, "verified_by": ""}
+                row |= {"rejected": True, **_UNVERIFIED}
+            if number == 12 and type_ == "cpr_first_aid":
+                row |= _UNVERIFIED
             rows.append(row)
         rows += _exclusion_checks(dice, start, days, today, wheel)
     for number, van in enumerate(fleet.vans):

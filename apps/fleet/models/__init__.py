@@ -1,0 +1,38 @@
+"""The tables of the fleet, by topic."""
+
+from apps.fleet.credentials import CredentialType
+from apps.fleet.models.credential import Credential, CredentialQuerySet
+from apps.fleet.models.crew import (
+    Activation,
+    CapacityConfig,
+    Driver,
+    Employment,
+    Leave,
+    LiftType,
+    OfProviderQuerySet,
+    Qualification,
+    Shift,
+    Vehicle,
+    VehicleStatus,
+    VehicleType,
+)
+from apps.fleet.models.document import Document
+
+__all__ = [
+    "Activation",
+    "CapacityConfig",
+    "Credential",
+    "CredentialQuerySet",
+    "CredentialType",
+    "Document",
+    "Driver",
+    "Employment",
+    "Leave",
+    "LiftType",
+    "OfProviderQuerySet",
+    "Qualification",
+    "Shift",
+    "Vehicle",
+    "VehicleStatus",
+    "VehicleType",
+]

@@ -1,0 +1,79 @@
+"""Scans of papers, sealed, in a table of their own: docs/adr/0021."""
+
+from typing import TYPE_CHECKING, Final, Self
+
+from django.db import models
+from django.db.models import Q
+
+from apps.fleet.models.credential import Credential
+from lib.crypto import sealed_bytes
+from lib.file_kinds import FileKind
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from lib.access import Principal
+
+
+class DocumentQuerySet(models.QuerySet["Document"]):
+    def visible_to(self, principal: "Principal") -> Self:
+        """Keep the documents of papers inside the principal's data scope."""
+        if principal.provider_ids is None:
+            return self
+        return self.filter(
+            Q(credential__driver__provider_id__in=principal.provider_ids)
+            | Q(credential__vehicle__provider_id__in=principal.provider_ids)
+        )
+
+    def kept(self) -> Self:
+        """Keep those that nobody has removed, without their content: whoever wants that asks for it."""
+        return self.filter(removed_at__isnull=True).defer("content_sealed").order_by("added_at", "id")
+
+
+class Document(models.Model):
+    """A scan of a paper: the bytes as they were sent.  Of one that was removed, all but the bytes stays.
+
+    The name that the file had is not kept: people call them by names of persons.
+    """
+
+    # Rows of up to some megabytes, that are read at once when all are sealed anew.
+    RESEALED_AT_ONCE: Final = 4
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    credential = models.ForeignKey(Credential, models.PROTECT, related_name="documents")
+    kind = models.CharField(max_length=15, choices=[(kind, kind) for kind in FileKind])
+    size = models.PositiveIntegerField()  # bytes
+    digest = models.BinaryField()  # keyed: tells the same file sent twice
+    content_sealed = models.BinaryField(null=True)
+    added_at = models.DateTimeField()
+    added_by = models.CharField(max_length=60)
+    removed_at = models.DateTimeField(null=True)
+    removed_by = models.CharField(max_length=60, blank=True)
+    removal_reason = models.CharField(max_length=500, blank=True)
+
+    content = sealed_bytes("content")
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="document_kind_known", condition=Q(kind__in=list(FileKind))),
+            models.CheckConstraint(name="document_holds_something", condition=Q(size__gt=0)),
+            models.CheckConstraint(
+                name="document_removed_whole",
+                condition=Q(removed_at__isnull=True, removed_by="", removal_reason="", content_sealed__isnull=False)
+                | (
+                    Q(removed_at__isnull=False, content_sealed__isnull=True) & ~Q(removed_by="") & ~Q(removal_reason="")
+                ),
+            ),
+            models.UniqueConstraint(
+                name="document_once", fields=["credential", "digest"], condition=Q(removed_at__isnull=True)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"document {self.pk}"
+
+    @property
+    def file_name(self) -> str:
+        """What the file is called where it is saved: the paper, and what tells its scans apart."""
+        return f"{self.credential.type}-{self.pk.hex[-6:]}.{FileKind(self.kind).ending}"

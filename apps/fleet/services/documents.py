@@ -1,0 +1,114 @@
+"""Scans of papers: adding, giving out and removing them.  How they are kept: docs/adr/0021."""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.fleet.models import Document
+from apps.fleet.services.credentials import paper_in_force, subject_of
+from lib.access import Principal
+from lib.crypto import keyed_digest
+from lib.errors import DomainError, InvalidInput, NotFound
+from lib.file_kinds import FileKind, kind_of
+from lib.ids import uuid7
+
+MOST: Final = 10  # of one paper; more is no paper, but a drawer
+
+
+class TooManyDocuments(DomainError):
+    """The paper has as many documents as one may have."""
+
+    def __init__(self) -> None:
+        super().__init__(f"A paper has {MOST} scans at most: remove one first.")
+
+
+@transaction.atomic
+def add(*, credential_id: UUID, data: bytes, size: int, by: Principal, at: datetime) -> Document:
+    """Keep a scan of a paper in force; the same bytes once more are the scan that there is.
+
+    `size` is what was sent; of more than may be sent `data` need not hold anything.
+
+    Raises:
+        NotFound: the paper is not in the caller's reach, or was replaced.
+        InvalidInput: the file is empty, too large, or neither PDF nor JPEG nor PNG by its bytes.
+        TooManyDocuments: the paper has as many as one may have.
+    """
+    kind = _checked(data, size)
+    paper = paper_in_force(credential_id, by)
+    digest = keyed_digest(data, purpose="fleet_document.content")
+    kept = paper.documents.kept()
+    same = kept.filter(digest=digest).first()
+    if same is not None:
+        return same
+    if kept.count() >= MOST:
+        raise TooManyDocuments
+    document = Document(
+        id=uuid7(), credential=paper, kind=kind, size=size, digest=digest, added_at=at, added_by=by.actor
+    )
+    document.content = data
+    document.save(force_insert=True)
+    _record(document, "add", by)
+    return document
+
+
+@transaction.atomic
+def given_out(*, document_id: UUID, by: Principal) -> Document:
+    """Find a scan with its content, and leave in the trail who looked.
+
+    Raises:
+        NotFound: it is not in the caller's reach, or was removed.
+    """
+    document = Document.objects.visible_to(by).kept().defer(None).filter(pk=document_id).first()
+    if document is None:
+        raise NotFound("document")
+    _record(document, "read", by)
+    return document
+
+
+@transaction.atomic
+def remove(*, document_id: UUID, reason: str, by: Principal, at: datetime) -> Document:
+    """Drop the bytes of a scan for good; that there was one, and who removed it and why, stays.
+
+    Raises:
+        NotFound: it is not in the caller's reach, or was removed before.
+        InvalidInput: there is no reason.
+    """
+    if not reason.strip():
+        raise InvalidInput("reason", "A removal needs a reason.", detail_code="required")
+    found = Document.objects.visible_to(by).kept().filter(pk=document_id).values_list("pk", flat=True)
+    document = Document.objects.kept().select_for_update(of=("self",)).filter(pk__in=list(found)).first()
+    if document is None:
+        raise NotFound("document")
+    document.content_sealed, document.removed_at, document.removed_by = None, at, by.actor
+    document.removal_reason = reason.strip()
+    document.save(update_fields=["content_sealed", "removed_at", "removed_by", "removal_reason"])
+    _record(document, "remove", by, document.removal_reason)
+    return document
+
+
+def _checked(data: bytes, size: int) -> FileKind:
+    most = settings.UPLOAD_MAX_BYTES
+    if not size:
+        raise InvalidInput("document", "The file is empty.", detail_code="required")
+    if size > most or len(data) != size:
+        raise InvalidInput("document", f"The file is larger than {most / 2**20:.3g} MB.", detail_code="too_large")
+    kind = kind_of(data)
+    if kind is None:
+        raise InvalidInput("document", "The file is neither PDF nor JPEG nor PNG, or not whole.")
+    return kind
+
+
+def _record(document: Document, verb: str, by: Principal, reason: str = "") -> None:
+    paper = document.credential
+    audit.record(
+        by=by,
+        action=f"documents.{verb}",
+        subject_type=subject_of(paper).value,
+        subject_id=paper.subject_id,
+        reason=reason,
+        details={"documentId": str(document.pk), "credentialId": str(paper.pk), "type": paper.type},
+    )

@@ -1,0 +1,43 @@
+"""Files that forms send: kept in memory, and never written to a disk as they come."""
+
+from io import BytesIO
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import InMemoryUploadedFile, UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
+
+
+class InMemory(FileUploadHandler):
+    """Keep what one request may send, UPLOAD_MAX_BYTES in all its files; of more than that, the size alone.
+
+    Django's own would write files of more than 2.5 MB to the folder of temporary files: scans that are sealed at rest
+    would lie there open.  A form that looks at `size` before it reads says what is wrong.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._room: int = settings.UPLOAD_MAX_BYTES  # that the files of the request have left
+        self._kept = BytesIO()
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        self._kept = BytesIO()
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        self._room -= len(raw_data)
+        if self._room >= 0:
+            self._kept.write(raw_data)
+
+    def file_complete(self, file_size: int) -> UploadedFile[Any]:
+        kept = self._kept if self._room >= 0 else BytesIO()
+        kept.seek(0)
+        return InMemoryUploadedFile(
+            file=kept,
+            field_name=self.field_name,
+            name=self.file_name,
+            content_type=self.content_type,
+            size=file_size,
+            charset=self.charset,
+            content_type_extra=self.content_type_extra,
+        )

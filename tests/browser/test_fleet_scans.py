@@ -1,0 +1,105 @@
+"""Scans of papers in a browser, and the second person who verifies a paper."""
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.fleet.models import Document
+from tests import factories
+from tests.browser.harness import Inspector
+from tests.browser.test_ride_page import _state
+from tests.fleet.crew import fit_driver
+from tests.fleet.scans import PDF, PNG
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+FLEET = "/console/fleet/"
+
+
+@pytest.fixture
+def sam(transactional_db: None) -> User:
+    return factories.UserFactory.create(role=UserRole.DISPATCH_SUPERVISOR, name="Sam Supervisor")
+
+
+def test_a_scan_is_sent_in_saved_and_removed(inspector_of: InspectorOf, sam: User, tmp_path: Path) -> None:
+    driver = fit_driver(last_name="Diaz", first_name="Ada")
+    (tmp_path / "Ada Diaz.pdf").write_bytes(PDF)
+    (tmp_path / "page.pdf").write_bytes(b"<html><script>alert(1)</script></html>")
+    (tmp_path / "photo.png").write_bytes(PNG)
+    inspector, found = inspector_of(sam), []
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}{FLEET}drivers/{driver.pk}/papers/mvr/")
+        add = page.get_by_role("button", name="Add the scan")
+        page.get_by_label("Scan: PDF, JPEG or PNG").set_input_files(tmp_path / "page.pdf")
+        add.click()
+        expect(page.locator(".error-summary")).to_be_focused()
+        expect(page.locator(".error-summary")).to_contain_text("neither PDF nor JPEG nor PNG")
+        found += _state(page, "refused")
+        assert not Document.objects.exists()
+
+        for name in ("Ada Diaz.pdf", "photo.png"):
+            page.get_by_label("Scan: PDF, JPEG or PNG").set_input_files(tmp_path / name)
+            add.click()
+            expect(page.get_by_text("The scan is kept.")).to_be_visible()
+        expect(page.locator("main")).not_to_contain_text("Ada Diaz")
+        found += _state(page, "two scans")
+
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="Save scan 1 (PDF)").click()
+        assert saved.value.suggested_filename.startswith("mvr-")
+        assert saved.value.suggested_filename.endswith(".pdf")
+        assert Path(saved.value.path()).read_bytes() == PDF
+        opened = context.request.get(f"{inspector.url}{FLEET}documents/{Document.objects.earliest('pk').pk}/")
+        assert opened.headers["content-disposition"].startswith("attachment")
+        assert opened.headers["content-security-policy"].startswith("sandbox")
+
+        page.get_by_text("Remove… scan 1").click()
+        page.get_by_role("button", name="Remove for good").first.click()
+        expect(page.locator(".error-summary")).to_be_focused()
+        found += _state(page, "without a reason")
+        page.get_by_label("Why it is removed").first.fill("Somebody else's")
+        page.get_by_role("button", name="Remove for good").first.click()
+        expect(page.get_by_text("The scan is removed.")).to_be_visible()
+        expect(page.get_by_role("link", name="Save scan 1 (PNG)")).to_be_visible()
+
+    assert Document.objects.filter(removed_at__isnull=True).count() == 1
+    assert found == [], "\n".join(found)
+
+
+def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: User) -> None:
+    driver = fit_driver(last_name="Diaz", first_name="Ada")
+    other = factories.UserFactory.create(role=UserRole.FLEET_ADMIN, name="Flo Fleet")
+    other.providers.add(driver.provider)
+    path, found = f"{FLEET}drivers/{driver.pk}/papers/mvr/", []
+    first, second = inspector_of(sam), inspector_of(other)
+    with first.context() as context:
+        page = context.new_page()
+        page.goto(first.url + path)
+        page.get_by_label("Last day it holds").fill((timezone.localdate() + dt.timedelta(days=300)).isoformat())
+        page.get_by_role("button", name="File the paper").click()
+        expect(page.get_by_role("row", name="Motor vehicle record")).to_contain_text("Not verified")
+        found += _state(page, "driver")
+        page.goto(first.url + path)
+        expect(page.get_by_text("You entered it: somebody else verifies it.")).to_be_visible()
+        expect(page.get_by_role("button", name="Verify")).to_have_count(0)
+        found += _state(page, "own")
+    with second.context() as context:
+        page = context.new_page()
+        page.goto(f"{second.url}{FLEET}credentials/?standing=unverified")
+        found += _state(page, "board")
+        page.get_by_role("link", name="Diaz, Ada").click()
+        page.get_by_role("link", name="Open… Motor vehicle record").click()
+        page.get_by_role("button", name="Verify: I have seen it").click()
+        expect(page.get_by_text("The paper is verified.")).to_be_visible()
+        found += _state(page, "verified")
+
+    paper = driver.credentials.get(type="mvr", replaced=False)
+    assert (paper.entered_by, paper.verified_by) == (f"user:{sam.pk}", f"user:{other.pk}")
+    assert found == [], "\n".join(found)

@@ -1,0 +1,54 @@
+"""Two who add a scan to one paper at once: the paper has no more than it may have, and no file twice."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, transaction
+
+from apps.fleet.models import Credential, Document
+from apps.fleet.services import documents
+from lib.access import system
+from tests import factories
+from tests.fleet.scans import PDF
+from tests.locks import wait_until_somebody_waits
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _add(paper: Credential, number: int) -> Document:
+    data = PDF.replace(b"/Root", b"/Root" + b" " * number)
+    return documents.add(credential_id=paper.pk, data=data, size=len(data), by=system(), at=factories.NOW)
+
+
+def _two_at_once(paper: Credential, first: int, second: int) -> Document:
+    def other() -> Document:
+        try:
+            return _add(paper, second)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            _add(paper, first)
+            waiting = pool.submit(other)
+            wait_until_somebody_waits()
+        return waiting.result(timeout=30)
+
+
+def test_the_last_place_goes_to_one_of_two() -> None:
+    paper = factories.CredentialFactory.create()
+    for number in range(documents.MOST - 1):
+        _add(paper, number)
+
+    with pytest.raises(documents.TooManyDocuments):
+        _two_at_once(paper, 20, 21)
+
+    assert Document.objects.count() == documents.MOST
+
+
+def test_one_file_sent_twice_at_once_is_one_scan() -> None:
+    paper = factories.CredentialFactory.create()
+
+    found = _two_at_once(paper, 1, 1)
+
+    assert Document.objects.get().pk == found.pk

@@ -1,0 +1,89 @@
+"""Two people for each paper: one who enters it, and another one who verifies it."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import TokenRole
+from apps.fleet.credentials import Subject
+from apps.fleet.models import Credential, Driver
+from apps.fleet.queries import papers_in_force
+from apps.fleet.services import credentials
+from lib.access import Principal
+from tests import factories
+from tests.callers import api_with
+from tests.factories import NOW
+from tests.fleet.crew import fit_driver
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def driver() -> Driver:
+    return fit_driver()
+
+
+def _file(driver: Driver, by: Principal) -> Credential:
+    told: dict[str, Any] = {"by": by, "at": NOW}
+    return credentials.file(subject=Subject.DRIVER, subject_id=driver.pk, type="mvr", given={}, **told)
+
+
+def test_who_enters_a_paper_does_not_verify_it(driver: Driver) -> None:
+    ada, ben = factories.principal(), factories.principal()
+    paper = _file(driver, ada)
+    before = AuditEntry.objects.count()
+
+    with pytest.raises(credentials.EnteredByTheSame):
+        credentials.verify(credential_id=paper.pk, by=ada, at=NOW)
+
+    paper.refresh_from_db()
+    assert (paper.entered_by, paper.verified_at, AuditEntry.objects.count()) == (ada.actor, None, before)
+    credentials.verify(credential_id=paper.pk, by=ben, at=NOW)
+    paper.refresh_from_db()
+    assert (paper.verified_by, paper.verified_at) == (ben.actor, NOW)
+
+
+def test_who_entered_a_paper_may_reject_it_and_still_not_verify_it(driver: Driver) -> None:
+    ada = factories.principal()
+    paper = _file(driver, ada)
+    credentials.reject(credential_id=paper.pk, reason="Unreadable", by=ada, at=NOW)
+
+    with pytest.raises(credentials.EnteredByTheSame):
+        credentials.verify(credential_id=paper.pk, by=ada, at=NOW)
+
+
+def test_database_takes_no_paper_that_one_person_entered_and_verified(driver: Driver) -> None:
+    ada = factories.principal()
+    paper = _file(driver, ada)
+
+    with pytest.raises(IntegrityError, match="credential_verified_by_another"), transaction.atomic():
+        Credential.objects.filter(pk=paper.pk).update(verified_at=NOW, verified_by=ada.actor)
+
+
+def test_papers_from_before_are_verified_by_anybody(driver: Driver) -> None:
+    paper = driver.credentials.get(type="mvr")
+    assert paper.entered_by == ""
+
+    credentials.verify(credential_id=paper.pk, by=factories.principal(), at=NOW)
+
+
+def test_whether_a_paper_is_verified_changes_nothing_about_how_it_stands(driver: Driver) -> None:
+    _file(driver, factories.principal())
+
+    (mvr,) = [one for one in papers_in_force([driver.pk], [])[driver.pk] if one.type == "mvr"]
+
+    assert (mvr.verified, credentials.subject_of(driver.credentials.first() or Credential())) == (False, "driver")
+    assert next(one for one in papers_in_force([driver.pk], [])[driver.pk] if one.type != "mvr").verified
+
+
+def test_a_token_does_not_verify_what_it_entered(driver: Driver) -> None:
+    api = api_with(TokenRole.FULL_ACCESS)
+    filed = api.post(f"/api/drivers/{driver.pk}/credentials", {"type": "mvr"})
+    path = f"/api/credentials/{filed.json()['id']}/verify"
+
+    own, other = api.post(path), api_with(TokenRole.FULL_ACCESS).post(path)
+
+    assert (own.status_code, own.json()["error"]["code"]) == (422, "RULE_VIOLATION")
+    assert other.status_code == 204
