@@ -22,6 +22,7 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "accounts.purge_idempotency_records": timedelta(hours=1),
     "accounts.clear_sessions": timedelta(hours=1),
     "accounts.mail_alerts": timedelta(seconds=10),
+    "fleet.remind": timedelta(hours=1),
     "rides.expire_offers": timedelta(seconds=5),
     "rides.watch": timedelta(seconds=15),
     "rides.purge_drafts": timedelta(hours=1),

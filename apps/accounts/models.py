@@ -292,12 +292,15 @@ class SavedView(models.Model):
 
 class AlertQuerySet(models.QuerySet["Alert"]):
     def visible_to(self, principal: Principal) -> "AlertQuerySet":
-        """Keep what is the business of people with the principal's rights and, of one facility, within their reach."""
+        """Keep what is the business of people with the principal's rights.
+
+        Of one facility, or provider, that is what lies within their reach.
+        """
         found = self.filter(scope__in=[scope for scope in Scope.values if principal.may(scope)])
         if principal.provider_ids is not None:
-            return found.filter(facility__isnull=True)
+            return found.filter(Q(provider__isnull=True) | Q(provider_id__in=principal.provider_ids), facility=None)
         if principal.facility_ids is not None:
-            return found.filter(Q(facility__isnull=True) | Q(facility_id__in=principal.facility_ids))
+            return found.filter(Q(facility__isnull=True) | Q(facility_id__in=principal.facility_ids), provider=None)
         return found
 
     def open(self) -> "AlertQuerySet":
@@ -320,7 +323,9 @@ class Alert(models.Model):
     kind = models.CharField(max_length=40)  # "webhook.endpoint.failing", ...
     severity = models.CharField(max_length=8, choices=Severity)
     scope = models.CharField(max_length=30)  # whoever has it is told
-    facility = models.ForeignKey(Facility, models.CASCADE, null=True, blank=True, related_name="+")  # whom it concerns
+    # Whom it concerns.
+    facility = models.ForeignKey(Facility, models.CASCADE, null=True, blank=True, related_name="+")
+    provider = models.ForeignKey(TransportProvider, models.CASCADE, null=True, blank=True, related_name="+")
     # What it is about; while an alert of this key is open there is no second one.
     key = models.CharField(max_length=100)
     title = models.CharField(max_length=120)

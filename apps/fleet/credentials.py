@@ -74,6 +74,9 @@ class Urgency(StrEnum):
     NOT_FILED = "not_filed"  # and nobody needs it
 
 
+# Days before its last day at which a paper is told of; the last ones are urgent.
+REMINDERS: Final = (60, 30, 14, 7)
+
 # Days that a paper still holds, and how urgent it is then at most (console.md, section 5).
 _STEPS: Final = ((7, Urgency.WITHIN_7), (30, Urgency.WITHIN_30), (60, Urgency.WITHIN_60))
 
@@ -132,6 +135,18 @@ def urgency(paper: Paper | None, day: date, *, needed: bool) -> Urgency:
         return Urgency.VALID
     left = (paper.expires_on - day).days
     return next((step for days, step in _STEPS if left <= days), Urgency.VALID)
+
+
+def reminder(issued_on: date | None, expires_on: date, day: date) -> int | None:
+    """Say which of `REMINDERS` a paper has come to on a local day; None: it is not that far, or its last day is over.
+
+    What is issued for a short while (an exclusion check, for a month) is told of in the second half of its life alone:
+    before that there is nothing to renew yet.
+    """
+    left = (expires_on - day).days
+    life = (expires_on - issued_on).days if issued_on is not None else None
+    steps = (step for step in reversed(REMINDERS) if left <= step and (life is None or 2 * step <= life))
+    return next(steps, None) if left >= 0 else None
 
 
 def lapses(subject: Subject, papers: Iterable[Paper], day: date) -> list[Lapse]:

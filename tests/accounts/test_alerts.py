@@ -14,7 +14,7 @@ from apps.accounts.roles import UserRole
 from apps.accounts.services import alerts
 from apps.accounts.tasks import mail_alerts
 from lib.errors import NotFound
-from tests.factories import NOW, UserFactory, principal
+from tests.factories import NOW, FacilityFactory, TransportProviderFactory, UserFactory, principal
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +49,37 @@ def test_an_alert_is_for_those_whose_business_it_is() -> None:
     seen = {role: Alert.objects.visible_to(principal(role)).open().count() for role in UserRole}
 
     assert {role for role, count in seen.items() if count} == {UserRole.ADMIN}
+
+
+def test_what_concerns_a_provider_is_for_those_who_reach_it() -> None:
+    own, other = TransportProviderFactory.create(), TransportProviderFactory.create()
+    people = {name: UserFactory.create(role=role, email=f"{name}@example.org") for name, role in (
+        ("own", UserRole.FLEET_ADMIN), ("other", UserRole.FLEET_ADMIN), ("all", UserRole.DISPATCH_SUPERVISOR),
+        ("planner", UserRole.PLANNER),
+    )}  # fmt: skip
+    people["own"].providers.add(own)
+    people["other"].providers.add(other)
+    facility = FacilityFactory.create()
+    people["planner"].facilities.add(facility)
+    _tell(key="papers", scope="drivers:write", provider_id=own.pk, path="")
+    _tell(key="rides", scope="rides:write", provider_id=own.pk, path="")
+    _tell(key="at home", scope="drivers:write", facility_id=facility.pk, path="")
+
+    reaches: dict[str, dict[str, Any]] = {
+        "own": {"provider_ids": frozenset({own.pk})}, "other": {"provider_ids": frozenset({other.pk})}, "all": {},
+        "planner": {"facility_ids": frozenset({facility.pk})},
+    }  # fmt: skip
+    seen = {
+        name: sorted(
+            Alert.objects.visible_to(principal(UserRole(people[name].role), **reach)).values_list("key", flat=True)
+        )
+        for name, reach in reaches.items()
+    }
+    alerts.send_mails(at=NOW)
+
+    assert seen == {"own": ["papers"], "other": [], "all": ["at home", "papers", "rides"], "planner": []}
+    mailed = [message.to[0].partition("@")[0] for message in mail.outbox]
+    assert sorted(name for name in mailed if name in people) == ["all", "all", "all", "own"]
 
 
 def test_putting_it_aside_is_recorded_once() -> None:

@@ -29,6 +29,7 @@ AUDIENCES: Final = frozenset(
         Scope.WEBHOOKS_MANAGE.value,
         Scope.TOKENS_MANAGE.value,
         Scope.SCHEDULES_WRITE.value,
+        Scope.DRIVERS_WRITE.value,
         Scope.RIDES_WRITE.value,
         Scope.RIDES_CORRECT.value,
     }
@@ -49,12 +50,13 @@ def tell(
     text: str = "",
     path: str = "",
     facility_id: UUID | None = None,
+    provider_id: UUID | None = None,
     at: datetime,
 ) -> bool:
     """Tell whoever has the scope, unless an open alert of this key has told them already; say whether it did.
 
-    What concerns one facility is told to people who reach it.  `title`, `text` and `path` hold no personal data.
-    Costs one insert.
+    What concerns one facility, or one provider, is told to people who reach it.  `title`, `text` and `path` hold no
+    personal data.  Costs one insert.
 
     Raises:
         ValueError: no inbox is for people with this scope; add it to AUDIENCES.
@@ -66,6 +68,7 @@ def tell(
         severity=severity,
         scope=scope,
         facility_id=facility_id,
+        provider_id=provider_id,
         key=key,
         title=title,
         text=text,
@@ -134,11 +137,13 @@ def _recipients(alert: Alert) -> list[str]:
 
 
 def _reaches(person: User, alert: Alert) -> bool:
-    if alert.facility_id is None:
-        return True
     if person.is_bound_to_providers:
-        return False
-    return not person.is_bound_to_facilities or person.facilities.filter(pk=alert.facility_id).exists()
+        own = alert.provider_id is None or person.providers.filter(pk=alert.provider_id).exists()
+        return own and alert.facility_id is None
+    if person.is_bound_to_facilities:
+        own = alert.facility_id is None or person.facilities.filter(pk=alert.facility_id).exists()
+        return own and alert.provider_id is None
+    return True
 
 
 def _send(alert: Alert, recipients: list[str]) -> bool:

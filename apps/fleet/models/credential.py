@@ -42,6 +42,9 @@ class Credential(models.Model):
     document_id = models.UUIDField(null=True, blank=True)
     blocking = models.BooleanField()
     warn_days = models.PositiveSmallIntegerField(default=30)
+    reminded_days = models.PositiveSmallIntegerField(
+        null=True, blank=True, editable=False
+    )  # the last of REMINDERS told
     replaced = models.BooleanField(default=False)  # a newer paper of the type took its place
     created_at = models.DateTimeField(auto_now_add=True)
 

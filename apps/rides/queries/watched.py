@@ -29,7 +29,7 @@ _FACTS: Final = """
 """
 _RIDE: Final = """
     r.id, r.version, r.trip_id, r.leg_sequence, r.rider_id, r.facility_id, r.provider_id, r.pickup_facility_id,
-    r.service_date
+    r.service_date, r.timezone
 """
 _LOCKED: Final = f"SELECT {_RIDE}, {_FACTS} FROM rides_ride r WHERE"  # noqa: S608  # constants
 _DUE: Final = f"""{_LOCKED} r.watch_at <= %(at)s
@@ -58,6 +58,7 @@ class Watched(NamedTuple):
     provider_id: UUID | None
     pickup_facility_id: UUID | None
     service_date: dt.date
+    timezone: str
     facts: Facts
 
 

@@ -7,13 +7,14 @@ transaction: whoever crashes has written nothing, and whoever looks again finds 
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
 
-from apps.rides.exception_types import ExceptionStatus, ExceptionType, ResolutionCode
+from apps.organizations.opening_hours import local_instant
+from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType, ResolutionCode
 from apps.rides.lifecycle import OPEN, Action, RideStatus
 from apps.rides.models import WatchedFacility
 from apps.rides.queries import watched
@@ -40,6 +41,7 @@ _MOVED: Final = frozenset(
         ExceptionType.NO_DRIVER_AVAILABLE,
     }
 )
+_LAPSE: Final = ExceptionType.CREDENTIAL_LAPSE
 _UNSETTLED: Final = (ExceptionStatus.OPEN.value, ExceptionStatus.ACKNOWLEDGED.value)
 
 # Rides that others are changing are not waited for, so that nobody waits for each other.
@@ -185,6 +187,7 @@ def _outcome(
             outcome.changed.append(Change(present, to))
     for one in unsettled.values():
         _settle(one, outcome, outlook.findings, at)
+        _sharpen(one, outcome, at)
     steps += new_steps
     if outlook.offered_since is not None:
         left.offered[ride.id] = outlook.offered_since
@@ -210,6 +213,21 @@ def _settle(one: Known, outcome: Outcome, findings: dict[ExceptionType, Finding]
     elif type_ not in findings and settles(type_, status):
         code = ResolutionCode.RESCHEDULED if type_ in _MOVED else ResolutionCode.RECOVERED_LATE
         outcome.settled.append(Settlement(one, code))
+
+
+def _sharpen(one: Known, outcome: Outcome, at: datetime) -> None:
+    """Make it critical that a crew may not be on the road, once the ride's day has come (domain.md 4.9).
+
+    That it may not was found when somebody changed ride or crew; the clock alone knows of the day.
+    """
+    ride = outcome.ride
+    if one.type != _LAPSE or one.severity == ExceptionSeverity.CRITICAL or ride.facts.status not in OPEN:
+        return
+    begins_at = local_instant(ride.service_date, time(), zone=ride.timezone)
+    if begins_at <= at:
+        outcome.changed.append(Change(one, Opening(_LAPSE, ExceptionSeverity.CRITICAL, one.level, one.due_at, {})))
+    else:
+        outcome.watch_at = min(begins_at, outcome.watch_at or begins_at)
 
 
 def _decide(one: Known, outcome: Outcome, at: datetime) -> None:

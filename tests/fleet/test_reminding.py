@@ -1,0 +1,213 @@
+"""Telling of papers before they lapse: whom, when, how often."""
+
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db import connection, transaction
+
+from apps.accounts.models import Alert, User
+from apps.accounts.roles import UserRole
+from apps.accounts.services import alerts
+from apps.fleet.credentials import REMINDERS, Subject, reminder
+from apps.fleet.models import Credential
+from apps.fleet.services import credentials, reminding
+from apps.fleet.tasks import remind as task
+from apps.organizations.models import TransportProvider
+from lib.access import system
+from tests import factories
+from tests.factories import NOW
+
+TODAY = dt.date(2026, 11, 20)
+DAY = dt.timedelta(days=1)
+
+
+def _paper(days: int, **columns: Any) -> Credential:
+    """A motor vehicle record with so many days left today."""
+    made: Credential = factories.CredentialFactory.create(
+        **({"type": "mvr", "expires_on": TODAY + days * DAY} | columns)
+    )
+    return made
+
+
+def _told() -> list[str]:
+    return list(Alert.objects.order_by("created_at", "pk").values_list("title", flat=True))
+
+
+def _days(*count: int) -> list[int]:
+    """Remind so many days from today, and say how many papers were told of each time."""
+    return [reminding.remind(at=NOW + days * DAY) for days in count]
+
+
+@pytest.mark.parametrize(
+    ("left", "step"),
+    [(61, None), (60, 60), (31, 60), (30, 30), (15, 30), (14, 14), (8, 14), (7, 7), (1, 7), (0, 7), (-1, None)],
+)
+def test_steps_turn_on_the_days_they_should(left: int, step: int | None) -> None:
+    assert reminder(None, TODAY + left * DAY, TODAY) == step
+    assert step is None or step in REMINDERS
+
+
+@pytest.mark.parametrize(
+    ("life", "left", "step"), [(31, 31, None), (31, 16, None), (31, 14, 14), (13, 7, None), (120, 60, 60)]
+)
+def test_what_is_issued_for_a_short_while_is_told_of_in_its_second_half(life: int, left: int, step: int | None) -> None:
+    last_day = TODAY + left * DAY
+
+    assert reminder(last_day - life * DAY, last_day, TODAY) == step
+
+
+@pytest.mark.django_db
+def test_a_paper_is_told_of_once_at_each_step() -> None:
+    paper = _paper(65)
+
+    assert _days(0, 4, 5, 5, 6, 34, 35, 36, 51, 52, 58, 59, 65, 66) == [0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0]
+
+    paper.refresh_from_db()
+    assert paper.reminded_days == 7
+    assert _told() == [f"A paper of a driver lapses in {days} days: motor vehicle record" for days in (60, 30, 14, 7)]
+    assert [alert.severity for alert in Alert.objects.order_by("created_at")] == ["warning"] * 3 + ["critical"]
+    assert Alert.objects.open().count() == 1
+
+
+@pytest.mark.django_db
+def test_a_step_that_nobody_was_awake_for_is_made_good_and_those_before_it_are_left_out() -> None:
+    _paper(65)
+
+    assert _days(55, 56) == [1, 0]
+    assert _told() == ["A paper of a driver lapses in 10 days: motor vehicle record"]
+
+
+@pytest.mark.django_db
+def test_a_newer_paper_begins_anew() -> None:
+    paper = _paper(5)
+    assert _days(0) == [1]
+    given = {"expires_on": TODAY + 6 * DAY}
+    credentials.file(subject=Subject.DRIVER, subject_id=paper.subject_id, type="mvr", given=given, by=system(), at=NOW)
+
+    assert _days(0, 1) == [1, 0]
+
+
+@pytest.mark.django_db
+def test_nobody_is_told_of_what_is_nobodys_concern() -> None:
+    for columns in (
+        {"rejected": True, "verified_at": None, "verified_by": ""},
+        {"replaced": True},
+        {"expires_on": None},
+    ):
+        _paper(5, **columns)
+    _paper(5, driver=factories.DriverFactory.create(activation="inactive"))
+    _paper(5, driver=None, vehicle=factories.VehicleFactory.create(status="retired"), type="insurance")
+
+    assert _days(0) == [0]
+    assert _told() == []
+
+
+@pytest.mark.django_db
+def test_day_is_that_of_the_provider() -> None:
+    there = factories.TransportProviderFactory.create(timezone="Pacific/Auckland")  # 04:00 on the 21st
+    _paper(61, driver=factories.DriverFactory.create(provider=there))
+    _paper(61)
+
+    assert _days(0) == [1]
+
+
+@pytest.mark.django_db
+def test_what_is_new_at_one_provider_makes_one_alert() -> None:
+    provider = factories.TransportProviderFactory.create()
+    for number in range(6):
+        _paper(8 + number, driver=factories.DriverFactory.create(provider=provider))
+    vehicle = factories.VehicleFactory.create(provider=provider, unit_number="V17")
+    _paper(1, driver=None, vehicle=vehicle, type="insurance", blocking=False)
+    _paper(0)
+
+    assert _days(0) == [8]
+
+    alert, other = Alert.objects.order_by("-title")
+    assert other.title == "7 papers of the fleet lapse within 14 days"
+    assert other.text.splitlines()[:2] == [
+        "insurance of vehicle V17: last day 2026-11-21, tomorrow.",
+        "motor vehicle record of a driver: last day 2026-11-28, in 8 days.",
+    ]
+    assert other.text.splitlines()[-1] == "And 2 more."
+    assert other.path == f"/console/fleet/credentials/?provider={provider.pk}&standing=within_60"
+    assert (other.severity, alert.severity) == ("warning", "critical")  # the insurance is not needed
+    assert alert.title == "A paper of a driver lapses today: motor vehicle record"
+    assert alert.path.endswith("/#mvr")
+    assert alert.path.startswith("/console/fleet/drivers/")
+
+
+@pytest.mark.django_db
+def test_vehicles_alone_lead_to_their_board_and_one_to_its_page() -> None:
+    vehicle = factories.VehicleFactory.create(unit_number="V17")
+    one = _paper(30, driver=None, vehicle=vehicle, type="insurance")
+    _days(0)
+    Credential.objects.filter(pk=one.pk).update(reminded_days=None)
+    _paper(30, driver=None, vehicle=vehicle, type="inspection")
+    _days(1)
+
+    first, second = Alert.objects.order_by("created_at")
+    assert first.title == "A paper of vehicle V17 lapses in 30 days: insurance"
+    assert first.path == f"/console/fleet/vehicles/{vehicle.pk}/#insurance"
+    assert second.path == f"/console/fleet/credentials/?of=vehicles&provider={vehicle.provider_id}&standing=within_60"
+    assert first.resolved_at == NOW + DAY
+
+
+def _admin(provider: TransportProvider | None, email: str) -> User:
+    person: User = factories.UserFactory.create(role=UserRole.FLEET_ADMIN, email=email)
+    if provider is not None:
+        person.providers.add(provider)
+    return person
+
+
+@pytest.mark.django_db
+def test_fleet_admins_of_the_provider_are_mailed_once_and_no_name_leaves_the_house() -> None:
+    driver = factories.DriverFactory.create(first_name="Wilhelmina", last_name="Oyelaran", phone="+13125550199")
+    paper = _paper(14, driver=driver, number="D400-7836", issuer="Illinois")
+    _admin(driver.provider, "own@example.org")
+    _admin(factories.TransportProviderFactory.create(), "other@example.org")
+    factories.UserFactory.create(role=UserRole.DISPATCHER, email="dana@example.org")
+
+    task()
+    task()
+    sent = [alerts.send_mails(at=NOW), alerts.send_mails(at=NOW)]
+
+    assert sent == [1, 0]
+    (message,) = mail.outbox
+    assert message.to == ["own@example.org"]
+    said = f"{message.subject} {message.body}"
+    assert "A paper of a driver lapses in 14 days" in said
+    assert not [one for one in ("Wilhelmina", "Oyelaran", "5550199", "D400", "Illinois") if one in said]
+    assert str(paper.driver_id) in said  # where to look, for who may
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_runs_at_once_tell_once() -> None:
+    _paper(14)
+
+    def other_run() -> int:
+        try:
+            return reminding.remind(at=NOW)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            first = reminding.remind(at=NOW)
+            second = pool.submit(other_run).result(timeout=30)
+        third = reminding.remind(at=NOW)
+
+    assert (first, second, third) == (1, 0, 0)
+    assert len(_told()) == 1
+
+
+@pytest.mark.django_db
+def test_queries_do_not_grow_with_papers(django_assert_max_num_queries: Any) -> None:
+    provider = factories.TransportProviderFactory.create()
+    for _ in range(8):
+        _paper(14, driver=factories.DriverFactory.create(provider=provider))
+
+    with django_assert_max_num_queries(9):
+        assert _days(0) == [8]
