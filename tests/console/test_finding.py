@@ -140,8 +140,8 @@ def test_keys_of_pages_stand_at_the_links_of_those_who_may_open_them() -> None:
     def keys(role: UserRole) -> list[str]:
         return re.findall(r'data-keys="([^"]*)"', visitor(role).get("/").content.decode())
 
-    assert keys(UserRole.DISPATCHER) == ["g h", "g b", "c", "g r", "g e", "g c", "g d"]
+    assert keys(UserRole.DISPATCHER) == ["g h", "g b", "c", "g r", "g e", "g c", "g d", "g s"]
     assert keys(UserRole.PLANNER) == ["g h", "c", "g r", "g e"]
-    assert keys(UserRole.ADMIN) == ["g h", "g c", "g d"]
+    assert keys(UserRole.ADMIN) == ["g h", "g c", "g d", "g s"]
     help_of = {role: visitor(role).get("/").content.decode() for role in (UserRole.DISPATCHER, UserRole.ADMIN)}
     assert ["Take the driver off" in page for page in help_of.values()] == [True, False]

@@ -8,6 +8,8 @@ from apps.dispatch.console import (
     fleet_owner_views,
     fleet_paper_views,
     fleet_vehicle_views,
+    shift_plan_views,
+    shift_views,
 )
 
 urlpatterns = [
@@ -21,6 +23,11 @@ urlpatterns = [
     path("drivers/", fleet_board_views.drivers, name="fleet_drivers"),
     path("drivers/<uuid:owner_id>/", fleet_owner_views.driver, name="fleet_driver"),
     path("drivers/<uuid:owner_id>/activation/", fleet_owner_views.activation, name="driver_activation"),
+    path("shifts/", shift_plan_views.week, name="fleet_shifts"),
+    path("shifts/new/", shift_views.new, name="new_shift"),
+    path("shifts/<uuid:shift_id>/", shift_views.shift, name="fleet_shift"),
+    path("shifts/<uuid:shift_id>/step/", shift_views.step, name="shift_step"),
+    path("shifts/<uuid:shift_id>/break/", shift_views.pause, name="shift_break"),
     path("vehicles/<uuid:owner_id>/", fleet_owner_views.vehicle, name="fleet_vehicle"),
     path("vehicles/<uuid:owner_id>/status/", fleet_vehicle_views.status, name="vehicle_status"),
     path("<slug:kind>/<uuid:owner_id>/papers/<slug:type>/", fleet_paper_views.paper, name="fleet_paper"),

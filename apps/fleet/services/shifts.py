@@ -40,6 +40,13 @@ class ShiftCancelled(DomainError):
         super().__init__("The shift is cancelled.")
 
 
+class ShiftBegun(DomainError):
+    """What has been worked of a shift stays in the books: it is ended, not cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__("The shift has begun: end it instead of cancelling it.")
+
+
 class ShiftChangedHands(DomainError):
     """Meanwhile somebody gave the shift to another driver or vehicle than those locked for it; trying again helps."""
 
@@ -81,6 +88,7 @@ def amend(
         NotFound: the shift is not in the caller's reach.
         StaleVersion: `expected_version` is given and not the present one.
         ShiftCancelled: it was cancelled before.
+        ShiftBegun: it is to be cancelled, and has begun.
         ShiftChangedHands: another change of driver or vehicle came in between.
         InvalidInput, ShiftTaken: as `plan`.
     """
@@ -97,6 +105,8 @@ def amend(
         return shift
     if shift.status == Shift.Status.CANCELLED:
         raise ShiftCancelled
+    if changes.get("status") == Shift.Status.CANCELLED and shift.starts_at <= at:
+        raise ShiftBegun
     for key in changed:
         setattr(shift, key, changes[key])
     shift.provider_id = driver.provider_id
