@@ -1,33 +1,15 @@
-"""How a driver's rides fill a lane of the board: rows, the ways between rides, and how late what follows will be.
+"""How a driver's rides fill a lane of the board: rows, and the ways between rides.
 
 Pure: no query, no clock.
 """
 
 import datetime as dt
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
-from uuid import UUID
 
 from apps.rides.facts import Errand, Span
 from apps.rides.travel import drive_minutes
-
-_MINUTE: Final = dt.timedelta(minutes=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Leg:
-    """A ride as it stands in a lane.
-
-    `eta_at` is when the driver says to be at the pickup; `there` that the driver is there, or has been.
-    """
-
-    errand: Errand
-    over: bool = False
-    there: bool = False
-    eta_at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +45,3 @@ def ways(legs: Sequence[Errand]) -> list[Way]:
         drive = dt.timedelta(minutes=needed)
         found.append(Way(Span(after.span.starts_at - min(drive, gap), after.span.starts_at), tight=drive > gap))
     return found
-
-
-def lateness(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, int]:
-    """Foresee by how many minutes the driver comes after what was promised, by ride; those in time are left out.
-
-    One ride after the other, as the driver goes: what was told counts, else the end of the ride before and the drive
-    from there.  Nobody arrives before now.  Rides that share the vehicle are not chained.
-    """
-    late: dict[UUID, int] = {}
-    before: Errand | None = None
-    free_at = at
-    for leg in legs:
-        errand = leg.errand
-        if leg.over:
-            continue
-        arrives_at = errand.span.starts_at
-        if not leg.there:
-            arrives_at = leg.eta_at or _reached(before, free_at, errand, at)
-            if arrives_at > errand.latest_pickup_at:
-                late[errand.ride_id] = math.ceil((arrives_at - errand.latest_pickup_at) / _MINUTE)
-        length = errand.span.ends_at - errand.span.starts_at
-        before, free_at = errand, max(free_at, arrives_at + length, at)
-    return late
-
-
-def _reached(before: Errand | None, free_at: dt.datetime, errand: Errand, at: dt.datetime) -> dt.datetime:
-    """Say when the driver gets to a pickup, coming from the ride before, and not before its time."""
-    planned = max(errand.span.starts_at, at)
-    if before is None or before.span.overlaps(errand.span):
-        return planned
-    drive = drive_minutes(before.dropoff, errand.pickup)
-    return planned if drive is None else max(planned, free_at + dt.timedelta(minutes=drive))

@@ -1,13 +1,13 @@
-"""How rides fill a lane: rows, ways between them, and what will be late."""
+"""How rides fill a lane: rows, and ways between them."""
 
 import datetime as dt
 from itertools import pairwise
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.dispatch.lanes import Leg, lateness, rows, ways
+from apps.dispatch.lanes import rows, ways
 from apps.rides.facts import Errand, Span
 from apps.rides.travel import Place
 from tests.factories import NOW
@@ -67,66 +67,3 @@ def test_no_way_is_drawn_where_a_place_is_not_known_or_rides_overlap_or_meet() -
     assert ways([_errand(0, 30, dropoff=None), _errand(60, 90)]) == []
     assert ways([_errand(0, 30, dropoff=THERE), _errand(20, 50, pickup=HERE)]) == []
     assert ways([_errand(0, 30, dropoff=HERE), _errand(60, 90, pickup=HERE)]) == []
-
-
-def _late(*legs: Leg) -> list[int]:
-    found = lateness(legs, NOW)
-    return [found.get(leg.errand.ride_id, 0) for leg in legs]
-
-
-def test_a_ride_that_nothing_holds_up_is_in_time() -> None:
-    assert _late(Leg(_errand(10, 40)), Leg(_errand(60, 90))) == [0, 0]
-
-
-def test_nobody_arrives_before_now() -> None:
-    assert _late(Leg(_errand(-40, -10))) == [25]
-
-
-def test_what_the_driver_told_counts() -> None:
-    assert _late(Leg(_errand(10, 40), eta_at=NOW + 32 * MINUTE)) == [7]
-
-
-def test_lateness_goes_on_to_the_rides_that_follow() -> None:
-    """The first ride ends at 60 in place of 30; the second begins in time for nobody, the third has time to spare."""
-    legs = [
-        Leg(_errand(0, 30), eta_at=NOW + 30 * MINUTE),
-        Leg(_errand(35, 55, window=5)),
-        Leg(_errand(120, 150)),
-    ]
-
-    assert _late(*legs) == [15, 20, 0]
-
-
-def test_the_drive_between_rides_takes_its_time() -> None:
-    legs = [Leg(_errand(0, 30, dropoff=HERE), there=True), Leg(_errand(35, 60, pickup=THERE, window=0))]
-
-    (first, second) = _late(*legs)
-
-    assert first == 0
-    assert 15 <= second <= 20
-
-
-def test_who_is_at_the_door_is_not_late_any_more_and_what_is_over_counts_nothing() -> None:
-    over, there = Leg(_errand(-90, -60), over=True), Leg(_errand(-30, 5), there=True)
-
-    assert _late(over, there) == [0, 0]
-
-
-def test_rides_that_share_the_vehicle_do_not_wait_for_one_another() -> None:
-    legs = [Leg(_errand(0, 60, dropoff=THERE)), Leg(_errand(20, 70))]
-
-    assert _late(*legs) == [0, 0]
-
-
-def test_a_place_that_is_not_known_holds_nobody_up() -> None:
-    legs = [Leg(_errand(0, 60, dropoff=None)), Leg(_errand(60, 90, window=0))]
-
-    assert _late(*legs) == [0, 0]
-
-
-def test_lateness_is_told_by_ride() -> None:
-    leg = Leg(_errand(-40, -10))
-
-    found: dict[UUID, int] = lateness([leg], NOW)
-
-    assert found == {leg.errand.ride_id: 25}

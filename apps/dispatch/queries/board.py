@@ -9,18 +9,18 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from apps.dispatch import lanes
 from apps.dispatch.axis import Axis
 from apps.fleet.models import Activation, Driver, Leave, Shift
 from apps.rides import standing
 from apps.rides.facts import Errand, Span
+from apps.rides.forecast import lateness
 from apps.rides.lifecycle import OPEN, RideStatus
 from apps.rides.models import Ride
+from apps.rides.queries.forecasts import leg_of
 from apps.rides.queries.ride_needs import errand_of
 from lib.access import Principal
 
 UNASSIGNED: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
-_AT_THE_DOOR: Final = frozenset({RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
 # What bars, cards and rows show, and what is reckoned from.
 _COLUMNS: Final = (
     "status",
@@ -178,8 +178,7 @@ def _lane(
 ) -> Lane:
     ordered = [(errand_of(ride, at=at), ride) for ride in rides]
     ordered.sort(key=lambda one: (one[0].span.starts_at, one[1].pk))
-    legs = [_leg(errand, ride) for errand, ride in ordered]
-    late = lanes.lateness(legs, at)
+    late = lateness([leg_of(ride, errand) for errand, ride in ordered], at)
     shown = []
     for errand, ride in ordered:
         if ride.status in OPEN:
@@ -197,15 +196,6 @@ def _lane(
         leave=tuple(away),
         shown=tuple(shown),
         over=over,
-    )
-
-
-def _leg(errand: Errand, ride: Ride) -> lanes.Leg:
-    return lanes.Leg(
-        errand,
-        over=ride.status not in OPEN,
-        there=ride.status in _AT_THE_DOOR,
-        eta_at=ride.eta_pickup_at,
     )
 
 

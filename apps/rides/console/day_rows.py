@@ -1,8 +1,9 @@
 """The rides of a facility's day, laid out: in which section each stands, and what it says there."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from django.utils.functional import Promise
 from django.utils.text import capfirst
@@ -25,6 +26,7 @@ from apps.rides.queries.ride_needs import expected_dropoff_at
 from apps.rides.services import answering
 from apps.rides.standing import late_minutes, promised_at
 from lib.access import Phi, Principal
+from lib.clocks import clock
 
 # What stands, in the order in which a planner works.
 SECTIONS: Final[Mapping[str, Promise]] = {
@@ -42,6 +44,7 @@ QUESTIONS: Final[Mapping[str, Promise]] = {
     ExceptionType.RETURN_LEG_AT_RISK: gettext_lazy("The way there fell through: is the way back still needed?"),
 }
 _BEFORE_DEPARTURE: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
+_WORTH_SAYING: Final = timedelta(minutes=5)  # less is within what an estimate is good for
 _ROAD: Final = frozenset({RideStatus.EN_ROUTE, RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
 
 
@@ -129,7 +132,15 @@ def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]
         RideStatus.ASSIGNED: _("the driver has not set out"),
         RideStatus.EN_ROUTE: _("nobody has told yet when it comes"),
     }
-    return [{"text": _("Promised by"), "at": promised_at(ride)}, {"text": unknown[status]}]
+    promised: dict[str, Any] = {"text": _("Promised by"), "at": promised_at(ride)}
+    foreseen_at = found.foreseen.get(ride.pk)
+    # A driver who has nothing else to do before could be there at once, which says nothing of when they will be.
+    if foreseen_at is None or foreseen_at < max(ride.ready_at or ride.pickup_at, now) + _WORTH_SAYING:
+        return [promised, {"text": unknown[status]}]
+    planned = clock(ride.pickup_at.astimezone(ZoneInfo(found.facility.timezone)))
+    because = _("planned %(clock)s; worked out from the driver's rides before it") % {"clock": planned}
+    behind = max(0, int((foreseen_at - promised_at(ride)).total_seconds() // 60))
+    return [{"text": _("Comes at about"), "at": foreseen_at, "because": because}, promised | {"behind": behind}]
 
 
 def _estimate(ride: Ride, found: FacilityDay, eta: datetime, now: datetime) -> list[dict[str, Any]]:

@@ -46,7 +46,7 @@ class Asked:
 @require_safe
 @needs(Scope.RIDES_WRITE)
 def day(request: HttpRequest) -> HttpResponse:
-    """Show a day of one facility in reach.  Six queries at most, for any number of rides."""
+    """Show a day of one facility in reach.  Seven queries at most, for any number of rides."""
     return page(request)
 
 

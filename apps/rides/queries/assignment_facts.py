@@ -24,7 +24,7 @@ ERRANDS_WITHIN: Final = timedelta(hours=24)
 SHIFTS_WITHIN: Final = timedelta(days=7)
 
 # What `errand_of` reads; a list of hundreds of rides leaves the rest in the database.
-_COLUMNS_OF_ERRANDS: Final = (
+COLUMNS_OF_ERRANDS: Final = (
     "status",
     "pickup_at",
     "will_call",
@@ -84,7 +84,7 @@ _ERRANDS: Final[Compiled[Ride]] = Compiled(
             pickup_at__lt=before,
         )
         .exclude(pk=but)
-        .only(*_COLUMNS_OF_ERRANDS)
+        .only(*COLUMNS_OF_ERRANDS)
         .order_by("pickup_at", "id")
     ),
     driver_ids=list,

@@ -15,6 +15,7 @@ from apps.organizations.models import Facility
 from apps.rides import timing
 from apps.rides.lifecycle import OPEN
 from apps.rides.models import Ride, RideException
+from apps.rides.queries.forecasts import foreseen_arrivals
 from lib.access import Principal
 
 CARRIED_OVER: Final = dt.timedelta(hours=24)  # rides of the day before that are not over are today's business
@@ -24,7 +25,8 @@ CARRIED_OVER: Final = dt.timedelta(hours=24)  # rides of the day before that are
 class FacilityDay:
     """A local day of the facility's zone, `[starts_at, ends_at)`, and its rides in the order of time.
 
-    `exceptions` are the unsettled ones by ride, `told_at` when the estimate that a ride has was told.
+    `exceptions` are the unsettled ones by ride, `told_at` when the estimate that a ride has was told, and `foreseen`
+    when the driver of a ride without one gets there, by all that the driver has to drive.
     """
 
     facility: Facility
@@ -33,6 +35,7 @@ class FacilityDay:
     rides: list[Ride]
     exceptions: dict[UUID, list[RideException]]
     told_at: dict[UUID, dt.datetime]
+    foreseen: dict[UUID, dt.datetime]
 
 
 def facilities(by: Principal) -> list[tuple[UUID, str]]:
@@ -41,7 +44,7 @@ def facilities(by: Principal) -> list[tuple[UUID, str]]:
 
 
 def facility_day(facility_id: UUID, day: dt.date | None, *, by: Principal, at: dt.datetime) -> FacilityDay:
-    """Read a day of a facility in reach; None: today.  At most four queries, for any number of rides.
+    """Read a day of a facility in reach; None: today.  At most five queries, for any number of rides.
 
     Raises:
         Facility.DoesNotExist: it is out of reach.
@@ -50,7 +53,10 @@ def facility_day(facility_id: UUID, day: dt.date | None, *, by: Principal, at: d
     today = timing.local_day(at, facility.timezone)
     shown = day or today
     rides = _rides(facility, shown, with_carried_over=shown == today, by=by)
-    return FacilityDay(facility, shown, today, rides, _exceptions(rides, by), _told_at(rides))
+    untold = [ride for ride in rides if ride.eta_pickup_at is None]
+    return FacilityDay(
+        facility, shown, today, rides, _exceptions(rides, by), _told_at(rides), foreseen_arrivals(untold, at=at)
+    )
 
 
 def _rides(facility: Facility, day: dt.date, *, with_carried_over: bool, by: Principal) -> list[Ride]:

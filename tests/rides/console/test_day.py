@@ -423,3 +423,29 @@ def test_day_takes_as_many_queries_however_many_rides(
         seen = planner.get(BASE)
 
     assert [len(rows) for rows in _stands(seen).values()] == [many] * 5
+
+
+def test_a_driver_who_is_held_up_elsewhere_is_foreseen_to_come_later_and_it_is_said_why(ward: Facility) -> None:
+    """Nobody told when the vehicle comes; another facility's ride keeps the driver until after the pickup."""
+    here = ride_in(RideStatus.ASSIGNED, facility=ward, pickup_at=PICKUP + HOUR)
+    before = factories.RideFactory.create(pickup_at=PICKUP, estimated_minutes=30)
+    factories.put_driver_on(before, driver=here.driver, vehicle=here.vehicle)
+    planner = planner_of(ward)
+    assert "Comes at about" not in text_of(planner.get(BASE))
+    Ride.objects.filter(pk=before.pk).update(eta_pickup_at=PICKUP + HOUR)
+
+    said = text_of(planner.get(BASE))
+
+    assert "planned 15:00; worked out from the driver's rides before it" in said
+    assert "Comes at about 15:" in said
+    assert "the driver has not set out" not in said
+    assert before.rider.last_name not in said.replace(here.rider.last_name, "")
+
+
+def test_a_driver_with_nothing_before_is_foreseen_at_no_time_however_late_the_ride_is(ward: Facility) -> None:
+    ride_in(RideStatus.ASSIGNED, facility=ward, pickup_at=NOW - 20 * MINUTE)
+
+    said = text_of(planner_of(ward).get(BASE))
+
+    assert "Comes at about" not in said
+    assert "the driver has not set out" in said

@@ -1,0 +1,48 @@
+"""When drivers get to their rides, worked out from all that they have to drive."""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Final
+from uuid import UUID
+
+from apps.rides.facts import Errand
+from apps.rides.forecast import Leg, arrivals
+from apps.rides.lifecycle import OPEN, WITH_DRIVER, RideStatus
+from apps.rides.models import Ride
+from apps.rides.queries.assignment_facts import COLUMNS_OF_ERRANDS
+from apps.rides.queries.ride_needs import errand_of
+
+_AT_THE_DOOR: Final = frozenset({RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
+# Rides that began longer ago keep nobody from driving today: they were never closed.
+_STILL_DRIVEN: Final = dt.timedelta(hours=24)
+
+
+def leg_of(ride: Ride, errand: Errand) -> Leg:
+    """Say how a ride stands in its driver's day."""
+    return Leg(errand, over=ride.status not in OPEN, there=ride.status in _AT_THE_DOOR, eta_at=ride.eta_pickup_at)
+
+
+def foreseen_arrivals(rides: Collection[Ride], *, at: dt.datetime) -> dict[UUID, dt.datetime]:
+    """Foresee when the drivers get to these rides, by ride, for those whose driver is not there yet.
+
+    One query, and none without drivers.  What else they drive may be out of the caller's reach: nothing but the times
+    of these rides is answered.
+    """
+    mine = {ride.pk: ride for ride in rides if ride.status in WITH_DRIVER}
+    if not mine:
+        return {}
+    rows = Ride.objects.filter(
+        driver__in={ride.driver_id for ride in mine.values()},
+        status__in=sorted(WITH_DRIVER),
+        pickup_at__gt=at - _STILL_DRIVEN,
+        pickup_at__lte=max(ride.pickup_at for ride in mine.values()),
+    ).only(*COLUMNS_OF_ERRANDS, "eta_pickup_at")
+    days: dict[UUID | None, list[Leg]] = defaultdict(list)
+    legs = [(leg_of(ride, errand_of(ride, at=at)), ride) for ride in rows]
+    for leg, ride in sorted(legs, key=lambda one: (one[0].errand.span.starts_at, str(one[1].pk))):
+        days[ride.driver_id].append(leg)
+    foreseen: dict[UUID, dt.datetime] = {}
+    for day in days.values():
+        foreseen |= arrivals(day, at)
+    return {ride_id: when for ride_id, when in foreseen.items() if ride_id in mine}
