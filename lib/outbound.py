@@ -115,7 +115,7 @@ def check_form(url: str, rules: Rules) -> SplitResult:
     except ValueError:
         raise BadUrl("must be a URL.") from None
     if parts.scheme not in ({"https", "http"} if rules.plain_http else {"https"}):
-        raise BadUrl("must be an https URL.")
+        raise BadUrl("must be an http or https URL." if rules.plain_http else "must be an https URL.")
     if "@" in parts.netloc or "#" in url or "\\" in url or any(char <= " " for char in url):
         raise BadUrl("must have no user, password or fragment.")
     if not rules.plain_http and (port or 443) not in rules.ports:

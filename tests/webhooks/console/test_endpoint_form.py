@@ -82,7 +82,7 @@ def test_everything_says_more_than_the_kinds_beside_it() -> None:
     [
         ({"name": ""}, {"name": ["This field is required."]}),
         ({"event_types": []}, {"event_types": ["Tick at least one."]}),
-        ({"url": "ftp://hooks.example.org"}, {"url": ["Address must be an https URL."]}),
+        ({"url": "ftp://hooks.example.org"}, {"url": ["Address must be an http or https URL."]}),
         ({"url": "http://169.254.169.254/"}, {"url": ["Address leads to an address that webhooks may not reach."]}),
         ({"url": "https://nowhere.invalid/"}, {"url": ["Address must have a host name that resolves."]}),
         ({"payload_level": "full-resource"}, {"url": ["Address must be https where whole rides are sent."]}),
