@@ -1,7 +1,7 @@
 """Deliveries: what was sent, what came of it, and sending it again."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -187,8 +187,9 @@ def _ask(request: HttpRequest, found: list[Delivery]) -> HttpResponse:
 
 
 def _progress(shown: queries.Shown) -> dict[str, Any]:
-    found = shown.delivery
-    due_soon = found.status == Delivery.Status.PENDING and found.due_at <= timezone.now() + SOON
+    found, now = shown.delivery, timezone.now()
+    next_at, is_left_alone = _next_attempt(found, now)
+    due_soon = next_at is not None and next_at <= now + SOON
     moving = due_soon or found.status == Delivery.Status.IN_FLIGHT
     open_ = found.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT)
     return {
@@ -197,9 +198,19 @@ def _progress(shown: queries.Shown) -> dict[str, Any]:
         "meaning": words.MEANINGS[found.status],
         "trigger": words.TRIGGERS[found.trigger],
         "warning": _warning(found),
+        "next_at": next_at,
+        "is_left_alone": is_left_alone,
         "attempts": [(one, words.result_of(one["code"], one["error"])) for one in reversed(shown.attempts)],
         "every": (1000 if moving else 15_000) if open_ else 0,
     }
+
+
+def _next_attempt(delivery: Delivery, now: datetime) -> tuple[datetime | None, bool]:
+    """Say when it is sent next, and whether its endpoint is left alone until then; tests are sent there anyway."""
+    due, open_until = delivery.next_attempt_at, delivery.endpoint.lane.open_until
+    if due is None or open_until is None or open_until <= max(due, now) or delivery.trigger == Delivery.Trigger.TEST:
+        return due, False
+    return open_until, True
 
 
 def _pretty(body: str | None) -> str | None:

@@ -76,8 +76,8 @@ def _of_types(types: Sequence[str]) -> Q:
 
 
 def one(delivery_id: UUID, *, by: Principal) -> Delivery | None:
-    """Read one delivery with its event and endpoint."""
-    rows = Delivery.objects.visible_to(by).select_related("event", "endpoint")
+    """Read one delivery with its event, its endpoint and how that does."""
+    rows = Delivery.objects.visible_to(by).select_related("event", "endpoint__lane")
     return rows.filter(pk=delivery_id).first()
 
 

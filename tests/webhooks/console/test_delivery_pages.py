@@ -186,6 +186,25 @@ def test_progress_is_asked_for_as_often_as_something_happens(columns: dict[str, 
     assert ("data-poll" in page) == (every > 0)
 
 
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({}, "2026-11-20 09:10:00 The endpoint failed several times in a row."),
+        ({"due_at": NOW + dt.timedelta(minutes=20)}, "Next attempt 2026-11-20 09:20:00 Attempts"),
+        ({"trigger": "test"}, "Next attempt 2026-11-20 09:00:00 Attempts"),
+    ],
+    ids=["due", "later than that", "a test"],
+)
+def test_page_says_when_an_endpoint_that_is_left_alone_is_tried_again(columns: dict[str, Any], says: str) -> None:
+    lane = {"failing_since": NOW, "trips": 3, "open_until": NOW + dt.timedelta(minutes=10)}
+    delivery = made.delivery(made.endpoint(lane=lane), made.event(), **columns)
+
+    response = visitor().get(_page(delivery, "progress/"))
+
+    assert says in text_of(response)
+    assert ('data-every="1000"' in response.content.decode()) == ("trigger" in columns)
+
+
 def _whole_ride(text: str = "Ada Canary") -> Delivery:
     ride = factories.RideFactory.create()
     endpoint = made.endpoint(payload_level="full-resource")
