@@ -129,3 +129,42 @@ def test_w2_day_is_worked_through_and_a_second_ready_changes_nothing(
 
     assert Ride.objects.get(pk=unsigned.pk).ready_source == "facility_portal"
     assert found == [], "\n".join(found)
+
+
+def test_day_of_two_facilities_is_filtered_and_printed(inspector_of: InspectorOf, transactional_db: None) -> None:
+    ward, lodge = (factories.FacilityFactory.create(name=name) for name in ("Alder Hospital", "Birch Lodge"))
+    pia = factories.UserFactory.create(role=UserRole.PLANNER, name="Pia Planner")
+    pia.facilities.set([ward, lodge])
+    _scene(ward)
+    _discharge(lodge, "Berta")
+    inspector = inspector_of(pia)
+    found = inspector.inspect(BASE, name="day-of-two")
+    found += inspector.inspect(f"{BASE}print/", name="day-for-printing")
+
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(inspector.url + BASE)
+        expect(page.get_by_role("heading", level=1)).to_contain_text("2 facilities")
+        page.get_by_label("Facility").select_option("Birch Lodge")
+        page.get_by_role("button", name="Show").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Birch Lodge")
+        assert f"facility={lodge.pk}" in page.url
+        page.get_by_label("Facility").select_option("All of mine")
+        page.get_by_role("button", name="Show").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("2 facilities")
+
+        page.get_by_role("link", name="For printing").click()
+        page.evaluate("() => { window.print = () => { window.__printed = true; }; }")
+        page.get_by_role("button", name="Print").press("Enter")
+        assert page.evaluate("() => window.__printed") is True
+        page.emulate_media(media="print")
+        expect(page.locator(".topbar")).to_be_hidden()
+        expect(page.get_by_role("button", name="Print")).to_be_hidden()
+        for width in (703, 725):  # A4 and Letter at 96 dpi, less the margins
+            page.set_viewport_size({"width": width, "height": 1000})
+            wide = page.evaluate("() => [...document.querySelectorAll('.paper-rides')].map((one) => one.scrollWidth)")
+            assert max(wide) <= width
+            size = page.locator(".paper-time").first.evaluate("(cell) => parseFloat(getComputedStyle(cell).fontSize)")
+            assert size >= 20
+
+    assert found == [], "\n".join(found)

@@ -2,8 +2,10 @@
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Final, cast
 from uuid import UUID
 
@@ -26,7 +28,8 @@ class FacilityDay:
     """A local day of the facility's zone, `[starts_at, ends_at)`, and its rides in the order of time.
 
     `exceptions` are the unsettled ones by ride, `told_at` when the estimate that a ride has was told, and `foreseen`
-    when the driver of a ride without one gets there, by all that the driver has to drive.
+    when the driver of a ride without one gets there, by all that the driver has to drive.  Rides of other facilities
+    that were read with it may be in them.
     """
 
     facility: Facility
@@ -43,31 +46,44 @@ def facilities(by: Principal) -> list[tuple[UUID, str]]:
     return list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
 
 
-def facility_day(facility_id: UUID, day: dt.date | None, *, by: Principal, at: dt.datetime) -> FacilityDay:
-    """Read a day of a facility in reach; None: today.  At most five queries, for any number of rides.
+def facility_days(
+    facility_ids: Collection[UUID], day: dt.date | None, *, by: Principal, at: dt.datetime
+) -> list[FacilityDay]:
+    """Read a day of facilities in reach, by name; None: today, which each of them has by its own clock.
 
-    Raises:
-        Facility.DoesNotExist: it is out of reach.
+    At most five queries, for any number of facilities and rides.  Facilities out of reach are left out.
     """
-    facility = Facility.objects.visible_to(by).get(pk=facility_id)
-    today = timing.local_day(at, facility.timezone)
-    shown = day or today
-    rides = _rides(facility, shown, with_carried_over=shown == today, by=by)
-    untold = [ride for ride in rides if ride.eta_pickup_at is None]
-    return FacilityDay(
-        facility, shown, today, rides, _exceptions(rides, by), _told_at(rides), foreseen_arrivals(untold, at=at)
-    )
+    found = list(Facility.objects.visible_to(by).filter(pk__in=facility_ids).order_by("name", "pk"))
+    todays = {one.pk: timing.local_day(at, one.timezone) for one in found}
+    rides = _rides([(one, day or todays[one.pk], todays[one.pk]) for one in found], by=by)
+    exceptions, told_at = _exceptions(rides, by), _told_at(rides)
+    foreseen = foreseen_arrivals([ride for ride in rides if ride.eta_pickup_at is None], at=at)
+    of_each: dict[UUID | None, list[Ride]] = defaultdict(list)
+    for ride in rides:
+        of_each[ride.facility_id].append(ride)
+    return [
+        FacilityDay(one, day or todays[one.pk], todays[one.pk], of_each[one.pk], exceptions, told_at, foreseen)
+        for one in found
+    ]
 
 
-def _rides(facility: Facility, day: dt.date, *, with_carried_over: bool, by: Principal) -> list[Ride]:
+def _rides(wanted: Sequence[tuple[Facility, dt.date, dt.date]], *, by: Principal) -> list[Ride]:
+    """Give the rides of each facility's day; those of the day before that are not over belong to today."""
+    if not wanted:
+        return []
+    of_days = [_of_day(facility, day, with_carried_over=day == today) for facility, day, today in wanted]
+    rows = Ride.objects.visible_to(by).filter(reduce(or_, of_days))
+    return list(rows.select_related("rider", "driver", "vehicle").order_by("pickup_at", "pk"))
+
+
+def _of_day(facility: Facility, day: dt.date, *, with_carried_over: bool) -> Q:
     starts_at, ends_at = (
         opening_hours.local_instant(one, dt.time(), zone=facility.timezone) for one in (day, day + dt.timedelta(days=1))
     )
     wanted = Q(pickup_at__gte=starts_at)
     if with_carried_over:
         wanted |= Q(pickup_at__gte=starts_at - CARRIED_OVER, status__in=sorted(OPEN))
-    rows = Ride.objects.visible_to(by).filter(wanted, facility=facility, pickup_at__lt=ends_at)
-    return list(rows.select_related("rider", "driver", "vehicle").order_by("pickup_at", "pk"))
+    return wanted & Q(facility=facility, pickup_at__lt=ends_at)
 
 
 def _exceptions(rides: Collection[Ride], by: Principal) -> dict[UUID, list[RideException]]:
