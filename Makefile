@@ -8,7 +8,7 @@ RUNS := $(VENV)/python -m config.run
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help run manage demo reset test coverage check fix docs bench shots chaos lock install install-dev
+.PHONY: help run manage demo reset test coverage check fix docs texts bench shots chaos lock install install-dev
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ fix: install-dev ## Mend what the linter and the formatter can mend
 
 docs: install-dev ## Write docs/openapi.json and docs/errors.md anew
 	@exec env DJANGO_SETTINGS_MODULE=config.settings $(VENV)/python -c "from tests import environment; from django.core.management import execute_from_command_line as run; run(['manage.py', 'write_docs'])"
+
+texts: install-dev ## Bring locale/ in line with what is marked in the tree, and name what is not translated
+	@exec $(VENV)/python -m tests.texts
 
 bench: install-dev ## Measure speed and memory against bare floors; ONLY= chooses one
 	@exec $(VENV)/python -m tests.bench $(ONLY)

@@ -1,9 +1,9 @@
-"""Makes the composition root known to Django, for its checks alone."""
+"""Makes the composition root known to Django: for its checks, and to have texts ready before the first request."""
 
 from django.apps import AppConfig
 from django.core.checks import Tags, register
 
-from config import deployment_checks
+from config import catalogues, deployment_checks
 
 
 class Carelane(AppConfig):
@@ -11,11 +11,13 @@ class Carelane(AppConfig):
     label = "carelane"
 
     def ready(self) -> None:
+        catalogues.compile_all()
         for check in (
             deployment_checks.shared_cache,
             deployment_checks.shared_limits,
             deployment_checks.broker,
             deployment_checks.database_transport,
+            catalogues.are_compiled,
         ):
             register(check, Tags.security, deploy=True)
         for check in (deployment_checks.demo_mode, deployment_checks.database_role):

@@ -27,7 +27,7 @@ from lib.scopes import Scope
 Text = str | Promise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # itself alone: its words, and with them their hash, go by the reader
 class Entry:
     """A page: `address` is a URL name or a path.
 

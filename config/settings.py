@@ -92,6 +92,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.accounts.console.languages.LanguageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
     "apps.accounts.console.middleware.SignInMiddleware",
@@ -371,8 +372,7 @@ DOWNTIME_COPY_DIR = safe_values.folder("DOWNTIME_COPY_DIR", env.str("DOWNTIME_CO
 # --- Language, time, files -----------------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en-us"
-USE_I18N = True
-USE_TZ = True
+LANGUAGES = [("en", "English"), ("es", "Español")]  # of pages; the API, tasks and logs are English
 TIME_ZONE = "UTC"  # storage and API; pages activate the facility's zone
 # Zone of rides that neither start nor end at a facility.
 OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")
@@ -390,7 +390,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": f"{_STATIC}StaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LOCALE_PATHS = [VAR_DIR / "locale"]  # compiled from locale/ by config/catalogues.py
 FORMAT_MODULE_PATH = ["config.formats"]
 
 ACCESS_LOG = env.bool("ACCESS_LOG", default=True)  # one line for each request, at level INFO

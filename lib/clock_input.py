@@ -1,4 +1,5 @@
-"""Times of day as people type them: `1430`, `14:30`, `2:30p`, `9a`, `noon`, and from now on `now`, `+45`, `+1:30`.
+"""Times of day as people type them: `1430`, `14:30`, `2:30p`, `2:30 p. m.`, `9a`, `noon`, and from now on `now`,
+`+45`, `+1:30`; the words in Spanish as well.
 
 Pure: what was typed, a day and a zone in, instants out (console.md 4.7).
 """
@@ -8,9 +9,17 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-_CLOCK: Final = re.compile(r"(\d{1,2})(?:[:.]?(\d\d))?\s*(?:([ap])\.?(?:m\.?)?)?", re.ASCII)
+_CLOCK: Final = re.compile(r"(\d{1,2})(?:[:.]?(\d\d))?\s*(?:([ap])\.?\s?(?:m\.?)?)?", re.ASCII)
 _FROM_NOW: Final = re.compile(r"\+\s*(?:(\d{1,2}):([0-5]\d)|(\d{1,4}))", re.ASCII)
-_WORDS: Final[dict[str, time | timedelta]] = {"now": timedelta(0), "noon": time(12)}
+_NOW: Final = timedelta(0)
+# Of every language that pages speak, whichever the reader's is.
+_WORDS: Final[dict[str, time | timedelta]] = {
+    "now": _NOW,
+    "ahora": _NOW,
+    "noon": time(12),
+    "mediodía": time(12),
+    "mediodia": time(12),
+}
 
 
 class NotAClock(ValueError):

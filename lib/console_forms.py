@@ -9,6 +9,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.text import capfirst
 
 from lib.errors import DomainError
+from lib.retelling import retold
 
 
 def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, first: Any = None) -> None:
@@ -17,9 +18,9 @@ def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, firs
     cast(forms.ChoiceField, form.fields[name]).choices = choices if first is None else [("", first), *choices]
 
 
-def spoken(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, str]]:
-    """Begin the labels of choices with a capital letter, as whatever begins a line."""
-    return [(str(value), capfirst(str(label))) for value, label in choices]
+def spoken(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
+    """Begin the labels of choices with a capital letter, as whatever begins a line; lazy ones stay so."""
+    return [(str(value), capfirst(label)) for value, label in choices]
 
 
 def day_field(label: Any, *, since: date = date(2000, 1, 1), **options: Any) -> forms.DateField:
@@ -36,10 +37,10 @@ def put_on(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> 
     """
     found = [(names[detail.field or ""], detail) for detail in refusal.details if detail.field in names]
     for name, detail in found:
-        message = detail.message.replace(str(detail.field), str(form.fields[name].label), 1)
+        message = retold(detail.message).replace(str(detail.field), str(form.fields[name].label), 1)
         form.add_error(name, _in_words(message, form, names))
     if not found:
-        form.add_error(None, refusal.message)
+        form.add_error(None, retold(refusal.message))
 
 
 def _in_words(message: str, form: forms.Form, names: Mapping[str, str]) -> str:

@@ -21,6 +21,7 @@ from apps.accounts.roles import (
 )
 from apps.organizations.models import Facility, TransportProvider
 from lib.access import Phi, Principal
+from lib.choices import TextChoices
 from lib.ids import uuid7
 from lib.scopes import Scope
 
@@ -48,6 +49,8 @@ class User(AbstractBaseUser):
     single_keys = models.BooleanField("single-key shortcuts", default=True, db_default=True)  # WCAG 2.1.4: may be off
     compact = models.BooleanField("compact pages", default=False, db_default=False)
     twelve_hours = models.BooleanField("12-hour clock", default=False, db_default=False)
+    # Of settings.LANGUAGES; empty: as the browser says.  No list of them here: another language changes no table.
+    language = models.CharField(max_length=8, blank=True, default="", db_default="")
 
     objects = UserManager()
 
@@ -143,7 +146,7 @@ class ApiToken(models.Model):
     `digest` is HMAC-SHA-256 of the secret under the pepper that `pepper_id` names (api.md B.8).
     """
 
-    class PhiLevel(models.TextChoices):
+    class PhiLevel(TextChoices):
         NONE = "none"
         LIMITED = "limited"
         FULL = "full"
@@ -226,7 +229,7 @@ class IdempotencyRecord(models.Model):
 class AuditEntry(models.Model):
     """Who did or saw what, to whom, when and from where.  Insert-only: triggers of migration 0001 refuse the rest."""
 
-    class Outcome(models.TextChoices):
+    class Outcome(TextChoices):
         DONE = "done"
         DENIED = "denied"
         FAILED = "failed"
@@ -314,7 +317,7 @@ class Alert(models.Model):
     Without personal data: mails leave the house.
     """
 
-    class Severity(models.TextChoices):
+    class Severity(TextChoices):
         INFO = "info"
         WARNING = "warning"
         CRITICAL = "critical"

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from django.db.models import TextChoices
-
 from lib.access import Phi
+from lib.choices import TextChoices
 from lib.scopes import Scope
 
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 from typing import Final
 
-from django.db.models import TextChoices
+from lib.choices import TextChoices
 
 
 class CredentialType(TextChoices):

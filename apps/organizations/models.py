@@ -8,13 +8,14 @@ from django.db.models import F, Q
 
 from apps.organizations.postal_address import PostalAddress, on_the_globe
 from apps.organizations.zones import validate_zone
+from lib.choices import TextChoices
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
     from lib.access import Principal
 
 
-class FacilityKind(models.TextChoices):
+class FacilityKind(TextChoices):
     HOSPITAL = "hospital"
     DIALYSIS = "dialysis"
     SNF = "snf", "skilled nursing facility"
@@ -25,12 +26,12 @@ class FacilityKind(models.TextChoices):
     OTHER = "other"
 
 
-class BookingPolicy(models.TextChoices):
+class BookingPolicy(TextChoices):
     AUTO_CONFIRM = "auto_confirm", "confirm at once"
     REVIEW = "review", "a dispatcher confirms"
 
 
-class ReturnLegPolicy(models.TextChoices):
+class ReturnLegPolicy(TextChoices):
     HOLD = "hold", "hold for decision"
     CANCEL = "cancel"
     KEEP = "keep"
@@ -147,7 +148,7 @@ class Entrance(models.Model):
         return self.name
 
 
-class ContactRole(models.TextChoices):
+class ContactRole(TextChoices):
     UNIT = "unit"
     CHARGE_NURSE = "charge_nurse"
     SCHEDULING = "scheduling"
@@ -194,7 +195,7 @@ class CalendarShift(models.Model):
     It is entered and looked over first; rides follow it once it is applied, and until it is undone.
     """
 
-    class AppliesTo(models.TextChoices):
+    class AppliesTo(TextChoices):
         MWF = "mwf", "Monday, Wednesday, Friday"
         TTS = "tts", "Tuesday, Thursday, Saturday"
         ALL = "all"
@@ -288,7 +289,7 @@ class HomeBase(PostalAddress):
 class Payer(models.Model):
     """Who pays for rides, and what it wants on paper for each leg (domain.md 4.10, signatures)."""
 
-    class SignatureRule(models.TextChoices):
+    class SignatureRule(TextChoices):
         """Where is signed."""
 
         NONE = "none"
@@ -296,7 +297,7 @@ class Payer(models.Model):
         DROPOFF = "dropoff"
         BOTH = "both"
 
-    class Signers(models.TextChoices):
+    class Signers(TextChoices):
         """Whose signature counts at these stops; a facility's stands for the rider's."""
 
         ANY = "any"
@@ -327,7 +328,7 @@ class Payer(models.Model):
         return self.name
 
 
-class SubjectType(models.TextChoices):
+class SubjectType(TextChoices):
     """Kinds of records that outside systems know by names of their own."""
 
     RIDE = "ride"

@@ -12,6 +12,7 @@ from apps.organizations.models import Facility, Payer
 from apps.recurring.reconciling import LEGS, Leg, Mark
 from apps.riders.models import Rider
 from apps.rides.models.ride import Ride, ServiceType
+from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
@@ -23,27 +24,27 @@ if TYPE_CHECKING:
 HORIZON_DAYS: Final = 28  # policy, domain.md 4.10
 
 
-class OrderStatus(models.TextChoices):
+class OrderStatus(TextChoices):
     DRAFT = "draft"
     ACTIVE = "active"
     ON_HOLD = "on_hold", "on hold"
     ENDED = "ended"
 
 
-class ReturnMode(models.TextChoices):
+class ReturnMode(TextChoices):
     WILL_CALL = "will_call", "will call"
     SCHEDULED = "scheduled"
     NONE = "none"
 
 
-class HoldReason(models.TextChoices):
+class HoldReason(TextChoices):
     HOSPITAL_STAY = "hospital_stay", "hospital stay"
     TRAVEL = "travel"
     TRANSPLANT = "transplant"
     OTHER = "other"
 
 
-class HoldSource(models.TextChoices):
+class HoldSource(TextChoices):
     PERSON = "person"
     INTEGRATION = "integration"
     SYSTEM = "system"
@@ -222,7 +223,7 @@ class Hold(models.Model):
 class OccurrenceChange(models.Model):
     """What a person arranged for one pattern date: that nobody rides, or when, and on which day."""
 
-    class Kind(models.TextChoices):
+    class Kind(TextChoices):
         SKIP = "skip"
         CHANGE = "change"
 

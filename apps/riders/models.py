@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Lower
 
 from apps.organizations.models import Facility
+from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from lib.access import Principal
 
 
-class RiderStatus(models.TextChoices):
+class RiderStatus(TextChoices):
     ACTIVE = "active"
     INACTIVE = "inactive"
     ON_HOLD = "on_hold", "on hold"
@@ -24,13 +25,13 @@ class RiderStatus(models.TextChoices):
     DECEASED = "deceased"
 
 
-class Consent(models.TextChoices):
+class Consent(TextChoices):
     GRANTED = "granted"
     DENIED = "denied"
     UNKNOWN = "unknown"
 
 
-class ContactPreference(models.TextChoices):
+class ContactPreference(TextChoices):
     SMS = "sms", "text message"
     VOICE = "voice"
     FACILITY = "facility"
@@ -151,7 +152,7 @@ class RiderFacility(models.Model):
         return f"rider facility {self.pk}"
 
 
-class Mobility(models.TextChoices):
+class Mobility(TextChoices):
     AMBULATORY = "ambulatory"
     AMBULATORY_ASSIST = "ambulatory_assist", "ambulatory with assistance"
     WHEELCHAIR_TRANSFER = "wheelchair_transfer", "wheelchair, can transfer"
@@ -163,27 +164,33 @@ class Mobility(models.TextChoices):
     STRETCHER_BARIATRIC = "stretcher_bariatric", "bariatric stretcher"
 
 
-class AssistLevel(models.TextChoices):
+class AssistLevel(TextChoices):
     CURB_TO_CURB = "curb_to_curb", "curb to curb"
     DOOR_TO_DOOR = "door_to_door", "door to door"
     DOOR_THROUGH_DOOR = "door_through_door", "door through door"
     BED_TO_BED = "bed_to_bed", "bed to bed"
 
 
-class Severity(models.TextChoices):
+class Severity(TextChoices):
     NONE = "none"
     SOME = "some"
     SEVERE = "severe"
 
 
-class Precautions(models.TextChoices):
+class Precautions(TextChoices):
     NONE = "none"
     CONTACT = "contact"
     DROPLET = "droplet"
     AIRBORNE = "airborne"
 
 
-class OxygenSource(models.TextChoices):
+class StairEquipment(TextChoices):
+    NONE = "none", "none"
+    RAMP = "ramp", "ramp"
+    STAIR_CHAIR = "stair_chair", "stair chair"
+
+
+class OxygenSource(TextChoices):
     OWN_TANK = "own_tank", "own tank"
     CONCENTRATOR = "concentrator"
     VEHICLE = "vehicle"
@@ -214,7 +221,7 @@ class AccommodationProfile(models.Model):
     stair_equipment = models.CharField(
         max_length=11,
         default="none",
-        choices=[("none", "none"), ("ramp", "ramp"), ("stair_chair", "stair chair")],
+        choices=StairEquipment,
     )
     second_person = models.BooleanField(default=False)
     service_animal = models.BooleanField(default=False)

@@ -13,6 +13,7 @@ from uuid import UUID
 from apps.fleet.credentials import CredentialType, Lapse, Standing, Subject, lapses
 from apps.rides.facts import DriverFacts, Errand, RideNeeds, Span, VehicleFacts
 from apps.rides.travel import drive_minutes
+from lib.retelling import phrase
 
 # Steps a rider who does not walk unaided can be helped over by one person (domain.md 4.8).
 STEPS_FOR_ONE_PERSON: Final = 3
@@ -162,10 +163,10 @@ def _excluded(pair: Pairing) -> Findings:
 def _alone(pair: Pairing) -> Findings:
     needs = pair.needs
     reasons = {
-        "a stretcher": needs.on_stretcher,
-        "a bariatric rider": needs.bariatric,
-        f"{needs.steps} steps": needs.steps > STEPS_FOR_ONE_PERSON,
-        "the rider's profile": needs.second_person,
+        phrase("a stretcher"): needs.on_stretcher,
+        phrase("a bariatric rider"): needs.bariatric,
+        phrase(f"{needs.steps} steps"): needs.steps > STEPS_FOR_ONE_PERSON,
+        phrase("the rider's profile"): needs.second_person,
     }
     asking = [reason for reason, asks in reasons.items() if asks]
     if asking and not pair.attendants:
@@ -178,9 +179,9 @@ def _conflicts(pair: Pairing) -> Findings:
     if pair.vehicle is not None:
         others |= {errand.ride_id: errand for errand in pair.vehicle.errands}
     for other in sorted(others.values(), key=lambda errand: errand.span.starts_at):
-        words = _clash(mine, other)
-        if words:
-            yield f"{_who(pair, other)} {words}", other.ride_id
+        clash = _clash(mine, other, _who(pair, other))
+        if clash:
+            yield clash, other.ride_id
     if pair.vehicle is not None:
         for shift in pair.vehicle.shifts:
             if shift.driver_id != pair.driver.id and shift.span.overlaps(mine.span):
@@ -258,13 +259,13 @@ def violations(
     ]
 
 
-def _clash(mine: Errand, other: Errand) -> str:
+def _clash(mine: Errand, other: Errand, who: str) -> str:
     """Say why two rides cannot be driven one after the other, or nothing.
 
     The later one may begin as late as its window ends; where a place is not known, only overlap counts.
     """
     if mine.span.overlaps(other.span):
-        return "has another ride at that time."
+        return f"{who} has another ride at that time."
     first, second = (mine, other) if mine.span.starts_at < other.span.starts_at else (other, mine)
     needed = drive_minutes(first.dropoff, second.pickup)
     if needed is None:
@@ -272,8 +273,8 @@ def _clash(mine: Errand, other: Errand) -> str:
     spare = (second.latest_pickup_at - first.span.ends_at).total_seconds() / 60
     if needed <= spare:
         return ""
-    where = "from the ride before" if first is other else "to the ride after"
-    return f"needs {needed:.0f} min {where} and has {spare:.0f}."
+    where = phrase("from the ride before") if first is other else phrase("to the ride after")
+    return f"{who} needs {needed:.0f} min {where} and has {spare:.0f}."
 
 
 def _can_share(mine: Errand, other: Errand) -> bool:
@@ -312,11 +313,11 @@ def _duty_with(mine: Span, others: list[Span]) -> timedelta:
 
 
 def _role_word(pair: Pairing, person: DriverFacts) -> str:
-    return "driver" if person is pair.driver else "attendant"
+    return phrase("driver") if person is pair.driver else phrase("attendant")
 
 
 def _role(pair: Pairing, person: DriverFacts) -> str:
-    return f"The {_role_word(pair, person)}"
+    return phrase("The driver") if person is pair.driver else phrase("The attendant")
 
 
 def _who(pair: Pairing, other: Errand) -> str:
@@ -325,13 +326,13 @@ def _who(pair: Pairing, other: Errand) -> str:
     for person in pair.crew:
         if person.id in on_it:
             return _role(pair, person)
-    return "The vehicle"
+    return phrase("The vehicle")
 
 
 def _lapse_in_words(lapse: Lapse) -> str:
     paper = CredentialType(lapse.type).label
     if lapse.standing is Standing.EXPIRED and lapse.expires_on is not None:
-        return f"{paper} expires on {lapse.expires_on.isoformat()}, before the day of the ride"
+        return phrase(f"{paper} expires on {lapse.expires_on.isoformat()}, before the day of the ride")
     return f"{paper} is {lapse.standing.value}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from django.db.models import TextChoices
+from lib.choices import TextChoices
 
 
 class ExceptionSeverity(TextChoices):

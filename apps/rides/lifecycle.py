@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from django.db.models import TextChoices
-
+from lib.choices import TextChoices
 from lib.scopes import Scope
 
 

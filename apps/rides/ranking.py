@@ -8,6 +8,7 @@ from apps.rides.eligibility import Kind, Violation
 from apps.rides.facts import DriverFacts, RideNeeds, VehicleFacts
 from apps.rides.timing import AVERAGE_MPH
 from apps.rides.travel import Place, road_miles
+from lib.retelling import phrase
 
 # Everything is weighed in minutes of empty driving, the one thing every dispatcher can judge.
 MINUTES_IF_UNLOCATED: Final = 30.0  # nobody knows where the driver is: as far as across town
@@ -46,9 +47,9 @@ def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, 
     before = max(earlier, key=lambda errand: errand.span.ends_at, default=None)
     free = None if before is None else int((begins_at - before.span.ends_at).total_seconds() // 60)
     origins = (
-        (None if before is None else before.dropoff, "the previous drop-off"),
-        (last_seen, "the last location"),
-        (home_base, "the home base"),
+        (None if before is None else before.dropoff, phrase("the previous drop-off")),
+        (last_seen, phrase("the last location")),
+        (home_base, phrase("the home base")),
     )
     pickup = needs.errand.pickup
     for origin, from_what in origins:
@@ -88,16 +89,19 @@ def score(
 def _in_words(way: Approach, vehicle: VehicleFacts | None, too_much: int, *, preferred: bool, shared_rides: int) -> str:
     words = []
     if way.free_minutes is None:
-        words.append("no ride before this one")
+        words.append(phrase("no ride before this one"))
     elif way.free_minutes >= 0:
-        words.append(f"free {way.free_minutes} min before pickup")
+        words.append(phrase(f"free {way.free_minutes} min before pickup"))
     else:
-        words.append("on another ride at pickup")
-    words.append("location not known" if way.miles is None else f"{way.miles:.1f} mi away from {way.from_what}")
+        words.append(phrase("on another ride at pickup"))
+    if way.miles is None:
+        words.append(phrase("location not known"))
+    else:
+        words.append(phrase(f"{way.miles:.1f} mi away from {way.from_what}"))
     if shared_rides:
-        words.append(f"drove this rider {shared_rides} {'time' if shared_rides == 1 else 'times'}")
+        words.append(phrase(f"drove this rider {shared_rides} {'time' if shared_rides == 1 else 'times'}"))
     if preferred:
-        words.append("preferred driver")
+        words.append(phrase("preferred driver"))
     if too_much and vehicle is not None:
-        words.append(f"{vehicle.type.replace('_', ' ')} is more than the ride needs")
+        words.append(phrase(f"{vehicle.type.replace('_', ' ')} is more than the ride needs"))
     return ", ".join(words)

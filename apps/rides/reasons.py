@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from django.db.models import TextChoices
-
 from apps.rides.lifecycle import ReasonList, RideStatus
+from lib.choices import TextChoices
 
 
 class Fault(TextChoices):

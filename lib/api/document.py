@@ -1,11 +1,12 @@
 """The OpenAPI document, and the pages that people read it on."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import override
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +17,8 @@ from lib.api.serializers import OutShape
 from lib.api.views import ApiViewSet
 from lib.errors import Code
 from lib.reference import Operation, sections_of
+
+ENGLISH: Final = "en"  # what the API speaks, and all that describes it
 
 
 class DocumentOut(OutShape):
@@ -41,8 +44,12 @@ class DocumentViewSet(ApiViewSet):
 
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
-    """Generate the document, once per process: the code it describes does not change meanwhile."""
-    made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # untyped library
+    """Generate the document, once per process: the code it describes does not change meanwhile.
+
+    In English, whoever is the first to ask.
+    """
+    with override(ENGLISH):
+        made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # untyped library
     return made
 
 
@@ -54,10 +61,17 @@ def _sections() -> dict[str, list[Operation]]:
 @login_not_required
 def reference(request: HttpRequest) -> HttpResponse:
     """Show every operation on one page that needs no script and prints well."""
-    return render(request, "docs/reference.html", {"sections": _sections(), "info": document()["info"]})
+    return _page(request, "docs/reference.html", {"sections": _sections(), "info": document()["info"]})
 
 
 @login_not_required
 def errors(request: HttpRequest) -> HttpResponse:
     """Show every error code; `error.docs` points here."""
-    return render(request, "docs/errors.html", {"codes": list(Code)})
+    return _page(request, "docs/errors.html", {"codes": list(Code)})
+
+
+def _page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    with override(ENGLISH):
+        response = render(request, template, context)
+    response.headers["Content-Language"] = ENGLISH
+    return response

@@ -68,7 +68,7 @@ const collect = (changes, all = false) => {
 
 // --- Telling the person
 
-const clock = new Intl.DateTimeFormat("twelveHours" in badge.dataset ? "en-US" : "en-GB", {
+const clock = new Intl.DateTimeFormat("twelveHours" in badge.dataset ? `${document.documentElement.lang.slice(0, 2)}-US` : "en-GB", {
   timeZone: badge.dataset.zone,
   hour: "2-digit",
   minute: "2-digit",

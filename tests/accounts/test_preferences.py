@@ -38,7 +38,12 @@ def test_everybody_has_preferences_and_the_usual_ones_at_first(role: UserRole) -
     page = client.get(PAGE)
     home = client.get("/").content.decode()
 
-    assert page.context["form"].initial == {"single_keys": True, "density": "comfortable", "clock": "24"}
+    assert page.context["form"].initial == {
+        "single_keys": True,
+        "density": "comfortable",
+        "clock": "24",
+        "language": "",
+    }
     assert f'href="{PAGE}"' in home
     assert "data-single-keys" not in home
     assert "data-density" not in home
@@ -50,12 +55,12 @@ def test_preferences_hold_on_every_page_of_their_person_alone(client: Client, da
     answer = client.post(PAGE, OTHERWISE, follow=True)
 
     assert told(answer) == ["Your preferences are saved."]
-    assert answer.context["form"].initial == {"single_keys": False, **OTHERWISE}
+    assert answer.context["form"].initial == {"single_keys": False, "language": "", **OTHERWISE}
     assert _kept(dana) == (False, True, True)
     assert _kept(other) == (True, False, False)
     for path in ("/", "/admin/", PAGE, "/console/board/"):
         page = client.get(path).content.decode()
-        assert '<html lang="en-us" dir="ltr" data-density="compact">' in page
+        assert '<html lang="en" dir="ltr" data-density="compact">' in page
         assert ' data-single-keys="off"' in page
         assert "<strong>9:00\N{NO-BREAK SPACE}AM</strong>" in page
     client.post(PAGE, {"single_keys": "on", "density": "comfortable", "clock": "24"})

@@ -131,9 +131,9 @@ def test_alert_is_the_business_of_people_who_reach_the_facility() -> None:
     assert not Alert.objects.visible_to(carrier).exists()
     assert Alert.objects.visible_to(system()).count() == 2
     (alert,) = Alert.objects.visible_to(planner)
-    assert alerts._recipients(alert) == ["everywhere@example.org", "mine@example.org"]
+    assert list(alerts._recipients(alert)) == ["everywhere@example.org", "mine@example.org"]
     alert.scope = Scope.RIDES_READ  # a fleet admin has that; but orders are not for providers
-    assert alerts._recipients(alert) == ["everywhere@example.org", "mine@example.org"]
+    assert list(alerts._recipients(alert)) == ["everywhere@example.org", "mine@example.org"]
 
 
 def test_watch_asks() -> None:

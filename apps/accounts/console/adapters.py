@@ -17,6 +17,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from apps.accounts.console.languages import in_language_of
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.accounts.seeds import open_seed, seal_seed
@@ -87,7 +88,13 @@ class AccountAdapter(DefaultAccountAdapter):
             audit.record(by=principal_of_user(user, request), action=action, subject_type="user", subject_id=user.pk)
         if action == "second_factor.added" and request.user == user:
             _raise_to_second_factor(request, user)
-        super().send_notification_mail(template_prefix, user, *args, **kwargs)
+        with in_language_of(user):
+            super().send_notification_mail(template_prefix, user, *args, **kwargs)
+
+    def send_password_reset_mail(self, user: User, email: str, context: dict[str, Any]) -> None:
+        """Write in the person's language: whoever asked for the mail may be somebody else, at another desk."""
+        with in_language_of(user):
+            super().send_password_reset_mail(user, email, context)
 
 
 class MfaAdapter(DefaultMFAAdapter):

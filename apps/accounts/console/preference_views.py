@@ -3,13 +3,15 @@
 from typing import Final, cast
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, override
 from django.views.decorators.http import require_http_methods
 
+from apps.accounts.console.languages import language_of
 from apps.accounts.console.rights import UNPROCESSABLE
 from apps.accounts.models import User
 from apps.accounts.services import preferences
@@ -35,6 +37,12 @@ class PreferencesForm(forms.Form):
         widget=forms.RadioSelect,
         choices=[("comfortable", gettext_lazy("Comfortable")), (COMPACT, gettext_lazy("Compact: more on a screen"))],
     )
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language"),
+        required=False,
+        # Each in its own words, for whoever cannot read the page.
+        choices=[("", gettext_lazy("As the browser says")), *settings.LANGUAGES],
+    )
     clock = forms.ChoiceField(
         label=gettext_lazy("Clock"),
         widget=forms.RadioSelect,
@@ -57,9 +65,12 @@ def preferences_page(request: HttpRequest) -> HttpResponse:
         single_keys=wanted["single_keys"],
         compact=wanted["density"] == COMPACT,
         twelve_hours=wanted["clock"] == TWELVE,
+        language=wanted["language"],
         by=principal_of(request),
     )
-    messages.success(request, _("Your preferences are saved."))
+    cast(User, request.user).language = wanted["language"]
+    with override(language_of(request)):  # the next page's
+        messages.success(request, _("Your preferences are saved."))
     return redirect("preferences")
 
 
@@ -68,4 +79,5 @@ def _initial(person: User) -> dict[str, object]:
         "single_keys": person.single_keys,
         "density": COMPACT if person.compact else "comfortable",
         "clock": TWELVE if person.twelve_hours else "24",
+        "language": person.language,
     }

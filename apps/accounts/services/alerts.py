@@ -13,11 +13,13 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import override
 
 from apps.accounts.models import Alert, User
 from apps.accounts.services import audit
 from lib.access import Principal
 from lib.errors import NotFound
+from lib.retelling import retold
 from lib.rows import insert
 from lib.scopes import Scope
 
@@ -130,10 +132,11 @@ def _claimed(at: datetime) -> list[Alert]:
     return found
 
 
-def _recipients(alert: Alert) -> list[str]:
+def _recipients(alert: Alert) -> dict[str, str]:
+    """Give the language of each address that hears of an alert."""
     active = User.objects.filter(is_active=True).order_by("email")
-    people = [one.email for one in active if alert.scope in one.scopes and _reaches(one, alert)]
-    return list(dict.fromkeys([*settings.ALERT_EMAILS, *people]))
+    people = {one.email: one.language for one in active if alert.scope in one.scopes and _reaches(one, alert)}
+    return dict.fromkeys(settings.ALERT_EMAILS, "") | people
 
 
 def _reaches(person: User, alert: Alert) -> bool:
@@ -146,16 +149,22 @@ def _reaches(person: User, alert: Alert) -> bool:
     return True
 
 
-def _send(alert: Alert, recipients: list[str]) -> bool:
-    link = f"\n\n{settings.BASE_URL}{alert.path}" if alert.path else ""
-    subject = " ".join(f"[Carelane] {alert.title}".split())  # a line break in it, and nobody gets the mail
+def _send(alert: Alert, recipients: dict[str, str]) -> bool:
     # Each on their own: addresses of colleagues are nobody's business, and one bad one stops no other.
     delivered = False
-    for recipient in recipients:
+    for recipient, language in recipients.items():
+        with override(language or settings.LANGUAGE_CODE):
+            message = _mail(alert, recipient)
         try:
-            EmailMessage(subject, f"{alert.text or alert.title}{link}\n", to=[recipient]).send()
+            message.send()
         except (OSError, ValueError) as failure:  # the server refuses it, or Django: what is no address, a bad header
             log.warning("alert %s not mailed: %s", alert.pk, type(failure).__name__)
         else:
             delivered = True
     return delivered
+
+
+def _mail(alert: Alert, recipient: str) -> EmailMessage:
+    link = f"\n\n{settings.BASE_URL}{alert.path}" if alert.path else ""
+    subject = " ".join(f"[Carelane] {retold(alert.title)}".split())  # a line break in it, and nobody gets the mail
+    return EmailMessage(subject, f"{retold(alert.text or alert.title)}{link}\n", to=[recipient])

@@ -12,6 +12,7 @@ from apps.events import services as events
 from apps.events.models import Event
 from lib.access import system
 from lib.api.fields import instant_text
+from lib.retelling import phrase
 from lib.scopes import Scope
 
 # Days before the end, most urgent last; its place in the list is the sequence of the event (api.md B.8).
@@ -61,7 +62,7 @@ def _announce(token_id: UUID, at: datetime) -> bool:
 
 
 def _alert(token: ApiToken, *, days: int, at: datetime) -> None:
-    left = f"{days} days" if days > 1 else "a day"
+    left = phrase(f"{days} days") if days > 1 else phrase("a day")
     alerts.resolve(alert_key(token.pk), at=at)  # the notice before this one
     alerts.tell(
         kind="token.expiring",

@@ -19,6 +19,7 @@ from apps.dispatch.services.planning import Outcome
 from apps.riders.words import rider_name
 from apps.rides.models import Ride
 from lib.clocks import clock
+from lib.retelling import retold
 from lib.scopes import Scope
 
 
@@ -61,13 +62,13 @@ def _answered(request: HttpRequest, outcomes: list[Outcome]) -> HttpResponse:
 
 def _row(one: Outcome, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
     refusal = one.refusal
-    reasons = [detail.message for detail in refusal.details] if refusal else []
+    reasons = [retold(detail.message) for detail in refusal.details] if refusal else []
     return {
         "ride": ride,
         "name": rider_name(ride.rider, principal_of(request)) if ride else _("A ride out of your reach"),
         "clock": clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
-        "message": refusal.message if refusal else "",
-        "reasons": [reason for reason in reasons if refusal and reason != refusal.message],
+        "message": retold(refusal.message) if refusal else "",
+        "reasons": [reason for reason in reasons if refusal and reason != retold(refusal.message)],
     }
 
 

@@ -9,6 +9,7 @@ from django.db.models import F, Func, Q
 
 from apps.fleet.uuid_range import UuidRange
 from apps.organizations.models import HomeBase, TransportProvider
+from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _Row = TypeVar("_Row", bound=models.Model)
 
 
-class VehicleType(models.TextChoices):
+class VehicleType(TextChoices):
     SEDAN = "sedan"
     MINIVAN = "minivan"
     WHEELCHAIR_VAN = "wheelchair_van", "wheelchair van"
@@ -30,14 +31,14 @@ class VehicleType(models.TextChoices):
     VOLUNTEER = "volunteer"
 
 
-class VehicleStatus(models.TextChoices):
+class VehicleStatus(TextChoices):
     IN_SERVICE = "in_service", "in service"
     OUT_OF_SERVICE = "out_of_service", "out of service"
     MAINTENANCE = "maintenance"
     RETIRED = "retired"
 
 
-class LiftType(models.TextChoices):
+class LiftType(TextChoices):
     NONE = "none"
     RAMP = "ramp"
     LIFT = "lift"
@@ -122,21 +123,21 @@ class CapacityConfig(models.Model):
         return self.name
 
 
-class Employment(models.TextChoices):
+class Employment(TextChoices):
     EMPLOYEE = "employee"
     CONTRACTOR = "contractor"
     VOLUNTEER = "volunteer"
     PARTNER_COMPANY = "partner_company", "partner company"
 
 
-class Activation(models.TextChoices):
+class Activation(TextChoices):
     PENDING = "pending"
     ACTIVE = "active"
     SUSPENDED = "suspended"
     INACTIVE = "inactive"
 
 
-class Qualification(models.TextChoices):
+class Qualification(TextChoices):
     WHEELCHAIR_SECUREMENT = "wheelchair_securement", "wheelchair securement"
     STRETCHER = "stretcher"
     BARIATRIC = "bariatric"
@@ -225,7 +226,7 @@ class Leave(models.Model):
 class Shift(models.Model):
     """A driver in a vehicle for `[starts_at, ends_at)`.  Neither can be in two at once: the database refuses it."""
 
-    class Status(models.TextChoices):
+    class Status(TextChoices):
         PLANNED = "planned"
         CANCELLED = "cancelled"
 

@@ -9,7 +9,9 @@ from datetime import date, timedelta
 from typing import Final
 
 from django.utils.formats import date_format, get_format
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from apps.recurring.console import words
 from apps.recurring.console.words import Badge
@@ -53,7 +55,7 @@ class Month:
 
     @property
     def title(self) -> str:
-        return date_format(self.first, "F Y")
+        return capfirst(date_format(self.first, pgettext("format of a month", "F Y")))
 
 
 def chosen(text: str, today: date) -> date:

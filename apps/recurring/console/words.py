@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 
 from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift
@@ -58,9 +58,9 @@ SHORT_WEEKDAYS: Final = (
 )
 STATUSES: Final[Mapping[str, Badge]] = {
     OrderStatus.DRAFT: Badge("info", "pencil", gettext_lazy("Draft")),
-    OrderStatus.ACTIVE: Badge("ok", "check", gettext_lazy("Active")),
+    OrderStatus.ACTIVE: Badge("ok", "check", pgettext_lazy("standing order", "Active")),
     OrderStatus.ON_HOLD: Badge("warn", "pause", gettext_lazy("On hold")),
-    OrderStatus.ENDED: Badge("quiet", "ban", gettext_lazy("Ended")),
+    OrderStatus.ENDED: Badge("quiet", "ban", pgettext_lazy("standing order", "Ended")),
 }
 RETURNS: Final[Mapping[str, Text]] = {
     ReturnMode.WILL_CALL: gettext_lazy("Will call"),
@@ -121,7 +121,7 @@ def why(code: str) -> Text:
 
 
 def long_day(day: date) -> str:
-    return date_format(day, "l j F")
+    return date_format(day, pgettext("format of a day", "l j F"))
 
 
 def short_day(day: date) -> str:

@@ -12,7 +12,7 @@ from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from apps.recurring import feed
 from apps.recurring.feed import Entry
@@ -108,5 +108,7 @@ def _description(day: OccurrenceShown, leg: LegShown) -> str:
     if leg.refusal:
         lines.append(leg.refusal.lower())
     if day.service_date != day.pattern_date:
-        lines.append(_("Moved from %(day)s") % {"day": date_format(day.pattern_date, "l j F")})
+        lines.append(
+            _("Moved from %(day)s") % {"day": date_format(day.pattern_date, pgettext("format of a day", "l j F"))}
+        )
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from apps.rides.console.booking_form import Desk
 from apps.rides.console.booking_sheet import Line, SheetForm
 from apps.rides.services import bulk_booking
 from lib.errors import DomainError
+from lib.retelling import retold
 from lib.scopes import Scope
 
 
@@ -44,7 +45,7 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
             drafts = [line.draft for line in lines if line.draft is not None]
             booked = bulk_booking.book_many(drafts=drafts, by=desk.by, at=now)
         except DomainError as refusal:  # two rows of one rider at a time, or somebody was quicker
-            form.add_error("rows", _("Nothing is booked: %(why)s") % {"why": refusal.message})
+            form.add_error("rows", _("Nothing is booked: %(why)s") % {"why": retold(refusal.message)})
         else:
             count = len(booked)
             said_so = ngettext("%(count)s booking is made.", "%(count)s bookings are made.", count)

@@ -26,6 +26,7 @@ from apps.rides.services.exceptions import AlreadyClaimed, AlreadySettled
 from lib.access import Principal
 from lib.errors import DomainError, StaleVersion
 from lib.newest_first import uuid_or_none
+from lib.retelling import retold
 from lib.scopes import Scope
 
 PART: Final = "X-Carelane-Part"  # of scripts that want the list alone
@@ -87,7 +88,7 @@ def keep_view(request: HttpRequest, page: str) -> HttpResponse:
         try:
             saved_views.keep(page=page, name=form.cleaned_data["name"], query=query, by=by, at=timezone.now())
         except DomainError as refusal:
-            messages.error(request, refusal.message)
+            messages.error(request, retold(refusal.message))
         else:
             messages.success(request, _("The view is saved."))
     return redirect(f"{reverse(page)}?{query}")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from django import forms
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.organizations.models import Entrance, Facility
 from apps.rides.console import words
@@ -48,7 +48,7 @@ class DischargePart(forms.Form):
         required=False,
         choices=_of_words(
             (
-                ("home", gettext_lazy("Home")),
+                ("home", pgettext_lazy("place", "Home")),
                 ("snf", gettext_lazy("Skilled nursing")),
                 ("rehab", gettext_lazy("Rehab")),
                 ("hospital", gettext_lazy("Hospital")),

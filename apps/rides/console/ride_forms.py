@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from apps.riders.models import Mobility
-from apps.rides.console import reason_words, words
+from apps.rides.console import words
 from apps.rides.lifecycle import Action, ReasonList
 from apps.rides.models import Ride
 from apps.rides.possible import MOMENTS
@@ -16,6 +16,7 @@ from apps.rides.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, P
 from apps.rides.services.answering import Answer
 from lib.console_forms import put_on, spoken
 from lib.errors import Code, DomainError, StaleVersion
+from lib.retelling import retold
 
 NOTE: Final = 500
 # Of rides that standing orders and the clock call off by themselves.
@@ -40,7 +41,7 @@ class Versioned(forms.Form):
             self.add_error(None, _("Somebody changed it meanwhile. Look at what changed, then do it again."))
         elif refusal.details and not any(detail.field in self.names for detail in refusal.details):
             for detail in refusal.details:
-                self.add_error(None, detail.message)
+                self.add_error(None, retold(detail.message))
         else:
             put_on(self, refusal, self.names)
 
@@ -178,5 +179,5 @@ def reasons_for(ride: Ride, reasons: ReasonList, action: Action | None, own: Own
         codes = PROVIDER_REASONS if ride.driver_id else [code for code in codes if code not in ABORT_REASONS]
     elif reasons is ReasonList.UNASSIGN and ride.status == "arrived":
         codes = AT_DOOR_UNASSIGN_REASONS
-    offered = [(code, reason_words.reason(code)) for code in codes if code not in _NOT_BY_HAND]
+    offered = [(code, words.spelled(code)) for code in codes if code not in _NOT_BY_HAND]
     return offered + [(code, label) for (name, code), label in own.items() if name == reasons.value]

@@ -10,12 +10,13 @@ from apps.organizations.models import Contact, ContactRole
 from apps.riders import words as rider_words
 from apps.riders.models import AssistLevel
 from apps.rides import disclosure
-from apps.rides.console import reason_words, words
+from apps.rides.console import words
 from apps.rides.disclosure import Disclosure
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.next_steps import ADVICE
 from apps.rides.queries.ride_story import Story
 from apps.rides.queries.rides import Entry
+from apps.rides.reasons import CancellationTiming, Fault
 from apps.rides.services import answering, legs
 from apps.rides.services.answering import Answer
 from lib.access import Phi, Principal
@@ -137,7 +138,7 @@ def assignments(story: Story, by: Principal) -> list[dict[str, Any]]:
             "badge": words.ASSIGNMENTS[one.status],
             "driver": driver_of(one, by),
             "by": words.who(one.assigned_by, story.names),
-            "why": reason_words.reason(one.end_reason) if one.end_reason else "",
+            "why": words.spelled(one.end_reason) if one.end_reason else "",
             "said": "; ".join(filter(None, (one.decline_reason, one.override_reason))) if full else "",
         }
         for one in reversed(story.assignments)
@@ -212,11 +213,11 @@ def details_of(data: Mapping[str, Any], own: Own) -> list[str]:
         said.append(_("it had ended as: %(status)s") % {"status": str(words.STATUSES[ended].text).lower()})
     if code := data.get("reasonCode"):
         labels = (label for (_list, known), label in own.items() if known == code)
-        said.append(next(labels, reason_words.reason(code)))
+        said.append(next(labels, words.spelled(code)))
     if fault := data.get("fault"):
-        said.append(_("fault: %(fault)s") % {"fault": reason_words.FAULTS[fault]})
+        said.append(_("fault: %(fault)s") % {"fault": str(Fault(fault).label).lower()})
     if timing := data.get("timing"):
-        said.append(str(reason_words.TIMINGS[timing]))
+        said.append(str(CancellationTiming(timing).label).lower())
     if told := data.get("exception"):
         said.append(f"{words.title_of(told['type'])}, {str(words.SEVERITIES[told['severity']].text).lower()}")
     if changed := data.get("changed"):

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from django.utils.formats import date_format
 from django.utils.functional import Promise
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from apps.rides import reason_words
 from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ResolutionCode
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
@@ -138,7 +138,7 @@ def happened(event_type: str) -> str:
 
 def spelled(code: str) -> str:
     """Write a code as words: `rider_request` as `Rider request`; codes that operators add have labels of their own."""
-    return capfirst(code.replace("_", " "))
+    return reason_words.said(code)
 
 
 def title_of(type_: str) -> Text:

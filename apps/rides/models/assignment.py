@@ -5,6 +5,7 @@ from django.db.models import Q
 from apps.fleet.models import Driver, Vehicle
 from apps.organizations.models import TransportProvider
 from apps.rides.models.ride import Ride
+from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
@@ -12,7 +13,7 @@ from lib.ids import uuid7
 class Assignment(models.Model):
     """A driver and vehicle put, or offered, on a ride.  The snapshot is what New York wants on every leg (NY1)."""
 
-    class Status(models.TextChoices):
+    class Status(TextChoices):
         OFFERED = "offered"
         ACCEPTED = "accepted"
         DECLINED = "declined"
@@ -21,7 +22,7 @@ class Assignment(models.Model):
         SUPERSEDED = "superseded"
         COMPLETED = "completed"
 
-    class Method(models.TextChoices):
+    class Method(TextChoices):
         MANUAL = "manual"
         AUTO = "auto"
         PREFERRED_DRIVER = "preferred_driver", "preferred driver"

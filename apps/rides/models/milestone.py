@@ -3,13 +3,14 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from apps.rides.models.ride import Ride
+from lib.choices import TextChoices
 from lib.ids import uuid7
 
 
 class Milestone(models.Model):
     """A moment of a ride, and who says so.  A later word voids an earlier one; nothing is overwritten."""
 
-    class Type(models.TextChoices):
+    class Type(TextChoices):
         READY = "ready"
         DEPARTED = "departed"
         ARRIVED_PICKUP = "arrived_pickup", "arrived at pickup"
@@ -19,7 +20,7 @@ class Milestone(models.Model):
         CONTACT_ATTEMPT = "contact_attempt", "contact attempt"
         HANDOFF = "handoff"
 
-    class Source(models.TextChoices):
+    class Source(TextChoices):
         DRIVER_APP = "driver_app", "driver app"
         DISPATCHER_MANUAL = "dispatcher_manual", "entered by a dispatcher"
         INTEGRATION = "integration"

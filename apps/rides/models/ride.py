@@ -15,6 +15,7 @@ from apps.rides.exception_types import ExceptionSeverity
 from apps.rides.lifecycle import OPEN, WITH_DRIVER, RideStatus
 from apps.rides.models.trip import Trip
 from apps.rides.reasons import CancellationTiming, Fault
+from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 ONE_OCCURRENCE: Final = "ride_occurrence_once_live"
 
 
-class LegType(models.TextChoices):
+class LegType(TextChoices):
     ONE_WAY = "one_way", "one way"
     OUTBOUND = "outbound"
     RETURN = "return"
     INTERMEDIATE = "intermediate"
 
 
-class ServiceType(models.TextChoices):
+class ServiceType(TextChoices):
     APPOINTMENT = "appointment"
     DIALYSIS = "dialysis"
     HOSPITAL_DISCHARGE = "hospital_discharge", "hospital discharge"
@@ -43,23 +44,23 @@ class ServiceType(models.TextChoices):
     OTHER = "other"
 
 
-class Priority(models.TextChoices):
+class Priority(TextChoices):
     ROUTINE = "routine"
     TIME_CRITICAL = "time_critical", "time critical"
     LIFE_SUSTAINING = "life_sustaining", "life sustaining"
 
 
-class PickupTimeKind(models.TextChoices):
+class PickupTimeKind(TextChoices):
     FIRM = "firm"
     ESTIMATED = "estimated"
 
 
-class SchedulingAnchor(models.TextChoices):
+class SchedulingAnchor(TextChoices):
     PICKUP = "pickup"
     APPOINTMENT = "appointment"
 
 
-class ReadySource(models.TextChoices):
+class ReadySource(TextChoices):
     RIDER_SMS = "rider_sms"
     RIDER_APP = "rider_app"
     FACILITY_PORTAL = "facility_portal"
@@ -69,7 +70,7 @@ class ReadySource(models.TextChoices):
     DRIVER = "driver"
 
 
-class OccurrenceState(models.TextChoices):
+class OccurrenceState(TextChoices):
     """How a ride of a series came to be as it is; what a person made of it, the series leaves alone."""
 
     AS_GENERATED = "as_generated", "as generated"
@@ -77,13 +78,13 @@ class OccurrenceState(models.TextChoices):
     SHIFTED = "shifted", "shifted"
 
 
-class MilesSource(models.TextChoices):
+class MilesSource(TextChoices):
     GPS = "gps"
     ODOMETER = "odometer"
     ROUTED = "routed"
 
 
-def _known(name: str, choices: type[models.TextChoices], *, blank: bool = False) -> models.CheckConstraint:
+def _known(name: str, choices: type[TextChoices], *, blank: bool = False) -> models.CheckConstraint:
     allowed = ["", *choices.values] if blank else choices.values
     return models.CheckConstraint(name=f"ride_{name}_known", condition=Q(**{f"{name}__in": allowed}))
 

@@ -2,12 +2,13 @@
 
 from apps.rides.lifecycle import ReasonList
 from apps.rides.models import ReasonCode
+from apps.rides.reason_words import said
 from apps.rides.reasons import CODES
 
 
 def offered(reasons: ReasonList) -> list[tuple[str, str]]:
     """List codes and words of a list: the built-in ones, with what the operator added before `other`.  One query."""
-    built_in = [(code, code.replace("_", " ").capitalize()) for code in CODES[reasons]]
+    built_in = [(code, said(code)) for code in CODES[reasons]]
     own = ReasonCode.objects.filter(reason_list=reasons.value, active=True).order_by("label")
     added = [(row.code, row.label) for row in own]
     return [row for row in built_in if row[0] != "other"] + added + [row for row in built_in if row[0] == "other"]

@@ -9,8 +9,6 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import TextChoices
-from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.services import audit
 from apps.riders.models import Mobility
@@ -18,6 +16,7 @@ from apps.rides.models import Ride, RideException
 from apps.rides.services import amending, ladder
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
+from lib.choices import TextChoices
 from lib.errors import DomainError, ScopeMissing
 from lib.scopes import Scope
 
@@ -25,9 +24,9 @@ ANSWER: Final = "answer"  # in the details of the exceptions that asked, with wh
 
 
 class Answer(TextChoices):
-    WAIT = "wait", _("wait")
-    CHANGE_MODE = "change_mode", _("another mode")
-    SPLIT = "split", _("split the ride")
+    WAIT = "wait", "wait"
+    CHANGE_MODE = "change_mode", "another mode"
+    SPLIT = "split", "split the ride"
 
 
 class NothingAsked(DomainError):

@@ -27,6 +27,7 @@ from apps.webhooks.services import recovering, resending
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.newest_first import SIZE, page_of, uuid_or_none
+from lib.retelling import retold
 from lib.scopes import Scope
 
 SOON: Final = timedelta(seconds=30)  # what is due by then is looked at every second
@@ -101,7 +102,7 @@ def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     try:
         again = recovering.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
     except DomainError as refusal:
-        messages.error(request, refusal.message)
+        messages.error(request, retold(refusal.message))
         return redirect("webhook_delivery", delivery_id=delivery_id)
     messages.success(request, _("It is sent again now."))
     return redirect("webhook_delivery", delivery_id=again.pk)
@@ -143,7 +144,7 @@ def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     except NotFound:
         raise
     except DomainError as refusal:
-        messages.error(request, refusal.message)
+        messages.error(request, retold(refusal.message))
     else:
         messages.success(request, _("The delivery is cancelled."))
     return redirect("webhook_delivery", delivery_id=delivery_id)

@@ -6,6 +6,7 @@ from typing import Final
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.models.delivery import ErrorClass
@@ -34,7 +35,7 @@ STATUSES: Final[Mapping[str, Badge]] = {
     Delivery.Status.DELIVERED: Badge("ok", _("Delivered")),
     Delivery.Status.EXHAUSTED: Badge("bad", _("Given up")),
     Delivery.Status.HELD: Badge("warn", _("Held")),
-    Delivery.Status.CANCELLED: Badge("quiet", _("Cancelled")),
+    Delivery.Status.CANCELLED: Badge("quiet", pgettext_lazy("delivery", "Cancelled")),
     Delivery.Status.QUARANTINED: Badge("bad", _("Put aside")),
 }
 MEANINGS: Final[Mapping[str, Text]] = {

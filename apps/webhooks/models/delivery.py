@@ -14,6 +14,7 @@ from django.db.models import Q
 from apps.events.models import Event
 from apps.webhooks.models.endpoint import Endpoint, EndpointQuerySet
 from lib.access import Principal
+from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
@@ -40,7 +41,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 class Delivery(models.Model):
     """One event for one endpoint.  The same event may have several: the first, resends and replays."""
 
-    class Status(models.TextChoices):
+    class Status(TextChoices):
         PENDING = "pending"
         IN_FLIGHT = "in_flight"
         DELIVERED = "delivered"
@@ -54,7 +55,7 @@ class Delivery(models.Model):
         RETRY = 1
         REPLAY = 2
 
-    class Trigger(models.TextChoices):
+    class Trigger(TextChoices):
         EVENT = "event"
         RESEND = "resend"
         REPLAY = "replay"
@@ -147,7 +148,7 @@ class Delivery(models.Model):
         return self.due_at if self.status == self.Status.PENDING else None
 
 
-class ErrorClass(models.TextChoices):
+class ErrorClass(TextChoices):
     """Why an attempt failed."""
 
     DNS = "dns", "the name was not found"

@@ -9,11 +9,12 @@ from django.db.models import Q
 
 from apps.accounts.models import ApiClient
 from lib.access import Principal
+from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
 
-class PayloadLevel(models.TextChoices):
+class PayloadLevel(TextChoices):
     ID_ONLY = "id-only", "ids only"
     SUMMARY = "summary", "summary"
     FULL_RESOURCE = "full-resource", "full resource"
@@ -40,13 +41,13 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 class Endpoint(models.Model):
     """An address that is told of events.  The URL is the receiver's own; nothing of a person stands in it."""
 
-    class State(models.TextChoices):
+    class State(TextChoices):
         PENDING = "pending"  # nobody has answered there yet
         ACTIVE = "active"
         PAUSED = "paused"  # by people, or by the receiver with 410
         DISABLED = "disabled"  # nobody answered for days
 
-    class Ordering(models.TextChoices):
+    class Ordering(TextChoices):
         NONE = "none"
         SUBJECT = "subject"  # the events of one ride one after the other
 

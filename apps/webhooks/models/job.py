@@ -5,6 +5,7 @@ from django.db.models import Q
 
 from apps.webhooks.models.endpoint import Endpoint, EndpointQuerySet
 from lib.access import Principal
+from lib.choices import TextChoices
 from lib.ids import uuid7
 
 
@@ -17,7 +18,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 class Job(models.Model):
     """One recovery: what to deliver again, and how far it is.  `cursor` is the id of the last delivery looked at."""
 
-    class State(models.TextChoices):
+    class State(TextChoices):
         RUNNING = "running"
         DONE = "done"
         CANCELLED = "cancelled"

@@ -19,6 +19,7 @@ from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.services import lane_rows, recovering
 from lib.access import Principal, system
 from lib.api.fields import instant_text
+from lib.retelling import phrase
 from lib.scopes import Scope
 
 MOST_MOVED: Final = 5_000  # rows of one statement: a hundred thousand take seconds, with the endpoint locked
@@ -63,7 +64,7 @@ def answered(endpoint_id: UUID, *, version: int, at: datetime) -> None:
         change(endpoint, Endpoint.State.PAUSED, BY_PEOPLE, at)
     elif endpoint.state == Endpoint.State.PENDING or endpoint.state_reason == UNVERIFIED:
         by = system("webhooks")
-        start_over(endpoint, "answers again", by=by, at=at)
+        start_over(endpoint, phrase("answers again"), by=by, at=at)
         recovering.release(endpoint, by=by, at=at)
 
 
@@ -96,7 +97,7 @@ def gone(endpoint_id: UUID, *, version: int, at: datetime) -> None:
     change(endpoint, Endpoint.State.PAUSED, GONE, at)
     hold(endpoint)
     record(endpoint, "webhook.endpoint.paused", {}, by=system("webhooks"), at=at)
-    _tell(endpoint, "gone", "answered 410 Gone and was paused", Alert.Severity.CRITICAL, at)
+    _tell(endpoint, "gone", phrase("answered 410 Gone and was paused"), Alert.Severity.CRITICAL, at)
 
 
 def failing(endpoint_id: UUID, lane: Lane, step: int, *, last_error: str, at: datetime) -> None:
@@ -106,13 +107,13 @@ def failing(endpoint_id: UUID, lane: Lane, step: int, *, last_error: str, at: da
     severity = Alert.Severity.WARNING if step == 1 else Alert.Severity.CRITICAL
     since = instant_text(lane.failing_since) if lane.failing_since else ""
     alerts.resolve(_key(endpoint_id, "failing", step - 1), at=at)
-    _tell(endpoint, "failing", f"has had no success since {since}", severity, at, step=step)
+    _tell(endpoint, "failing", phrase(f"has had no success since {since}"), severity, at, step=step)
 
 
 def recovered(endpoint_id: UUID, was: Lane, *, at: datetime) -> None:
     """Tell that it answers again, to whoever was told that it did not."""
     alerts.resolve(*_of_failing(endpoint_id), at=at)
-    _tell_of_recovery(locked(endpoint_id), was, "answers again", by=system("webhooks"), at=at)
+    _tell_of_recovery(locked(endpoint_id), was, phrase("answers again"), by=system("webhooks"), at=at)
 
 
 def _tell_of_recovery(endpoint: Endpoint, was: Lane, happened: str, *, by: Principal, at: datetime) -> None:
@@ -127,7 +128,8 @@ def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> 
     hold(endpoint)
     record(endpoint, "webhook.endpoint.disabled", _of(lane, last_error), by=system("webhooks"), at=at)
     alerts.resolve(*_of_failing(endpoint_id), at=at)
-    _tell(endpoint, "disabled", "was switched off: nobody answered for five days", Alert.Severity.CRITICAL, at)
+    happened = phrase("was switched off: nobody answered for five days")
+    _tell(endpoint, "disabled", happened, Alert.Severity.CRITICAL, at)
 
 
 def expiring(endpoint_id: UUID, step: int, *, count: int, expires_at: datetime, at: datetime) -> None:
@@ -137,7 +139,7 @@ def expiring(endpoint_id: UUID, step: int, *, count: int, expires_at: datetime, 
     record(endpoint, "webhook.delivery.expiring", facts, by=system("webhooks"), at=at)
     severity = Alert.Severity.WARNING if step == 1 else Alert.Severity.CRITICAL
     alerts.resolve(_key(endpoint_id, "expiring", step - 1), at=at)
-    happened = f"holds deliveries that are forgotten from {expires_at:%Y-%m-%d} on"
+    happened = phrase(f"holds deliveries that are forgotten from {expires_at:%Y-%m-%d} on")
     _tell(endpoint, "expiring", happened, severity, at, step=step)
 
 
@@ -161,7 +163,7 @@ def send_ids_alone(endpoint_id: UUID, *, at: datetime) -> None:
         subject_id=endpoint_id,
         details={"changed": ["payload_level", "phi_agreement"]},
     )
-    happened = "gets ids alone: no token of its client sees rider data any more"
+    happened = phrase("gets ids alone: no token of its client sees rider data any more")
     _tell(endpoint, "ids_only", happened, Alert.Severity.CRITICAL, at, step=endpoint.version)
 
 

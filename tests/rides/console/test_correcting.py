@@ -10,12 +10,11 @@ from django.test import Client
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import UserRole
 from apps.events.models import Event
-from apps.rides.console import reason_words
-from apps.rides.console.words import spelled
+from apps.rides import reason_words
 from apps.rides.guards import CORRECTION_WINDOW
 from apps.rides.lifecycle import RideStatus
-from apps.rides.models import ReasonCode, Ride
-from apps.rides.reasons import CODES, CancellationTiming, Fault
+from apps.rides.models import Ride
+from apps.rides.reasons import CODES
 from tests import factories
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW, PICKUP
@@ -128,23 +127,8 @@ def test_stale_press_of_ready_on_a_ride_that_waits_still_is_refused() -> None:
     assert Ride.objects.get(pk=ride.pk).ready_at is None
 
 
-def test_built_in_reasons_faults_and_timings_have_words() -> None:
+def test_built_in_reasons_have_words_and_others_are_spelled_out() -> None:
     built_in = {code for codes in CODES.values() for code in codes}
 
-    assert set(reason_words.REASONS) == built_in
-    assert {code: reason_words.reason(code) for code in built_in} == {code: spelled(code) for code in built_in}
-    assert set(reason_words.FAULTS) == set(Fault)
-    assert set(reason_words.TIMINGS) == set(CancellationTiming)
-    assert reason_words.reason("of_another_day") == "Of another day"
-
-
-def test_reason_of_the_operator_keeps_its_own_label(supervisor: Client) -> None:
-    ReasonCode.objects.create(
-        reason_list="cancelled", code="weather", label="Tormenta", parent_code="rider_ill", active=True
-    )
-    ride = factories.RideFactory.create()
-
-    offered = dict(supervisor.get(page_of(ride)).context["cancel"].fields["reason_code"].choices)
-
-    assert "Tormenta" in offered.values()
-    assert offered["rider_ill"] == "Rider ill"
+    assert set(reason_words.Reason.values) == built_in
+    assert reason_words.said("of_another_day") == "Of another day"

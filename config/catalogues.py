@@ -1,0 +1,53 @@
+"""What pages say in other languages: texts in locale/, compiled below var/ for gettext to read.
+
+Compiled files are no part of the tree: each start makes those that are missing or of other texts.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polib
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage
+from django.core.checks import Warning as Caution
+
+TEXTS = Path(__file__).resolve().parent.parent / "locale"
+
+
+def compile_all() -> None:
+    """Compile the catalogues whose texts have changed.  Where nothing can be written, what is there stays."""
+    for texts, compiled in _pairs():
+        if not _is_current(texts, compiled):
+            try:
+                _compile(texts, compiled)
+            except OSError:  # a file system for reading alone, or somebody else's folder: the check below says so
+                continue
+
+
+def are_compiled(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn of pages that are English for everybody: nobody who may write below var/ has started the service."""
+    languages = [texts.parts[-3] for texts, compiled in _pairs() if not _is_current(texts, compiled)]
+    hint = "Run a command of manage.py, such as collectstatic, as a user who may write to VAR_DIR."
+    return [Caution(f"The texts in “{one}” are not compiled.", hint=hint, id="carelane.W005") for one in languages]
+
+
+def _pairs() -> list[tuple[Path, Path]]:
+    folder = Path(settings.LOCALE_PATHS[0])
+    found = sorted(TEXTS.glob("*/LC_MESSAGES/django.po"))
+    return [(texts, folder / texts.relative_to(TEXTS).with_suffix(".mo")) for texts in found]
+
+
+def _is_current(texts: Path, compiled: Path) -> bool:
+    # The same time, not a later one: the texts of another release may be older than what was compiled.
+    return compiled.is_file() and int(compiled.stat().st_mtime) == int(texts.stat().st_mtime)
+
+
+def _compile(texts: Path, compiled: Path) -> None:
+    compiled.parent.mkdir(parents=True, exist_ok=True)
+    written = compiled.with_name(f"{compiled.name}.{os.getpid()}")  # other processes start at the same moment
+    polib.pofile(str(texts)).save_as_mofile(str(written))
+    os.utime(written, (texts.stat().st_mtime, texts.stat().st_mtime))
+    written.replace(compiled)
