@@ -1,6 +1,7 @@
 """The exceptions desk in a real browser: by keyboard, by pointer and without script; sound in every state."""
 
 import datetime as dt
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.models import Ride, RideException
-from apps.rides.services import exceptions
+from apps.rides.services import exceptions, watching
 from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
@@ -205,6 +206,49 @@ def test_e2_desk_works_without_script_and_single_keys_can_be_off(inspector_of: I
     first.refresh_from_db()
     assert (first.owner, first.snoozed_until is not None) == (dana, True)
     assert found == [], "\n".join(found)
+
+
+def _silent(at: dt.datetime) -> Ride:
+    """A ride under way; for fourteen minutes its driver should have told of the arrival."""
+    due, left = at - 14 * MINUTE, at - 60 * MINUTE
+    window = {"window_starts_at": left, "window_ends_at": due}
+    ride: Ride = factories.RideFactory.create(pickup_at=due - 15 * MINUTE, **window)
+    factories.put_driver_on(ride)
+    under_way = {"status": "en_route", "departed_at": left, "eta_pickup_at": due, "status_changed_at": left}
+    Ride.objects.filter(pk=ride.pk).update(**under_way)
+    return ride
+
+
+def _gap_of(ride: Ride, at: dt.datetime) -> RideException | None:
+    """Look at the clock, and give the gap that stands."""
+    watching.watch(by=system(), at=at)
+    return RideException.objects.filter(ride=ride, type=ExceptionType.MILESTONE_GAP).first()
+
+
+def test_e1_driver_who_is_silent_appears_once_within_a_second(inspector_of: InspectorOf, dana: User) -> None:
+    """Positions come with milestones alone, so that a silent driver is known by the milestone that does not come."""
+    desk, took, now = inspector_of(dana), [], timezone.now()
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + BASE)
+        expect(page.locator("#live")).to_have_text("Live", timeout=30_000)
+        for turn in range(3):
+            at = now + 5 * turn * MINUTE
+            ride = _silent(at)
+            before = _gap_of(ride, at)
+            page.wait_for_timeout(
+                4_500
+            )  # a part is fetched every two seconds at most: what came before is there by then
+            gap = _gap_of(ride, at + 2 * MINUTE)
+            began = time.perf_counter()
+            assert (before, gap is not None) == (None, True)
+            page.locator(f'[data-exception="{gap and gap.pk}"]').wait_for()
+            took.append(time.perf_counter() - began)
+            assert _gap_of(ride, at + 2 * MINUTE) == gap, "another worker"
+        expect(page.locator("[data-exception]")).to_have_count(RideException.objects.unsettled().count())
+
+    assert sorted(took)[1] < 1, took
+    assert RideException.objects.filter(type=ExceptionType.MILESTONE_GAP).count() == 3
 
 
 def test_e5_moving_among_500_rows_takes_less_than_50_ms(inspector_of: InspectorOf, dana: User) -> None:

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -90,6 +91,30 @@ def test_session_without_second_factor_opens_enrolment_alone(client: Client, set
 
     assert opened - ENROLMENT_ROUTES - PUBLIC == set()
     assert walked > 100
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("has_factor", [False, True])
+def test_u4_no_page_names_a_rider_before_the_second_factor(client: Client, settings: Any, has_factor: bool) -> None:
+    settings.MFA_REQUIRED = True
+    person = factories.UserFactory.create(role=UserRole.DISPATCH_SUPERVISOR)
+    if has_factor:
+        Authenticator.objects.create(user=person, type=Authenticator.Type.TOTP, data={"secret": "x"})
+    ride = factories.RideFactory.create(rider=factories.RiderFactory.create(last_name="Abernathy-Quill"))
+    name = b"Abernathy-Quill"
+    known = {"ride_id": ride.pk, "rider_id": ride.rider_id}
+    walked = 0
+    for route, _ in _pages():
+        sign_in(client, person, second_factor=False)
+        own = re.sub(r"<uuid:(\w+)>", lambda match: str(known.get(match.group(1), SAMPLE["uuid"])), route)
+        response = client.get(f"/{_sample(own)}")
+        walked += 1
+        assert name not in response.content, route
+    sign_in(client, person)
+    shown = client.get(f"/console/rides/{ride.pk}/").content
+
+    assert walked > 100
+    assert name in shown, "which the walk would have met"
 
 
 @pytest.mark.django_db
