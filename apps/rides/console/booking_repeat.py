@@ -22,6 +22,13 @@ from lib.clocks import clock
 from lib.newest_first import uuid_or_none
 
 NOW: Final = "now"  # as people type it (lib/clock_input.py)
+_DISCHARGE: Final = {
+    "unit": "unit",
+    "unit_phone": "unitPhone",
+    "room": "room",
+    "meet_at": "meetAt",
+    "destination_kind": "destinationKind",
+}
 _SAME_PLACE: Final = ("facilityId", "addressLine1", "city", "postalCode")
 
 
@@ -75,13 +82,25 @@ def values_of(ride: Ride, form: BookingForm, rider: RiderRecord) -> dict[str, An
 
 
 def beside(ride: Ride, zone: str, now: datetime) -> dict[str, Any]:
-    """Give the day and the time of a ride beside this one, by the clock of the form: now for whoever is ready."""
+    """Give what else a ride beside this one shares: its time by the clock of the form, and whom to ask at a discharge.
+
+    Now for whoever is ready.
+    """
     arrives = ride.appointment_at is not None and ride.scheduling_anchor == "appointment"
     at = ride.appointment_at if arrives and ride.appointment_at is not None else ride.pickup_at
     if ride.ready_at is not None or at <= now:
-        return {"when": PICKUP, "day": now.astimezone(ZoneInfo(zone)).date(), "clock": NOW}
-    local = at.astimezone(ZoneInfo(zone))
-    return {"day": local.date(), "clock": clock(local)}
+        when = {"when": PICKUP, "day": now.astimezone(ZoneInfo(zone)).date(), "clock": NOW}
+    else:
+        local = at.astimezone(ZoneInfo(zone))
+        when = {"day": local.date(), "clock": clock(local)}
+    return when | _discharge(ride.discharge or {})
+
+
+def _discharge(told: Mapping[str, Any]) -> dict[str, Any]:
+    planner = told.get("planner") or {}
+    known = {field: told.get(key) for field, key in _DISCHARGE.items()}
+    known |= {"planner_name": planner.get("name"), "planner_phone": planner.get("phone")}
+    return {field: value for field, value in known.items() if value}
 
 
 def _place(form: BookingForm, choice: str, prefix: str, stop: Mapping[str, Any]) -> dict[str, Any]:

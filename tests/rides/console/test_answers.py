@@ -119,8 +119,15 @@ def test_split_leads_dispatch_to_a_second_ride_that_is_filled_in() -> None:
     assert f'href="{address.replace("&", "&amp;")}"' in page.content.decode()
     assert "Book the second ride" not in text_of(auditor)
     form = desk.get(address).context["form"]
-    shown = {name: form[name].value() for name in ("day", "clock", "when", "way_back")}
-    assert shown == {"day": dt.date(2026, 11, 20), "clock": "14:00", "when": "pickup", "way_back": "none"}
+    shown = {name: form[name].value() for name in ("day", "clock", "when", "way_back", "unit", "planner_name")}
+    assert shown == {
+        "day": dt.date(2026, 11, 20),
+        "clock": "14:00",
+        "when": "pickup",
+        "way_back": "none",
+        "unit": "4 West",
+        "planner_name": "Pia",
+    }
 
 
 @pytest.mark.parametrize(
