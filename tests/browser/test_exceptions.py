@@ -113,6 +113,10 @@ def test_pages_of_the_desk_are_sound(inspector_of: InspectorOf, dana: User) -> N
     exceptions.acknowledge(exception_id=rows[1].pk, by=mine, at=timezone.now())
     exceptions.resolve(exception_id=rows[3].pk, code=ResolutionCode.OTHER, note="Walked", by=mine, at=timezone.now())
 
+    factories.ContactFactory.create(facility=rows[0].facility)
+    said = {"told": ["dispatcher", "planner"], "answer": "split", "answeredAt": "2026-11-20T15:00:00Z"}
+    RideException.objects.filter(pk=rows[0].pk).update(details=said)
+
     found += desk.inspect(BASE, name="exceptions")
     found += desk.inspect(f"{BASE}history/", name="exceptions-history")
     found += desk.inspect(f"{BASE}{rows[0].pk}/", name="exception")
