@@ -4,7 +4,7 @@ An entry appears to whoever may open it.  To add a page: one `Entry` in the grou
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -56,8 +56,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Group:
+    """Entries that belong together; those of a `folded` one are shown when it is opened."""
+
     label: Text
     entries: tuple[Entry, ...]
+    folded: bool = False
 
 
 def _table(label: Text, model: str, icon: str, about: Text, keys: str = "") -> Entry:
@@ -89,19 +92,36 @@ EXCEPTIONS: Final = _scoped(
     "g e",
 )
 
+DAY: Final = Entry(
+    _("Facility's day"),
+    "planner_day",
+    "bed",
+    _("Who waits to be released, who is on the way, and what needs you"),
+    scopes=frozenset({Scope.RIDES_WRITE}),
+    shut_to_providers=True,
+)
+CREDENTIALS: Final = _scoped(
+    _("Credential board"),
+    "credential_board",
+    "shield-check",
+    _("Who lacks which paper, and what lapses next"),
+    Scope.DRIVERS_READ,
+    "g c",
+)
+DELIVERIES: Final = _scoped(
+    _("Deliveries"),
+    "webhook_deliveries",
+    "send",
+    _("What was sent, and what came of it"),
+    Scope.WEBHOOKS_MANAGE,
+)
+
 CONTENTS: Final = (
     Group(
         _("Rides"),
         (
             BOARD,
-            Entry(
-                _("Facility's day"),
-                "planner_day",
-                "bed",
-                _("Who waits to be released, who is on the way, and what needs you"),
-                scopes=frozenset({Scope.RIDES_WRITE}),
-                shut_to_providers=True,
-            ),
+            DAY,
             Entry(
                 _("Book a ride"),
                 "book_ride",
@@ -111,7 +131,6 @@ CONTENTS: Final = (
                 shut_to_providers=True,
                 keys="c",
             ),
-            _table(_("Rides"), "rides.ride", "route", _("One leg each, with its status and history")),
             Entry(
                 _("Recurring rides"),
                 "standing_orders",
@@ -122,29 +141,14 @@ CONTENTS: Final = (
                 keys="g r",
             ),
             EXCEPTIONS,
-            _table(_("Ride exceptions"), "rides.rideexception", "triangle-alert", _("What needs attention")),
-            _table(_("Trips"), "rides.trip", "git-branch", _("Legs that belong together")),
-            _table(_("Assignments"), "rides.assignment", "list-checks", _("Who was put on which ride, and when")),
-            _table(_("Milestones"), "rides.milestone", "flag", _("Departed, arrived, on board: who said so")),
-            _table(_("Riders"), "riders.rider", "user-round", _("The people who ride; every look is recorded")),
-            _table(
-                _("Accommodations"), "riders.accommodationprofile", "heart-pulse", _("What a rider needs, by version")
-            ),
         ),
     ),
     Group(
         _("Fleet"),
         (
+            CREDENTIALS,
             _scoped(
-                _("Credential board"),
-                "credential_board",
-                "shield-check",
-                _("Who lacks which paper, and what lapses next"),
-                Scope.DRIVERS_READ,
-                "g c",
-            ),
-            _scoped(
-                _("Driver pages"),
+                _("Drivers"),
                 "fleet_drivers",
                 "id-card",
                 _("A driver's papers, shifts and leave, and whether they may drive"),
@@ -159,10 +163,28 @@ CONTENTS: Final = (
                 Scope.DRIVERS_READ,
                 "g s",
             ),
-            _table(_("Drivers"), "fleet.driver", "users", _("Who drives, and whether they may")),
-            _table(_("Vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
-            _table(_("Credentials"), "fleet.credential", "badge-check", _("Papers of drivers and vehicles")),
-            _table(_("Shifts"), "fleet.shift", "calendar-days", _("A driver in a vehicle for a while")),
+        ),
+    ),
+    Group(
+        _("Developers"),
+        (
+            _scoped(
+                _("Webhooks"),
+                "webhook_endpoints",
+                "webhook",
+                _("Who is told of events, and how they do"),
+                Scope.WEBHOOKS_MANAGE,
+            ),
+            DELIVERIES,
+            _scoped(
+                _("API tokens"),
+                "api_tokens",
+                "key-round",
+                _("What each system may do, until when"),
+                Scope.TOKENS_MANAGE,
+            ),
+            Entry(_("API documentation"), "docs-reference", "book-open", _("Every operation, with examples")),
+            Entry(_("Health"), "/api/health/ready", "heart-pulse", _("Whether the service and its parts are well")),
         ),
     ),
     Group(
@@ -184,36 +206,30 @@ CONTENTS: Final = (
             _table(_("Users"), "accounts.user", "id-card", _("Accounts, roles and memberships")),
             _table(_("API clients"), "accounts.apiclient", "plug", _("Systems that talk to Carelane")),
             _table(_("Audit trail"), "accounts.auditentry", "scroll-text", _("Who saw or changed what")),
-            _table(_("Events"), "events.event", "activity", _("Everything that happened, in order")),
         ),
     ),
+    # Records as they are stored, for whoever looks something up: the pages above are for the work with them.
     Group(
-        _("Developers"),
+        _("Data"),
         (
-            _scoped(
-                _("Webhooks"),
-                "webhook_endpoints",
-                "webhook",
-                _("Who is told of events, and how they do"),
-                Scope.WEBHOOKS_MANAGE,
+            _table(_("All rides"), "rides.ride", "route", _("One leg each, with its status and history")),
+            _table(_("All trips"), "rides.trip", "git-branch", _("Legs that belong together")),
+            _table(_("All assignments"), "rides.assignment", "list-checks", _("Who was put on which ride, and when")),
+            _table(_("All milestones"), "rides.milestone", "flag", _("Departed, arrived, on board: who said so")),
+            _table(
+                _("All exceptions"), "rides.rideexception", "triangle-alert", _("Open and closed, with what was done")
             ),
-            _scoped(
-                _("Deliveries"),
-                "webhook_deliveries",
-                "send",
-                _("What was sent, and what came of it"),
-                Scope.WEBHOOKS_MANAGE,
+            _table(_("All riders"), "riders.rider", "user-round", _("The people who ride; every look is recorded")),
+            _table(
+                _("What riders need"), "riders.accommodationprofile", "heart-pulse", _("Accommodations, by version")
             ),
-            _scoped(
-                _("API tokens"),
-                "api_tokens",
-                "key-round",
-                _("What each system may do, until when"),
-                Scope.TOKENS_MANAGE,
-            ),
-            Entry(_("API documentation"), "docs-reference", "book-open", _("Every operation, with examples")),
-            Entry(_("Health"), "/api/health/ready", "heart-pulse", _("Whether the service and its parts are well")),
+            _table(_("All drivers"), "fleet.driver", "users", _("The record of each, to add and to edit")),
+            _table(_("All vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
+            _table(_("All credentials"), "fleet.credential", "badge-check", _("Papers of drivers and vehicles")),
+            _table(_("All shifts"), "fleet.shift", "calendar-days", _("A driver in a vehicle for a while")),
+            _table(_("All events"), "events.event", "activity", _("Everything that happened, in order")),
         ),
+        folded=True,
     ),
 )
 
@@ -249,7 +265,7 @@ PAGE_KEYS: Final = (
 
 def contents_for(user: Any) -> list[Group]:
     """List the groups, with the entries the person may open; groups without any are left out."""
-    kept = (Group(group.label, tuple(entry for entry in group.entries if entry.opens_to(user))) for group in CONTENTS)
+    kept = (replace(group, entries=tuple(one for one in group.entries if one.opens_to(user))) for group in CONTENTS)
     return [group for group in kept if group.entries]
 
 
@@ -261,24 +277,22 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     groups = [Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(user))), *contents_for(user)]
     open_ = SimpleLazyObject(lambda: _open(request))
     counts = {entry: SimpleLazyObject(partial(_count, open_, entry)) for entry in _COUNTED if entry.opens_to(user)}
-    navigation = [
-        {
-            "label": group.label,
-            "entries": [
-                {
-                    "label": entry.label,
-                    "url": entry.url,
-                    "icon": entry.icon,
-                    "current": request.path == entry.url or (len(entry.url) > 1 and request.path.startswith(entry.url)),
-                    "count": counts.get(entry),
-                    "is_inbox": entry is INBOX,
-                    "keys": entry.keys.split(),
-                }
-                for entry in group.entries
-            ],
-        }
-        for group in groups
-    ]
+    navigation = []
+    for group in groups:
+        entries = [
+            {
+                "label": entry.label,
+                "url": entry.url,
+                "icon": entry.icon,
+                "current": request.path.startswith(entry.url),
+                "count": counts.get(entry),
+                "is_inbox": entry is INBOX,
+                "keys": entry.keys.split(),
+            }
+            for entry in group.entries
+        ]
+        is_open = not group.folded or any(one["current"] for one in entries)
+        navigation.append({"label": group.label, "entries": entries, "folded": group.folded, "open": is_open})
     idle = {"left": int(seconds_left(request)), "warning": settings.SESSION_WARNING_SECONDS}
     page_keys = [
         (entry.label, [(names.split(), does) for names, does in keys])

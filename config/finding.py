@@ -1,4 +1,4 @@
-"""What the command palette finds besides pages: drivers, riders and rides, each for those who may open them.
+"""What the command palette finds besides pages: drivers, vehicles, riders and rides, for those who may open them.
 
 What is looked for comes in the body of a POST; it stands in no address and is kept nowhere.
 """
@@ -41,13 +41,13 @@ class Found:
 def find(request: HttpRequest) -> HttpResponse:
     """Answer what somebody types with options of a list; what they may not open is not looked for.
 
-    At most fourteen queries: one for drivers, rider_combo's for riders, and two for rides.
+    At most fifteen queries: one for drivers, one for vehicles, rider_combo's for riders, and two for rides.
     """
     by = principal_of(request)
     text = request.POST.get("q", "").replace("\0", "").strip()[:LONGEST]
     found: list[Found] = []
     if len(text) >= rider_combo.FEWEST:
-        found = [*_drivers(text, by), *_riders(text, by), *_rides(text, by)]
+        found = [*_drivers(text, by), *_vehicles(text, by), *_riders(text, by), *_rides(text, by)]
     return render(request, "found.html", {"found": found})
 
 
@@ -58,12 +58,27 @@ def _drivers(text: str, by: Principal) -> list[Found]:
     return [
         Found(
             _("Driver"),
-            reverse("admin:fleet_driver_change", args=[driver.pk]),
+            reverse("fleet_driver", args=[driver.pk]),
             driver_name(driver, by),
             "" if driver.activation == "active" else driver.get_activation_display(),
             driver.default_vehicle.unit_number if driver.default_vehicle else "",
         )
         for driver in rows.order_by("last_name", "first_name", "pk")[:MOST]
+    ]
+
+
+def _vehicles(text: str, by: Principal) -> list[Found]:
+    if not by.may(Scope.DRIVERS_READ):
+        return []
+    return [
+        Found(
+            _("Vehicle"),
+            reverse("fleet_vehicle", args=[vehicle.pk]),
+            vehicle.unit_number,
+            vehicle.license_plate,
+            "" if vehicle.status == "in_service" else vehicle.get_status_display(),
+        )
+        for vehicle in fleet.vehicles_called(text, by=by).order_by("unit_number", "pk")[:MOST]
     ]
 
 

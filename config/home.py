@@ -1,11 +1,12 @@
-"""The home page: what is here for this person, and how the day stands."""
+"""Where people begin: the page that their work starts from, and the home page, which shows what is here for them."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -15,7 +16,7 @@ from apps.dispatch import downtime
 from apps.dispatch.queries.downtime import newest
 from apps.rides.lifecycle import RideStatus
 from apps.rides.queries import today
-from config.console import contents_for
+from config.console import BOARD, CREDENTIALS, DAY, DELIVERIES, EXCEPTIONS, HOME, contents_for
 from lib.access import Principal
 from lib.local_time import local_time
 from lib.scopes import Scope
@@ -28,6 +29,30 @@ EDGES = {
     RideStatus.NO_SHOW: "bad",
     RideStatus.UNFULFILLED: "bad",
 }
+
+
+# The page that somebody's work starts from, by what they may do; the first that fits (console.md 4.5).
+STARTS: Final[tuple[tuple[Callable[[Principal], bool], str], ...]] = (
+    # Who runs the service begins with what there is to set up, whatever else they may do.
+    (lambda by: by.may(Scope.USERS_MANAGE), HOME.address),
+    # Lead dispatchers: they may correct what has ended.  Their queue has the board's counters on top.
+    (lambda by: by.may(Scope.RIDES_CORRECT) and by.may(Scope.EXCEPTIONS_READ), EXCEPTIONS.address),
+    (lambda by: by.may(Scope.ASSIGNMENTS_WRITE), BOARD.address),
+    (lambda by: by.may(Scope.RIDES_WRITE) and by.provider_ids is None and bool(by.facility_ids), DAY.address),
+    (lambda by: by.may(Scope.DRIVERS_WRITE) and by.may(Scope.DRIVERS_READ), CREDENTIALS.address),
+    (lambda by: by.may(Scope.WEBHOOKS_MANAGE), DELIVERIES.address),
+)
+
+
+def start_of(by: Principal) -> str:
+    """Name the page that somebody's work starts from; the home page where none is theirs."""
+    return next((address for fits, address in STARTS if fits(by)), HOME.address)
+
+
+@require_safe
+def start(request: HttpRequest) -> HttpResponse:
+    """Lead people to where their work starts: after they signed in, and from the address without a path."""
+    return redirect(start_of(principal_of(request)))
 
 
 @require_safe

@@ -7,14 +7,15 @@ from apps.accounts.console.views import forbidden, not_offered, remove_passkey, 
 from apps.recurring.console.link_views import calendar_file
 from config.error_pages import server_error
 from config.finding import find
-from config.home import home
+from config.home import home, start
 from config.metrics import MetricsViewSet
 from lib.api.document import errors, reference
 
 urlpatterns = [
-    path("", home, name="home"),
+    path("", start, name="start"),
     path("api/", include("config.api")),
     path("console/", include("apps.accounts.console.urls")),
+    path("console/home/", home, name="home"),
     path("console/find/", find, name="find"),
     path("console/board/", include("apps.dispatch.console.urls")),
     path("console/book/", include("apps.rides.console.booking_urls")),

@@ -48,7 +48,7 @@ def html(lane: Lane, rides: Sequence[Ride], day: dt.date, reader: Reader) -> str
         "zone": reader.made_at.astimezone(reader.zone).strftime("%Z"),
         "rows": [_row(ride, reader) for ride in rides],
         "made_for": reader.made_for,
-        "made_at": reader.made_at.astimezone(reader.zone),
+        "made_at": f"{reader.made_at.astimezone(reader.zone):%Y-%m-%d} {reader.clock(reader.made_at)}",
     }
     return render_to_string("dispatch/run_sheet.html", context)
 

@@ -80,6 +80,12 @@ def drivers_named(text: str, *, by: Principal) -> QuerySet[Driver]:
     return found
 
 
+def vehicles_called(text: str, *, by: Principal) -> QuerySet[Vehicle]:
+    """Find vehicles in reach whose unit number or plate begins with `text`; none for no text.  Unordered."""
+    found = Vehicle.objects.visible_to(by) if text.strip() else Vehicle.objects.none()
+    return found.filter(Q(unit_number__istartswith=text.strip()) | Q(license_plate__istartswith=text.strip()))
+
+
 def vehicles(by: Principal) -> QuerySet[Vehicle]:
     """Read vehicles in reach with configurations and papers; two queries besides their own."""
     return (

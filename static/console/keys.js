@@ -1,13 +1,17 @@
 // Keys of every page: those that open pages stand at their links in the contents (`data-keys`), so that they lead where
 // the person may go.  Single keys are silent in fields and dialogs, and where the person has switched them off.
-import { open as openPalette } from "./palette.js";
-
 const PATIENCE = 1_500; // milliseconds between the two keys of a sequence
 const SEARCHES =
   'main :is(input[type="search"], [role="combobox"], form.filters :is(input:not([type="hidden"]), select))';
 const help = document.getElementById("keys");
 const palette = document.getElementById("palette");
 const contents = document.getElementById("contents");
+// What is typed at once goes into the field that opens at once; what fills the list is loaded when it is first wanted.
+const loadPalette = () => import("./palette.js");
+const openPalette = async () => {
+  palette.showModal();
+  (await loadPalette()).fill();
+};
 const OPENS = { keys: () => help.showModal(), palette: openPalette };
 
 document.querySelectorAll("[data-opens]").forEach((button) => {
@@ -54,6 +58,7 @@ let begunAt = -Infinity; // when g was pressed
 window.addEventListener(
   "keydown",
   (event) => {
+    if (event.key === "Control" || event.key === "Meta") loadPalette(); // K may follow
     if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
       if (!palette.open && document.querySelector("dialog[open]")) return;
       claim(event);

@@ -1,5 +1,6 @@
 // The command palette: every page one may open and what the account menu does, known at once, and from two letters on
-// the drivers, riders and rides that the server finds.  Nothing of it is kept when it closes.
+// the drivers, riders and rides that the server finds.  Nothing of it is kept when it closes.  Loaded by keys.js, which
+// opens the dialog, when somebody first asks for it.
 import { ARROWS, asker, listbox } from "./listbox.js";
 
 const PATIENCE = 100; // milliseconds without a key before the server is asked
@@ -83,11 +84,15 @@ const typed = () => {
   }, PATIENCE);
 };
 
-export const open = () => {
+// Lists what fits the field, which may have been typed into already; or be closed again.
+export const fill = () => {
+  if (!dialog.open) {
+    input.value = "";
+    return;
+  }
   commands = SOURCES.flatMap((selector) => [...document.querySelectorAll(selector)]).map(command);
-  dialog.showModal();
   unfold(true);
-  show();
+  typed();
 };
 
 input.addEventListener("input", typed);

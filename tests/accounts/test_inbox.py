@@ -34,7 +34,7 @@ def test_inbox_is_for_whoever_is_told_anything(role: UserRole) -> None:
 
     opened = client.get(INBOX).status_code
     put = client.post(f"{INBOX}{alert.pk}/acknowledge/").status_code
-    home = client.get("/").content.decode()
+    home = client.get("/console/home/").content.decode()
 
     told_of_others = role not in (UserRole.ADMIN, UserRole.ANALYST, UserRole.AUDITOR)
     # The alert is about a webhook: for those who are told of other things it is not there.
@@ -102,7 +102,7 @@ def test_alert_that_is_not_there_is_not_found_and_a_get_changes_nothing() -> Non
 
 def test_every_page_counts_what_is_open() -> None:
     client = visitor()
-    before = client.get("/").content.decode()
+    before = client.get("/console/home/").content.decode()
     _tell("One")
     _tell("Two", scope=Scope.TOKENS_MANAGE)
 

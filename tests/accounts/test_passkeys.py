@@ -61,7 +61,7 @@ def _sign_in_with(key: SoftKey, client: Client) -> Any:
 
 
 def _is_in(client: Client) -> bool:
-    return client.get("/").status_code == 200
+    return client.get("/console/home/").status_code == 200
 
 
 def test_passkey_is_enrolled_and_opens_what_was_closed(client: Client, key: SoftKey) -> None:
@@ -155,7 +155,7 @@ def test_app_alone_opens_enrolment_and_no_more_to_an_admin_where_passkeys_are_re
     settings.ADMIN_PASSKEY_REQUIRED = True
     _signed_in_by_app(client, UserRole.ADMIN)
 
-    home, enrolment = client.get("/"), client.get("/accounts/2fa/")
+    home, enrolment = client.get("/console/home/"), client.get("/accounts/2fa/")
 
     assert (home.status_code, home["Location"]) == (302, "/accounts/2fa/")
     assert enrolment.status_code == 200
@@ -194,7 +194,7 @@ def test_admin_who_has_a_passkey_and_signs_in_with_the_app_is_sent_back(
     other = Client()
     sign_in(other, person)
 
-    sent_back = other.get("/", follow=True)
+    sent_back = other.get("/console/home/", follow=True)
 
     assert sent_back.redirect_chain[0][0] == "/accounts/login/"
     assert "Admins sign in with a passkey." in sent_back.content.decode()

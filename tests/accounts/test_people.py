@@ -117,7 +117,7 @@ def test_resetting_second_factors_removes_them_and_ends_sessions(admin: Principa
 
     entry = AuditEntry.objects.get()
     assert not Authenticator.objects.filter(user=person.pk).exists()
-    assert client.get("/").status_code == 302
+    assert client.get("/console/home/").status_code == 302
     assert (entry.action, entry.actor, entry.subject_id) == ("users.reset_second_factors", admin.actor, person.pk)
 
 
@@ -128,7 +128,7 @@ def test_ending_sessions_signs_out_everywhere(admin: Principal) -> None:
     ended = people.end_sessions(user_id=person.pk, by=admin)
 
     assert ended == 2
-    assert [client.get("/").status_code for client in (first, second)] == [302, 302]
+    assert [client.get("/console/home/").status_code for client in (first, second)] == [302, 302]
 
 
 def test_inactive_person_is_not_found(admin: Principal) -> None:
@@ -148,7 +148,7 @@ def test_given_up_address_signs_nobody_in(admin: Principal) -> None:
     people.settle_change(user_id=person.pk, changed=["email"], by=system())
 
     assert not EmailAddress.objects.filter(user=person.pk).exists()
-    assert client.get("/").status_code == 302
+    assert client.get("/console/home/").status_code == 302
 
 
 def test_new_name_ends_no_session(admin: Principal) -> None:
@@ -157,7 +157,7 @@ def test_new_name_ends_no_session(admin: Principal) -> None:
 
     people.settle_change(user_id=person.pk, changed=["name"], by=admin)
 
-    assert client.get("/").status_code == 200
+    assert client.get("/console/home/").status_code == 200
 
 
 def _session_of(person: User) -> Client:

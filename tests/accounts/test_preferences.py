@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.test import Client
 
 from apps.accounts.models import User
@@ -36,7 +37,7 @@ def test_everybody_has_preferences_and_the_usual_ones_at_first(role: UserRole) -
     client = visitor(role)
 
     page = client.get(PAGE)
-    home = client.get("/").content.decode()
+    home = client.get("/console/home/").content.decode()
 
     assert page.context["form"].initial == {
         "single_keys": True,
@@ -58,7 +59,7 @@ def test_preferences_hold_on_every_page_of_their_person_alone(client: Client, da
     assert answer.context["form"].initial == {"single_keys": False, "language": "", **OTHERWISE}
     assert _kept(dana) == (False, True, True)
     assert _kept(other) == (True, False, False)
-    for path in ("/", "/admin/", PAGE, "/console/board/"):
+    for path in ("/console/home/", "/admin/", PAGE, "/console/board/"):
         page = client.get(path).content.decode()
         assert '<html lang="en" dir="ltr" data-density="compact">' in page
         assert ' data-single-keys="off"' in page
@@ -106,10 +107,21 @@ def test_u2_clock_of_twelve_hours_is_that_of_all_pages(client: Client, dana: Use
         f"/console/rides/{ride.pk}/",
         "/admin/rides/ride/",
         f"/admin/rides/ride/{ride.pk}/",
+        "/console/board/?view=list",
+        "/console/board/suggestions/",
+        "/console/board/?view=map",
     ):
         page = _words(client.get(path, follow=True))
         assert wanted in page, path
         assert other not in page, path
+
+
+@pytest.mark.parametrize("twelve", [False, True])
+def test_u2_sessions_are_listed_by_the_same_clock(client: Client, dana: User, twelve: bool) -> None:
+    User.objects.update(twelve_hours=twelve)
+    UserSession.objects.create(user=dana, session_key=client.session.session_key, ip="192.0.2.1", created_at=NOW)
+
+    assert ("2026-11-20 9:00 AM CST" if twelve else "2026-11-20 09:00 CST") in _words(client.get("/accounts/sessions/"))
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -120,7 +120,7 @@ def test_second_factor_is_asked_for_before_anything_opens(client: Client, person
     TOTP.activate(person, SEED)
 
     response = _log_in(client, person.email)
-    home = client.get("/")
+    home = client.get("/console/home/")
 
     assert response["Location"] == "/accounts/2fa/authenticate/"
     assert home.status_code == 302
@@ -139,7 +139,7 @@ def test_code_of_the_app_signs_in_once(client: Client, person: User) -> None:
     replayed = other.post("/accounts/2fa/authenticate/", {"code": code})
 
     assert (first.status_code, first["Location"]) == (302, "/")
-    assert client.get("/").status_code == 200
+    assert client.get("/console/home/").status_code == 200
     assert replayed.status_code == 200
     assert "_auth_user_id" not in other.session
 
@@ -173,7 +173,7 @@ def test_person_without_second_factor_reaches_enrolment_alone(client: Client, pe
     settings.MFA_REQUIRED = True
     sign_in(client, person, second_factor=False)
 
-    home, admin = client.get("/"), client.get("/admin/rides/ride/")
+    home, admin = client.get("/console/home/"), client.get("/admin/rides/ride/")
     enrolment = client.get("/accounts/2fa/totp/activate/")
 
     assert (home.status_code, home["Location"]) == (302, "/accounts/2fa/")
@@ -193,7 +193,7 @@ def test_enrolling_opens_the_session_under_a_new_id(client: Client, settings: An
 
     assert response.status_code == 302
     assert client.session.session_key != before
-    assert client.get("/").status_code == 200
+    assert client.get("/console/home/").status_code == 200
     assert _actions() == ["second_factor.added"]
 
 
@@ -202,7 +202,7 @@ def test_password_session_of_somebody_with_a_factor_is_thrown_out(client: Client
     TOTP.activate(person, SEED)
     sign_in(client, person, second_factor=False)
 
-    response = client.get("/")
+    response = client.get("/console/home/")
 
     assert (response.status_code, response["Location"]) == (302, LOGIN)
     assert "_auth_user_id" not in client.session
@@ -238,7 +238,7 @@ def test_password_reset_does_not_sign_in(client: Client, person: User) -> None:
     response = client.post(form, {"password1": "a second heron, further on", "password2": "a second heron, further on"})
 
     assert response.status_code == 302
-    assert client.get("/")["Location"].startswith(LOGIN)
+    assert client.get("/console/home/")["Location"].startswith(LOGIN)
     assert _actions()[-1] == "password.reset"
 
 
@@ -253,10 +253,10 @@ def test_reset_of_an_unknown_address_reads_like_that_of_a_known_one(client: Clie
 def test_idle_session_ends_after_fifteen_minutes(client: Client, person: User, seconds: int, status: int) -> None:
     with time_machine.travel(factories.NOW, tick=False) as clock:
         sign_in(client, person)
-        client.get("/")
+        client.get("/console/home/")
         clock.shift(seconds)
 
-        response = client.get("/")
+        response = client.get("/console/home/")
 
     assert response.status_code == status
 
@@ -264,11 +264,11 @@ def test_idle_session_ends_after_fifteen_minutes(client: Client, person: User, s
 def test_background_requests_do_not_keep_a_session_alive(client: Client, person: User) -> None:
     with time_machine.travel(factories.NOW, tick=False) as clock:
         sign_in(client, person)
-        client.get("/")
+        client.get("/console/home/")
         statuses = []
         for _ in range(4):
             clock.shift(5 * 60)
-            statuses.append(client.get("/", headers={BACKGROUND_HEADER: "1"}).status_code)
+            statuses.append(client.get("/console/home/", headers={BACKGROUND_HEADER: "1"}).status_code)
 
     assert statuses == [200, 200, 200, 302]
 
@@ -292,7 +292,7 @@ def test_page_learns_that_its_session_is_near_twelve_hours_old(client: Client, p
         sign_in(client, person)
         for _ in range(71):
             clock.shift(10 * 60)
-            client.get("/")
+            client.get("/console/home/")
         clock.shift(9 * 60)
 
         assert client.post("/accounts/session/").json() == {"secondsLeft": 60}
@@ -303,7 +303,7 @@ def test_pages_know_when_to_warn(client: Client, person: User, settings: Any, mi
     settings.SESSION_IDLE_SECONDS, settings.SESSION_WARNING_SECONDS = minutes * 60, warning
     with time_machine.travel(factories.NOW, tick=False):
         sign_in(client, person)
-        page = client.get("/").content.decode()
+        page = client.get("/console/home/").content.decode()
 
     assert f'data-left="{minutes * 60}" data-warning="{warning}"' in page
 
@@ -313,10 +313,10 @@ def test_busy_session_ends_after_twelve_hours(client: Client, person: User) -> N
         sign_in(client, person)
         for _ in range(72):
             clock.shift(10 * 60)
-            assert client.get("/").status_code == 200
+            assert client.get("/console/home/").status_code == 200
         clock.shift(1)
 
-        response = client.get("/")
+        response = client.get("/console/home/")
 
     assert response.status_code == 302
     assert response["Clear-Site-Data"] == '"cache", "storage"'
@@ -326,7 +326,7 @@ def test_busy_session_ends_after_twelve_hours(client: Client, person: User) -> N
 def test_session_that_does_not_say_when_it_began_is_ended(client: Client, person: User) -> None:
     client.force_login(person)
 
-    response = client.get("/")
+    response = client.get("/console/home/")
 
     assert response.status_code == 302
 
@@ -342,7 +342,7 @@ def test_sign_out_ends_the_session_on_the_server_and_clears_the_browser(
     response = client.post("/accounts/logout/")
 
     assert response["Clear-Site-Data"] == '"cache", "storage"'
-    assert thief.get("/").status_code == 302
+    assert thief.get("/console/home/").status_code == 302
     assert _actions() == ["sign_out"]
 
 
@@ -350,7 +350,7 @@ def test_disabled_account_is_out_with_the_next_request(client: Client, person: U
     sign_in(client, person)
     User.objects.filter(pk=person.pk).update(is_active=False)
 
-    response = client.get("/")
+    response = client.get("/console/home/")
 
     assert response.status_code == 302
 
@@ -358,7 +358,7 @@ def test_disabled_account_is_out_with_the_next_request(client: Client, person: U
 def test_signed_in_pages_are_not_stored_by_browsers(client: Client, person: User) -> None:
     sign_in(client, person)
 
-    response = client.get("/")
+    response = client.get("/console/home/")
 
     assert response["Cache-Control"] == "no-store"
 

@@ -234,3 +234,57 @@ def test_b11_without_script_lanes_are_read_and_rides_assigned(desk: Inspector, d
         expect(page.locator(".messages")).to_contain_text("Assigned to")
 
     assert _driver_of(ride) is not None
+
+
+def test_b14_suggestions_are_accepted_in_one_request_and_discarding_changes_nothing(page: Page, day: Day) -> None:
+    for driver in day.drivers[3:40]:
+        assert driver.default_vehicle is not None
+        factories.file_papers(driver, driver.default_vehicle)
+    waiting = [ride.pk for ride in day.waiting]
+    page.get_by_role("link", name="Suggest drivers").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Suggested drivers")
+    found = axe(page)
+    page.get_by_role("link", name="Discard").click()
+    expect(page.locator("#timeline")).to_be_visible()
+    assert Ride.objects.filter(pk__in=waiting, driver=None).count() == len(waiting)
+
+    page.go_back()
+    many = page.locator("input[name=suggestion]").count()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    page.get_by_role("button", name=f"Accept all {many}").click()
+    expect(page.locator(".messages")).to_contain_text(f"{many} rides are changed.", timeout=30_000)
+
+    assert [address.rpartition("/console/")[2] for address in sent] == ["board/suggestions/accept/"]
+    assert Ride.objects.filter(pk__in=waiting, driver=None).count() == len(waiting) - many
+    assert many > 20
+    assert found + axe(page) == []
+
+
+def test_marks_of_the_map_are_walked_by_keys_and_offer_what_can_be_done(desk: Inspector, day: Day) -> None:
+    first, second = day.waiting[:2]
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{BOARD}?day={day.date}&view=map&show=waiting")
+        expect(page.locator("#map [data-ride][tabindex='0']")).to_have_count(1)
+        assert page.locator("#map [data-ride]").count() > 2
+        page.locator(f"#map [data-ride='{first.pk}']").focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator(f"#map [data-ride='{first.pk}']").first).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("link", name="Details")).to_be_focused()
+        found = axe(page)
+        page.keyboard.press("Escape")
+        expect(page.locator(".map-popup")).to_have_count(0)
+        expect(page.locator(f"#map [data-ride='{first.pk}']")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.locator("dialog[open] .candidate").first).to_be_visible()
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => !document.querySelector('dialog[open]')")
+
+        assert found == []
+    assert _driver_of(first) is not None
+    assert _driver_of(second) is None

@@ -87,7 +87,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_changes_nothing(
     found = inspector.inspect(BASE, name="day-empty")
     signed, unsigned = _scene(facility)
     found += inspector.inspect(BASE, name="day")
-    found += inspector.inspect("/", name="home-planner")
+    found += inspector.inspect("/console/home/", name="home-planner")
 
     with inspector.context() as context:
         page, other = context.new_page(), context.new_page()

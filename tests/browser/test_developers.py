@@ -415,7 +415,7 @@ def test_alert_is_acknowledged_and_the_count_goes_down(desk: Inspector) -> None:
 
     with desk.context() as context:
         page = context.new_page()
-        page.goto(desk.url)
+        page.goto(f"{desk.url}/console/home/")
         before = page.locator(".bell .count").inner_text()
         page.locator(".bell").click()
         page.get_by_role("button", name=re.compile("Acknowledge.*An endpoint fails")).click()

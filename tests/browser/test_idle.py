@@ -62,7 +62,7 @@ def test_escape_stays_signed_in_too(desk: Inspector) -> None:
     with desk.context() as context:
         page = context.new_page()
         page.clock.install()
-        page.goto(desk.url)
+        page.goto(f"{desk.url}/console/home/")
         _rest(desk, 13.1)
         page.clock.fast_forward("13:06")
         expect(page.locator("#idle")).to_be_visible()
@@ -77,7 +77,7 @@ def test_tab_at_rest_does_not_warn_while_another_is_used(desk: Inspector) -> Non
     with desk.context() as context:
         page = context.new_page()
         page.clock.install()
-        page.goto(desk.url)
+        page.goto(f"{desk.url}/console/home/")
         _rest(desk, 3)
         rested = _last_active(desk)
         with page.expect_response("**/accounts/session/") as asked:

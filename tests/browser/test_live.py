@@ -74,7 +74,7 @@ def _window(desk: Inspector) -> Iterator[BrowserContext]:
 
 def _open(context: BrowserContext, desk: Inspector) -> Page:
     page = context.new_page()
-    page.goto(desk.url)
+    page.goto(f"{desk.url}/console/home/")
     return page
 
 
@@ -105,7 +105,7 @@ def test_b2_change_of_another_process_is_in_the_page_within_a_second(desk: Inspe
     with _window(desk) as context:
         page = context.new_page()
         page.clock.install()
-        page.goto(desk.url)
+        page.goto(f"{desk.url}/console/home/")
         _is_live(page)
         findings, took = _look(page), []
         for _ in range(5):
@@ -180,7 +180,7 @@ def test_page_asks_where_there_is_no_stream(desk: Inspector) -> None:
         context.route("**/console/live/", lambda route: route.fulfill(status=204))  # what WSGI answers
         page = context.new_page()
         page.clock.install()
-        page.goto(desk.url)
+        page.goto(f"{desk.url}/console/home/")
         _is_live(page)
         ride = _happen()
         wait_until_settled()
@@ -194,7 +194,7 @@ def test_stale_page_says_since_when_by_the_clock_of_its_place(desk: Inspector) -
     with _window(desk) as context:
         page = context.new_page()
         page.clock.install()
-        page.goto(desk.url)
+        page.goto(f"{desk.url}/console/home/")
         _is_live(page)
         known = [dt.datetime.now(ZoneInfo("America/Chicago")) - dt.timedelta(minutes=ago) for ago in (1, 0)]
 
@@ -223,7 +223,7 @@ def test_page_is_left_when_somebody_signs_out_elsewhere(desk: Inspector) -> None
     with _window(desk) as context:
         page = context.new_page()
         page.clock.install()
-        page.goto(desk.url)
+        page.goto(f"{desk.url}/console/home/")
         _is_live(page)
         context.clear_cookies()
         page.clock.fast_forward("00:46")

@@ -51,7 +51,7 @@ def test_pages_of_a_dispatcher_are_sound(inspector_of: InspectorOf) -> None:
     factories.RideFactory.create()
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
 
-    found = inspector.inspect("/", name="home-dispatcher")
+    found = inspector.inspect("/console/home/", name="home-dispatcher")
     found += inspector.inspect("/admin/", name="admin-index")
     found += inspector.inspect("/admin/rides/ride/", name="rides")
     found += inspector.inspect(f"/admin/rides/ride/{assignment.ride_id}/change/", name="ride")
@@ -84,7 +84,7 @@ def test_pages_to_look_at_are_sound(inspector_of: InspectorOf) -> None:
     assert found == [], "\n".join(found)
 
 
-def test_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
+def test_a1_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
     facility = factories.EntranceFactory.create().facility
     factories.ContactFactory.create(facility=facility)
     driver = factories.DriverFactory.create()
@@ -96,7 +96,7 @@ def test_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
     factories.FacilityFactory.create_batch(24)  # as many to tick as a city has
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.ADMIN))
 
-    found = inspector.inspect("/", name="home-admin")
+    found = inspector.inspect("/console/home/", name="home-admin")
     found += inspector.inspect("/admin/", name="admin-index-admin")
     found += inspector.inspect("/admin/organizations/facility/", name="facilities")
     found += inspector.inspect("/admin/organizations/facility/?kind__exact=clinic", name="facilities-none")
@@ -114,7 +114,7 @@ def test_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/organizations/facility/", "/admin/organizations/facility/add/"])
-def test_content_of_admin_takes_most_of_the_window(inspector_of: InspectorOf, path: str) -> None:
+def test_a2_content_of_admin_takes_most_of_the_window(inspector_of: InspectorOf, path: str) -> None:
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.ADMIN))
 
     share = inspector.content_share(path)

@@ -121,7 +121,7 @@ def test_r1_address_can_be_shared_and_back_returns_to_where_one_was(inspector_of
     with inspector.context() as context:
         page = context.new_page()
         page.set_viewport_size({"width": 390, "height": 700})
-        page.goto(inspector.url + "/")
+        page.goto(inspector.url + "/console/home/")
         page.evaluate("() => window.scrollTo(0, document.body.scrollHeight / 2)")
         was = page.evaluate("() => window.scrollY")
         page.goto(inspector.url + _path(first))

@@ -46,7 +46,7 @@ def test_sessions_of_a_person_are_ended(admin: Client) -> None:
     pressed = _press(admin, person.pk, "end-sessions")
 
     assert pressed == (302, ["Sessions ended: 1."])
-    assert theirs.get("/").status_code == 302
+    assert theirs.get("/console/home/").status_code == 302
     assert AuditEntry.objects.filter(action="users.end_sessions", subject_id=person.pk).count() == 1
 
 

@@ -44,7 +44,7 @@ def test_l1_only_what_opens_is_offered(role: UserRole, ride: Ride) -> None:
     sees_rides = role in (UserRole.DISPATCHER, UserRole.DISPATCH_SUPERVISOR, UserRole.AUDITOR)
     # Planners and fleet admins here belong to no place: nothing is in their reach.
     alvarez = Driver.objects.get(last_name="Alvarez")
-    drivers = [f"/admin/fleet/driver/{alvarez.pk}/change/"] if sees_drivers else []
+    drivers = [f"/console/fleet/drivers/{alvarez.pk}/"] if sees_drivers else []
     named = [f"/admin/riders/rider/{ride.rider_id}/change/"] if sees_riders else []
     page = [f"/console/rides/{ride.pk}/"]
 
@@ -54,6 +54,17 @@ def test_l1_only_what_opens_is_offered(role: UserRole, ride: Ride) -> None:
     assert _found(client, str(ride.pk)) == (page if sees_rides or role == UserRole.ANALYST else [])
     for address in (*drivers, *named, *(page if sees_rides else [])):
         assert client.get(address, follow=True).status_code == 200, address
+
+
+def test_vehicles_are_found_by_unit_and_plate_and_lead_to_their_page(ride: Ride) -> None:
+    van = factories.VehicleFactory.create(unit_number="VAN-12", license_plate="QX 4711", status="maintenance")
+    page = [f"/console/fleet/vehicles/{van.pk}/"]
+    desk = visitor(UserRole.DISPATCHER)
+
+    assert _found(desk, "van-1") == _found(desk, "qx 47") == page
+    assert _found(visitor(UserRole.PLANNER), "van-1") == _found(desk, "an-12") == []
+    assert "aintenance" in desk.post(FIND, {"q": "van-12"}).content.decode()
+    assert desk.get(page[0]).status_code == 200
 
 
 def test_planner_finds_riders_and_rides_of_own_facilities_alone(client: Client, ride: Ride) -> None:
@@ -132,16 +143,19 @@ def test_finding_asks_the_same_however_many(count: int, django_assert_num_querie
         )
     client = visitor(UserRole.DISPATCHER)
 
-    with django_assert_num_queries(10):  # session, user, drivers; riders, their trail and facts; rides and their trail
+    with django_assert_num_queries(
+        11
+    ):  # session, user, drivers, vehicles; riders, their trail and facts; rides and their trail
         client.post(FIND, {"q": "same"})
 
 
 def test_keys_of_pages_stand_at_the_links_of_those_who_may_open_them() -> None:
     def keys(role: UserRole) -> list[str]:
-        return re.findall(r'data-keys="([^"]*)"', visitor(role).get("/").content.decode())
+        return re.findall(r'data-keys="([^"]*)"', visitor(role).get("/console/home/").content.decode())
 
     assert keys(UserRole.DISPATCHER) == ["g h", "g b", "c", "g r", "g e", "g c", "g d", "g s"]
     assert keys(UserRole.PLANNER) == ["g h", "c", "g r", "g e"]
     assert keys(UserRole.ADMIN) == ["g h", "g c", "g d", "g s"]
-    help_of = {role: visitor(role).get("/").content.decode() for role in (UserRole.DISPATCHER, UserRole.ADMIN)}
+    roles = (UserRole.DISPATCHER, UserRole.ADMIN)
+    help_of = {role: visitor(role).get("/console/home/").content.decode() for role in roles}
     assert ["Take the driver off" in page for page in help_of.values()] == [True, False]

@@ -1,4 +1,4 @@
-"""The home page and the table of contents."""
+"""Where people begin, the home page and the table of contents."""
 
 import datetime as dt
 from typing import Any
@@ -12,6 +12,8 @@ from apps.accounts.roles import UserRole
 from apps.dispatch.models import DowntimePack
 from apps.rides.models import RideException
 from config.console import CONTENTS, contents_for
+from config.home import start_of
+from lib.scopes import Scope
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.console.visits import text_of
@@ -25,7 +27,7 @@ def _home(role: UserRole, **memberships: Any) -> Any:
         getattr(person, name).set(places)
     client = Client()
     sign_in(client, person)
-    return client.get("/")
+    return client.get("/console/home/")
 
 
 def _tiles(response: Any, name: str) -> list[tuple[str, int]]:
@@ -68,7 +70,7 @@ def test_tile_leads_to_the_rides_that_it_counts() -> None:
 
     with time_machine.travel(factories.NOW, tick=False):
         sign_in(client, person)
-        tile = client.get("/").context["statuses"][0]
+        tile = client.get("/console/home/").context["statuses"][0]
         listed = client.get(tile["url"])
 
     assert listed.status_code == 200
@@ -138,7 +140,7 @@ def test_home_asks_the_same_however_many_rides(django_assert_num_queries: Any, c
     sign_in(client, person)
 
     with django_assert_num_queries(5):  # session, user, inbox, rides, exceptions
-        client.get("/")
+        client.get("/console/home/")
 
 
 @pytest.mark.parametrize("role", list(UserRole))
@@ -215,3 +217,75 @@ def test_home_says_what_the_downtime_pack_lacks(pack: DowntimePack, settings: An
 @pytest.mark.parametrize("role", sorted({*UserRole} - {UserRole.ADMIN, UserRole.DISPATCH_SUPERVISOR}))
 def test_others_hear_nothing_of_the_downtime_pack(pack: DowntimePack, role: UserRole) -> None:
     assert "Downtime pack" not in text_of(_home(role))
+
+
+BOARD, DESK, HOME = "/console/board/", "/console/exceptions/", "/console/home/"
+
+
+@pytest.mark.parametrize(
+    ("role", "page"),
+    [
+        (UserRole.ADMIN, HOME),
+        (UserRole.DISPATCHER, BOARD),
+        (UserRole.DISPATCH_SUPERVISOR, DESK),
+        (UserRole.PLANNER, "/console/day/"),
+        (UserRole.FLEET_ADMIN, "/console/fleet/credentials/"),
+        (UserRole.ANALYST, HOME),
+        (UserRole.AUDITOR, HOME),
+    ],
+)
+def test_everybody_begins_where_their_work_starts(role: UserRole, page: str) -> None:
+    person = factories.UserFactory.create(role=role)
+    person.facilities.set([factories.FacilityFactory.create()])
+    person.providers.set([factories.TransportProviderFactory.create()])
+    client = Client()
+    sign_in(client, person)
+
+    begun, home = client.get("/", follow=True), client.get(HOME)
+
+    assert begun.redirect_chain == [(page, 302)]
+    assert (begun.status_code, home.status_code) == (200, 200)
+    assert f'<a href="{HOME}" data-keys="g h"' in begun.content.decode()
+
+
+@pytest.mark.parametrize("role", list(UserRole))
+def test_nobody_begins_at_a_page_that_refuses_them(role: UserRole) -> None:
+    """Not even whoever is a member of no place yet."""
+    client = Client()
+    sign_in(client, factories.UserFactory.create(role=role))
+
+    assert client.get("/", follow=True).status_code == 200
+
+
+def test_where_one_begins_goes_by_what_one_may_do() -> None:
+    hooks = factories.principal(scopes=frozenset({Scope.WEBHOOKS_MANAGE}))
+    runs = factories.principal(scopes=frozenset({Scope.WEBHOOKS_MANAGE, Scope.DRIVERS_WRITE, Scope.USERS_MANAGE}))
+
+    assert [start_of(by) for by in (hooks, runs, factories.principal(scopes=frozenset()))] == [
+        "webhook_deliveries",
+        "home",
+        "home",
+    ]
+
+
+def test_exceptions_of_a_lead_dispatcher_have_the_boards_counters_on_top() -> None:
+    factories.RideFactory.create(pickup_at=factories.NOW + dt.timedelta(hours=1))
+    counted = "<strong>1</strong> Unassigned"
+    for role, shown in ((UserRole.DISPATCH_SUPERVISOR, True), (UserRole.DISPATCHER, False), (UserRole.PLANNER, False)):
+        client = Client()
+        sign_in(client, factories.UserFactory.create(role=role))
+        assert (counted in client.get(DESK).content.decode()) is shown
+        alone = client.get(f"{BOARD}counters/")
+        assert (alone.status_code == 200) is (role != UserRole.PLANNER)
+
+
+def test_tables_stand_in_a_folded_group_that_is_open_on_their_own_pages() -> None:
+    client = Client()
+    sign_in(client, factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    home, table = client.get(HOME).content.decode(), client.get("/admin/fleet/driver/").content.decode()
+
+    assert '<details class="folded"><summary>' in home
+    assert '<details class="folded" open><summary>' in table
+    labels = [entry.label for group in CONTENTS for entry in group.entries]
+    assert len(set(map(str, labels))) == len(labels)

@@ -133,7 +133,7 @@ def test_no_answer_lets_a_page_use_camera_microphone_or_place(client: Client, se
     static = "/static/console/shell.js"
     pages = [f"/{_sample(route)}" for route, _ in _routes(get_resolver())]
     answers = {path: client.get(path) for path in [*pages, "/nowhere/", "/api/nowhere", static]}
-    answers["a bad host"] = client.get("/", headers={"host": "elsewhere.example.org"})
+    answers["a bad host"] = client.get("/console/home/", headers={"host": "elsewhere.example.org"})
 
     assert len(answers) > 150
     assert {answer.status_code for answer in answers.values()} >= {200, 302, 400, 401, 404}
@@ -152,7 +152,7 @@ def test_page_that_fails_keeps_the_policies(client: Client, monkeypatch: pytest.
     client.raise_request_exception = False
     monkeypatch.setattr("config.home.contents_for", fail)
 
-    failed = client.get("/")
+    failed = client.get("/console/home/")
 
     assert failed.status_code == 500
     assert "camera=()" in failed["Permissions-Policy"]

@@ -28,8 +28,9 @@ def test_a_plain_day_runs_from_four_to_four() -> None:
         (dt.date(2027, 3, 13), 23, ["00:00", "01:00", "03:00"]),
     ],
 )
-def test_days_on_which_the_clocks_change_are_as_long_as_they_are(day: dt.date, hours: int, around: list[str]) -> None:
-    """B12."""
+def test_b12_days_on_which_the_clocks_change_are_as_long_as_they_are(
+    day: dt.date, hours: int, around: list[str]
+) -> None:
     axis = Axis(day, CHICAGO)
 
     labels = [label for _, label in axis.ticks(clock)]

@@ -163,9 +163,11 @@ def test_the_map_has_the_points_that_are_known(desk: Client) -> None:
 
     found = desk.get(f"{BOARD}?view=map").context["points"]
 
-    assert [point["id"] for point in found["rides"]] == [str(ride.pk) for ride in (waiting, seen, stale)]
-    assert (found["rides"][0]["at"], found["rides"][0]["to"]) == ([41.9, -87.6], None)
-    assert found["rides"][0]["text"].startswith(f"14:00 {waiting.rider.last_name}, Orla, Home → Home, Unassigned")
+    # in the order of time, in which keys go through them
+    assert [point["id"] for point in found["rides"]] == [str(ride.pk) for ride in (seen, stale, waiting)]
+    last = found["rides"][-1]
+    assert (last["at"], last["to"], last["assign"]) == ([41.9, -87.6], None, f"rides/{waiting.pk}/assign/")
+    assert last["text"].startswith(f"14:00 {waiting.rider.last_name}, Orla, Home → Home, Unassigned")
     assert [(point["at"], "seen 08:50" in point["text"]) for point in found["drivers"]] == [([41.95, -87.7], True)]
     assert len(found["facilities"]) == 4
 

@@ -58,10 +58,10 @@ def test_request_of_a_person_names_them_by_id(lines: Any, client: Client) -> Non
     person = factories.UserFactory.create()
     sign_in(client, person)
 
-    client.get("/")
+    client.get("/console/home/")
 
     (line,) = lines()
-    assert (line["principal"], line["principal_id"], line["route"]) == ("user", str(person.pk), "")
+    assert (line["principal"], line["principal_id"], line["route"]) == ("user", str(person.pk), "console/home/")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_crash_leaves_its_line_too(lines: Any, client: Client, monkeypatch: pyte
     client.raise_request_exception = False
     sign_in(client, factories.UserFactory.create())
 
-    client.get("/")
+    client.get("/console/home/")
 
     assert [line["status_code"] for line in lines()] == [500]
 

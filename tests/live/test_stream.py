@@ -288,7 +288,7 @@ def test_opening_a_stream_keeps_no_session_alive(person: User, client: Client) -
     for path in ("/console/live/", "/console/live/changes/?age=0"):
         client.get(path)
         assert client.session[LAST_ACTIVE_AT] == rested
-    client.get("/")
+    client.get("/console/home/")
 
     assert client.session[LAST_ACTIVE_AT] > rested
 

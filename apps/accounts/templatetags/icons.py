@@ -10,8 +10,8 @@ register = template.Library()
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """Draw an icon beside its text; screen readers pass over it."""
+    """Draw an icon beside its text; screen readers pass over it.  Arrows turn round where one reads from the right."""
     sprite = static("vendor/lucide/sprite.svg")
-    return format_html(
-        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>', sprite, name
-    )
+    kind = "icon ahead" if name.startswith(("arrow-", "chevron-")) and name.endswith(("-left", "-right")) else "icon"
+    drawn = '<svg class="{}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>'
+    return format_html(drawn, kind, sprite, name)

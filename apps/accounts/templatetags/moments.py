@@ -56,10 +56,10 @@ def minutes(count: int) -> str:
     return f"{count // 60} h {count % 60} min" if count >= 60 else f"{count} min"
 
 
-@register.filter
-def clock(at: datetime | time) -> str:
-    """Write the time of day of what is in its zone already."""
-    return clocks.clock(at)
+@register.filter(expects_localtime=True)
+def clock(at: datetime | time, shape: str = "minute") -> str:
+    """Write the time of day, to the minute or `second`: an instant by the zone of the page."""
+    return clocks.clock(at, seconds=shape == "second")
 
 
 def distance(at: datetime, now: datetime) -> str:

@@ -46,9 +46,6 @@ from lib.scopes import Scope
 
 STALE: Final = 409
 UNDONE: Final = "replanned"  # the reason of taking back an assignment made by mistake a moment ago
-_ASSIGNABLE: Final = frozenset(
-    status for status in RideStatus for action in (Action.ASSIGN, Action.REASSIGN) if (status, action) in BY_ACTION
-)
 _NAMES: Final = {
     "driverId": "driver_id",
     "vehicleId": "driver_id",
@@ -84,7 +81,7 @@ def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     context = {
         **_about(found, request),
         "driver": driver or "",
-        "may_assign": found.status in _ASSIGNABLE,
+        "may_assign": found.status in words.ASSIGNABLE,
         "may_take_off": (RideStatus(found.status), Action.UNASSIGN) in BY_ACTION,
         "may_release": found.will_call and found.ready_at is None and found.status in will_call.RELEASABLE,
         "whole_page": reverse("ride_page", args=[found.pk]),

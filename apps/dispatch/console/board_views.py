@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.translation import gettext_lazy as _
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from apps.accounts.console.rights import needs
@@ -16,11 +16,12 @@ from apps.accounts.services import audit
 from apps.dispatch.axis import Axis
 from apps.dispatch.console import timeline, words
 from apps.dispatch.console.cards import card, row
+from apps.dispatch.console.counters import counters
 from apps.dispatch.console.map_points import points
 from apps.dispatch.console.page import SHOWS, VIEWS, Page, page_of, reader_of
 from apps.dispatch.console.timeline import Reader
 from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
-from apps.rides.lifecycle import ReasonList, RideStatus
+from apps.rides.lifecycle import ReasonList
 from apps.rides.naming import driver_name
 from apps.rides.queries import reason_codes
 from lib.access import Principal
@@ -100,8 +101,6 @@ def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
     queue = [one for one in found.waiting if words.state_of(one.ride) != "will-call"]
     will_calls = [one for one in found.waiting if words.state_of(one.ride) == "will-call"]
     late_waiting = sum(1 for one in queue if one.late)
-    late_driven = sum(1 for lane in found.lanes for one in lane.shown if one.late)
-    counted = {"waiting": len(queue), "will-call": len(will_calls), "late": late_waiting + late_driven}
     if page.show == "late":
         queue = [one for one in queue if one.late]
     cards = {
@@ -111,12 +110,13 @@ def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
     shown = [lane for lane in found.lanes if _passes(lane, page.show)]
     return {
         "lanes": [timeline.lane(lane, found.axis, reader) for lane in shown],
-        "counters": _counters(found, counted, page),
+        "counters": counters(found, page),
         "late_waiting": late_waiting,
         "queue": [card(one, reader) for one in cards["waiting"]],
         "will_calls": [card(one, reader) for one in cards["will-call"]],
         "filtered": SHOWS[page.show] if page.show else "",
         "unfiltered": page.url(show=""),
+        "suggest": f"{reverse('board_suggestions')}?day={page.day}",
     }
 
 
@@ -124,32 +124,6 @@ def _passes(lane: Lane, show: str) -> bool:
     if show == "late":
         return any(one.late for one in lane.shown)
     return True
-
-
-def _counters(found: Board, counted: dict[str, int], page: Page) -> list[dict[str, Any]]:
-    """Count what a dispatcher keeps an eye on; those that can be filtered by are links."""
-    links = [
-        ("waiting", _("Unassigned"), "warn"),
-        ("will-call", _("Will-call waiting"), "info"),
-        ("late", _("Late or foreseen"), "bad"),
-    ]
-    plain = [
-        (_("On board"), (RideStatus.IN_PROGRESS,)),
-        (_("En route"), (RideStatus.EN_ROUTE, RideStatus.ARRIVED)),
-        (_("Completed"), (RideStatus.COMPLETED,)),
-    ]
-    chosen = page.show
-    return [
-        {
-            "key": key,
-            "label": label,
-            "tone": tone if counted[key] else "quiet",
-            "count": counted[key],
-            "url": page.url(show="" if chosen == key else key),
-            "chosen": chosen == key,
-        }
-        for key, label, tone in links
-    ] + [{"label": label, "count": sum(found.counts[status] for status in statuses)} for label, statuses in plain]
 
 
 def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:

@@ -7,11 +7,12 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from apps.dispatch.services.planning import Chosen
+from apps.dispatch.services.planning import Accepted, Chosen
 from apps.rides.lifecycle import ReasonList
 from apps.rides.queries import reason_codes
 
 MOST_CHOSEN: Final = 100  # rides of one selection
+MOST_ACCEPTED: Final = 400  # suggestions of one preview
 
 
 class AssignForm(forms.Form):
@@ -68,3 +69,19 @@ def choose_reason(form: forms.Form) -> None:
 def _chosen(text: str) -> Chosen:
     ride_id, _colon, version = text.partition(":")
     return Chosen(UUID(ride_id), int(version))
+
+
+def accepted(texts: Sequence[str]) -> list[Accepted]:
+    """Read suggestions that come back, each as `ride:version:driver:vehicle`.
+
+    Raises:
+        ValueError: there is none, there are too many, or one is none of ours.
+    """
+    if not 0 < len(texts) <= MOST_ACCEPTED:
+        raise ValueError("too few, or too many")
+    return [_accepted(text) for text in texts]
+
+
+def _accepted(text: str) -> Accepted:
+    ride_id, version, driver_id, vehicle_id = text.split(":")
+    return Accepted(Chosen(UUID(ride_id), int(version)), UUID(driver_id), UUID(vehicle_id))

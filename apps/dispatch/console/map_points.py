@@ -18,13 +18,16 @@ Point = dict[str, Any]
 
 def points(found: Board, reader: Reader) -> dict[str, list[Point]]:
     """Lay the points of a day out for the script that draws them; what has no coordinates is left out.  One query."""
-    waiting = [_ride(one, reader) for one in found.waiting]
-    driven = [_ride(one, reader) for lane in found.lanes for one in lane.shown]
+    in_time = sorted([*found.waiting, *(one for lane in found.lanes for one in lane.shown)], key=_begins)
     return {
-        "rides": [point for point in (*waiting, *driven) if point],
+        "rides": [point for one in in_time if (point := _ride(one, reader))],
         "drivers": [point for lane in found.lanes if (point := _driver(lane, reader))],
         "facilities": [{"at": [float(lat), float(lng)], "text": name} for name, lat, lng in _facilities(reader)],
     }
+
+
+def _begins(one: Shown) -> tuple[dt.datetime, str]:
+    return one.errand.span.starts_at, str(one.ride.pk)
 
 
 def _facilities(reader: Reader) -> list[tuple[str, Any, Any]]:
@@ -50,6 +53,7 @@ def _ride(one: Shown, reader: Reader) -> Point | None:
         "state": state,
         "late": one.late > 0,
         "url": f"{reader.page}{ride.pk}/",
+        "assign": f"{reader.page}{ride.pk}/assign/" if ride.status in words.ASSIGNABLE else "",
         "text": ", ".join(part for part in told if part),
     }
 

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -34,6 +34,12 @@ class Page:
     @property
     def is_today(self) -> bool:
         return self.day == self.today
+
+    @classmethod
+    def today_of(cls, reader: Reader) -> Self:
+        """Give the whole of today, as a timeline."""
+        today = service_day(reader.at, reader.zone.key)
+        return cls(day=today, today=today, view="timeline", show="")
 
     def url(self, **changes: Any) -> str:
         values = {"day": self.day, "view": self.view, "show": self.show, **changes}

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -43,20 +44,21 @@ def act(request: HttpRequest) -> HttpResponse:
         outcomes = planning.take_off_all(selection=values["ride"], reason_code=values["reason_code"], by=by, at=now)
     else:
         return _again(request, _("Choose a driver, or a reason to take the drivers off."))
-    return _answered(request, outcomes)
+    return answered(request, outcomes)
 
 
-def _answered(request: HttpRequest, outcomes: list[Outcome]) -> HttpResponse:
+def answered(request: HttpRequest, outcomes: list[Outcome], *, to: str = "back") -> HttpResponse:
+    """Say what became of several rides: on the page that the form names, or by name where some stayed as they were."""
     done = sum(one.ride is not None for one in outcomes)
     refused = [one for one in outcomes if one.refusal is not None]
     if done:
         messages.success(request, ngettext("%(n)s ride is changed.", "%(n)s rides are changed.", done) % {"n": done})
     if not refused:
-        return redirect(_back(request))
+        return redirect(back(request, to))
     by = principal_of(request)
     rides = Ride.objects.visible_to(by).select_related("rider").in_bulk([one.ride_id for one in refused])
     rows = [_row(one, rides.get(one.ride_id), request) for one in refused]
-    context = {"rows": rows, "done": done, "back": _back(request)}
+    context = {"rows": rows, "done": done, "back": back(request, to)}
     return render(request, "dispatch/selection.html", context, status=UNPROCESSABLE)
 
 
@@ -74,11 +76,11 @@ def _row(one: Outcome, ride: Ride | None, request: HttpRequest) -> dict[str, Any
 
 def _again(request: HttpRequest, said: str) -> HttpResponse:
     messages.error(request, said)
-    return redirect(_back(request))
+    return redirect(back(request))
 
 
-def _back(request: HttpRequest) -> str:
-    """Give the page of the board that the selection was made on."""
-    asked = request.POST.get("back", "")
-    inside = asked.startswith("/console/board/") and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
-    return asked if inside else "board"
+def back(request: HttpRequest, name: str = "back") -> str:
+    """Give the page of the board that the form came from, or the board."""
+    asked = request.POST.get(name, "")
+    inside = asked.startswith(reverse("board")) and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
+    return asked if inside else reverse("board")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from apps.dispatch.naming import place as place
@@ -11,7 +12,8 @@ from apps.dispatch.naming import service as service
 from apps.dispatch.queries.board import UNASSIGNED, Shown
 from apps.riders.models import Mobility
 from apps.rides.disclosure import Disclosure
-from apps.rides.lifecycle import RideStatus
+from apps.rides.eligibility import ViolationCode
+from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
 from apps.rides.models import Ride
 
 Text = str | Promise
@@ -36,6 +38,25 @@ STATES: Final[Mapping[str, Text]] = {
     "en-route": gettext_lazy("En route"),
     "arrived": gettext_lazy("At the pickup"),
     "on-board": gettext_lazy("On board"),
+}
+# Statuses in which a ride can be given to a driver, or to another one.
+ASSIGNABLE: Final = frozenset(
+    status for status in RideStatus for action in (Action.ASSIGN, Action.REASSIGN) if (status, action) in BY_ACTION
+)
+# What stands against drivers, in few words: how many of them, and why.
+AGAINST: Final[Mapping[ViolationCode, Text]] = {
+    ViolationCode.DRIVER_INACTIVE: gettext_lazy("not active"),
+    ViolationCode.VEHICLE_OUT_OF_SERVICE: gettext_lazy("vehicle out of service"),
+    ViolationCode.PROVIDER_MISMATCH: gettext_lazy("vehicle of another provider"),
+    ViolationCode.CREDENTIAL_INVALID: gettext_lazy("papers not in order"),
+    ViolationCode.VEHICLE_NOT_SUITABLE: gettext_lazy("vehicle does not fit"),
+    ViolationCode.DRIVER_NOT_QUALIFIED: gettext_lazy("lacks a training"),
+    ViolationCode.PAIRING_EXCLUDED: gettext_lazy("not to be paired with the rider"),
+    ViolationCode.ATTENDANT_REQUIRED: gettext_lazy("a second person is needed"),
+    ViolationCode.SCHEDULE_CONFLICT: gettext_lazy("has another ride then"),
+    ViolationCode.OUTSIDE_SHIFT: gettext_lazy("off duty then"),
+    ViolationCode.PREFERENCE_UNMET: gettext_lazy("not whom the rider asks for"),
+    ViolationCode.RIDE_TIME_EXCEEDED: gettext_lazy("would keep somebody on board too long"),
 }
 _STATE_OF: Final = {
     RideStatus.REQUESTED: "requested",
@@ -71,3 +92,11 @@ def lateness(shown: Shown) -> str:
         return ngettext("%(count)s minute late", "%(count)s minutes late", shown.late) % {"count": shown.late}
     said = ngettext("foreseen %(count)s minute late", "foreseen %(count)s minutes late", shown.late)
     return said % {"count": shown.late}
+
+
+def against(counted: Mapping[ViolationCode, int]) -> str:
+    """Say what stands against all drivers, the most frequent first; where there is no driver, that."""
+    if not counted:
+        return _("No driver is active.")
+    most_first = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{AGAINST[code]} ({count})" for code, count in most_first)

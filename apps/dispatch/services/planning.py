@@ -21,6 +21,15 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Accepted:
+    """A suggestion that somebody accepts: the ride as it was seen, and who is to drive it with what."""
+
+    chosen: Chosen
+    driver_id: UUID
+    vehicle_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one ride of a selection: the ride as it is now, or why it stayed as it was."""
 
@@ -36,6 +45,7 @@ def put_on(
     vehicle_id: UUID | None = None,
     attendant_ids: Collection[UUID] = (),
     override_reason: str = "",
+    method: str = Assignment.Method.MANUAL,
     by: Principal,
     at: datetime,
 ) -> Ride:
@@ -49,7 +59,7 @@ def put_on(
         driver_id=driver_id,
         vehicle_id=vehicle_id or vehicle_for(ride_id=chosen.ride_id, driver_id=driver_id, by=by, at=at),
         attendant_ids=attendant_ids,
-        method=Assignment.Method.MANUAL,
+        method=method,
         override=bool(override_reason.strip()),
         override_reason=override_reason,
         expected_version=chosen.version,
@@ -85,6 +95,25 @@ def take_off_all(
 ) -> list[Outcome]:
     """Take the drivers off every ride of a selection, each in a transaction of its own; refusals are answered."""
     return _each(selection, lambda one: take_off(chosen=one, reason_code=reason_code, note=note, by=by, at=at))
+
+
+def accept_all(*, suggestions: Sequence[Accepted], by: Principal, at: datetime) -> list[Outcome]:
+    """Put everybody on the ride that they were suggested for, each in a transaction of its own; refusals are answered.
+
+    Everything is judged anew: what has changed since the suggestion was made stays as it is.
+    """
+    who = {one.chosen: one for one in suggestions}
+    return _each(
+        [one.chosen for one in suggestions],
+        lambda chosen: put_on(
+            chosen=chosen,
+            driver_id=who[chosen].driver_id,
+            vehicle_id=who[chosen].vehicle_id,
+            method=Assignment.Method.AUTO,
+            by=by,
+            at=at,
+        ),
+    )
 
 
 def _each(selection: Sequence[Chosen], act: Callable[[Chosen], Ride]) -> list[Outcome]:

@@ -18,7 +18,7 @@ from apps.accounts.sessions import principal_of
 from apps.organizations.models import Facility
 from apps.organizations.queries import contacts_of
 from apps.riders import words as rider_words
-from apps.rides.console import ride_panel, words
+from apps.rides.console import above, ride_panel, words
 from apps.rides.console.desk_forms import (
     CloseForm,
     DeskFilter,
@@ -51,6 +51,7 @@ def queue(request: HttpRequest) -> HttpResponse:
     context["counts"] = [
         (words.SEVERITIES[severity], severity.value, n) for severity, n in today.unsettled_exceptions(by=by)
     ]
+    context["above"] = [said for show in above.PARTS if (said := show(request))]
     return render(request, "rides/exceptions.html", context)
 
 

@@ -81,8 +81,8 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
         vehicle = None if vehicle_id is None else facts.vehicles[vehicle_id]
         everything = violations(needs, known, vehicle)
         found = [one for one in everything if one.code is not ViolationCode.ATTENDANT_REQUIRED]
-        last_seen = _last_seen(driver, needs.errand.span.starts_at)
-        way = approach(needs, known, last_seen=last_seen, home_base=_home_base(driver))
+        seen = last_seen(driver, needs.errand.span.starts_at)
+        way = approach(needs, known, last_seen=seen, home_base=home_base(driver))
         times = shared.get(driver.pk, 0)
         weighed = score(needs, known, vehicle, way, shared_rides=times, found=found)
         listed.append(
@@ -107,7 +107,8 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
     return sorted(shown, key=lambda one: (one.refused, one.cost_minutes, str(one.driver_id)))
 
 
-def _last_seen(driver: Driver, before: datetime) -> Place | None:
+def last_seen(driver: Driver, before: datetime) -> Place | None:
+    """Say where the driver was seen, where that is not too long before a pickup."""
     if driver.last_lat is None or driver.last_lng is None or driver.last_located_at is None:
         return None
     if driver.last_located_at < before - LOCATION_GOOD_FOR:
@@ -115,6 +116,7 @@ def _last_seen(driver: Driver, before: datetime) -> Place | None:
     return Place(float(driver.last_lat), float(driver.last_lng))
 
 
-def _home_base(driver: Driver) -> Place | None:
+def home_base(driver: Driver) -> Place | None:
+    """Say where the driver sets out from, where it has coordinates; the base is loaded with the driver."""
     base = driver.home_base
     return None if base is None or base.lat is None or base.lng is None else Place(float(base.lat), float(base.lng))

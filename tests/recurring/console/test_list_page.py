@@ -163,7 +163,7 @@ def test_navigation_leads_here_whoever_may_see_orders(role: UserRole) -> None:
     opens = role in {*READERS, UserRole.PLANNER}
 
     assert (client.get(LIST).status_code == 200) is opens
-    assert (f'href="{LIST}"' in client.get("/").content.decode()) is opens
+    assert (f'href="{LIST}"' in client.get("/console/home/").content.decode()) is opens
 
 
 def test_provider_is_told_who_may_see_orders() -> None:

@@ -276,7 +276,12 @@ def test_navigation_counts_open_critical_exceptions_in_reach() -> None:
     opened()
 
     def count(client: Client) -> str:
-        entry = client.get("/").content.decode().partition('href="/console/exceptions/"')[2].partition("</a>")[0]
+        entry = (
+            client.get("/console/home/")
+            .content.decode()
+            .partition('href="/console/exceptions/"')[2]
+            .partition("</a>")[0]
+        )
         return entry.partition('class="count">')[2].partition("<")[0]
 
     assert count(visitor(UserRole.DISPATCHER)) == "2"

@@ -1,0 +1,224 @@
+"""Who could drive the rides that wait: nothing that is suggested breaks a rule, together with all else that is."""
+
+import datetime as dt
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apps.dispatch.suggesting import Available, Plan, suggest
+from apps.fleet.credentials import Subject
+from apps.rides.eligibility import ViolationCode, violations
+from apps.rides.facts import RideNeeds, ShiftFact, Span, VehicleFacts
+from tests.rides.test_eligibility import (
+    AT,
+    HOUR,
+    LOOP,
+    MINUTE,
+    NAPERVILLE,
+    OHARE,
+    PAPERS,
+    driver,
+    errand,
+    needs,
+    vehicle,
+)
+
+DUTY = Span(AT - 6 * HOUR, AT + 6 * HOUR)
+PLACES = (LOOP, OHARE, NAPERVILLE, None)
+WORN = replace(PAPERS[Subject.DRIVER][0], expires_on=AT.date() - dt.timedelta(days=1))
+
+
+def _ride(begin: int = 0, minutes: int = 30, **given: Any) -> RideNeeds:
+    """A ride that begins `begin` minutes from now."""
+    places = {name: given.pop(name, LOOP) for name in ("pickup", "dropoff")}
+    made = errand(AT + begin * MINUTE, minutes, ride_id=uuid4(), **places)
+    return needs(errand=made, **{"rider_id": uuid4(), **given})
+
+
+def _crew(count: int = 1, **given: Any) -> tuple[list[Available], dict[UUID, VehicleFacts]]:
+    """Drivers who work now, each with a vehicle of their own."""
+    vehicles = [vehicle(id=uuid4()) for _ in range(count)]
+    ids = [uuid4() for _ in range(count)]
+    drivers = [
+        Available(
+            driver(id=pk, shifts=(ShiftFact(pk, mine.id, DUTY),), **given), default_vehicle_id=mine.id, home_base=LOOP
+        )
+        for pk, mine in zip(ids, vehicles, strict=True)
+    ]
+    return drivers, {one.id: one for one in vehicles}
+
+
+def _plan(
+    waiting: list[RideNeeds], crew: tuple[list[Available], dict[UUID, VehicleFacts]], at: dt.datetime = AT, **given: Any
+) -> Plan:
+    return suggest(waiting, *crew, shared_rides=given.get("shared", {}), at=at)
+
+
+def test_one_driver_gets_what_they_can_drive_one_after_the_other() -> None:
+    first, beside, after = _ride(0), _ride(10), _ride(60)
+
+    found = _plan([after, beside, first], _crew())
+
+    assert [one.ride_id for one in found.suggestions] == [first.errand.ride_id, after.errand.ride_id]
+    assert [(one.ride_id, one.against) for one in found.left] == [
+        (beside.errand.ride_id, {ViolationCode.SCHEDULE_CONFLICT: 1})
+    ]
+
+
+def test_rides_that_are_due_first_choose_first() -> None:
+    hurried, patient = _ride(5), _ride(0)
+    patient = replace(patient, errand=replace(patient.errand, latest_pickup_at=AT + 2 * HOUR))
+
+    found = _plan([patient, hurried], _crew())
+
+    assert [one.ride_id for one in found.suggestions] == [hurried.errand.ride_id]
+
+
+def test_who_costs_least_is_suggested_and_who_drove_the_rider_before_costs_less() -> None:
+    crew = _crew(2)
+    ride = _ride()
+    known = sorted(crew[0], key=lambda one: str(one.facts.id))[1].facts.id
+
+    (found,) = _plan([ride], crew, shared={(ride.rider_id, known): 3}).suggestions
+
+    assert found.driver_id == known
+    assert "drove this rider 3 times" in found.reason
+
+
+def test_the_vehicle_is_that_of_the_shift_else_the_drivers_own_and_without_one_nobody_is_suggested() -> None:
+    (one,), vehicles = _crew()
+    own, other = vehicle(id=uuid4()), vehicle(id=uuid4())
+    on_shift = replace(one, default_vehicle_id=own.id)
+    free = replace(one, facts=replace(one.facts, shifts=()), default_vehicle_id=own.id)
+    none = replace(free, default_vehicle_id=None)
+    unknown = replace(free, default_vehicle_id=other.id)
+    known = vehicles | {own.id: own}
+
+    assert _plan([_ride()], ([on_shift], known)).suggestions[0].vehicle_id == one.default_vehicle_id
+    assert _plan([_ride()], ([free], known)).suggestions[0].vehicle_id == own.id
+    for driver_without in (none, unknown):
+        (left,) = _plan([_ride()], ([driver_without], known)).left
+        assert left.against == {ViolationCode.VEHICLE_NOT_SUITABLE: 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"papers": (WORN, *PAPERS[Subject.DRIVER][1:])}, ViolationCode.CREDENTIAL_INVALID),
+        ({"activation": "suspended"}, ViolationCode.DRIVER_INACTIVE),
+        ({"provider_id": uuid4()}, ViolationCode.PROVIDER_MISMATCH),
+        ({"leave": (DUTY,)}, ViolationCode.OUTSIDE_SHIFT),
+    ],
+)
+def test_drivers_against_whom_something_stands_are_counted_by_it(changes: dict[str, Any], code: ViolationCode) -> None:
+    (left, again) = _plan([_ride(0), _ride(120)], _crew(3, **changes)).left
+
+    assert left.against == again.against == {code: 3}
+
+
+def test_a_ride_for_two_people_and_one_that_asks_for_a_driver_wait_for_a_dispatcher() -> None:
+    upstairs, picky = _ride(0, steps=7), _ride(60, driver_gender="female")
+
+    found = _plan([upstairs, picky], _crew())
+
+    assert [dict(one.against) for one in found.left] == [
+        {ViolationCode.ATTENDANT_REQUIRED: 1},
+        {ViolationCode.PREFERENCE_UNMET: 1},
+    ]
+
+
+def test_without_drivers_everything_is_left() -> None:
+    assert [dict(one.against) for one in _plan([_ride()], ([], {})).left] == [{}]
+
+
+def test_who_takes_a_ride_that_should_have_begun_drives_it_now() -> None:
+    late, soon = _ride(-60), _ride(10)
+
+    found = _plan([soon, late], _crew())
+
+    assert [one.ride_id for one in found.suggestions] == [late.errand.ride_id]
+    assert [one.ride_id for one in found.left] == [soon.errand.ride_id]
+
+
+_WAITING = st.lists(
+    st.tuples(
+        st.integers(-120, 400),  # begin
+        st.integers(5, 90),  # minutes
+        st.sampled_from(PLACES),
+        st.sampled_from(PLACES),
+        st.sampled_from(["", "female"]),
+        st.booleans(),  # in a chair
+    ),
+    max_size=25,
+)
+_DRIVERS = st.lists(
+    st.tuples(
+        st.sampled_from(["active", "active", "active", "suspended"]),
+        st.booleans(),  # trained for chairs
+        st.booleans(),  # works by shifts
+        st.booleans(),  # papers in order
+        st.lists(st.tuples(st.integers(-60, 400), st.integers(10, 60)), max_size=3),  # drives already
+        st.booleans(),  # shares the vehicle of the one before
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=60)
+@given(waiting=_WAITING, people=_DRIVERS)
+def test_nothing_suggested_breaks_a_rule_and_nobody_gets_two_rides_at_once(
+    waiting: list[tuple[Any, ...]], people: list[tuple[Any, ...]]
+) -> None:
+    rides = {
+        one.errand.ride_id: one
+        for one in (
+            _ride(begin, minutes, pickup=here, dropoff=there, driver_gender=asks, in_chair=chair)
+            for begin, minutes, here, there, asks, chair in waiting
+        )
+    }
+    drivers: list[Available] = []
+    vehicles: dict[UUID, VehicleFacts] = {}
+    for activation, trained, by_shift, sound, driven, shares in people:
+        pk = uuid4()
+        mine = list(vehicles.values())[-1] if shares and vehicles else vehicle(id=uuid4())
+        busy = tuple(
+            errand(AT + begin * MINUTE, minutes, ride_id=uuid4(), driver_id=pk, vehicle_id=mine.id)
+            for begin, minutes in driven
+        )
+        vehicles[mine.id] = replace(mine, errands=(*mine.errands, *busy))
+        papers = PAPERS[Subject.DRIVER] if sound else (WORN, *PAPERS[Subject.DRIVER][1:])
+        facts = driver(
+            id=pk,
+            activation=activation,
+            papers=papers,
+            qualifications=frozenset({"wheelchair_securement"} if trained else ()),
+            shifts=(ShiftFact(pk, mine.id, DUTY),) if by_shift else (),
+            errands=busy,
+        )
+        drivers.append(Available(facts, default_vehicle_id=mine.id, home_base=OHARE))
+
+    found = _plan(list(rides.values()), (drivers, vehicles))
+
+    named = [one.ride_id for one in found.suggestions] + [one.ride_id for one in found.left]
+    assert sorted(named) == sorted(rides)
+    given_to = {one.ride_id: one for one in found.suggestions}
+    known = {one.facts.id: one.facts for one in drivers}
+
+    def taken(one: Any) -> Any:
+        return replace(rides[one.ride_id].errand, driver_id=one.driver_id, vehicle_id=one.vehicle_id)
+
+    for one in given_to.values():
+        others = [taken(other) for other in given_to.values() if other.ride_id != one.ride_id]
+        who = known[one.driver_id]
+        who = replace(who, errands=(*who.errands, *(other for other in others if other.driver_id == who.id)))
+        what = vehicles[one.vehicle_id]
+        what = replace(what, errands=(*what.errands, *(other for other in others if other.vehicle_id == what.id)))
+        assert violations(rides[one.ride_id], who, what) == []
+    for one, other in combinations(given_to.values(), 2):
+        if one.driver_id == other.driver_id:
+            assert not rides[one.ride_id].errand.span.overlaps(rides[other.ride_id].errand.span)

@@ -1,0 +1,219 @@
+"""Drivers suggested for what waits: a preview, and accepting it."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import AuditEntry
+from apps.accounts.roles import UserRole
+from apps.dispatch.console import words
+from apps.dispatch.services import planning
+from apps.dispatch.services.planning import Chosen
+from apps.events.models import Event
+from apps.fleet.models import Driver
+from apps.rides.eligibility import ViolationCode
+from apps.rides.models import Assignment, Ride
+from lib.access import system
+from lib.ids import uuid7
+from tests import factories
+from tests.console.visits import text_of, told, visitor
+from tests.dispatch.test_acting import able
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+BOARD = "/console/board/"
+PREVIEW = f"{BOARD}suggestions/"
+ACCEPT = f"{PREVIEW}accept/"
+
+
+@pytest.fixture
+def desk() -> Client:
+    return visitor(UserRole.DISPATCHER)
+
+
+def _rides(count: int, **columns: Any) -> list[Ride]:
+    """Rides that wait, two hours apart."""
+    return [
+        factories.RideFactory.create(pickup_at=NOW + dt.timedelta(hours=2 + 2 * number), **columns)
+        for number in range(count)
+    ]
+
+
+def _values(response: Any) -> list[str]:
+    return [row["value"] for row in response.context["rows"]]
+
+
+def _driver_ids(*rides: Ride) -> list[Any]:
+    found = dict(Ride.objects.values_list("pk", "driver_id"))
+    return [found[ride.pk] for ride in rides]
+
+
+def test_a_preview_names_drivers_with_reasons_and_changes_nothing(desk: Client) -> None:
+    rides, driver = _rides(2), able()
+    driven = factories.put_driver_on(factories.RideFactory.create(pickup_at=NOW + dt.timedelta(hours=9)), driver=driver)
+    events = Event.objects.count()
+
+    page = desk.get(PREVIEW)
+
+    said = text_of(page)
+    assert "For 2 rides that wait there are drivers against whom nothing stands." in said
+    assert "no ride before this one" in said
+    assert "1 → 3 rides" in said
+    assert [row["ride"].pk for row in page.context["rows"]] == [ride.pk for ride in rides]
+    assert _driver_ids(*rides) == [None, None]
+    assert driven.driver_id == driver.pk
+    assert Event.objects.count() == events
+    row = AuditEntry.objects.get(action="rides.suggestions")
+    assert set(row.rider_ids) == {ride.rider_id for ride in rides}
+
+
+def test_all_are_accepted_in_one_request_and_keep_how_they_came_about(desk: Client) -> None:
+    rides, driver = _rides(2), able()
+    page = desk.get(f"{PREVIEW}?day={NOW.date()}")
+
+    answer = desk.post(ACCEPT, {"suggestion": _values(page), "back": BOARD}, follow=True)
+
+    assert answer.redirect_chain == [(BOARD, 302)]
+    assert told(answer) == ["2 rides are changed."]
+    assert _driver_ids(*rides) == [driver.pk, driver.pk]
+    assert set(Assignment.objects.values_list("method", flat=True)) == {Assignment.Method.AUTO}
+
+
+def test_one_is_accepted_and_the_others_are_shown_again(desk: Client) -> None:
+    rides, driver = _rides(2), able()
+    page = desk.get(PREVIEW)
+    first, _second = _values(page)
+
+    answer = desk.post(
+        ACCEPT, {"suggestion": _values(page), "one": first, "back": BOARD, "again": page.context["again"]}, follow=True
+    )
+
+    assert answer.redirect_chain == [(PREVIEW, 302)]
+    assert _driver_ids(*rides) == [driver.pk, None]
+    assert len(_values(answer)) == 1
+
+
+def test_b14_what_has_changed_meanwhile_is_left_out_and_named(desk: Client) -> None:
+    taken, moved, stays = _rides(3)
+    able()
+    values = _values(desk.get(PREVIEW))
+    other = able()
+    planning.put_on(chosen=Chosen(taken.pk, taken.version), driver_id=other.pk, by=system(), at=NOW)
+    Ride.objects.filter(pk=moved.pk).update(version=moved.version + 1)
+
+    answer = desk.post(ACCEPT, {"suggestion": values, "back": BOARD})
+
+    assert answer.status_code == 422
+    said = text_of(answer)
+    assert "2 rides stayed as they were" in said
+    assert said.count("The record has changed since it was read.") == 2
+    assert "1 ride is changed." in said
+    assert _driver_ids(taken, moved)[0] == other.pk
+    assert _driver_ids(moved) == [None]
+    assert _driver_ids(stays) != [None]
+
+
+def test_a_driver_who_may_no_longer_drive_is_refused_when_accepting(desk: Client) -> None:
+    (ride,) = _rides(1)
+    driver = able()
+    values = _values(desk.get(PREVIEW))
+    Driver.objects.filter(pk=driver.pk).update(activation="suspended", activation_reason="complaint")
+
+    answer = desk.post(ACCEPT, {"suggestion": values})
+
+    assert "The driver is suspended, not active." in text_of(answer)
+    assert _driver_ids(ride) == [None]
+
+
+def test_a_selection_is_looked_at_by_itself_and_may_hold_will_calls(desk: Client) -> None:
+    chosen, other = _rides(2)
+    waits = factories.RideFactory.create(
+        pickup_at=NOW + dt.timedelta(hours=7),
+        will_call=True,
+        pickup_time_kind="estimated",
+        promised_pickup_by=None,
+        will_call_expires_at=NOW + dt.timedelta(hours=12),
+    )
+    able()
+    back = f"{BOARD}?view=list"
+    named = [f"{ride.pk}:1" for ride in (chosen, waits)]
+
+    page = desk.post(f"{PREVIEW}?day={NOW.date()}", {"ride": [*named, "nonsense"], "back": back})
+
+    assert {row["ride"].pk for row in page.context["rows"]} == {chosen.pk, waits.pk}
+    assert (page.context["back"], page.context["again"]) == (back, back)
+    whole = {row["ride"].pk for row in desk.get(PREVIEW).context["rows"]}
+    assert whole == {chosen.pk, other.pk}
+    nothing = desk.post(PREVIEW, {"ride": str(uuid7()), "back": "https://elsewhere.example.org/"})
+    assert "None of the rides you selected waits for a driver." in text_of(nothing)
+    assert nothing.context["back"] == BOARD
+
+
+def test_rides_for_which_nobody_is_found_say_what_stands_against_it(desk: Client) -> None:
+    _rides(2)
+    assert text_of(desk.get(PREVIEW)).count("No driver is active.") == 2
+    factories.DriverFactory.create()
+
+    said = text_of(desk.get(PREVIEW))
+
+    assert "For none of the rides that wait" in said
+    assert "2 rides for which nobody is found" in said
+    assert "vehicle does not fit (1)" in said
+
+
+def test_a_day_on_which_nothing_waits_says_so(desk: Client) -> None:
+    able()
+
+    assert "No ride of this day waits for a driver." in text_of(desk.get(PREVIEW))
+
+
+def test_the_vehicle_of_the_shift_is_suggested(desk: Client) -> None:
+    _rides(1)
+    driver = able()
+    own = driver.default_vehicle
+    van = factories.VehicleFactory.create(provider=driver.provider, unit_number="SHIFT-1")
+    factories.file_papers(factories.DriverFactory.create(provider=driver.provider), van)
+    factories.ShiftFactory.create(
+        provider=driver.provider, driver=driver, vehicle=van, starts_at=NOW, ends_at=NOW + dt.timedelta(hours=8)
+    )
+
+    (row,) = desk.get(PREVIEW).context["rows"]
+
+    assert own is not None
+    assert row["unit"] == "SHIFT-1"
+
+
+@pytest.mark.parametrize("sent", [[], ["x"], ["a:1:b:c"], [f"{uuid7()}:x:{uuid7()}:{uuid7()}"], ["0"] * 401])
+def test_what_was_never_suggested_is_not_accepted(desk: Client, sent: list[str]) -> None:
+    answer = desk.post(ACCEPT, {"suggestion": sent}, follow=True)
+
+    assert answer.redirect_chain == [(BOARD, 302)]
+    assert told(answer) == ["Accept suggestions of the list."]
+
+
+def test_suggestions_are_for_those_who_assign() -> None:
+    for role in (UserRole.PLANNER, UserRole.ADMIN, UserRole.AUDITOR):
+        assert visitor(role).get(PREVIEW).status_code == 403
+        assert visitor(role).post(ACCEPT).status_code == 403
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, django_assert_num_queries: Any) -> None:
+    _rides(count)
+    for _ in range(count):
+        able()
+
+    # session and person; rides, drivers, shifts, vehicles, all else of them, rides together; the trail; the inbox
+    with django_assert_num_queries(10):
+        desk.get(PREVIEW)
+
+
+def test_what_stands_against_drivers_is_said_with_most_first() -> None:
+    counted = {ViolationCode.OUTSIDE_SHIFT: 2, ViolationCode.SCHEDULE_CONFLICT: 5, ViolationCode.CREDENTIAL_INVALID: 2}
+
+    assert words.against(counted) == "has another ride then (5), papers not in order (2), off duty then (2)"
+    assert set(words.AGAINST) == set(ViolationCode)
+    assert words.against({}) == "No driver is active."
