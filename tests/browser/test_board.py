@@ -155,6 +155,47 @@ def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: Day) ->
     assert page.evaluate("() => document.getElementById('timeline').scrollTop") == scrolled
 
 
+def test_b7_a_running_drag_is_not_cancelled_by_what_others_change(page: Page, day: Day) -> None:
+    """The queue is put in anew when the drag is over: the card stays the same element while it is in somebody's hand."""
+    ride, other, driver = day.waiting[0], day.waiting[1], day.drivers[0]
+    card, lane = page.locator(f"#ride-{ride.pk}"), page.locator(f"#lane-{driver.pk}")
+    lane.scroll_into_view_if_needed()
+    here, there = card.bounding_box(), lane.bounding_box()
+    assert here is not None
+    assert there is not None
+    page.evaluate("(id) => { window.taken = document.getElementById(`ride-${id}`); }", str(ride.pk))
+    page.mouse.move(here["x"] + 20, here["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(500, there["y"] + 20, steps=4)
+    Ride.objects.filter(pk=other.pk).update(version=9)
+    page.evaluate(
+        "(id) => document.dispatchEvent(new CustomEvent('carelane:changes',"
+        " {detail: {changes: [{subject: 'ride', id, type: 'ride.updated'}], resync: false}}))",
+        str(other.pk),
+    )
+    page.wait_for_timeout(1500)
+    assert page.evaluate("() => window.taken.isConnected")
+
+    page.mouse.move(540, there["y"] + 20, steps=2)
+    page.mouse.up()
+    _assigned(page)
+
+    assert _driver_of(ride) == driver.pk
+    expect(page.locator(f".ride-card[data-ride='{other.pk}']")).to_have_attribute("data-version", "9")
+
+
+def test_b3_undo_of_what_somebody_has_changed_since_overwrites_nothing(page: Page, day: Day) -> None:
+    ride, driver = day.waiting[0], day.drivers[0]
+    _drop(page, ride, f"#lane-{driver.pk}")
+    _assigned(page)
+    Ride.objects.filter(pk=ride.pk).update(version=9)
+
+    page.locator(".toast-action").click()
+
+    expect(page.locator(".toast.error")).to_contain_text("Somebody has changed this ride meanwhile")
+    assert _driver_of(ride) == driver.pk
+
+
 def test_b8_arrows_visit_every_ride_of_a_lane_in_the_order_of_time(page: Page, day: Day) -> None:
     lane = page.locator(".lane").first
     expected = [
