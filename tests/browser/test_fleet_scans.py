@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.fleet.models import Document
+from apps.fleet.services import reminding
 from tests import factories
 from tests.browser.harness import Inspector
 from tests.browser.test_ride_page import _state
@@ -102,4 +103,24 @@ def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: Us
 
     paper = driver.credentials.get(type="mvr", replaced=False)
     assert (paper.entered_by, paper.verified_by) == (f"user:{sam.pk}", f"user:{other.pk}")
+    assert found == [], "\n".join(found)
+
+
+def test_a_reminder_leads_from_the_inbox_to_the_paper(inspector_of: InspectorOf, sam: User) -> None:
+    driver = fit_driver(last_name="Diaz", first_name="Ada")
+    driver.credentials.filter(type="mvr").update(expires_on=timezone.localdate() + dt.timedelta(days=14))
+    admin = factories.UserFactory.create(role=UserRole.FLEET_ADMIN, name="Flo Fleet")
+    admin.providers.add(driver.provider)
+    reminding.remind(at=timezone.now())
+    inspector, found = inspector_of(admin), []
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}/console/inbox/")
+        expect(page.locator("main")).to_contain_text("A paper of a driver lapses in 14 days: motor vehicle record")
+        expect(page.locator("main")).not_to_contain_text("Diaz")
+        found += _state(page, "inbox")
+        page.get_by_role("link", name="Show").click()
+        expect(page).to_have_url(f"{inspector.url}{FLEET}drivers/{driver.pk}/#mvr")
+        expect(page.get_by_role("row", name="Motor vehicle record")).to_contain_text("14 days left")
+
     assert found == [], "\n".join(found)

@@ -209,6 +209,15 @@ def test_a_shift_is_moved_and_given_to_others(desk: Client) -> None:
     assert told(done) == ["The shift is changed: Mon 23 Nov, 07:00 \N{EN DASH} 15:00 CST."]
 
 
+def test_a_change_that_is_no_shift_is_said_beside_it(desk: Client) -> None:
+    shift = _shift()
+
+    answer = desk.post(_of(shift), _as_it_is(shift, ends="25:00"))
+
+    assert (answer.status_code, list(answer.context["form"].errors)) == (422, ["ends"])
+    assert _span(shift) == (SIX, SIX + 8 * HOUR, "planned")
+
+
 def test_a_shift_that_somebody_changed_meanwhile_is_looked_at_first(desk: Client) -> None:
     shift = _shift()
     Shift.objects.update(version=3)

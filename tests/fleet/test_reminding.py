@@ -121,20 +121,21 @@ def test_what_is_new_at_one_provider_makes_one_alert() -> None:
         _paper(8 + number, driver=factories.DriverFactory.create(provider=provider))
     vehicle = factories.VehicleFactory.create(provider=provider, unit_number="V17")
     _paper(1, driver=None, vehicle=vehicle, type="insurance", blocking=False)
-    _paper(0)
+    _paper(0, blocking=False)
 
     assert _days(0) == [8]
 
     alert, other = Alert.objects.order_by("-title")
     assert other.title == "7 papers of the fleet lapse within 14 days"
     assert other.text.splitlines()[:2] == [
-        "insurance of vehicle V17: last day 2026-11-21, tomorrow.",
-        "motor vehicle record of a driver: last day 2026-11-28, in 8 days.",
+        "Insurance of vehicle V17: last day 2026-11-21, tomorrow.",
+        "Motor vehicle record of a driver: last day 2026-11-28, in 8 days.",
     ]
     assert other.text.splitlines()[-1] == "And 2 more."
     assert other.path == f"/console/fleet/credentials/?provider={provider.pk}&standing=within_60"
-    assert (other.severity, alert.severity) == ("warning", "critical")  # the insurance is not needed
+    assert {other.severity, alert.severity} == {"warning"}  # neither is needed
     assert alert.title == "A paper of a driver lapses today: motor vehicle record"
+    assert alert.text == "Its last day is 2026-11-20."
     assert alert.path.endswith("/#mvr")
     assert alert.path.startswith("/console/fleet/drivers/")
 
@@ -150,6 +151,7 @@ def test_vehicles_alone_lead_to_their_board_and_one_to_its_page() -> None:
 
     first, second = Alert.objects.order_by("created_at")
     assert first.title == "A paper of vehicle V17 lapses in 30 days: insurance"
+    assert first.text == "Its last day is 2026-12-20. Without it no ride is given."
     assert first.path == f"/console/fleet/vehicles/{vehicle.pk}/#insurance"
     assert second.path == f"/console/fleet/credentials/?of=vehicles&provider={vehicle.provider_id}&standing=within_60"
     assert first.resolved_at == NOW + DAY

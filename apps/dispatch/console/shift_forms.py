@@ -35,7 +35,8 @@ class PlanFilter(forms.Form):
         self.is_valid()
         day: dt.date = self.cleaned_data.get("day") or today
         self.first = day - day.weekday() * _DAY
-        self.fields["day"].initial = day
+        self.data = query.copy()
+        self.data["day"] = day.isoformat()  # what is shown is what the page is about
 
     @property
     def provider_id(self) -> UUID | None:

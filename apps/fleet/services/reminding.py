@@ -104,13 +104,18 @@ def _title(due: Sequence[_Due]) -> str:
 
 
 def _text(due: Sequence[_Due]) -> str:
+    if len(due) == 1:
+        needed = " Without it no ride is given." if due[0].credential.blocking else ""
+        return f"Its last day is {due[0].credential.expires_on}.{needed}"
     more = [f"And {len(due) - _NAMED} more."] if len(due) > _NAMED else []
     return "\n".join([*map(_line, due[:_NAMED]), *more])
 
 
 def _line(one: _Due) -> str:
     label = CredentialType(one.credential.type).label
-    return f"{label} of {_owner(one)}: last day {one.credential.expires_on}, {_in_words(one.days)}."
+    return (
+        f"{label[0].upper()}{label[1:]} of {_owner(one)}: last day {one.credential.expires_on}, {_in_words(one.days)}."
+    )
 
 
 def _owner(one: _Due) -> str:
