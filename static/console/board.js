@@ -404,6 +404,12 @@ if (timeline) {
     }),
   );
   toNow();
+  // Back leads to where one was: how far the parts of the board are scrolled is no business of the browser's.
+  const panes = [timeline, queue];
+  history.state?.scrolled?.forEach(([left, top], at) => panes[at].scrollTo(left, top));
+  addEventListener("pagehide", () => {
+    history.replaceState({ scrolled: panes.map((one) => [one.scrollLeft, one.scrollTop]) }, "");
+  });
   tick();
   setInterval(tick, 30000);
   requestIdleCallback(settle, { timeout: 500 });

@@ -89,6 +89,7 @@ GOALS: Final = (
     Goal("board_lcp_slowed", "ms", "<=", 2500, measures="board"),
     Goal("board_blocked", "ms", "<=", 150, measures="board"),
     Goal("board_assets", "kB", "<=", 60, measures="board"),
+    Goal("ride_page_opens", "ms", "<=", 300, measures="board"),
     Goal("board_change_p95", "ms", "<=", 500, measures="board"),
     Goal("run_sheet", "ms", "<=", 3000, measures="sheet"),
     Goal("live_memory", "MB", "<=", 80, measures="live"),

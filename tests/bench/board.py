@@ -64,6 +64,7 @@ def standing() -> list[Figure]:
         with _serving(on_server_core(), variables) as first, _serving(on_other_core(), variables) as second:
             plain = [_load(browser, first, signed_in, day) for _ in range(LOADS)]
             slow = [_load(browser, first, signed_in, day, slowed=SLOWED) for _ in range(LOADS)]
+            opened = _opens(browser, first, signed_in, day)
             shown = _changes(browser, first, second, signed_in, day)
         browser.close()
     connections.close_all()
@@ -76,6 +77,7 @@ def standing() -> list[Figure]:
             _median(plain, "assets"),
             f"the page {_median(plain, 'page'):.0f} kB, which a proxy compresses",
         ),
+        opened,
         shown,
     ]
 
@@ -121,6 +123,24 @@ def _load(browser: Browser, url: str, signed_in: str, day: Day, *, slowed: int =
         page.wait_for_timeout(1500 * slowed)
         found = {name: float(page.evaluate(f"() => window.__{name}")) for name in ("lcp", "blocked")}
     return found | weight
+
+
+def _opens(browser: Browser, url: str, signed_in: str, day: Day) -> Figure:
+    """Open the page of a ride from the board, by the link of its panel, until the browser has read it; and go back."""
+    ride, took = day.waiting[0], []
+    with _page(browser, url, signed_in) as page:
+        page.goto(f"{url}/console/board/?day={day.date}", wait_until="load")
+        page.locator(f"#ride-{ride.pk}").click()
+        for _round in range(LOADS + 1):  # the first one fetches what the page is made of, and does not count
+            page.get_by_role("link", name="Open the ride").click()
+            page.wait_for_url(f"**/console/rides/{ride.pk}/")
+            told = "() => performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+            page.wait_for_function(f"() => ({told})() > 0")
+            took.append(float(page.evaluate(told)))
+            page.go_back()
+            page.wait_for_selector("[data-zoom]")
+    made_of = f"{min(took[1:]):.0f} to {max(took[1:]):.0f} ms; the first one {took[0]:.0f} ms"
+    return Figure("ride_page_opens", statistics.median(took[1:]), made_of)
 
 
 def _changes(browser: Browser, first: str, second: str, signed_in: str, day: Day) -> Figure:

@@ -329,3 +329,25 @@ def test_marks_of_the_map_are_walked_by_keys_and_offer_what_can_be_done(desk: In
         assert found == []
     assert _driver_of(first) is not None
     assert _driver_of(second) is None
+
+
+def test_r1_ride_has_an_address_of_its_own_and_back_leads_to_where_the_board_was(page: Page, day: Day) -> None:
+    """How soon it opens is measured by `make bench ONLY=board`."""
+    ride = day.waiting[-1]
+    scrolled = """() => ["#timeline", "#queue"].map((one) => document.querySelector(one))
+      .map((one) => [one.scrollLeft, one.scrollTop])"""
+    page.evaluate("() => document.querySelector('#timeline').scrollTo(700, 400)")
+    page.locator(f"#ride-{ride.pk}").click()
+    opens = page.get_by_role("link", name="Open the ride")
+    expect(opens).to_be_visible()
+    was = page.evaluate(scrolled)
+    opens.click()
+    page.wait_for_url(f"**/console/rides/{ride.pk}/")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+    page.go_back()
+    expect(page.locator("[data-zoom]").first).to_be_visible()
+    page.wait_for_function(f"(was) => JSON.stringify(({scrolled})()) === JSON.stringify(was)", arg=was)
+
+    assert was[0] == [700, 400]
+    assert was[1][1] > 0

@@ -168,7 +168,7 @@ def deliver(ride: Ride) -> None:
 EXPIRES = dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)
 
 
-def test_rider_who_was_brought_and_never_released_is_not_forgotten(
+def test_w3_rider_who_was_brought_and_never_released_is_not_forgotten(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     hospital.hours = [{"days": ["fri"], "opens": "06:00", "closes": "22:00"}]
