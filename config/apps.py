@@ -1,9 +1,10 @@
 """Makes the composition root known to Django: for its checks, and to have texts ready before the first request."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.core.checks import Tags, register
 
 from config import catalogues, deployment_checks
+from lib import admin_words
 
 
 class Carelane(AppConfig):
@@ -12,6 +13,9 @@ class Carelane(AppConfig):
 
     def ready(self) -> None:
         catalogues.compile_all()
+        for config in apps.get_app_configs():
+            if config.name.startswith("apps."):
+                admin_words.translate(config)
         for check in (
             deployment_checks.shared_cache,
             deployment_checks.shared_limits,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar, cast
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
@@ -22,6 +23,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
+from django_stubs_ext import StrOrPromise
 
 from lib.access import Phi, Principal
 from lib.admin_filters import ScopedRelatedFilter, SpokenChoicesFilter, SpokenValuesFilter
@@ -137,7 +140,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
     audits_reads: ClassVar[bool] = False
     # Columns and form fields, by the PHI level that a person needs to see them.
     needs_phi: ClassVar[Mapping[str, Phi]] = {}
-    search_placeholder: ClassVar[str] = ""
+    search_placeholder: ClassVar[StrOrPromise] = ""
     # Columns that links of other pages filter by, beside those of `list_filter`.
     linked_filters: ClassVar[tuple[str, ...]] = ()
 
@@ -328,7 +331,8 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
     @property
     def _topic(self) -> str:
         """Name the table in audit actions, as the API does: `drivers.update`."""
-        return str(self.opts.verbose_name_plural).replace(" ", "_").lower()
+        with override(settings.LANGUAGE_CODE):  # whoever looks: it is stored
+            return str(self.opts.verbose_name_plural).replace(" ", "_").lower()
 
     def _record_read(
         self, request: HttpRequest, rows: list[RowT], *, subject_id: UUID | None = None, searched: bool = False

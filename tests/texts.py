@@ -3,7 +3,8 @@
 python -m tests.texts    add to each catalogue what is marked now, drop what is no longer, name what is not translated
 
 Marked are literals of gettext and its kin, of templates' `translate` and `blocktranslate`, the labels of choices
-(lib/choices.py) and the sentences of services (lib/retelling.py).
+(lib/choices.py), the names of tables and columns in /admin/ (lib/admin_words.py) and the sentences of services
+(lib/retelling.py).
 """
 
 import ast
@@ -15,8 +16,10 @@ from itertools import count
 from pathlib import Path
 
 import polib
+from django.utils.text import camel_case_to_spaces
 from django.utils.translation.template import templatize
 
+from lib.admin_words import APP, COLUMN, TABLE
 from lib.retelling import CONTEXT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,6 +55,11 @@ def found() -> dict[Key, str]:
         for path in sorted((ROOT / base).rglob("*.py")):
             for context, text, plural in of_module(path.read_text(), serves=_has_services(path)):
                 texts[context, text] = plural or texts.get((context, text), "")
+    for path in (ROOT / "apps").glob("*/admin.py"):
+        texts[APP, path.parent.name.title()] = ""
+        for models in (path.with_name("models.py"), *path.parent.glob("models/*.py")):
+            if models.is_file():
+                texts |= dict.fromkeys(_names(ast.parse(models.read_text())), "")
     for path in sorted((ROOT / "templates").rglob("*")):
         if path.suffix in {".html", ".txt"}:
             for context, text, plural in of_template(path.read_text()):
@@ -124,6 +132,34 @@ def _filled_in(node: ast.AST) -> str:
 
 def _name_of(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _names(tree: ast.Module) -> Iterator[Key]:
+    """Find what the tables of an app and their columns are called in /admin/."""
+    for model in tree.body:
+        if isinstance(model, ast.ClassDef) and (columns := [*filter(None, map(_column, model.body))]):
+            yield from ((COLUMN, name) for name in columns)
+            named: dict[str, str] = {}
+            for meta in (one for one in model.body if isinstance(one, ast.ClassDef) and one.name == "Meta"):
+                named |= {
+                    _name_of(one.targets[0]): _constant(one.value) for one in meta.body if isinstance(one, ast.Assign)
+                }
+            name = named.get("verbose_name") or camel_case_to_spaces(model.name)
+            yield from ((TABLE, name), (TABLE, named.get("verbose_name_plural") or f"{name}s"))
+
+
+def _column(line: ast.stmt) -> str:
+    target = line.targets[0] if isinstance(line, ast.Assign) else getattr(line, "target", None)
+    made = getattr(line, "value", None)
+    if not isinstance(target, ast.Name) or not isinstance(made, ast.Call):
+        return ""
+    kind = _name_of(made.func)
+    if not kind.endswith(("Field", "ForeignKey")):
+        return ""
+    given = [_constant(one.value) for one in made.keywords if one.arg == "verbose_name"]
+    if kind not in {"ForeignKey", "OneToOneField", "ManyToManyField"}:  # those begin with what they point to
+        given += map(_constant, made.args[:1])
+    return next(filter(None, given), target.id.replace("_", " "))
 
 
 def _constant(node: ast.AST) -> str:

@@ -33,7 +33,7 @@ class UserAdmin(ButtonedAdmin[User]):
     list_select_related = ()
     ordering = ("name", "id")
     search_fields = ("name", "email")
-    search_placeholder = "Name or e-mail"
+    search_placeholder = _("Name or e-mail")
     fieldsets = (
         (None, {"fields": ("name", "email", "role", "is_active")}),
         (
@@ -111,7 +111,7 @@ class ApiClientAdmin(ScopedAdmin[ApiClient]):
     list_select_related = ()
     ordering = ("name", "id")
     search_fields = ("name",)
-    search_placeholder = "Name"
+    search_placeholder = _("Name")
 
     def save_model(self, request: HttpRequest, obj: ApiClient, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -137,7 +137,7 @@ class ApiTokenAdmin(ButtonedAdmin[ApiToken]):
     list_select_related = ("client",)
     ordering = ("-created_at", "-id")
     search_fields = ("key_id__exact", "name")
-    search_placeholder = "Key id or name"
+    search_placeholder = _("Key id or name")
     fieldsets = (
         (None, {"fields": (("key_id", "client", "name"), ("role", "phi_level"))}),
         (
@@ -191,7 +191,7 @@ class AuditEntryAdmin(ScopedAdmin[AuditEntry]):
     list_select_related = ()
     ordering = ("-at", "id")
     search_fields = ("subject_id__exact", "actor", "action", "request_id")
-    search_placeholder = "Id of a rider or record, actor, action or request id"
+    search_placeholder = _("Id of a rider or record, actor, action or request id")
     fields = (
         ("at", "outcome"),
         ("actor", "role"),

@@ -1,6 +1,7 @@
 """The spine, to look at."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from apps.events.models import Event
 from lib.admin import ScopedAdmin
@@ -16,7 +17,7 @@ class EventAdmin(ScopedAdmin[Event]):
     list_select_related = ("facility",)
     ordering = ("-id",)
     search_fields = ("subject_id__exact", "type")
-    search_placeholder = "Id of the record, or type"
+    search_placeholder = _("Id of the record, or type")
     fields = (
         "type",
         ("subject_type", "subject_id", "sequence"),

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import CapacityConfig, Credential, Driver, Shift, Vehicle
 from apps.fleet.services import changes
@@ -32,7 +33,7 @@ class DriverAdmin(ScopedAdmin[Driver]):
     list_select_related = ("provider",)
     ordering = ("last_name", "first_name", "id")
     search_fields = ("last_name__istartswith", "first_name__istartswith", "phone")
-    search_placeholder = "Name or phone"
+    search_placeholder = _("Name or phone")
     inlines = (DriverCredentialInline,)
     readonly_fields = (
         "activation",
@@ -44,18 +45,18 @@ class DriverAdmin(ScopedAdmin[Driver]):
     fieldsets = (
         (None, {"fields": ("provider", ("first_name", "last_name"), ("phone", "email"), "employment")}),
         (
-            "Activation",
+            _("Activation"),
             {
                 "fields": (
                     ("activation", "activation_reason"),
                     ("activation_changed_at", "activation_changed_by"),
                     "on_break",
                 ),
-                "description": "Drivers are activated and suspended through the API, which checks papers and rides.",
+                "description": _("Drivers are activated and suspended through the API, which checks papers and rides."),
             },
         ),
-        ("Work", {"fields": ("home_base", "default_vehicle", "qualifications", "languages", "gender")}),
-        ("Licence", {"fields": (("license_state", "license_class"),)}),
+        (_("Work"), {"fields": ("home_base", "default_vehicle", "qualifications", "languages", "gender")}),
+        (_("Licence"), {"fields": (("license_state", "license_class"),)}),
     )
 
     def name_of(self, row: Driver, request: HttpRequest) -> str:
@@ -80,14 +81,14 @@ class VehicleAdmin(ScopedAdmin[Vehicle]):
     list_select_related = ("provider",)
     ordering = ("unit_number", "id")
     search_fields = ("unit_number__istartswith", "license_plate__istartswith", "vin")
-    search_placeholder = "Unit number, plate or VIN"
+    search_placeholder = _("Unit number, plate or VIN")
     inlines = (CapacityConfigInline, VehicleCredentialInline)
     readonly_fields = ("status", "odometer_miles")
     fieldsets = (
         (None, {"fields": ("provider", ("unit_number", "type"), ("license_plate", "plate_state"), "status")}),
-        ("Make", {"fields": (("make", "model"), ("year", "color"), ("vin", "odometer_miles"), "home_base")}),
+        (_("Make"), {"fields": (("make", "model"), ("year", "color"), ("vin", "odometer_miles"), "home_base")}),
         (
-            "Equipment",
+            _("Equipment"),
             {
                 "fields": (
                     ("lift_type", "lift_rating_lb"),

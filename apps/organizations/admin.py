@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.forms import Select
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations import services
 from apps.organizations.models import (
@@ -60,12 +61,12 @@ class FacilityAdmin(ZonedAdmin):
     list_select_related = ()
     ordering = ("name", "id")
     search_fields = ("name", "city")
-    search_placeholder = "Name or city"
+    search_placeholder = _("Name or city")
     inlines = (EntranceInline, ContactInline, CalendarShiftInline)
     fieldsets = (
         (None, {"fields": ("name", "kind", "active", "timezone", "modifier_code")}),
         (
-            "Address",
+            _("Address"),
             {
                 "fields": (
                     "address_line1",
@@ -77,11 +78,11 @@ class FacilityAdmin(ZonedAdmin):
             },
         ),
         (
-            "Booking",
+            _("Booking"),
             {"fields": ("booking_policy", "lead_time_minutes", "late_cancel_minutes", "return_leg_policy", "hours")},
         ),
         (
-            "Service levels, in minutes",
+            _("Service levels, in minutes"),
             {
                 "fields": (
                     ("pickup_early_minutes", "pickup_late_minutes"),
@@ -94,7 +95,7 @@ class FacilityAdmin(ZonedAdmin):
         ),
     )
 
-    @admin.display(description="Hours")
+    @admin.display(description=_("Hours"))
     def hours_in_words(self, facility: Facility) -> str:
         return in_words(facility.hours) or "-"
 
@@ -133,7 +134,7 @@ class PayerAdmin(UnscopedAdmin):
     list_select_related = ()
     ordering = ("name", "id")
     search_fields = ("name",)
-    search_placeholder = "Name"
+    search_placeholder = _("Name")
 
 
 class HomeBaseInline(ScopedInline[HomeBase, TransportProvider]):
@@ -149,7 +150,7 @@ class TransportProviderAdmin(ZonedAdmin):
     list_select_related = ()
     ordering = ("name", "id")
     search_fields = ("name",)
-    search_placeholder = "Name"
+    search_placeholder = _("Name")
     inlines = (HomeBaseInline,)
     fields = ("name", "phone", "timezone", "active")
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html_join
+from django.utils.translation import gettext_lazy as _
 
 from apps.riders.models import AccommodationProfile, Rider
 from lib.access import Phi, Principal
@@ -30,7 +31,7 @@ class RiderAdmin(ScopedAdmin[Rider]):
     list_select_related = ()
     ordering = ("last_name", "first_name", "id")
     search_fields = ("last_name__istartswith", "first_name__istartswith")
-    search_placeholder = "First letters of a name"
+    search_placeholder = _("First letters of a name")
     inlines = (AccommodationProfileInline,)
     needs_phi = {
         "first_name": Phi.LIMITED,
@@ -43,9 +44,9 @@ class RiderAdmin(ScopedAdmin[Rider]):
     }
     fieldsets = (
         (None, {"fields": ("last_name", "first_name", "preferred_name", "date_of_birth", "status", "status_reason")}),
-        ("Contact", {"fields": ("phone_numbers", "email", "home", "language", "interpreter_needed")}),
-        ("Consent", {"fields": ("sms_consent", "sms_consent_at", "contact_preference", "verified")}),
-        ("Record", {"fields": ("version", "created_at", "updated_at")}),
+        (_("Contact"), {"fields": ("phone_numbers", "email", "home", "language", "interpreter_needed")}),
+        (_("Consent"), {"fields": ("sms_consent", "sms_consent_at", "contact_preference", "verified")}),
+        (_("Record"), {"fields": ("version", "created_at", "updated_at")}),
     )
 
     def rider_ids_of(self, row: Rider) -> Iterable[UUID]:
@@ -54,11 +55,11 @@ class RiderAdmin(ScopedAdmin[Rider]):
     def name_of(self, row: Rider, request: HttpRequest) -> str:
         return f"{row.last_name}, {row.first_name}" if self.has_view_permission(request) else str(row)
 
-    @admin.display(description="Phones")
+    @admin.display(description=_("Phones"))
     def phone_numbers(self, rider: Rider) -> str:
         return format_html_join(", ", "{} ({})", ((phone["number"], phone.get("kind", "")) for phone in rider.phones))
 
-    @admin.display(description="Home address")
+    @admin.display(description=_("Home address"))
     def home(self, rider: Rider) -> str:
         address: dict[str, Any] = rider.home_address or {}
         return ", ".join(filter(None, (address.get(key) for key in ("addressLine1", "addressLine2", "city", "state"))))

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
 from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
@@ -46,7 +47,7 @@ class RideAdmin(ScopedAdmin[Ride]):
     list_select_related = ("facility", "driver")
     ordering = ("-pickup_at", "-id")
     search_fields = ("id__exact", "client_reference")
-    search_placeholder = "Ride id or reference"
+    search_placeholder = _("Ride id or reference")
     linked_filters = ("pickup_at",)
     inlines = (AssignmentInline, MilestoneInline, RideExceptionInline)
     needs_phi = {
@@ -62,12 +63,12 @@ class RideAdmin(ScopedAdmin[Ride]):
     }
     fieldsets = (
         (None, {"fields": ("status", "rider", "facility", "service_type", "priority", "leg_type", "trip")}),
-        ("When", {"fields": ("pickup_time", "appointment_time", "service_date", "timezone", "will_call")}),
-        ("Where", {"fields": ("from_", "to", "mobility")}),
-        ("Who drives", {"fields": ("provider", "driver_name", "vehicle")}),
-        ("Notes", {"fields": ("driver_notes", "dispatcher_notes", "facility_notes")}),
-        ("Ending", {"fields": ("reason_code", "fault", "cancellation_timing", "ended_by", "end_note")}),
-        ("Record", {"fields": ("client", "client_reference", "version", "created_at", "updated_at")}),
+        (_("When"), {"fields": ("pickup_time", "appointment_time", "service_date", "timezone", "will_call")}),
+        (_("Where"), {"fields": ("from_", "to", "mobility")}),
+        (_("Who drives"), {"fields": ("provider", "driver_name", "vehicle")}),
+        (_("Notes"), {"fields": ("driver_notes", "dispatcher_notes", "facility_notes")}),
+        (_("Ending"), {"fields": ("reason_code", "fault", "cancellation_timing", "ended_by", "end_note")}),
+        (_("Record"), {"fields": ("client", "client_reference", "version", "created_at", "updated_at")}),
     )
 
     def permitted(self, names: Iterable[Any], request: HttpRequest) -> list[Any]:
@@ -84,28 +85,28 @@ class RideAdmin(ScopedAdmin[Ride]):
         pickup = local_time(row.pickup_at, row.timezone)
         return format_html("{}, {}", pickup, row.facility.name) if row.facility else pickup
 
-    @admin.display(description="Pickup", ordering="pickup_at")
+    @admin.display(description=_("Pickup"), ordering="pickup_at")
     def pickup_time(self, ride: Ride) -> str:
         return local_time(ride.pickup_at, ride.timezone)
 
-    @admin.display(description="Appointment")
+    @admin.display(description=_("Appointment"))
     def appointment_time(self, ride: Ride) -> str:
         return local_time(ride.appointment_at, ride.timezone) or "-"
 
-    @admin.display(description="Driver")
+    @admin.display(description=_("Driver"))
     def driver_name(self, ride: Ride) -> str:
         """Name the driver by first name, which is all that planners need (security.md, section 2)."""
         return ride.driver.first_name if ride.driver else "-"
 
-    @admin.display(description="From")
+    @admin.display(description=_("From"))
     def from_(self, ride: Ride) -> str:
         return _address(ride.pickup)
 
-    @admin.display(description="To")
+    @admin.display(description=_("To"))
     def to(self, ride: Ride) -> str:
         return _address(ride.dropoff)
 
-    @admin.display(description="Mobility")
+    @admin.display(description=_("Mobility"))
     def mobility(self, ride: Ride) -> str:
         return str(ride.accommodation.get("mobility", "")).replace("_", " ")
 

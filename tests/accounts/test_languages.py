@@ -198,3 +198,27 @@ def test_password_mail_is_in_the_language_of_whoever_gets_it(
 
     (message,) = mail.outbox
     assert subject in message.subject
+
+
+def test_data_admin_names_tables_and_columns_in_the_readers_language(client: Client) -> None:
+    sign_in(client, factories.UserFactory.create(role=UserRole.ADMIN, language="es"))
+    driver = factories.DriverFactory.create()
+
+    index = text_of(client.get("/admin/"))
+    record = text_of(client.get(f"/admin/fleet/driver/{driver.pk}/change/"))
+
+    assert "Flota Conductores" in index
+    assert "Activación" in record
+    assert "First name" not in record
+    assert "Número de unidad" in text_of(client.get("/admin/fleet/vehicle/add/"))
+
+
+def test_reading_a_table_is_recorded_under_its_english_name(client: Client, dana: User) -> None:
+    """The guard of `lib.admin`'s topics: without it the trail would hold `perfiles_de_adaptaciones.read`."""
+    User.objects.update(language="es")
+    profile = factories.AccommodationProfileFactory.create()
+
+    page = client.get(f"/admin/riders/accommodationprofile/{profile.pk}/change/")
+
+    assert "Perfiles de adaptaciones" in page.content.decode()
+    assert AuditEntry.objects.values_list("action", flat=True).get() == "accommodation_profiles.read"

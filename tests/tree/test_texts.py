@@ -1,11 +1,13 @@
 """Everything that is said to people is said in every language: `make texts` brings the catalogues up to date."""
 
+import ast
 from pathlib import Path
 from typing import Any
 
 import polib
 import pytest
 
+from lib.admin_words import COLUMN, TABLE
 from lib.retelling import CONTEXT
 from tests import texts
 
@@ -71,6 +73,32 @@ def act(count, name):
 
     assert set(texts.of_module(source)) == marked | labels
     assert set(texts.of_module(source, serves=True)) == marked | labels | {(CONTEXT, one, "") for one in said}
+
+
+def test_names_of_tables_and_columns_are_found() -> None:
+    source = """
+class Kind(TextChoices):
+    ONE = "one"
+
+class OddThing(models.Model):
+    id = models.UUIDField(primary_key=True)
+    of: Any = models.ForeignKey("self", on_delete=models.CASCADE)
+    is_on = models.BooleanField("switched on")
+    vin = models.CharField(verbose_name="VIN")
+    objects = Manager()
+
+class Entry(models.Model):
+    at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "a row"
+        verbose_name_plural = "rows"
+        ordering = ["at"]
+"""
+    columns = {"id", "of", "switched on", "VIN", "at"}
+    tables = {"odd thing", "odd things", "a row", "rows"}
+
+    assert set(texts._names(ast.parse(source))) == {(COLUMN, one) for one in columns} | {(TABLE, one) for one in tables}
 
 
 def test_marks_of_templates_are_found() -> None:
