@@ -156,7 +156,7 @@ def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: Day) ->
 
 
 def test_b7_a_running_drag_is_not_cancelled_by_what_others_change(page: Page, day: Day) -> None:
-    """The queue is put in anew when the drag is over: the card stays the same element while it is in somebody's hand."""
+    """The queue is put in anew when the drag is over: the card stays the same element while it is held."""
     ride, other, driver = day.waiting[0], day.waiting[1], day.drivers[0]
     card, lane = page.locator(f"#ride-{ride.pk}"), page.locator(f"#lane-{driver.pk}")
     lane.scroll_into_view_if_needed()
