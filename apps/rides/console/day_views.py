@@ -21,6 +21,7 @@ from apps.accounts.sessions import principal_of
 from apps.riders.words import mobility_said
 from apps.rides.console import day_rows
 from apps.rides.console.ride_forms import Overridable, Versioned
+from apps.rides.lifecycle import RideStatus
 from apps.rides.queries import facility_day
 from lib.access import Principal
 from lib.scopes import Scope
@@ -67,6 +68,7 @@ def day_print(request: HttpRequest) -> HttpResponse:
     context = _shown(request, action="rides.day_print")
     for group in context.get("groups", ()):
         rows = [row for section in group["sections"] for row in section["rows"]]
+        rows = [row for row in rows if row["ride"].status != RideStatus.CANCELLED]  # nobody gets ready for those
         rows.sort(key=lambda row: (row["ride"].pickup_at, row["ride"].pk))
         group["rows"] = [row | {"mobility": mobility_said(row["ride"].accommodation["mobility"])} for row in rows]
     return _rendered(request, "rides/day_print.html", context)

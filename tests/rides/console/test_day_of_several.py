@@ -19,6 +19,7 @@ from tests.console.visits import text_of, visitor
 from tests.rides.console.test_day import BASE, _discharge, _moving
 from tests.rides.console.test_desk import planner_of
 from tests.rides.looks import HOUR
+from tests.rides.rides_in import ride_in
 
 pytestmark = pytest.mark.django_db
 
@@ -114,9 +115,12 @@ def test_today_is_each_facilitys_own(planner: Client, ward: Facility, lodge: Fac
 
 def test_whoever_reaches_everything_sees_one_facility_at_a_time(ward: Facility, lodge: Facility) -> None:
     desk = visitor(UserRole.DISPATCHER)
+    both = desk.get(f"{BASE}?facility={ward.pk}&facility={lodge.pk}")
 
     assert list(_groups(desk.get(BASE))) == ["Alder Hospital"]
     assert "All of mine" not in text_of(desk.get(BASE))
+    assert list(_groups(both)) == ["Alder Hospital", "Birch Lodge"]
+    assert '<option value="" selected>2 facilities</option>' in both.content.decode()
 
 
 def test_planner_of_many_facilities_sees_the_first_and_chooses(
@@ -159,6 +163,7 @@ def test_paper_holds_the_day_in_the_order_of_time_and_nothing_that_is_not_for_it
     late = _discharge(ward, driver_notes="Quiet word", facility_notes="Quiet too", dispatcher_notes="Quiet three")
     early = _discharge(ward, pickup_at=factories.PICKUP - HOUR, details={"room": None})
     driven = _moving(ward, RideStatus.EN_ROUTE)
+    ride_in(RideStatus.CANCELLED, facility=ward)
 
     seen = planner.get(PRINT)
 
