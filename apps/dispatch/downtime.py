@@ -35,10 +35,6 @@ class Sheet(NamedTuple):
     rides: Sequence[Ride]
 
 
-def is_due(made_at: dt.datetime | None, at: dt.datetime) -> bool:
-    return made_at is None or at - made_at >= DUE_AFTER
-
-
 def is_old(made_at: dt.datetime | None, at: dt.datetime) -> bool:
     return made_at is None or at - made_at > EVERY + SLACK
 

@@ -104,6 +104,7 @@ def test_streams_tell_of_the_alerts_that_the_inbox_shows(role: UserRole, bound: 
 
     assert streamed == {str(alert.pk) for alert in Alert.objects.visible_to(reader)}
     assert bool(streamed) == (role is not UserRole.ANALYST)
+    assert sight_of(reader)(Change("ride", "1", "ride.scheduled", None, None)) == (bound == ""), "of events as before"
 
 
 @pytest.mark.django_db
