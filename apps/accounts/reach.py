@@ -13,6 +13,7 @@ ALERT: Final = "alert"  # as migration accounts/0011 names them; the scope that 
 def sight_of(person: Principal) -> Sees:
     """Say of a change whether the person hears of it, without a query."""
     facilities = None if person.facility_ids is None else frozenset(map(str, person.facility_ids))
+    providers = None if person.provider_ids is None else frozenset(map(str, person.provider_ids))
     sees_event = reach.sight_of(person)
 
     def sees(change: Change) -> bool:
@@ -20,8 +21,10 @@ def sight_of(person: Principal) -> Sees:
             return sees_event(change)
         if not person.may(change.type.removeprefix(f"{ALERT}.")):
             return False
-        if change.facility_id is None:
-            return True
-        return person.provider_ids is None and (facilities is None or change.facility_id in facilities)
+        if providers is not None:
+            return change.facility_id is None and (change.provider_id is None or change.provider_id in providers)
+        if facilities is not None:
+            return change.provider_id is None and (change.facility_id is None or change.facility_id in facilities)
+        return True
 
     return sees
