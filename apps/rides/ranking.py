@@ -21,6 +21,11 @@ MINUTES_PER_SOFT_VIOLATION: Final = 120.0  # never before a driver against whom 
 
 # What a vehicle can carry, in steps; the ride's own step is the lowest that serves it.
 _STEP_OF_TYPE: Final = {"wheelchair_van": 1, "stretcher_van": 2, "bls_ambulance": 3}
+_NAMES: Final = {
+    "wheelchair_van": phrase("wheelchair van"),
+    "stretcher_van": phrase("stretcher van"),
+    "bls_ambulance": phrase("bls ambulance"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +104,10 @@ def _in_words(way: Approach, vehicle: VehicleFacts | None, too_much: int, *, pre
     else:
         words.append(phrase(f"{way.miles:.1f} mi away from {way.from_what}"))
     if shared_rides:
-        words.append(phrase(f"drove this rider {shared_rides} {'time' if shared_rides == 1 else 'times'}"))
+        times = phrase("time") if shared_rides == 1 else phrase("times")
+        words.append(phrase(f"drove this rider {shared_rides} {times}"))
     if preferred:
         words.append(phrase("preferred driver"))
     if too_much and vehicle is not None:
-        words.append(phrase(f"{vehicle.type.replace('_', ' ')} is more than the ride needs"))
+        words.append(phrase(f"{_NAMES[vehicle.type]} is more than the ride needs"))
     return ", ".join(words)
