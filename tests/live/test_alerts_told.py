@@ -58,6 +58,16 @@ def test_alert_is_told_when_it_is_committed_and_when_it_is_closed(listener: "psy
 
 
 @pytest.mark.django_db(transaction=True)
+def test_alert_of_a_provider_is_told_with_it(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
+    provider = factories.TransportProviderFactory.create()
+    alert = _tell(provider_id=provider.pk)
+    alerts.resolve("one", at=NOW)
+
+    told = {"changes": [["alert", str(alert.pk), "alert.rides:write", None, str(provider.pk)]]}
+    assert _of(heard(listener)) == [told, told]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_one_that_is_rolled_back_or_known_is_not_told(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
     with transaction.atomic():
         _tell()
@@ -86,7 +96,7 @@ def test_of_many_at_once_everything_is_looked_at_again(listener: "psycopg.Connec
 @pytest.mark.parametrize("bound", ["", "facility", "provider"])
 def test_streams_tell_of_the_alerts_that_the_inbox_shows(role: UserRole, bound: str) -> None:
     facilities = [factories.FacilityFactory.create() for _ in range(2)]
-    provider = factories.TransportProviderFactory.create()
+    provider, other = (factories.TransportProviderFactory.create() for _ in range(2))
     reach: dict[str, Any] = {}
     if bound == "facility":
         reach["facility_ids"] = frozenset({facilities[0].pk})
@@ -96,8 +106,12 @@ def test_streams_tell_of_the_alerts_that_the_inbox_shows(role: UserRole, bound: 
     for scope in sorted(alerts.AUDIENCES):
         for at in (None, *facilities):
             _tell(f"{scope} {at and at.pk}", scope=scope, facility_id=at and at.pk)
+        for whose in (provider, other):
+            _tell(f"{scope} {whose.pk}", scope=scope, provider_id=whose.pk)
     with connection.cursor() as cursor:  # as the trigger writes them
-        cursor.execute("SELECT 'alert', id::text, 'alert.' || scope, facility_id::text, NULL FROM accounts_alert")
+        cursor.execute(
+            "SELECT 'alert', id::text, 'alert.' || scope, facility_id::text, provider_id::text FROM accounts_alert"
+        )
         changes = [Change(*row) for row in cursor.fetchall()]
 
     streamed = {change.id for change in changes if sight_of(reader)(change)}

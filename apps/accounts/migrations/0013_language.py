@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0012_alerts_of_a_provider"),
+        ("accounts", "0012_alerts_told"),
     ]
 
     operations = [

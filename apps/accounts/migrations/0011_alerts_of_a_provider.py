@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0011_alerts_told"),
+        ("accounts", "0010_alerts_by_key"),
         ("organizations", "0007_external_id_by_value"),
     ]
 

@@ -10,9 +10,11 @@ DECLARE
     told json;
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        SELECT json_agg(json_build_array('alert', id, 'alert.' || scope, facility_id, NULL)) INTO told FROM changed;
+        SELECT json_agg(json_build_array('alert', id, 'alert.' || scope, facility_id, provider_id))
+        INTO told FROM changed;
     ELSE
-        SELECT json_agg(json_build_array('alert', changed.id, 'alert.' || changed.scope, changed.facility_id, NULL))
+        SELECT json_agg(json_build_array(
+            'alert', changed.id, 'alert.' || changed.scope, changed.facility_id, changed.provider_id))
         INTO told
         FROM changed JOIN before ON changed.id = before.id
         WHERE (changed.resolved_at, changed.acknowledged_at)
@@ -33,7 +35,7 @@ CREATE TRIGGER accounts_alert_changed AFTER UPDATE ON accounts_alert
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0010_alerts_by_key")]
+    dependencies = [("accounts", "0011_alerts_of_a_provider")]
 
     operations = [
         migrations.RunSQL(
