@@ -275,7 +275,7 @@ def _put_back(done: Ride, before: Before) -> dict[str, Any]:
         "version": done.version,
         "driver_id": str(before.driver_id),
         "vehicle_id": str(before.vehicle_id),
-        "override_reason": _("As it was before"),
+        "override_reason": "As it was before",  # is stored: the same in every language
     }
     return {"url": reverse("assign_ride", args=[done.pk]), "values": values}
 

@@ -32,6 +32,7 @@ from lib import pdf, private_files, sealed_zip
 from lib.access import Principal
 from lib.crypto import keyed_digest
 from lib.csv_file import csv_text
+from lib.retelling import phrase
 from lib.rows import insert
 from lib.scopes import Scope
 
@@ -73,7 +74,7 @@ def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool 
         outcome, made = _go_on(by, at, seconds)
     except OSError as trouble:  # of the folder: the disk is full, somebody else owns it
         log.warning("downtime pack not written: %s", type(trouble).__name__)
-        _tell(_NOT_WRITTEN, _("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
+        _tell(_NOT_WRITTEN, phrase("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
         outcome, made = Outcome.FAILED, {}
     _row().update(claimed_until=None, **made)
     if outcome is Outcome.MADE:
@@ -196,7 +197,7 @@ def _copy(at: dt.datetime) -> None:
         _keep(place.glob(downtime.FILES), _newest(place))
     except OSError as trouble:
         log.warning("downtime pack not copied: %s", type(trouble).__name__)
-        _tell(_NOT_COPIED, _("The downtime pack cannot be copied"), Alert.Severity.WARNING, at)
+        _tell(_NOT_COPIED, phrase("The downtime pack cannot be copied"), Alert.Severity.WARNING, at)
         return
     _row().update(copied_at=at)
     alerts.resolve(_NOT_COPIED, at=at)
@@ -209,7 +210,7 @@ def _tell(key: str, title: str, severity: str, at: dt.datetime) -> None:
         scope=Scope.TOKENS_MANAGE,
         key=key,
         title=title,
-        text=_("Its folder does not take files: see docs/operations.md, Downtime."),
+        text="Its folder does not take files: see docs/operations.md, Downtime.",
         path="/",
         at=at,
     )
