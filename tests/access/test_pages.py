@@ -237,7 +237,7 @@ def test_filters_that_lists_offer_work(world: World) -> None:
 
 def test_home_links_open(world: World) -> None:
     visitor = _visitor(world, UserRole.DISPATCHER)
-    links = re.findall(r'href="(/admin/[^"]*\?[^"]*)"', visitor.open("/").content.decode())
+    links = re.findall(r'href="(/admin/[^"]*\?[^"]*)"', visitor.open("/console/home/").content.decode())
 
     assert links
     assert {visitor.open(link.replace("&amp;", "&")).status_code for link in links} == {200}

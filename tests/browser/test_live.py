@@ -240,15 +240,15 @@ def _tell(title: str) -> None:
 @pytest.mark.parametrize("streams", [True, False])
 def test_inbox_follows_in_every_session(inspector_of: InspectorOf, streams: bool) -> None:
     desks = [inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER)) for _ in range(2)]
-    outsider = inspector_of(factories.UserFactory.create(role=UserRole.FLEET_ADMIN))
+    outsider = inspector_of(factories.UserFactory.create(role=UserRole.AUDITOR))
     with _window(desks[0]) as first, _window(desks[1]) as second, _window(outsider) as third:
         for context in (first, second, third):
             if not streams:
                 context.route("**/console/live/", lambda route: route.fulfill(status=204))
         home, inbox, other = first.new_page(), second.new_page(), third.new_page()
-        home.goto(desks[0].url)
+        home.goto(f"{desks[0].url}/console/home/")
         inbox.goto(f"{desks[1].url}/console/inbox/")
-        other.goto(outsider.url)
+        other.goto(f"{outsider.url}/console/home/")
         for page in (home, inbox, other):
             _is_live(page)
         expect(home.locator("#inbox-bell .count")).to_have_count(0)
