@@ -107,7 +107,7 @@ def test_search_for_riders_finds_those_in_reach(world: World) -> None:
 
     for side, found in ((world.own, True), (world.other, False)):
         name = side.first("riders").last_name
-        response = visitor.open(f"{BASE}/add/", {"name": name})
+        response = visitor.open(f"{BASE}/add/", {"q": name})
         assert (f"rider={side.id_of('riders')}" in response.content.decode()) is found
         assert response.leaks == []
 

@@ -21,12 +21,13 @@ from apps.fleet.models import Document, Driver
 from apps.fleet.services import documents
 from apps.recurring.models import Terms
 from apps.riders.models import Rider
-from apps.rides.models import Assignment, Ride
+from apps.rides.models import Assignment, BookingDraft, Ride
 from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
 from apps.webhooks.services import secrets
 from apps.webhooks.services.publishing import publish
 from lib.access import system
 from lib.crypto import key_of, seal_bytes
+from lib.ids import uuid7
 from tests import factories
 from tests.fleet.scans import PDF
 from tests.recurring import cast
@@ -92,6 +93,9 @@ def _seal_one_of_each() -> None:
     }
     cast.order(factories.FacilityFactory.create(), rider, is_draft=True, of=codes)
     paper = factories.CredentialFactory.create(driver=driver, type="tb_test")
+    draft = BookingDraft(user=person, key=uuid7(), created_at=factories.NOW, kept_at=factories.NOW)
+    draft.said = '{"new_last_name": "Nguyen"}'
+    draft.save()
     documents.add(credential_id=paper.pk, data=PDF, size=len(PDF), by=system(), at=factories.NOW)
 
 
@@ -114,6 +118,7 @@ def _read_one_of_each() -> list[Any]:
         *(terms.pickup_access, terms.dropoff_access, terms.return_dropoff_access),
         *(open_seed(totp.instance.data["secret"]), codes.get_unused_codes()),
         Document.objects.get().content,
+        BookingDraft.objects.get().said,
     ]
 
 
@@ -128,6 +133,7 @@ def test_every_sealed_column_is_known() -> None:
         "riders_rider.medicaid_id_sealed",
         "riders_rider.member_id_sealed",
         "rides_assignment.license_number_sealed",
+        "rides_bookingdraft.said_sealed",
         "rides_ride.dropoff_access_sealed",
         "rides_ride.payer_member_id_sealed",
         "rides_ride.pickup_access_sealed",
