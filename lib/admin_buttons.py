@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from lib.admin import RowT, ScopedAdmin
 from lib.errors import DomainError
+from lib.retelling import retold
 
 Text = str | Promise
 
@@ -83,7 +84,7 @@ class ButtonedAdmin(ScopedAdmin[RowT]):
         try:
             outcome = getattr(self, button.act)(request, row)
         except DomainError as refusal:
-            messages.error(request, refusal.message)
+            messages.error(request, retold(refusal.message))
         else:
             if isinstance(outcome, HttpResponse):
                 return outcome

@@ -23,7 +23,6 @@ from lib.access import Principal
 EVERY: Final = dt.timedelta(minutes=15)
 # A pack is begun this long after the one before it: the rest is for a worker that is busy, or for many new sheets.
 DUE_AFTER: Final = dt.timedelta(minutes=10)
-SLACK: Final = dt.timedelta(minutes=2)
 
 
 class Sheet(NamedTuple):
@@ -36,7 +35,7 @@ class Sheet(NamedTuple):
 
 
 def is_old(made_at: dt.datetime | None, at: dt.datetime) -> bool:
-    return made_at is None or at - made_at > EVERY + SLACK
+    return made_at is None or at - made_at > EVERY
 
 
 def file_name(at: dt.datetime) -> str:

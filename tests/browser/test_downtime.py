@@ -34,7 +34,7 @@ def test_f2_age_of_the_pack_is_shown_and_turns_red_by_itself(inspector_of: Inspe
         page.clock.install()
         page.goto(admin.url)
         fresh = page.locator("#downtime-pack").get_attribute("class")
-        DowntimePack.objects.filter(pk=pack.pk).update(made_at=timezone.now() - dt.timedelta(minutes=18))
+        DowntimePack.objects.filter(pk=pack.pk).update(made_at=timezone.now() - dt.timedelta(minutes=16))
         page.clock.run_for(61_000)
         expect(page.locator("#downtime-pack")).to_contain_text("Too old.", timeout=30_000)
         old = page.locator("#downtime-pack").get_attribute("class")

@@ -57,6 +57,17 @@ def test_alert_is_closed_when_it_has_arrived_after_all() -> None:
     assert Alert.objects.get(resolved_at=LATE + SECOND).path == f"/console/developers/deliveries/{late.pk}/"
 
 
+def test_alert_that_somebody_has_seen_is_closed_too() -> None:
+    late = _behind_a_breaker()
+    watching.watch(at=LATE)
+    alerts.acknowledge(alert_id=Alert.objects.get().pk, by=principal(UserRole.ADMIN), at=LATE)
+    Delivery.objects.filter(pk=late.pk).update(status="delivered", ended_at=LATE)
+
+    watching.tend(at=LATE + SECOND)
+
+    assert Alert.objects.get().resolved_at == LATE + SECOND
+
+
 def test_it_is_told_once_even_when_somebody_has_put_it_aside() -> None:
     _behind_a_breaker()
     watching.watch(at=LATE)

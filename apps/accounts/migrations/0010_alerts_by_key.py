@@ -9,6 +9,8 @@ class Migration(migrations.Migration):
     dependencies = [("accounts", "0009_preferences")]
 
     operations = [
+        # The service gives up on a statement after seconds; an index of a large table takes longer, and a half is of no use.
+        migrations.RunSQL("SET statement_timeout = 0; SET lock_timeout = 0", migrations.RunSQL.noop),
         AddIndexConcurrently(
             model_name="alert",
             index=models.Index(fields=["key"], condition=models.Q(("resolved_at__isnull", True)), name="alert_by_key"),
@@ -20,4 +22,5 @@ class Migration(migrations.Migration):
                 name="alert_changed",
             ),
         ),
+        migrations.RunSQL("RESET statement_timeout; RESET lock_timeout", migrations.RunSQL.noop),
     ]

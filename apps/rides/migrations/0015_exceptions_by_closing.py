@@ -8,6 +8,8 @@ class Migration(migrations.Migration):
     dependencies = [("rides", "0014_booking_drafts")]
 
     operations = [
+        # The service gives up on a statement after seconds; an index of a large table takes longer, and a half is of no use.
+        migrations.RunSQL("SET statement_timeout = 0; SET lock_timeout = 0", migrations.RunSQL.noop),
         AddIndexConcurrently(
             model_name="rideexception",
             index=models.Index(
@@ -17,4 +19,5 @@ class Migration(migrations.Migration):
                 name="exception_closed",
             ),
         ),
+        migrations.RunSQL("RESET statement_timeout; RESET lock_timeout", migrations.RunSQL.noop),
     ]

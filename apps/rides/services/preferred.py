@@ -18,9 +18,9 @@ from apps.rides.models import Assignment, Ride
 from apps.rides.queries.assignment_facts import gather
 from apps.rides.queries.ride_needs import needs_of
 from apps.rides.services import assignment
-from apps.rides.services.pairing import AssignmentRejected
 from apps.rides.services.status import locked
 from lib.access import Principal
+from lib.errors import DomainError
 
 _METHOD: Final = Assignment.Method.PREFERRED_DRIVER
 
@@ -62,6 +62,6 @@ def _ask(ride_id: UUID, driver_id: UUID, vehicle_id: UUID, *, since: datetime, b
                 return False
             crew: dict[str, Any] = {"driver_id": driver_id, "vehicle_id": vehicle_id}
             assignment.assign(ride_id=ride_id, **crew, method=_METHOD, offer=True, by=by, at=at)
-    except AssignmentRejected:  # somebody has given them another ride in between
+    except DomainError:  # somebody has given them another ride in between, or changed this one: others are asked still
         return False
     return True

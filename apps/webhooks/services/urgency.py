@@ -60,7 +60,7 @@ def tell(late: DeliveryQuerySet, *, at: datetime) -> None:
 
 def close(*, at: datetime) -> None:
     """Close the alerts about what has arrived since: nobody has to telephone any more.  Two queries, or one."""
-    told = Alert.objects.open().filter(key__startswith=_KEY).values_list("key", flat=True)
+    told = Alert.objects.filter(resolved_at=None, key__startswith=_KEY).values_list("key", flat=True)
     about = {key: key.removeprefix(_KEY).split(":") for key in told}
     if not about:
         return
