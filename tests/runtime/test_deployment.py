@@ -106,7 +106,7 @@ def _check_history(server: EmbeddedPostgres) -> None:
 
 def test_guide_for_operators_lists_every_setting_and_no_other() -> None:
     source = (ROOT / "config" / "settings.py").read_text()
-    known = set(re.findall(r"env(?:\.\w+)?\(\s*\"([A-Z_]+)\"", source))
+    known = set(re.findall(r"env(?:\.\w+)?(?:\(\s*|, )\"([A-Z_]+)\"", source))
     known |= set(re.findall(r"environ\.get\(\"([A-Z_]+)\"", (ROOT / "deploy" / "gunicorn.conf.py").read_text()))
     guide = (ROOT / "docs" / "operations.md").read_text()
     section = guide.split("\n## Settings\n")[1].split("\n## ")[0]
