@@ -302,7 +302,12 @@ def test_b14_suggestions_are_accepted_in_one_request_and_discarding_changes_noth
     assert found + axe(page) == []
 
 
-def test_marks_of_the_map_are_walked_by_keys_and_offer_what_can_be_done(desk: Inspector, day: Day) -> None:
+def test_marks_of_the_map_are_walked_by_keys_and_offer_what_can_be_done(
+    inspector_of: Callable[[User | None], Inspector], transactional_db: None
+) -> None:
+    """On a small day: every mark is a button to axe, and takes its time."""
+    day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1), rides=120, drivers=8, riders=60)
+    desk = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
     first, second = day.waiting[:2]
     with desk.context() as context:
         page = context.new_page()

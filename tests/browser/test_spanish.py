@@ -98,7 +98,7 @@ def test_sign_in_is_sound_in_spanish(inspector_of: InspectorOf, transactional_db
 def test_pages_of_the_desk_are_sound_in_spanish(inspector_of: InspectorOf, transactional_db: None) -> None:
     desk = inspector_of(_in_spanish(factories.UserFactory.create(role=UserRole.DISPATCHER, name="Dana Desk")))
     stood = open_exceptions()[0]
-    day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1))
+    day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1), rides=120, drivers=8, riders=60)
     board = f"/console/board/?day={day.date}"
 
     found = _read(
