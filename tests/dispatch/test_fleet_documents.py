@@ -213,7 +213,7 @@ def test_a_removal_asks_for_a_reason(desk: Client, paper: Credential, by: Princi
 
 def test_scans_of_a_paper_that_was_replaced_meanwhile_are_not_taken(desk: Client, paper: Credential) -> None:
     told_by: dict[str, Any] = {"by": factories.principal(UserRole.DISPATCH_SUPERVISOR), "at": NOW}
-    credentials.file(subject=Subject.DRIVER, subject_id=paper.driver_id, type="mvr", given={}, **told_by)  # type: ignore[arg-type]
+    credentials.file(subject=Subject.DRIVER, subject_id=paper.subject_id, type="mvr", given={}, **told_by)
 
     answer = desk.post(_to(paper), _file(), follow=True)
 

@@ -1,41 +1,23 @@
 """How rides fill a lane: rows, and ways between them."""
 
-import datetime as dt
 from itertools import pairwise
-from uuid import uuid4
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.dispatch.lanes import rows, ways
-from apps.rides.facts import Errand, Span
-from apps.rides.travel import Place
+from apps.rides.facts import Span
 from tests.factories import NOW
-
-MINUTE = dt.timedelta(minutes=1)
-HERE, THERE = Place(41.88, -87.63), Place(41.98, -87.63)  # some 22 minutes apart by the estimate
-
-
-def _errand(
-    begin: int, end: int, *, pickup: Place | None = HERE, dropoff: Place | None = HERE, window: int = 15
-) -> Errand:
-    """A ride from `begin` to `end`, minutes from now, that may be picked up `window` minutes late."""
-    return Errand(
-        ride_id=uuid4(),
-        span=Span(NOW + begin * MINUTE, NOW + end * MINUTE),
-        latest_pickup_at=NOW + (begin + window) * MINUTE,
-        pickup=pickup,
-        dropoff=dropoff,
-    )
+from tests.rides.errands import HERE, MINUTE, THERE, errand
 
 
 def test_rides_that_do_not_overlap_share_a_row() -> None:
-    assert rows([_errand(0, 30), _errand(30, 60), _errand(45, 80), _errand(60, 90)]) == [0, 0, 1, 0]
+    assert rows([errand(0, 30), errand(30, 60), errand(45, 80), errand(60, 90)]) == [0, 0, 1, 0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(1, 90)), max_size=30))
 def test_no_two_rides_of_a_row_overlap_and_no_row_is_wasted(spans: list[tuple[int, int]]) -> None:
-    legs = [_errand(begin, begin + length) for begin, length in sorted(spans)]
+    legs = [errand(begin, begin + length) for begin, length in sorted(spans)]
 
     placed = rows(legs)
 
@@ -49,7 +31,7 @@ def test_no_two_rides_of_a_row_overlap_and_no_row_is_wasted(spans: list[tuple[in
 
 
 def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
-    found = ways([_errand(0, 30, dropoff=HERE), _errand(90, 120, pickup=THERE)])
+    found = ways([errand(0, 30, dropoff=HERE), errand(90, 120, pickup=THERE)])
 
     assert len(found) == 1
     assert found[0].span.ends_at == NOW + 90 * MINUTE
@@ -58,12 +40,12 @@ def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
 
 
 def test_a_way_that_takes_longer_than_there_is_time_fills_the_gap_and_says_so() -> None:
-    found = ways([_errand(0, 30, dropoff=HERE), _errand(40, 60, pickup=THERE)])
+    found = ways([errand(0, 30, dropoff=HERE), errand(40, 60, pickup=THERE)])
 
     assert [(way.span, way.tight) for way in found] == [(Span(NOW + 30 * MINUTE, NOW + 40 * MINUTE), True)]
 
 
 def test_no_way_is_drawn_where_a_place_is_not_known_or_rides_overlap_or_meet() -> None:
-    assert ways([_errand(0, 30, dropoff=None), _errand(60, 90)]) == []
-    assert ways([_errand(0, 30, dropoff=THERE), _errand(20, 50, pickup=HERE)]) == []
-    assert ways([_errand(0, 30, dropoff=HERE), _errand(60, 90, pickup=HERE)]) == []
+    assert ways([errand(0, 30, dropoff=None), errand(60, 90)]) == []
+    assert ways([errand(0, 30, dropoff=THERE), errand(20, 50, pickup=HERE)]) == []
+    assert ways([errand(0, 30, dropoff=HERE), errand(60, 90, pickup=HERE)]) == []

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import connection, transaction
 
@@ -17,8 +16,8 @@ from lib.scopes import Scope
 from tests import factories
 from tests.console.visits import visitor
 from tests.factories import NOW
+from tests.live.hearing import Listener, heard
 from tests.live.test_changes import CHANGES
-from tests.live.test_telling import heard, listener  # noqa: F401  # the fixture
 
 TOLD = {"subject": "alert", "id": "", "type": "alert"}
 
@@ -40,7 +39,7 @@ def _of(messages: list[str]) -> list[Any]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_alert_is_told_when_it_is_committed_and_when_it_is_closed(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
+def test_alert_is_told_when_it_is_committed_and_when_it_is_closed(listener: Listener) -> None:
     facility = factories.FacilityFactory.create()
     with transaction.atomic():
         alert = _tell(facility_id=facility.pk)
@@ -58,7 +57,7 @@ def test_alert_is_told_when_it_is_committed_and_when_it_is_closed(listener: "psy
 
 
 @pytest.mark.django_db(transaction=True)
-def test_alert_of_a_provider_is_told_with_it(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
+def test_alert_of_a_provider_is_told_with_it(listener: Listener) -> None:
     provider = factories.TransportProviderFactory.create()
     alert = _tell(provider_id=provider.pk)
     alerts.resolve("one", at=NOW)
@@ -68,7 +67,7 @@ def test_alert_of_a_provider_is_told_with_it(listener: "psycopg.Connection[Any]"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_that_is_rolled_back_or_known_is_not_told(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
+def test_one_that_is_rolled_back_or_known_is_not_told(listener: Listener) -> None:
     with transaction.atomic():
         _tell()
         transaction.set_rollback(True)
@@ -81,7 +80,7 @@ def test_one_that_is_rolled_back_or_known_is_not_told(listener: "psycopg.Connect
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_at_once_everything_is_looked_at_again(listener: "psycopg.Connection[Any]") -> None:  # noqa: F811
+def test_of_many_at_once_everything_is_looked_at_again(listener: Listener) -> None:
     for number in range(41):
         _tell(f"{number}")
     single = heard(listener)

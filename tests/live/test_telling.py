@@ -1,37 +1,20 @@
 """What the trigger on events says on the channel, and when."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.events import services
 from apps.events.models import Event
 from lib.access import system
 from lib.ids import uuid7
-from lib.live.changes import CHANNEL, read
+from lib.live.changes import read
 from tests.factories import NOW, FacilityFactory, TransportProviderFactory
+from tests.live.hearing import Listener, heard
 
 pytestmark = pytest.mark.django_db(transaction=True)
-_KINDS = ("cursor_factory", "context", "prepare_threshold")
-
-
-@pytest.fixture
-def listener(transactional_db: None) -> Iterator["psycopg.Connection[Any]"]:
-    known = {name: value for name, value in connection.get_connection_params().items() if name not in _KINDS}
-    with psycopg.connect(**known, autocommit=True) as session:
-        session.execute(f"LISTEN {CHANNEL}")
-        yield session
-
-
-def heard(listener: "psycopg.Connection[Any]") -> list[str]:
-    """Take what was told so far: a word of our own comes behind everything that was committed before it."""
-    listener.execute(f"NOTIFY {CHANNEL}, 'end'")
-    found = [notice.payload for notice in listener.notifies(timeout=0.2)]
-    return found[: found.index("end")]
 
 
 def columns(**more: Any) -> dict[str, Any]:
@@ -39,7 +22,7 @@ def columns(**more: Any) -> dict[str, Any]:
     return known | {"occurred_at": NOW, "data": {}} | more
 
 
-def test_what_is_committed_is_told_by_ids_alone(listener: "psycopg.Connection[Any]") -> None:
+def test_what_is_committed_is_told_by_ids_alone(listener: Listener) -> None:
     facility, provider = FacilityFactory.create(), TransportProviderFactory.create()
     event = columns(facility_id=facility.pk, provider_id=provider.pk)
 
@@ -53,7 +36,7 @@ def test_what_is_committed_is_told_by_ids_alone(listener: "psycopg.Connection[An
     assert [json.loads(message) for message in after] == [{"changes": [told]}]
 
 
-def test_what_is_rolled_back_is_not_told(listener: "psycopg.Connection[Any]") -> None:
+def test_what_is_rolled_back_is_not_told(listener: Listener) -> None:
     with transaction.atomic():
         services.record(**columns(), by=system())
         transaction.set_rollback(True)
@@ -63,9 +46,7 @@ def test_what_is_rolled_back_is_not_told(listener: "psycopg.Connection[Any]") ->
 
 
 @pytest.mark.parametrize(("events", "portions"), [(41, [40, 1]), (200, [40] * 5)])
-def test_set_that_is_copied_is_told_in_portions(
-    listener: "psycopg.Connection[Any]", events: int, portions: list[int]
-) -> None:
+def test_set_that_is_copied_is_told_in_portions(listener: Listener, events: int, portions: list[int]) -> None:
     places = {"facility_id": FacilityFactory.create().pk, "provider_id": TransportProviderFactory.create().pk}
     longest = {"type": f"standing_order.{'x' * 25}", "subject_type": "x" * 20}
     rows = [columns(**places, **longest) for _ in range(events)]
@@ -79,7 +60,7 @@ def test_set_that_is_copied_is_told_in_portions(
     assert max(len(message) for message in messages) < 8000
 
 
-def test_of_a_larger_set_it_is_told_that_there_is_much(listener: "psycopg.Connection[Any]") -> None:
+def test_of_a_larger_set_it_is_told_that_there_is_much(listener: Listener) -> None:
     services.record_all([columns() for _ in range(201)], by=system())
 
     messages = heard(listener)

@@ -1,28 +1,10 @@
 """When a driver gets to the rides of a day, and what will be late."""
 
-import datetime as dt
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from apps.rides.facts import Errand, Span
 from apps.rides.forecast import Leg, arrivals, lateness
-from apps.rides.travel import Place
 from tests.factories import NOW
-
-MINUTE = dt.timedelta(minutes=1)
-HERE, THERE = Place(41.88, -87.63), Place(41.98, -87.63)  # some 22 minutes apart by the estimate
-
-
-def _errand(
-    begin: int, end: int, *, pickup: Place | None = HERE, dropoff: Place | None = HERE, window: int = 15
-) -> Errand:
-    """A ride from `begin` to `end`, minutes from now, that may be picked up `window` minutes late."""
-    return Errand(
-        ride_id=uuid4(),
-        span=Span(NOW + begin * MINUTE, NOW + end * MINUTE),
-        latest_pickup_at=NOW + (begin + window) * MINUTE,
-        pickup=pickup,
-        dropoff=dropoff,
-    )
+from tests.rides.errands import HERE, MINUTE, THERE, errand
 
 
 def _late(*legs: Leg) -> list[int]:
@@ -31,30 +13,30 @@ def _late(*legs: Leg) -> list[int]:
 
 
 def test_a_ride_that_nothing_holds_up_is_in_time() -> None:
-    assert _late(Leg(_errand(10, 40)), Leg(_errand(60, 90))) == [0, 0]
+    assert _late(Leg(errand(10, 40)), Leg(errand(60, 90))) == [0, 0]
 
 
 def test_nobody_arrives_before_now() -> None:
-    assert _late(Leg(_errand(-40, -10))) == [25]
+    assert _late(Leg(errand(-40, -10))) == [25]
 
 
 def test_what_the_driver_told_counts() -> None:
-    assert _late(Leg(_errand(10, 40), eta_at=NOW + 32 * MINUTE)) == [7]
+    assert _late(Leg(errand(10, 40), eta_at=NOW + 32 * MINUTE)) == [7]
 
 
 def test_lateness_goes_on_to_the_rides_that_follow() -> None:
     """The first ride ends at 60 in place of 30; the second begins in time for nobody, the third has time to spare."""
     legs = [
-        Leg(_errand(0, 30), eta_at=NOW + 30 * MINUTE),
-        Leg(_errand(35, 55, window=5)),
-        Leg(_errand(120, 150)),
+        Leg(errand(0, 30), eta_at=NOW + 30 * MINUTE),
+        Leg(errand(35, 55, window=5)),
+        Leg(errand(120, 150)),
     ]
 
     assert _late(*legs) == [15, 20, 0]
 
 
 def test_the_drive_between_rides_takes_its_time() -> None:
-    legs = [Leg(_errand(0, 30, dropoff=HERE), there=True), Leg(_errand(35, 60, pickup=THERE, window=0))]
+    legs = [Leg(errand(0, 30, dropoff=HERE), there=True), Leg(errand(35, 60, pickup=THERE, window=0))]
 
     (first, second) = _late(*legs)
 
@@ -63,25 +45,25 @@ def test_the_drive_between_rides_takes_its_time() -> None:
 
 
 def test_who_is_at_the_door_is_not_late_any_more_and_what_is_over_counts_nothing() -> None:
-    over, there = Leg(_errand(-90, -60), over=True), Leg(_errand(-30, 5), there=True)
+    over, there = Leg(errand(-90, -60), over=True), Leg(errand(-30, 5), there=True)
 
     assert _late(over, there) == [0, 0]
 
 
 def test_rides_that_share_the_vehicle_do_not_wait_for_one_another() -> None:
-    legs = [Leg(_errand(0, 60, dropoff=THERE)), Leg(_errand(20, 70))]
+    legs = [Leg(errand(0, 60, dropoff=THERE)), Leg(errand(20, 70))]
 
     assert _late(*legs) == [0, 0]
 
 
 def test_a_place_that_is_not_known_holds_nobody_up() -> None:
-    legs = [Leg(_errand(0, 60, dropoff=None)), Leg(_errand(60, 90, window=0))]
+    legs = [Leg(errand(0, 60, dropoff=None)), Leg(errand(60, 90, window=0))]
 
     assert _late(*legs) == [0, 0]
 
 
 def test_lateness_is_told_by_ride() -> None:
-    leg = Leg(_errand(-40, -10))
+    leg = Leg(errand(-40, -10))
 
     found: dict[UUID, int] = lateness([leg], NOW)
 
@@ -89,8 +71,8 @@ def test_lateness_is_told_by_ride() -> None:
 
 
 def test_arrivals_are_told_of_what_is_still_to_come() -> None:
-    over, there = Leg(_errand(-90, -60), over=True), Leg(_errand(-10, 20), there=True)
-    told, after = Leg(_errand(30, 50), eta_at=NOW + 45 * MINUTE), Leg(_errand(55, 70))
+    over, there = Leg(errand(-90, -60), over=True), Leg(errand(-10, 20), there=True)
+    told, after = Leg(errand(30, 50), eta_at=NOW + 45 * MINUTE), Leg(errand(55, 70))
 
     found = arrivals([over, there, told, after], NOW)
 

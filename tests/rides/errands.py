@@ -1,0 +1,24 @@
+"""Rides as what is foreseen of a day sees them."""
+
+import datetime as dt
+from uuid import uuid4
+
+from apps.rides.facts import Errand, Span
+from apps.rides.travel import Place
+from tests.factories import NOW
+
+MINUTE = dt.timedelta(minutes=1)
+HERE, THERE = Place(41.88, -87.63), Place(41.98, -87.63)  # some 22 minutes apart by the estimate
+
+
+def errand(
+    begin: int, end: int, *, pickup: Place | None = HERE, dropoff: Place | None = HERE, window: int = 15
+) -> Errand:
+    """Make a ride from `begin` to `end`, minutes from now, that may be picked up `window` minutes late."""
+    return Errand(
+        ride_id=uuid4(),
+        span=Span(NOW + begin * MINUTE, NOW + end * MINUTE),
+        latest_pickup_at=NOW + (begin + window) * MINUTE,
+        pickup=pickup,
+        dropoff=dropoff,
+    )
