@@ -17,6 +17,8 @@ from apps.fleet.api.views import (
 from apps.organizations.api.views import FacilityViewSet
 from apps.recurring.api.shifts import CalendarShiftViewSet, FacilityShiftViewSet
 from apps.recurring.api.views import OccurrenceViewSet, RiderOrderViewSet, StandingOrderViewSet
+from apps.reporting.api.export_views import ExportViewSet
+from apps.reporting.api.views import ReportViewSet
 from apps.riders.api.views import RiderViewSet
 from apps.rides.api.accommodation import RiderAccommodationViewSet
 from apps.rides.api.activation import ActivationViewSet, VehicleStatusViewSet
@@ -120,6 +122,27 @@ recurring = [
     path("calendar-shifts/<uuid:id>/undo", CalendarShiftViewSet.as_view({"post": "undo"})),
 ]
 
+reporting = [
+    path("reports/daily-summary", ReportViewSet.as_view({"get": "daily_summary"})),
+    path("reports/facility-kpis", ReportViewSet.as_view({"get": "facility_kpis"})),
+    path("reports/trends", ReportViewSet.as_view({"get": "trends"})),
+    path("reports/breakdown", ReportViewSet.as_view({"get": "breakdown"})),
+    path("reports/utilisation", ReportViewSet.as_view({"get": "utilisation"})),
+    path("reports/definitions", ReportViewSet.as_view({"get": "definitions"})),
+    path("reports/rides", ReportViewSet.as_view({"get": "rides"})),
+]
+
+exports = [
+    path("exports", ExportViewSet.as_view(_LIST)),
+    path("exports/datasets", ExportViewSet.as_view({"get": "datasets"})),
+    path("exports/<uuid:id>", ExportViewSet.as_view({"get": "retrieve"})),
+    path("exports/<uuid:id>/cancel", ExportViewSet.as_view({"post": "cancel"})),
+    path("exports/<uuid:id>/unlock", ExportViewSet.as_view({"post": "unlock"})),
+    path("exports/<uuid:id>/content", ExportViewSet.as_view({"get": "content"})),
+    path("exports/files/<str:secret>", ExportViewSet.as_view({"get": "link"})),
+    path("exports/<str:file>", ExportViewSet.as_view({"get": "at_once"})),
+]
+
 webhooks = [
     path("webhooks/endpoints", EndpointViewSet.as_view(_LIST)),
     path("webhooks/endpoints/<uuid:id>", EndpointViewSet.as_view({**_ONE, "delete": "destroy"})),
@@ -154,7 +177,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *fleet,
     *organizations,
     *events,
+    *exports,
     *webhooks,
+    *reporting,
     *accounts,
     *service,
 ]

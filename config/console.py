@@ -20,8 +20,11 @@ from apps.accounts.console.adapters import needs_passkey
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.accounts.sessions import principal_of, seconds_left
+from apps.riders.words import may_name
 from apps.rides.queries import desk
 from lib.access import Principal
+from lib.clocks import shows_twelve_hours
+from lib.privacy_mode import shows_initials
 from lib.scopes import Scope
 
 Text = str | Promise
@@ -138,7 +141,7 @@ CONTENTS: Final = (
                 _("Standing orders, holds and holiday weeks"),
                 scopes=frozenset({Scope.RIDES_READ}),
                 shut_to_providers=True,
-                keys="g r",
+                keys="g o",
             ),
             EXCEPTIONS,
         ),
@@ -162,6 +165,19 @@ CONTENTS: Final = (
                 _("Who drives what, and when, by the week"),
                 Scope.DRIVERS_READ,
                 "g s",
+            ),
+        ),
+    ),
+    Group(
+        _("Reports"),
+        (
+            _scoped(
+                _("Reports"),
+                "reports",
+                "chart-no-axes-column",
+                _("On time, completed, no-shows: by facility and over time"),
+                Scope.REPORTS_READ,
+                "g r",
             ),
         ),
     ),
@@ -198,6 +214,9 @@ CONTENTS: Final = (
                 _("Escalation policies"), "organizations.escalationpolicy", "clock", _("Who hears of a late discharge")
             ),
             _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
+            _table(
+                _("Suggested codes"), "reporting.suggestedcode", "credit-card", _("HCPCS codes that exports suggest")
+            ),
         ),
     ),
     Group(
@@ -302,12 +321,24 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     shown = {
         "navigation": navigation,
         "now": timezone.localtime(),
+        "privacy": _privacy(request),
+        "twelve_hours": shows_twelve_hours(),
         "idle": idle,
         "inbox": counts.get(INBOX),
         "has_inbox": INBOX in counts,
         "page_keys": page_keys,
     }
     return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}
+
+
+def _privacy(request: HttpRequest) -> dict[str, Any] | None:
+    """Say how privacy mode stands, and where its switch leads back to; None to whom no rider is named anyway."""
+    if not may_name(principal_of(request)):
+        return None
+    # Tables of /admin/ show records as they are stored: no mark there that says otherwise.
+    is_table = request.path.startswith(reverse("admin:index"))
+    back = request.get_full_path() if request.method in {"GET", "HEAD"} else ""
+    return {"on": shows_initials(), "marked": shows_initials() and not is_table, "back": back}
 
 
 # What stands open behind an entry, as a query that counts.

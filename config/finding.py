@@ -89,7 +89,7 @@ def _riders(text: str, by: Principal) -> list[Found]:
         Found(
             _("Rider"),
             reverse("admin:riders_rider_change", args=[one.record.rider.pk]),
-            one.name,
+            rider_name(one.record.rider, by),
             one.facts,
             "" if one.record.rider.status == "active" else one.record.rider.get_status_display(),
         )

@@ -1,7 +1,7 @@
 """Where people begin: the page that their work starts from, and the home page, which shows what is here for them."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -11,12 +11,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from apps.accounts.models import User
 from apps.accounts.sessions import principal_of, zone_of
 from apps.dispatch import downtime
 from apps.dispatch.queries.downtime import newest
 from apps.rides.lifecycle import RideStatus
 from apps.rides.queries import today
+from apps.rides.ride_words import STORED_STATUSES
 from config.console import BOARD, CREDENTIALS, DAY, DELIVERIES, EXCEPTIONS, HOME, contents_for
+from config.setup_checklist import checklist
 from lib.access import Principal
 from lib.local_time import local_time
 from lib.scopes import Scope
@@ -57,10 +60,12 @@ def start(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the day and the contents; at most two queries beyond the session's, and one where a pack is made."""
+    """Show the day and the contents; at most two queries beyond the session's, one for a pack and one for the setup."""
     by = principal_of(request)
     now = timezone.localtime()
     context: dict[str, Any] = {"today": now, "contents": contents_for(request.user)}
+    if by.may(Scope.USERS_MANAGE):
+        context["setup"] = checklist(cast(User, request.user), by=by, at=now)
     context["has_day"] = by.may(Scope.RIDES_WRITE) and bool(by.facility_ids)
     if by.may(Scope.RIDES_READ):
         day = today.day(by=by, at=now)
@@ -79,7 +84,7 @@ def _status_tile(day: today.Day, status: RideStatus, count: int) -> dict[str, An
         "pickup_at__lt": day.ends_at.isoformat(),
     }
     return {
-        "label": status.label,
+        "label": STORED_STATUSES[status],
         "count": count,
         "edge": EDGES.get(status, "brand-edge"),
         "url": f"{reverse('admin:rides_ride_changelist')}?{urlencode(rows)}",

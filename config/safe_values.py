@@ -33,6 +33,13 @@ def between(env: Any, name: str, default: int, least: int, most: int) -> int:
     return value
 
 
+def clock_hours(name: str, value: int) -> int:
+    """Check of how many hours a clock is."""
+    if value not in (12, 24):
+        raise ImproperlyConfigured(f"{name} has to be 12 or 24.")
+    return value
+
+
 def passphrase(name: str, value: str) -> str:
     """Check a passphrase that people may have to type; "" for none."""
     return secret(name, value, at_least=20) if value else value
@@ -82,10 +89,10 @@ def peppers(name: str, entries: list[str]) -> list[str]:
     return entries
 
 
-def database(found: dict[str, Any]) -> dict[str, Any]:
-    """Check what DATABASE_URL was read as."""
+def database(found: dict[str, Any], *, name: str = "DATABASE_URL") -> dict[str, Any]:
+    """Check what the address of a database was read as."""
     if found["ENGINE"] != POSTGRESQL or not found["NAME"]:
-        raise ImproperlyConfigured("DATABASE_URL has to be postgres://user:password@host:port/database.")
+        raise ImproperlyConfigured(f"{name} has to be postgres://user:password@host:port/database.")
     return found
 
 

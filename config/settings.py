@@ -11,7 +11,7 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from config import safe_values
+from config import databases, safe_values
 from config.broker import transport_options
 from lib.process_logging import logging_config
 from lib.reading_order import reading_order
@@ -61,6 +61,7 @@ INSTALLED_APPS = [
     "apps.rides",
     "apps.recurring",
     "apps.dispatch",
+    "apps.reporting",
     "apps.webhooks",
     "config.admin_app.CarelaneAdminConfig",
     "django.contrib.auth",
@@ -124,27 +125,8 @@ TEMPLATES: list[dict[str, Any]] = [
 # --- Database ------------------------------------------------------------------------------------
 
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
-DATABASES: dict[str, dict[str, Any]] = {"default": safe_values.database(env.db_url("DATABASE_URL"))}
-DATABASES["default"] |= {
-    "ENGINE": "lib.postgresql",
-    "ATOMIC_REQUESTS": False,
-    "CONN_MAX_AGE": 0,
-    "CONN_HEALTH_CHECKS": True,
-    "OPTIONS": DATABASES["default"].get("OPTIONS", {})  # of the address: sslmode, sslrootcert, ...
-    | {
-        # Threads of a worker share the pool; one smaller than the threads starves them.
-        "pool": {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 5},
-        "options": " ".join(
-            (
-                "-c timezone=UTC",
-                "-c statement_timeout=10s",
-                "-c lock_timeout=5s",
-                # One stuck session would hold the event feed back (api.md B.3).
-                "-c idle_in_transaction_session_timeout=30s",
-            )
-        ),
-    },
-}
+DATABASES = databases.of(env, pool_size=DATABASE_POOL_SIZE)
+DATABASE_ROUTERS = ["lib.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Caches -----------------------------------------------------------------------------------------
@@ -363,6 +345,14 @@ WEBHOOK_REPLAYS_PER_SECOND = safe_values.between(env, "WEBHOOK_REPLAYS_PER_SECON
 # Days that deliveries, and events that are no ride's history, are kept.
 EVENT_RETENTION_DAYS = safe_values.between(env, "EVENT_RETENTION_DAYS", 30, 1, 3650)
 DELIVERY_RETENTION_DAYS = safe_values.between(env, "DELIVERY_RETENTION_DAYS", 30, 1, 3650)
+REPORT_LOCK_AFTER_DAYS = safe_values.between(env, "REPORT_LOCK_AFTER_DAYS", 7, 1, 365)  # till a day's figures close
+
+# --- Exports --------------------------------------------------------------------------------------------------
+
+# Where files of exports lie until they are fetched, and how long; how many somebody may make within an hour (S-64).
+EXPORTS_DIR = safe_values.folder("EXPORTS_DIR", env.str("EXPORTS_DIR", default="")) or VAR_DIR / "exports"
+EXPORT_RETENTION_HOURS = safe_values.between(env, "EXPORT_RETENTION_HOURS", 24, 1, 24 * 31)
+EXPORTS_PER_HOUR = safe_values.between(env, "EXPORTS_PER_HOUR", 10, 1, 1000)
 
 # The downtime pack (docs/operations.md): without a passphrase there is none.
 DOWNTIME_PASSPHRASE = safe_values.passphrase("DOWNTIME_PASSPHRASE", env.str("DOWNTIME_PASSPHRASE", default=""))
@@ -374,8 +364,9 @@ DOWNTIME_COPY_DIR = safe_values.folder("DOWNTIME_COPY_DIR", env.str("DOWNTIME_CO
 LANGUAGE_CODE = "en-us"
 LANGUAGES = [("en", "English"), ("es", "Español")]  # of pages; the API, tasks and logs are English
 TIME_ZONE = "UTC"  # storage and API; pages activate the facility's zone
-# Zone of rides that neither start nor end at a facility.
-OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")
+OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")  # of rides without a facility
+# The clock of pages and papers, for whoever has not chosen one: of 24 hours or of 12.
+CLOCK_HOURS = safe_values.clock_hours("CLOCK_HOURS", env.int("CLOCK_HOURS", default=24))
 # Where rides may start and end without asking: latitude, longitude, radius in miles.  Empty: anywhere.
 SERVICE_AREA = safe_values.area("SERVICE_AREA", env.list("SERVICE_AREA", cast=float, default=[]))
 

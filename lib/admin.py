@@ -28,7 +28,7 @@ from django_stubs_ext import StrOrPromise
 
 from lib.access import Phi, Principal
 from lib.admin_filters import ScopedRelatedFilter, SpokenChoicesFilter, SpokenValuesFilter
-from lib.admin_names import with_names
+from lib.admin_names import Words, with_names
 from lib.admin_paging import CappedPaginator
 
 RowT = TypeVar("RowT", bound=models.Model)
@@ -91,6 +91,8 @@ class PostedSearchChangeList(ChangeList):
 class _Choosing(BaseModelAdmin[RowT]):
     """How fields of tables and of their inlines let people choose: within their scope, with native controls."""
 
+    words: ClassVar[Words] = {}  # that other pages have for choices, by column
+
     formfield_overrides = {
         models.DateField: {"widget": forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")},
         models.TimeField: {"widget": forms.TimeInput(attrs={"type": "time"}, format="%H:%M")},
@@ -99,7 +101,7 @@ class _Choosing(BaseModelAdmin[RowT]):
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if isinstance(db_field, ArrayField) and db_field.base_field.choices:
             return forms.MultipleChoiceField(
-                choices=db_field.base_field.choices,
+                choices=[(value, capfirst(str(label))) for value, label in db_field.base_field.choices],
                 required=not db_field.blank,
                 label=capfirst(str(db_field.verbose_name)),
                 widget=forms.CheckboxSelectMultiple,
@@ -203,7 +205,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         shown = self.permitted(super().get_list_display(request), request)
-        return with_names(shown, self.model, self.site, request, linked=False)
+        return with_names(shown, self.model, self.site, request, linked=False, words=self.words)
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> list[Any]:
         """Find the columns that link to their row among those that stand in the place of names."""
@@ -237,7 +239,8 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
             shown[-1][1]["fields"] = [*shown[-1][1]["fields"], "seen_version"]
         if obj is not None and not self.has_change_permission(request, obj):
             for _title, options in shown:
-                options["fields"] = with_names(options["fields"], self.model, self.site, request, linked=True)
+                names = options["fields"]
+                options["fields"] = with_names(names, self.model, self.site, request, linked=True, words=self.words)
         return [(title, options) for title, options in shown if options["fields"]]
 
     def get_inlines(self, request: HttpRequest, obj: RowT | None) -> Any:
@@ -375,7 +378,8 @@ class ReadOnlyInline(ScopedInline[RowT, ParentT]):
     """Rows beneath a record that only services write."""
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return with_names(super().get_fields(request, obj), self.model, self.admin_site, request, linked=True)
+        names = super().get_fields(request, obj)
+        return with_names(names, self.model, self.admin_site, request, linked=True, words=self.words)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         return self.get_fields(request, obj)

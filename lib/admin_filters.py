@@ -24,8 +24,14 @@ class SpokenValuesFilter(AllValuesFieldListFilter):
 
 
 class SpokenChoicesFilter(ChoicesFieldListFilter):
-    """A filter by choices, whose words begin with a capital letter."""
+    """A filter by choices, in the words of their column; they begin with a capital letter."""
+
+    def __init__(self, field: Any, request: Any, params: Any, model: Any, model_admin: Any, field_path: Any) -> None:
+        super().__init__(field, request, params, model, model_admin, field_path)
+        words = model_admin.words.get(field.name, {})
+        self._said = {str(label): words.get(value, label) for value, label in field.flatchoices}
 
     def choices(self, changelist: Any) -> Any:
         for choice in super().choices(changelist):
-            yield {**choice, "display": capfirst(str(choice["display"]))}
+            label = str(choice["display"])
+            yield {**choice, "display": capfirst(str(self._said.get(label, label)))}

@@ -4,7 +4,7 @@ Django shows `str(row)`, which is an id wherever a row tells of a person, and li
 choices, which are written for the middle of a sentence, begin with a capital letter in a column.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +12,11 @@ from django.contrib.admin import AdminSite
 from django.db.models import ForeignKey, Model
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.text import capfirst
+
+Words = Mapping[str, Mapping[str, str | Promise]]  # of columns, by the values they hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +62,31 @@ class NamedRecord(_InPlace):
 class SpokenChoice(_InPlace):
     """In the place of a column that has choices: the words of the one that was made."""
 
+    words: Mapping[str, str | Promise] = field(compare=False)
+
     @property
     def admin_order_field(self) -> str:
         return self.key
 
     def __call__(self, row: Any) -> str:
-        return capfirst(str(getattr(row, f"get_{self.key}_display")())) or "-"
+        said = self.words.get(getattr(row, self.key)) or getattr(row, f"get_{self.key}_display")()
+        return capfirst(str(said)) or "-"
 
 
 def with_names(
-    names: Iterable[Any], model: type[Model], site: AdminSite, request: HttpRequest, *, linked: bool
+    names: Iterable[Any], model: type[Model], site: AdminSite, request: HttpRequest, *, linked: bool, words: Words
 ) -> list[Any]:
-    """Put named records in the place of foreign keys, and spoken words in that of choices; several may share a line."""
+    """Put named records in the place of foreign keys, and spoken words in that of choices; several may share a line.
+
+    `words` stand for the labels of choices that other pages call something else.
+    """
 
     def named(name: Any) -> Any:
         if isinstance(name, list | tuple):
             return tuple(map(named, name))
         if name in keys:
             return NamedRecord(model, name, linked, site, request)
-        return SpokenChoice(model, name) if name in chosen else name
+        return SpokenChoice(model, name, words.get(name, {})) if name in chosen else name
 
     chosen = {column.name for column in model._meta.concrete_fields if column.choices}
     keys = {column.name for column in model._meta.concrete_fields if isinstance(column, ForeignKey)}

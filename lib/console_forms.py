@@ -18,6 +18,15 @@ def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, firs
     cast(forms.ChoiceField, form.fields[name]).choices = choices if first is None else [("", first), *choices]
 
 
+class ListFilter(forms.Form):
+    """What of a list is shown; all of it stands in the address."""
+
+    def known(self) -> dict[str, str]:
+        """Say what is asked for as addresses do: fields of the form alone, and of them what holds and is not empty."""
+        self.is_valid()
+        return {name: str(value) for name, value in self.cleaned_data.items() if value}
+
+
 def spoken(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
     """Begin the labels of choices with a capital letter, as whatever begins a line; lazy ones stay so."""
     return [(str(value), capfirst(label)) for value, label in choices]

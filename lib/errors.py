@@ -56,7 +56,7 @@ class Code(Enum):
     IDEMPOTENCY_IN_PROGRESS = Kind(409, True, "A request with this Idempotency-Key is under way.")
     GONE = Kind(410, False, "The resource was purged, or the API version has ended.")
     PRECONDITION_FAILED = Kind(412, False, "If-Match names an older version; read the record again.")
-    PAYLOAD_TOO_LARGE = Kind(413, False, "The body exceeds the limit.")
+    PAYLOAD_TOO_LARGE = Kind(413, False, "The body, or an answer that is sent at once, exceeds the limit.")
     UNSUPPORTED_MEDIA_TYPE = Kind(415, False, "The body is not application/json.")
     RULE_VIOLATION = Kind(422, False, "The request is well formed but breaks a rule of the domain.")
     ENDPOINT_URL_BLOCKED = Kind(422, False, "Webhooks may not go to this URL; details say what is wrong with it.")

@@ -208,6 +208,9 @@ class OperationSchema(AutoSchema):
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         answers: dict[str, Any] = super()._get_response_bodies(direction)
+        if types := self._viewset.files.get(self._action):
+            content: dict[str, Any] = {media_type.partition(";")[0]: {"schema": {}} for media_type in types}
+            answers[str(self._viewset.status)] = {"description": "The file.", "content": content}
         by_status: dict[int, list[Code]] = defaultdict(list)
         for code in Code:
             if code in self._codes():

@@ -3,20 +3,25 @@
 Services write English: what they refuse with goes to the API as well, and what they store is read by people of every
 language.  Pages and mails say it again in the reader's own: the sentence itself, or the one that it was made of, with
 what was filled in.  Such sentences are marked by what they are, literals that end with a full stop (tests/texts.py);
-phrases that are filled in are marked by `phrase`.
+phrases that are filled in are marked by `phrase`, and labels of choices by `named_in_sentences`.
 """
 
 import functools
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import polib
 from django.conf import settings
+from django.utils.text import capfirst
 from django.utils.translation import get_language, pgettext
+
+from lib.choices import TextChoices
 
 CONTEXT: Final = "sentence"
 _GAP: Final = re.compile(r"%\((\d+)\)s")
+_Choices = TypeVar("_Choices", bound=TextChoices)
+_labels: Final[dict[str, str]] = {}  # of choices, by what they are in English: the contexts of their translations
 
 
 def phrase(text: str) -> str:
@@ -24,18 +29,38 @@ def phrase(text: str) -> str:
     return text
 
 
+def named_in_sentences(choices: type[_Choices]) -> type[_Choices]:
+    """Mark choices whose labels are filled into sentences, as `in_english` gives them."""
+    _labels.update({one.in_english: choices.__qualname__ for one in choices})
+    return choices
+
+
 def retold(text: str) -> str:
-    """Say a sentence in the active language; as it is, where that is English or nobody has translated it."""
+    """Say sentences in the active language, line by line; as they are, where that is English or nobody has done it.
+
+    What is filled into a sentence does not reach beyond its line.
+    """
     language = get_language() or ""
-    if not text or language.startswith("en"):
+    if language.startswith("en") or not language:
         return text
-    said = pgettext(CONTEXT, text)
-    if said != text:
+    return "\n".join(_said(line, language) for line in text.split("\n"))
+
+
+def _said(line: str, language: str) -> str:
+    said = pgettext(CONTEXT, line) if line else line
+    if said != line:
         return said
+    if line in _labels:
+        return pgettext(_labels[line], line)
+    label = f"{line[:1].lower()}{line[1:]}"
+    if label in _labels:  # the sentence begins with it
+        return capfirst(pgettext(_labels[label], label))
     for pattern, template in _made_sentences(language):
-        if found := pattern.fullmatch(text):
-            return pgettext(CONTEXT, template) % {name[1:]: retold(part) for name, part in found.groupdict().items()}
-    return text
+        if found := pattern.fullmatch(line):
+            filled_in = {name[1:]: _said(part, language) for name, part in found.groupdict().items()}
+            said = pgettext(CONTEXT, template) % filled_in
+            return capfirst(said) if line[0].isupper() else said
+    return line
 
 
 @functools.cache
@@ -51,4 +76,4 @@ def _made_sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
 def _pattern(text: str) -> re.Pattern[str]:
     parts = _GAP.split(text)  # words and the names of gaps in turn
     named = [f"(?P<p{part}>.*)" if place % 2 else re.escape(part) for place, part in enumerate(parts)]
-    return re.compile("".join(named), re.DOTALL)
+    return re.compile("".join(named))

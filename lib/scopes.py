@@ -21,6 +21,7 @@ class Scope(TextChoices):
     FACILITIES_WRITE = "facilities:write"
     REPORTS_READ = "reports:read"
     EXPORTS_CREATE = "exports:create"
+    EXPORTS_PHI = "exports:phi"  # with riders named, as far as the PHI level reaches
     EVENTS_READ = "events:read"
     WEBHOOKS_MANAGE = "webhooks:manage"
     TOKENS_MANAGE = "tokens:manage"

@@ -24,6 +24,7 @@ PARTNERS: Final = (
     "organizations.homebase",
     "organizations.payer",
     "rides.reasoncode",
+    "reporting.suggestedcode",
 )
 FLEET: Final = (
     "fleet.driver",

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Case, Count, IntegerField, Max, Q, Value, When
 from django.db.models.functions import Greatest
 
-from apps.accounts.models import Alert, AlertQuerySet, ApiToken, ApiTokenQuerySet, SavedView, User
+from apps.accounts.models import Alert, AlertQuerySet, ApiToken, ApiTokenQuerySet, ListLook, SavedView, SharedWith, User
 from lib.access import Principal
 
 _ORDER = Case(
@@ -18,12 +18,19 @@ _ORDER = Case(
     output_field=IntegerField(),
 )
 MOST_OPEN = 200  # alerts at once; whoever has more has another problem
+MOST_VIEWS = 100  # of one page, those of others among them
 
 
 def open_alerts(*, by: Principal) -> tuple[list[Alert], bool]:
     """List what still has to be looked after, the worst first, then the newest; say whether there is more of it."""
     found = list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[: MOST_OPEN + 1])
     return found[:MOST_OPEN], len(found) > MOST_OPEN
+
+
+def alerts_at_hand(*, by: Principal) -> tuple[list[tuple[UUID, str]], int]:
+    """Give ids and severities of the newest open alerts, newest first, and how many are open in all.  Two queries."""
+    open_ = Alert.objects.visible_to(by).open()
+    return list(open_.order_by("-created_at", "pk").values_list("pk", "severity")[:MOST_OPEN]), open_.count()
 
 
 def past_alerts(*, by: Principal) -> AlertQuerySet:
@@ -61,6 +68,22 @@ def tokens(*, by: Principal, shown: str, client_id: UUID | None, at: datetime) -
     return rows.ended(at) if shown == "ended" else rows
 
 
+def list_look(page: str, *, by: Principal) -> ListLook | None:
+    """Give how the caller wants to see a list; None where they have never said.  One query."""
+    return ListLook.objects.filter(user_id=cast(UUID, by.id), page=page).first()
+
+
 def saved_views(page: str, *, by: Principal) -> list[SavedView]:
-    """List the views of a page that the caller has saved, by name.  One query."""
-    return list(SavedView.objects.filter(user_id=cast(UUID, by.id), page=page).order_by("name"))
+    """List the views of a page that the caller has saved, and after them what others share, each by name.  One query.
+
+    What somebody shared goes when they leave.
+    """
+    shared = Q(shared_with=SharedWith.EVERYBODY) | Q(shared_with=SharedWith.ROLE, user__role=by.role)
+    own = Q(user_id=cast(UUID, by.id))
+    rows = SavedView.objects.filter(own | shared & Q(user__is_active=True), page=page).select_related("user")
+    return list(rows.annotate(theirs=~own).order_by("theirs", "name", "pk")[:MOST_VIEWS])
+
+
+def own_view(view_id: UUID, *, by: Principal) -> SavedView | None:
+    """Give a view that the caller has saved.  One query."""
+    return SavedView.objects.filter(pk=view_id, user_id=cast(UUID, by.id)).first()

@@ -65,7 +65,9 @@ SCOPES_OF_USER: Final[dict[UserRole, frozenset[str]]] = {
             _S.AUDIT_READ,
         }
     ),
-    UserRole.DISPATCH_SUPERVISOR: frozenset({*_OPERATE, _S.RIDES_CORRECT, _S.DRIVERS_WRITE, _S.EXPORTS_CREATE}),
+    UserRole.DISPATCH_SUPERVISOR: frozenset(
+        {*_OPERATE, _S.RIDES_CORRECT, _S.DRIVERS_WRITE, _S.EXPORTS_CREATE, _S.EXPORTS_PHI}
+    ),
     UserRole.DISPATCHER: frozenset(_OPERATE),
     UserRole.PLANNER: frozenset(
         {
@@ -128,7 +130,7 @@ SCOPES_OF_TOKEN: Final[dict[TokenRole, frozenset[str]]] = {
         {_S.RIDES_READ, _S.RIDES_STATUS, _S.ASSIGNMENTS_WRITE, _S.DRIVERS_READ, _S.FACILITIES_READ, _S.EVENTS_READ}
     ),
     TokenRole.DISPATCH_CONSOLE: frozenset({*_OPERATE, _S.RIDES_CORRECT, _S.DRIVERS_WRITE}),
-    TokenRole.BILLING_READONLY: frozenset({_S.RIDES_READ, _S.REPORTS_READ, _S.EXPORTS_CREATE}),
+    TokenRole.BILLING_READONLY: frozenset({_S.RIDES_READ, _S.REPORTS_READ, _S.EXPORTS_CREATE, _S.EXPORTS_PHI}),
     TokenRole.ANALYTICS_READONLY: frozenset({_S.REPORTS_READ, _S.EXPORTS_CREATE}),
     TokenRole.WEBHOOK_ADMIN: frozenset({_S.WEBHOOKS_MANAGE, _S.EVENTS_READ}),
     TokenRole.AUDITOR: frozenset({_S.RIDES_READ, _S.EVENTS_READ, _S.AUDIT_READ}),

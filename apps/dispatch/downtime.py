@@ -14,11 +14,12 @@ from django.utils.translation import gettext as _
 
 from apps.dispatch import naming, sheet
 from apps.dispatch.queries.board import Lane
-from apps.riders.words import needs_said, rider_name
+from apps.riders.words import needs_said, whole_name
 from apps.rides import disclosure
 from apps.rides.models import Ride
 from apps.rides.naming import driver_name
 from lib.access import Principal
+from lib.clocks import clock
 
 EVERY: Final = dt.timedelta(minutes=15)
 # A pack is begun this long after the one before it: the rest is for a worker that is busy, or for many new sheets.
@@ -84,11 +85,11 @@ def table(rides: Iterable[Ride], by: Principal) -> Iterator[Sequence[object]]:
         yield (
             _local(ride.pickup_at, zone),
             ride.timezone,
-            f"{ride.window_starts_at.astimezone(zone):%H:%M} {_('to')} {ride.window_ends_at.astimezone(zone):%H:%M}",
+            f"{clock(ride.window_starts_at.astimezone(zone))} {_('to')} {clock(ride.window_ends_at.astimezone(zone))}",
             _local(ride.appointment_at, zone) if ride.appointment_at else "",
             ride.get_status_display(),
             _("yes") if ride.will_call and ride.ready_at is None else "",
-            rider_name(rider, by),
+            whole_name(rider, by),
             " ".join(phone["number"] for phone in rider.phones),
             ", ".join(needs_said(ride.accommodation, None, ride.companions, by)),
             naming.service(ride),

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from apps.dispatch import naming
 from apps.dispatch.queries.board import Lane
-from apps.riders.words import needs_said, rider_name
+from apps.riders.words import needs_said, whole_name
 from apps.rides import disclosure
 from apps.rides.models import Ride
 from apps.rides.naming import driver_name
@@ -71,7 +71,7 @@ def _row(ride: Ride, reader: Reader) -> dict[str, Any]:
         "window": f"{reader.clock(ride.window_starts_at)} {_('to')} {reader.clock(ride.window_ends_at)}",
         "appointment": reader.clock(ride.appointment_at) if ride.appointment_at else "",
         "will_call": ride.will_call and ride.ready_at is None,
-        "name": rider_name(ride.rider, by),
+        "name": whole_name(ride.rider, by),
         "phones": [phone["number"] for phone in ride.rider.phones] if full else [],
         "needs": needs_said(disclosure.accommodation(ride.accommodation, sees), None, ride.companions, by),
         "service": naming.service(ride),

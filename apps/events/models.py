@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 # Subjects that are the business of their client and the operator; the data of their events name it in `clientId`.
-OF_CLIENTS: Final = ("endpoint", "token")
+OF_CLIENTS: Final = ("endpoint", "export", "token")
 
 
 class EventQuerySet(models.QuerySet["Event"]):

@@ -10,7 +10,7 @@ from django.db.models import Exists
 
 from apps.events.models import Event
 from lib.access import Principal
-from lib.copying import copy_rows
+from lib.copying import Copy
 from lib.ids import oldest_of, uuid7
 from lib.rows import insert
 
@@ -53,8 +53,13 @@ def record(
 
 def record_all(events: Iterable[Mapping[str, Any]], *, by: Principal) -> None:
     """Write many events as `record` writes one, each given by its columns but for id and caller.  Costs one COPY."""
+    to_record(events, by=by).send()
+
+
+def to_record(events: Iterable[Mapping[str, Any]], *, by: Principal) -> Copy:
+    """Prepare what `record_all` writes; nothing is written before it is sent."""
     who = {"actor": by.actor, "request_id": by.request_id}
-    copy_rows(Event, ({"id": uuid7(), **who, **columns} for columns in events))
+    return Copy(Event, ({"id": uuid7(), **who, **columns} for columns in events))
 
 
 def take_unpublished(*, most: int) -> list[UUID]:

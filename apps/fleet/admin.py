@@ -52,7 +52,9 @@ class DriverAdmin(ScopedAdmin[Driver]):
                     ("activation_changed_at", "activation_changed_by"),
                     "on_break",
                 ),
-                "description": _("Drivers are activated and suspended through the API, which checks papers and rides."),
+                "description": _(
+                    "Drivers are activated and suspended on their page in Fleet, where papers and rides are looked at."
+                ),
             },
         ),
         (_("Work"), {"fields": ("home_base", "default_vehicle", "qualifications", "languages", "gender")}),

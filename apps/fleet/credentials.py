@@ -7,8 +7,10 @@ from enum import StrEnum
 from typing import Final
 
 from lib.choices import TextChoices
+from lib.retelling import named_in_sentences
 
 
+@named_in_sentences
 class CredentialType(TextChoices):
     """Papers, and what they are called within a sentence.  Which ones block by default: `BLOCKING_BY_DEFAULT`."""
 

@@ -8,10 +8,18 @@ from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from apps.fleet.credentials import TYPES_OF, Paper, Standing, Subject, blocks_by_default, standing
+from apps.fleet.credentials import (
+    BLOCKING_BY_DEFAULT,
+    TYPES_OF,
+    Paper,
+    Standing,
+    Subject,
+    blocks_by_default,
+    standing,
+)
 from apps.fleet.models import Credential, Document, Driver, Leave, Shift, Vehicle
 from lib.access import Phi, Principal
 from lib.compiled import Asked, Compiled, together
@@ -214,6 +222,15 @@ def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tup
         DRIVERS_LOCKED.asked(by, driver_ids=list(driver_ids)), VEHICLE_LOCKED.asked(by, vehicle_id=vehicle_id)
     )
     return {driver.pk: driver for driver in drivers}, next(iter(vehicles), None)
+
+
+def papers_in_order(subject: Subject, day: date) -> Q:
+    """Keep the drivers, or vehicles, that no paper keeps off the road on a local day: `credentials.lapses`, in SQL."""
+    own = _in_force().filter(**{subject.value: OuterRef("pk")})
+    found = Q(~Exists(own.filter(Q(rejected=True) | Q(expires_on__lt=day), blocking=True)))
+    for kind in sorted(BLOCKING_BY_DEFAULT[subject]):
+        found &= Q(Exists(own.filter(type=kind)))
+    return found
 
 
 def _paper(row: Credential) -> Paper:

@@ -9,14 +9,33 @@ from django.utils.translation import ngettext
 
 from apps.riders.models import Mobility, Precautions, Rider
 from lib.access import Phi, Principal
+from lib.privacy_mode import initial, shows_initials
 from lib.scopes import Scope
 
 
 def rider_name(rider: Rider, by: Principal) -> str:
-    """Name a rider to those who may open the rider's record, by an end of the id to others."""
+    """Name a rider to those who may open the rider's record, by an end of the id to others.
+
+    By initials while privacy mode is on: the one place that decides it for pages and their parts.
+    """
+    if may_name(by) and shows_initials():
+        return ", ".join(filter(None, (initial(rider.last_name), initial(rider.first_name))))
+    return whole_name(rider, by)
+
+
+def whole_name(rider: Rider, by: Principal) -> str:
+    """Name a rider as `rider_name` does without privacy mode: on papers, and where somebody picks a rider.
+
+    There a wrong person does more harm than a name that is seen.
+    """
     if not may_name(by):
         return _("Rider …%(end)s") % {"end": str(rider.pk)[-4:]}
     return f"{rider.last_name}, {rider.first_name}"
+
+
+def name_beside(name: str) -> str:
+    """Write the name of somebody who stands beside a rider, and may be of the family or the rider; or its initials."""
+    return " ".join(filter(None, map(initial, name.split()))) if shows_initials() else name
 
 
 def may_name(by: Principal) -> bool:

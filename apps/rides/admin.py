@@ -1,19 +1,29 @@
 """Look-ups of what happens on the road: all read-only, since only services may move a ride."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
+from apps.rides import ride_words
 from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
+from apps.rides.next_steps import ADVICE
 from lib.access import Phi, Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
+from lib.admin_names import Words
 from lib.local_time import local_time
+
+_OF_MILESTONES: Final[Words] = {"type": ride_words.MOMENTS, "source": ride_words.SOURCES}
+_OF_EXCEPTIONS: Final[Words] = {
+    "type": {one: advice.title for one, advice in ADVICE.items()},
+    "resolution_code": ride_words.CODES,
+}
 
 
 def _address(stop: dict[str, Any]) -> str:
@@ -28,12 +38,14 @@ class AssignmentInline(ReadOnlyInline[Assignment, Ride]):
 
 class MilestoneInline(ReadOnlyInline[Milestone, Ride]):
     model = Milestone
+    words = _OF_MILESTONES
     fields = ("type", "occurred_at", "recorded_at", "source", "actor", "voided")
     ordering = ("occurred_at", "id")
 
 
 class RideExceptionInline(ReadOnlyInline[RideException, Ride]):
     model = RideException
+    words = _OF_EXCEPTIONS
     fields = ("type", "severity", "status", "opened_at", "resolved_at", "resolution_code")
     ordering = ("opened_at", "id")
 
@@ -42,6 +54,7 @@ class RideExceptionInline(ReadOnlyInline[RideException, Ride]):
 class RideAdmin(ScopedAdmin[Ride]):
     read_only = True
     subject_type = "ride"
+    words: ClassVar[Words] = {"status": ride_words.STORED_STATUSES}
     list_display = ("pickup_time", "status", "service_type", "facility", "driver_name", "open_exception_count")
     list_filter = ("status", "service_type", "will_call", "priority")
     list_select_related = ("facility", "driver")
@@ -108,7 +121,7 @@ class RideAdmin(ScopedAdmin[Ride]):
 
     @admin.display(description=_("Mobility"))
     def mobility(self, ride: Ride) -> str:
-        return str(ride.accommodation.get("mobility", "")).replace("_", " ")
+        return capfirst(str(ride.accommodation.get("mobility", "")).replace("_", " "))
 
 
 class OfRideAdmin(ScopedAdmin[Any]):
@@ -170,6 +183,7 @@ class AssignmentAdmin(OfRideAdmin):
 @admin.register(Milestone)
 class MilestoneAdmin(OfRideAdmin):
     subject_type = "milestone"
+    words = _OF_MILESTONES
     list_display = ("recorded_at", "type", "ride", "occurred_at", "source", "voided")
     list_filter = ("type", "source", "voided")
     list_select_related = ("ride__facility",)
@@ -182,7 +196,8 @@ class MilestoneAdmin(OfRideAdmin):
 class RideExceptionAdmin(ScopedAdmin[RideException]):
     read_only = True
     subject_type = "exception"
-    list_display = ("opened_at", "type", "severity", "status", "ride", "summary")
+    words = _OF_EXCEPTIONS
+    list_display = ("opened_at", "type", "severity", "status", "ride")
     list_display_links = ("opened_at", "type")
     list_filter = ("status", "severity", "type")
     list_select_related = ("ride__facility",)
@@ -192,7 +207,6 @@ class RideExceptionAdmin(ScopedAdmin[RideException]):
         ("ride", "standing_order_id"),
         "facility",
         ("type", "severity", "status"),
-        "summary",
         ("opened_at", "opened_by", "detected_by"),
         "due_at",
         "owner",

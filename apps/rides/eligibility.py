@@ -330,10 +330,10 @@ def _who(pair: Pairing, other: Errand) -> str:
 
 
 def _lapse_in_words(lapse: Lapse) -> str:
-    paper = CredentialType(lapse.type).label
+    paper = CredentialType(lapse.type).in_english
     if lapse.standing is Standing.EXPIRED and lapse.expires_on is not None:
         return phrase(f"{paper} expires on {lapse.expires_on.isoformat()}, before the day of the ride")
-    return f"{paper} is {lapse.standing.value}"
+    return phrase(f"{paper} is rejected") if lapse.standing is Standing.REJECTED else phrase(f"{paper} is missing")
 
 
 def _spaces_in_words(needs: RideNeeds) -> str:

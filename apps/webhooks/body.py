@@ -45,6 +45,7 @@ def render(event: Told, *, level: str, api_version: str, more: Mapping[str, Any]
     data: dict[str, Any] = {kind.id_key: str(event.subject_id)}
     if kind.path is not None:
         data["href"] = f"{kind.path}/{event.subject_id}"
+    data |= {key: event.data[key] for key in kind.owners}
     if level != "id-only":
         carried = {**event.data, "facilityId": _text(event.facility_id), "providerId": _text(event.provider_id)}
         data |= {key: carried[key] for key in kind.summary if key in carried}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+from apps.fleet.credentials import CredentialType
 from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType
 from apps.rides.lifecycle import RideStatus
 
@@ -65,7 +66,10 @@ _EXCEPTION: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """One kind.  `id_key` names the key of `data` that identifies the subject, `path` where the API has it."""
+    """One kind.  `id_key` names the key of `data` that identifies the subject, `path` where the API has it.
+
+    `owners` are ids that stand at every level: of whom the API shows the subject with, where it has no path of its own.
+    """
 
     name: str
     about: str
@@ -73,6 +77,7 @@ class EventType:
     id_key: str
     path: str | None
     summary: Mapping[str, Schema] = field(default_factory=dict)
+    owners: tuple[str, ...] = ()
     operational: bool = False  # of the service itself: for endpoints of the client it is about, and the operator's
 
 
@@ -93,6 +98,23 @@ def _order_exception(name: str, about: str) -> EventType:
 def _endpoint(name: str, about: str, **more: Schema) -> EventType:
     of_endpoint = {"state": _TEXT, **more}
     return EventType(name, about, "endpoint", "endpointId", "/webhooks/endpoints", of_endpoint, operational=True)
+
+
+def _export(verb: str, about: str, **more: Schema) -> EventType:
+    made = {"dataset": _TEXT, "format": _TEXT, **more}
+    return EventType(f"export.{verb}", about, "export", "exportId", "/exports", made, operational=True)
+
+
+def _credential(owner: str, about: str) -> EventType:
+    lapse = {
+        "providerId": _ID,
+        "credentialType": {"type": "string", "enum": [one.value for one in CredentialType]},
+        "expiresOn": {**_DAY, "description": "The last day of it."},
+        "daysLeft": _COUNT,
+        "blocking": {"type": "boolean", "description": "Whether no ride is given without it."},
+    }
+    name = f"{owner}.credential_expiring"
+    return EventType(name, about, "credential", "credentialId", None, lapse, owners=(f"{owner}Id",))
 
 
 _FAILING: Final[Mapping[str, Schema]] = {"failingSince": _INSTANT, "failures": _COUNT, "lastError": _TEXT}
@@ -155,8 +177,10 @@ _ALL: Final = (
         "/drivers",
         {"from": _TEXT, "to": _TEXT},
     ),
+    _credential("driver", "A credential of a driver lapses within 60, 30, 14 or 7 days."),
     EventType("vehicle.created", "A vehicle was added.", "vehicle", "vehicleId", "/vehicles"),
     EventType("vehicle.updated", "A vehicle's record changed.", "vehicle", "vehicleId", "/vehicles"),
+    _credential("vehicle", "A credential of a vehicle lapses within 60, 30, 14 or 7 days."),
     EventType(
         "token.expiring",
         "An API token ends in 14, 7 or 1 days.",
@@ -166,6 +190,8 @@ _ALL: Final = (
         {"clientId": _ID, "keyId": _TEXT, "expiresAt": _INSTANT, "daysLeft": _COUNT},
         operational=True,
     ),
+    _export("ready", "The file of an export can be fetched.", rows=_COUNT, expiresAt=_INSTANT),
+    _export("failed", "An export was given up.", errorCode=_TEXT),
     _endpoint("webhook.test", "Somebody asked whether this endpoint answers."),
     _endpoint("webhook.endpoint.failing", "Another endpoint has had no success for a while.", **_FAILING),
     _endpoint("webhook.endpoint.recovered", "Another endpoint answers again, or was resumed.", **_FAILING),
@@ -203,6 +229,7 @@ def data_schema(kind: EventType, level: str) -> dict[str, Any]:
     properties: dict[str, Any] = {kind.id_key: _ID}
     if kind.path is not None:
         properties["href"] = {"type": "string", "description": "Where the API shows it, below the base address."}
+    properties |= dict.fromkeys(kind.owners, _ID)
     required = list(properties)
     if level != "id-only":
         properties |= kind.summary

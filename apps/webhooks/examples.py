@@ -122,11 +122,18 @@ def _facts(name: str) -> dict[str, Any]:
         "keyId": "A1b2C3d4E5f6",
         "expiresAt": "2026-11-27T20:04:00Z",
         "daysLeft": 7,
+        "credentialType": "driver_license",
+        "expiresOn": "2026-11-27",
+        "blocking": True,
         "state": _STATES.get(name, "active"),
         "failingSince": "2026-11-20T19:49:00Z",
         "failures": 8,
         "lastError": "timeout",
         "count": 3,
+        "dataset": "completions",
+        "format": "csv",
+        "rows": 1840,
+        "errorCode": "storage_unavailable",
     }
 
 

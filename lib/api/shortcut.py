@@ -31,5 +31,6 @@ class ApiShortcutMiddleware:
         response: HttpResponse = match.func(request, *match.args, **match.kwargs)
         if hasattr(response, "render"):
             response = response.render()
-        response.headers["Content-Length"] = str(len(response.content))
+        if not response.streaming:
+            response.headers["Content-Length"] = str(len(response.content))
         return response

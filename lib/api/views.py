@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlencode
@@ -71,6 +71,8 @@ class ApiViewSet(GenericViewSet[Any]):
     statuses: ClassVar[dict[str, int]] = {}
     # Actions that answer 202 instead where the work goes on behind the answer.
     may_go_on: ClassVar[frozenset[str]] = frozenset()
+    # Actions that answer a file, and its media types.
+    files: ClassVar[dict[str, Collection[str]]] = {}
     # What stands in paths that take something else than an id; for the document.
     example_in_path: ClassVar[str] = ""
     idempotency_key_required: ClassVar[frozenset[str]] = frozenset()
@@ -211,7 +213,7 @@ class ApiViewSet(GenericViewSet[Any]):
     @property
     def status(self) -> int:
         """What the action answers when all is well."""
-        default = 200 if self.action in self.answers else 204
+        default = 200 if self.action in self.answers or self.action in self.files else 204
         return self.statuses.get(self.action, 201 if self.action == "create" else default)
 
     def _holds(self, etag: str) -> bool:

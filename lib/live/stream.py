@@ -21,8 +21,14 @@ from lib.live.hub import Inbox, Sees, Signal, hub
 
 ALIVE_SECONDS: Final = (15, 20)  # between signs of life; spread, so that a thousand streams do not ask at once
 PATIENCE_SECONDS: Final = 5  # for PostgreSQL; then the browser comes again
+_TYPE: Final = "text/event-stream"
 _RETRY: Final = b"retry: 2000\n\n"  # milliseconds after which a browser comes again
 _RESYNC: Final = b"event: resync\ndata: 1\n\n"
+
+
+def listens(request: HttpRequest) -> bool:
+    """Say whether a stream is asked for, and not a page."""
+    return request.headers.get("Accept") == _TYPE
 
 
 def stream(request: HttpRequest, *, sees: Sees, stands: Callable[[], bool]) -> HttpResponseBase:
@@ -36,7 +42,7 @@ def stream(request: HttpRequest, *, sees: Sees, stands: Callable[[], bool]) -> H
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx would collect it
-    return StreamingHttpResponse(_sent(sees, stands), content_type="text/event-stream", headers=headers)
+    return StreamingHttpResponse(_sent(sees, stands), content_type=_TYPE, headers=headers)
 
 
 async def _sent(sees: Sees, stands: Callable[[], bool]) -> AsyncIterator[bytes]:

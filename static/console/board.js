@@ -158,7 +158,7 @@ document.addEventListener("carelane:done", async (event) => {
 document.addEventListener("carelane:refused", (event) => {
   if (dialog.open) dialog.close();
   toast(event.detail.message, { kind: "error" });
-  refresh({});
+  refresh(WHOLE);
 });
 
 const look = async (id) => {
@@ -301,17 +301,28 @@ const laneOfRide = (id) => {
   const lane = id && shownRide(id)?.closest(".lane");
   return lane ? [lane.dataset.driver] : [];
 };
-let held = null; // changes that wait for a drag to end
+const WHOLE = { rides: [], drivers: [] }; // names nothing, and so asks for everything
+let held = null; // what changed during a drag, and waits for its end
 
-const refresh = async ({ rides = [], drivers = [] }) => {
+const isWhole = ({ rides, drivers }) => !rides.length && !drivers.length;
+// An address holds so many names, and the server looks at so many one by one; with more, everything is asked for.
+const bounded = (names) => (names.rides.length + names.drivers.length > Number(board.dataset.most) ? WHOLE : names);
+const joined = (one, other) => {
+  if (isWhole(one) || isWhole(other)) return WHOLE;
+  const both = (kind) => [...new Set([...one[kind], ...other[kind]])];
+  return bounded({ rides: both("rides"), drivers: both("drivers") });
+};
+
+const refresh = async (names) => {
+  const { rides, drivers } = bounded(names);
   if (dragged) {
-    held = { rides: [...(held?.rides ?? []), ...rides], drivers: [...(held?.drivers ?? []), ...drivers] };
+    held = held ? joined(held, { rides, drivers }) : { rides, drivers };
     return;
   }
   if (!lanes) return; // the list and the map ask for themselves (live.js)
   const asked = new URL(board.dataset.changes, location.href);
   const here = new URL(location.href);
-  for (const name of ["day", "show"]) if (here.searchParams.get(name)) asked.searchParams.set(name, here.searchParams.get(name));
+  for (const name of ["day", "show", "zone", "facility", "provider"]) if (here.searchParams.get(name)) asked.searchParams.set(name, here.searchParams.get(name));
   rides.forEach((id) => asked.searchParams.append("ride", id));
   drivers.forEach((id) => asked.searchParams.append("driver", id));
   let text;
@@ -361,7 +372,7 @@ const swap = (changed) => {
 
 document.addEventListener("carelane:changes", (event) => {
   const { changes, resync } = event.detail;
-  if (resync) return refresh({});
+  if (resync) return refresh(WHOLE);
   const of = (subject) => [...new Set(changes.filter((one) => one.subject === subject).map((one) => one.id))];
   const rides = of("ride");
   const drivers = [...of("driver"), ...rides.flatMap(laneOfRide)];
@@ -407,13 +418,16 @@ if (timeline) {
   // Back leads to where one was: how far the parts of the board are scrolled is no business of the browser's.
   const panes = [timeline, queue];
   history.state?.scrolled?.forEach(([left, top], at) => panes[at].scrollTo(left, top));
-  addEventListener("pagehide", () => {
-    history.replaceState({ scrolled: panes.map((one) => [one.scrollLeft, one.scrollTop]) }, "");
-  });
+  // Kept as they scroll: to ask as the page is left has 1,500 bars styled once more, which the next page waits for.
+  let scrolled = null;
+  panes.forEach((pane) =>
+    pane.addEventListener("scroll", () => (scrolled = panes.map((one) => [one.scrollLeft, one.scrollTop])), { passive: true }),
+  );
+  addEventListener("pagehide", () => scrolled && history.replaceState({ scrolled }, ""));
   tick();
   setInterval(tick, 30000);
   requestIdleCallback(settle, { timeout: 500 });
   // The clock alone makes rides late.
-  setInterval(() => document.hidden || refresh({}), 60000);
+  setInterval(() => document.hidden || refresh(WHOLE), 60000);
   if (location.hash.startsWith("#ride-")) look(location.hash.slice(6));
 }

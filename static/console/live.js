@@ -3,6 +3,7 @@
 //   document.addEventListener("carelane:changes", ({ detail }) => ...)
 //     detail.changes   [{ subject: "ride", id: "<uuid>", type: "ride.assigned" }, ...]; ids alone, never data
 //     detail.resync    true where something may have been missed: look at everything again
+//   document.addEventListener("carelane:leads", ...) when this tab becomes the one that holds the stream (`leads()`)
 //
 // A page asks for it with `data-live` on <body> ({% block body_attributes %} data-live{% endblock %}).
 //
@@ -43,6 +44,9 @@ let leading = channel === null;
 let source = null; // the stream, of the tab that leads
 let open = false;
 let retry = RETRY.first;
+
+// Whether this tab is the one to do what a browser does once: the one that holds the stream; without locks, each is.
+export const leads = () => leading;
 
 // --- Telling the page
 
@@ -207,6 +211,7 @@ if (channel) {
   });
   navigator.locks.request(name, () => {
     leading = true;
+    document.dispatchEvent(new CustomEvent("carelane:leads"));
     listen();
     return new Promise(() => {}); // until the tab is closed
   });

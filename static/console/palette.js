@@ -5,7 +5,7 @@ import { ARROWS, asker, listbox } from "./listbox.js";
 
 const PATIENCE = 100; // milliseconds without a key before the server is asked
 const FEWEST = 2; // characters
-const SOURCES = ["#contents a", ".account .menu-item:is([href], [data-opens])"];
+const SOURCES = ["#contents a", ".account .menu-item:is([href], [data-opens], [data-command]):not([hidden])"];
 
 const dialog = document.getElementById("palette");
 const input = dialog.querySelector("input:not([type=hidden])");

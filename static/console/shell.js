@@ -21,4 +21,7 @@ if (account) {
 }
 
 // Pages that ask for it by `data-live` on <body> change as the data does.
-if ("live" in document.body.dataset && document.getElementById("live")) import("./live.js");
+if ("live" in document.body.dataset && document.getElementById("live")) {
+  import("./live.js");
+  if (document.getElementById("attention")) import("./attention.js");
+}

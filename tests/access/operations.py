@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
+from django.http import HttpResponse
 from django.urls import URLPattern, URLResolver
 from rest_framework import serializers
 
@@ -66,6 +67,7 @@ class Operation:
 
     def path(self, row_id: str) -> str:
         named = self.route.replace("<str:type>", "ride.completed").replace("<str:date>", ORDERED_FROM.isoformat())
+        named = named.replace("<str:file>", "rides.ndjson")
         return PREFIX + named.replace("<uuid:id>", row_id)
 
     @property
@@ -133,7 +135,7 @@ class Caller:
         self.calls += 1
         headers = {"Idempotency-Key": key or str(uuid7())} if method == "POST" else {}
         given: dict[str, Any] = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
-        response: Any = self.api.generic(method, path, headers=headers, **given)
+        response: Any = _whole(self.api.generic(method, path, headers=headers, **given))
         response.leaks = self._leaks(response, path + json.dumps(body))
         return response
 
@@ -143,6 +145,13 @@ class Caller:
         shown = [one for one in found(self.hidden, answer) if one.text not in asked]
         named = [one for one in self.hidden_ids if one in text and one not in asked]
         return [one.label for one in shown] + [f"id {one}" for one in named]
+
+
+def _whole(response: Any) -> Any:
+    """Read an answer that is sent in pieces to its end, and give it as one that is not."""
+    if not response.streaming:
+        return response
+    return HttpResponse(b"".join(response.streaming_content), status=response.status_code, headers=response.headers)
 
 
 # Rows of the other side that a caller bound so sees all the same: a fleet is no facility's, a place no provider's.

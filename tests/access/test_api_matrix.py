@@ -22,7 +22,13 @@ from tests.access.world import World, absent, reached
 from tests.callers import error_of
 
 # Answered without a token.  Everything else asks for one.
-PUBLIC = {"GET health/live", "GET health/ready", "GET openapi.json", "GET webhooks/keys"}
+PUBLIC = {
+    "GET health/live",
+    "GET health/ready",
+    "GET openapi.json",
+    "GET webhooks/keys",
+    "GET exports/files/<str:secret>",
+}
 ANY_TOKEN = {"GET tokens/self"}
 SCOPED = [one for one in OPERATIONS if one.is_scoped]
 WITH_ID = [one for one in SCOPED if one.takes_id]

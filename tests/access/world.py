@@ -14,6 +14,7 @@ from apps.events.models import Event
 from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Vehicle
 from apps.organizations.models import CalendarShift, ExternalId, Facility, HomeBase, Payer, TransportProvider
 from apps.recurring.models import Hold, StandingOrder, Terms
+from apps.reporting.models import Export
 from apps.riders import accommodation
 from apps.riders.models import Rider
 from apps.rides.exception_types import ExceptionType
@@ -117,6 +118,7 @@ def _side(mark: str, payer: Payer, shared: Rider) -> Side:
     _offer(side, provider, driver, vehicle)
     _token(side, client, facility, provider)
     _webhooks(side, client, facility, provider)
+    _export(side, client, facility, provider)
     return side
 
 
@@ -375,6 +377,24 @@ def _webhooks(side: Side, client: ApiClient, facility: Facility, provider: Trans
     params = {"since": "2026-11-19T06:00:00Z", "until": "2026-11-20T06:00:00Z", "statuses": ["held"], "types": None}
     job = Job(endpoint=endpoint, params=params, total=1, created_at=at, updated_at=at)
     side.add("webhooks/jobs", new.fill(job, "access"))
+
+
+def _export(side: Side, client: ApiClient, facility: Facility, provider: TransportProvider) -> None:
+    """Let the client have an export whose file is ready."""
+    export = Export.objects.create(
+        dataset="rides",
+        dataset_version=1,
+        format="csv",
+        columns=["rideId"],
+        state=Export.State.READY,
+        client=client,
+        facility_ids=[facility.pk],
+        provider_ids=[provider.pk],
+        sha256="0" * 64,
+        created_at=factories.NOW,
+        expires_at=factories.NOW + dt.timedelta(days=1),
+    )
+    side.add("exports", export)
 
 
 def _name(side: Side, subject_type: str, subject_id: UUID, kind: Kind) -> str:

@@ -110,6 +110,30 @@ def test_every_page_counts_what_is_open() -> None:
 
     assert 'class="count"' not in before
     assert after.count('<span class="count">2<') == 2, "in the contents, and on the bell"
+    assert "<title>Home ·" in before
+    assert "<title>(2) " in after
+
+
+def test_news_of_the_inbox_are_ids_and_severities_of_what_is_the_callers(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    client = visitor()
+    rows = [_tell("Old", severity="critical", hours=3), _tell("Newer", severity="info")]
+    _tell("Not for admins", scope=Scope.RIDES_WRITE)
+    Alert.objects.filter(pk=_tell("Over").pk).update(resolved_at=NOW)
+    monkeypatch.setattr(queries, "MOST_OPEN", 2)
+    _tell("Newest", hours=0)
+
+    with django_assert_num_queries(4):  # session, user, alerts, their count
+        answer = client.get(f"{INBOX}news/").json()
+
+    newest = Alert.objects.get(key="Newest")
+    assert answer == {
+        "open": 3,
+        "alerts": [{"id": str(newest.pk), "severity": "warning"}, {"id": str(rows[1].pk), "severity": "info"}],
+    }
+    assert visitor(UserRole.AUDITOR).get(f"{INBOX}news/").status_code == 403
+    assert client.post(f"{INBOX}news/").status_code == 405
 
 
 @pytest.mark.parametrize("count", [1, 3])

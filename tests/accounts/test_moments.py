@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from apps.accounts.templatetags.moments import ago, distance, moment, since
+from apps.accounts.templatetags.moments import ago, distance, minutes, moment, since
 from tests.factories import NOW
 
 CHICAGO = ZoneInfo("America/Chicago")
@@ -53,3 +53,10 @@ def test_distance_stands_with_its_clock_time() -> None:
 )
 def test_distance_is_said_in_its_largest_unit(seconds: int, words: str) -> None:
     assert distance(NOW - dt.timedelta(seconds=seconds), NOW) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 min"), (59, "59 min"), (60, "1 h"), (61, "1 h 1 min"), (3_600, "60 h")]
+)
+def test_length_of_time_is_said_in_hours_and_minutes(count: int, words: str) -> None:
+    assert minutes(count) == words

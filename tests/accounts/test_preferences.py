@@ -18,9 +18,10 @@ pytestmark = pytest.mark.django_db
 
 PAGE = "/console/preferences/"
 OTHERWISE = {"density": "compact", "clock": "12"}
+SILENT = {"alert_sound": False, "alert_notices": False}
 
 
-def _kept(person: User) -> tuple[bool, bool, bool]:
+def _kept(person: User) -> tuple[bool, bool, bool | None]:
     person.refresh_from_db()
     return person.single_keys, person.compact, person.twelve_hours
 
@@ -42,7 +43,9 @@ def test_everybody_has_preferences_and_the_usual_ones_at_first(role: UserRole) -
     assert page.context["form"].initial == {
         "single_keys": True,
         "density": "comfortable",
-        "clock": "24",
+        "clock": "usual",
+        "alert_sound": False,
+        "alert_notices": False,
         "language": "",
     }
     assert f'href="{PAGE}"' in home
@@ -56,9 +59,9 @@ def test_preferences_hold_on_every_page_of_their_person_alone(client: Client, da
     answer = client.post(PAGE, OTHERWISE, follow=True)
 
     assert told(answer) == ["Your preferences are saved."]
-    assert answer.context["form"].initial == {"single_keys": False, "language": "", **OTHERWISE}
+    assert answer.context["form"].initial == {"single_keys": False, "language": "", **SILENT, **OTHERWISE}
     assert _kept(dana) == (False, True, True)
-    assert _kept(other) == (True, False, False)
+    assert _kept(other) == (True, False, None)
     for path in ("/console/home/", "/admin/", PAGE, "/console/board/"):
         page = client.get(path).content.decode()
         assert '<html lang="en" dir="ltr" data-density="compact">' in page
@@ -66,6 +69,21 @@ def test_preferences_hold_on_every_page_of_their_person_alone(client: Client, da
         assert "<strong>9:00\N{NO-BREAK SPACE}AM</strong>" in page
     client.post(PAGE, {"single_keys": "on", "density": "comfortable", "clock": "24"})
     assert _kept(dana) == (True, False, False)
+    client.post(PAGE, {"single_keys": "on", "density": "comfortable", "clock": "usual"})
+    assert _kept(dana) == (True, False, None)
+
+
+def test_sound_and_notifications_of_alerts_are_off_until_somebody_wants_them(client: Client, dana: User) -> None:
+    before = client.get("/console/home/").content.decode()
+    client.post(PAGE, {**OTHERWISE, "alert_sound": "on"})
+    after = client.get("/console/home/").content.decode()
+
+    assert [" data-sound" in before, " data-notices" in before, 'id="mute"' in before] == [False] * 3
+    assert [" data-sound" in after, " data-notices" in after, 'id="mute"' in after] == [True, False, True]
+    assert "alert_notices" not in visitor(UserRole.AUDITOR).get(PAGE).content.decode()
+    client.post(PAGE, {**OTHERWISE, "alert_notices": "on"})
+    dana.refresh_from_db()
+    assert (dana.alert_sound, dana.alert_notices) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -85,14 +103,14 @@ def test_what_is_not_offered_is_refused_and_nothing_kept(
     assert answer.status_code == 422
     assert set(answer.context["form"].errors) == wrong
     assert f"Check {len(wrong)} point" in text_of(answer)
-    assert _kept(dana) == (True, False, False)
+    assert _kept(dana) == (True, False, None)
 
 
 def test_saving_takes_the_token_of_the_form() -> None:
     client = visitor(checks_csrf=True)
 
     assert client.post(PAGE, OTHERWISE).status_code == 403
-    assert _kept(User.objects.get()) == (True, False, False)
+    assert _kept(User.objects.get()) == (True, False, None)
 
 
 @pytest.mark.parametrize("twelve", [False, True])
@@ -114,6 +132,21 @@ def test_u2_clock_of_twelve_hours_is_that_of_all_pages(client: Client, dana: Use
         page = _words(client.get(path, follow=True))
         assert wanted in page, path
         assert other not in page, path
+
+
+@pytest.mark.parametrize(("chosen", "shown"), [(None, "9:00 AM"), (True, "9:00 AM"), (False, "09:00")])
+def test_u2_whoever_has_not_chosen_a_clock_has_the_organizations(
+    client: Client, dana: User, settings: Any, chosen: bool | None, shown: str
+) -> None:
+    settings.CLOCK_HOURS = 12
+    User.objects.update(twelve_hours=chosen)
+
+    page = client.get(PAGE)
+
+    whole = page.content.decode().replace("\N{NO-BREAK SPACE}", " ")
+    assert f"<strong>{shown}</strong>" in whole
+    assert (" data-twelve-hours" in whole) == (chosen is not False)
+    assert "As usual here: 12 hours" in text_of(page)
 
 
 @pytest.mark.parametrize("twelve", [False, True])

@@ -24,11 +24,13 @@ from tests.bench import (
     dataset,
     deliveries,
     exceptions,
+    exporting,
     lists,
     live,
     memory,
     posts,
     recurring,
+    reports,
     searching,
 )
 from tests.bench.servers import leave_server_core, missing
@@ -51,6 +53,8 @@ MEASUREMENTS: Final[dict[str, Callable[[], list[Figure]]]] = {
     "sheet": board.sheet,
     "live": live.listening,
     "riders": searching.answering,
+    "reports": reports.answering,
+    "exports": exporting.exporting,
 }
 WITHOUT_RIDES: Final = {
     "deliveries",
@@ -62,8 +66,15 @@ WITHOUT_RIDES: Final = {
     "board",
     "sheet",
     "riders",
+    "reports",
 }
 GOALS: Final = (
+    Goal("export_ndjson_vs_copy", "x", ">=", 0.4, measures="exports"),
+    Goal("export_csv_vs_copy", "x", ">=", 0.4, measures="exports"),
+    Goal("export_ndjson_memory", "MB", "<=", 150, measures="exports"),
+    Goal("export_csv_memory", "MB", "<=", 150, measures="exports"),
+    Goal("export_xlsx_memory", "MB", "<=", 300, measures="exports"),
+    Goal("export_parquet_memory", "MB", "<=", 300, measures="exports"),
     Goal("list_vs_floor_rps", "x", ">=", 0.55, measures="floor"),
     Goal("list_vs_floor_p99", "x", "<=", 3, measures="floor"),
     Goal("list_vs_drf", "x", ">=", 5, measures="drf"),
@@ -99,6 +110,10 @@ GOALS: Final = (
     Goal("live_telling_at_once", "x", "<=", 4, measures="live"),
     Goal("live_telling_sets", "x", "<=", 1.5, measures="live"),
     Goal("rider_search_p95", "ms", "<=", 100, measures="riders"),
+    Goal("report_quarter_p95", "ms", "<=", 150, measures="reports"),
+    Goal("report_vs_rows", "x", ">=", 20, measures="reports"),
+    Goal("report_trend", "ms", "<=", 500, measures="reports"),
+    Goal("report_upkeep", "%", "<=", 15, measures="reports"),
 )
 FOOTNOTES: Final = (
     "One gunicorn gthread worker with 4 threads and a pool of 8 has a core for itself; PostgreSQL and wrk (1 thread,",
@@ -111,6 +126,7 @@ FOOTNOTES: Final = (
     "Board: 1,500 rides and 80 drivers in Chromium, files compressed as in production, no cache; medians of 5 loads.",
     "Exceptions: one run of the task, and one statement that finds the rides by the index and inserts the same rows.",
     "Riders: the booking desk's search, whole requests in one process, by a dispatcher and a planner; the worst kind.",
+    "Reports: 5,000,000 rides over two years; upkeep: rides from booking to handing over, and one run of the task.",
 )
 
 

@@ -59,7 +59,7 @@ def standing() -> list[Figure]:
         collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
         subprocess.run(collect, cwd=ROOT, env=variables, check=True)
         browser = playwright.chromium.launch(
-            executable_path=chromium.find(), args=["--no-sandbox", "--disable-background-networking"]
+            executable_path=chromium.find_whole(), args=["--no-sandbox", "--disable-background-networking"]
         )
         with _serving(on_server_core(), variables) as first, _serving(on_other_core(), variables) as second:
             plain = [_load(browser, first, signed_in, day) for _ in range(LOADS)]

@@ -73,7 +73,8 @@ def _prepare(due: int) -> dt.datetime:
         session.execute("VACUUM ANALYZE rides_ride")
     watching.follow_settings(at=at)  # once, for all facilities: not what is measured
     connections.close_all()
-    _do(_ALONE, _BACK)  # which those of them may have moved
+    _do(_ALONE)  # which those of them may have moved
+    _undo()  # what was measured before has events, too
     return at  # type: ignore[no-any-return]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from apps.accounts.models import User
 from tests.accounts.signed_in import sign_in
@@ -20,6 +20,8 @@ from tests.browser.forking import Forge, forge
 from tests.browser.harness import Inspector
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+
+expect.set_options(timeout=20_000)  # milliseconds, on a loaded machine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

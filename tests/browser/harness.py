@@ -1,25 +1,32 @@
-"""What every page has to pass in a real browser (console.md, section 5).
+"""What every page has to pass in a real browser, in every state that a test brings it into (console.md, section 5).
 
-`Inspector.inspect(page, "name")` is the whole of it; pages that come later call it too.
+`Inspector.inspect("/path/", name="page")` opens a page and says all that is wrong with it; `faults(page)` says it of a
+page in the state it is in; and whatever a page complained of while a context was open fails the test when it is closed.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response
 
 AXE = Path(__file__).with_name("vendor") / "axe.min.js"
 WIDTHS = (320, 390, 1440)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+STANDARDS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+# The rules of these standards that look at colours: dark differs in nothing else (tests/tree/test_styles.py).
+COLOURS: Final = ["color-contrast", "link-in-text-block"]
 
-# Runs before anything of the page: keeps what the content policy refused and who listens for clicks.
+# Runs before anything of the page: tells what the content policy refused, and keeps who listens for clicks.  axe breaks
+# the policy itself, which is no fault of the page.
 WATCH = """
-window.__violations = [];
-document.addEventListener("securitypolicyviolation",
-  (event) => window.__violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));
+document.addEventListener("securitypolicyviolation", (event) => {
+  if (!window.__judging)
+    window.__refused(`policy refused ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
+});
 window.__clickable = new Set();
 const listen = EventTarget.prototype.addEventListener;
 EventTarget.prototype.addEventListener = function (type, ...rest) {
@@ -32,7 +39,11 @@ EventTarget.prototype.addEventListener = function (type, ...rest) {
 UNREACHABLE = """() => [...window.__clickable, ...document.querySelectorAll("[hx-get], [hx-post], [role=button]")]
   .filter((element) => (element.getAttribute("hx-trigger") ?? "click").includes("click"))
   .filter((element) => element.isConnected && element.checkVisibility() && element !== document.body)
-  .filter((element) => !element.matches("form, label, details, table, tr, td, ul, main") && element.tabIndex < 0)
+  // They listen for what is in them, or keep clicks from what is below them.
+  .filter((element) => !element.matches("form, label, details, dialog, table, tr, td, ul, main, .leaflet-popup"))
+  // A chart tells a pointer what its table says; clicks do nothing there.
+  .filter((element) => !element.matches(".chart > div"))
+  .filter((element) => element.tabIndex < 0)
   // One of a group that has one stop of Tab together: arrows go to the others.
   .filter((element) => !element.parentElement.querySelector(":scope > [role=button][tabindex='0']"))
   .map((element) => element.outerHTML.slice(0, 120))"""
@@ -42,6 +53,36 @@ OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
 # The share of the window that the content of a page takes.
 CONTENT_SHARE = """() => (document.querySelector("main #content") ?? document.querySelector("main"))
   .getBoundingClientRect().width / window.innerWidth"""
+
+
+@dataclass
+class Heard:
+    """What pages complained of.  No answer, or one of 4xx, to a page or to a script is none: the test judges it."""
+
+    said: list[tuple[str, str]] = field(default_factory=list)  # a text, and the address it is about
+    refused: set[str] = field(default_factory=set)
+
+    def complaints(self) -> list[str]:
+        return [text for text, url in self.said if not (text.startswith("Failed to load") and url in self.refused)]
+
+    def listen(self, context: BrowserContext) -> None:
+        context.on("console", self._console)
+        context.on("response", self._response)
+        context.on("requestfailed", self._note)
+        context.on("weberror", lambda error: self.said.append((f"page broke: {error.error}", "")))
+        context.expose_function("__refused", lambda text: self.said.append((text, "")))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.said.append((message.text, message.location["url"]))
+
+    def _response(self, response: Response) -> None:
+        if 400 <= response.status < 500:
+            self._note(response.request)
+
+    def _note(self, request: Request) -> None:
+        if request.resource_type in {"document", "fetch", "xhr", "eventsource"}:
+            self.refused.add(request.url)
 
 
 @dataclass
@@ -55,27 +96,33 @@ class Inspector:
 
     def inspect(self, path: str, *, name: str, status: int = 200) -> list[str]:
         """Open a page in both themes and at every width; say all that is wrong with it."""
-        found: list[str] = []
-        with self.context() as context:
+        with self._opened() as (context, heard):
             page = context.new_page()
-            heard = _listen(page)
             response = page.goto(self.url + path, wait_until="load")
+            found = faults(page)
             if response is None or response.status != status:
-                found.append(f"{name}: answered {response and response.status}, not {status}")
-            found += [f"{name}: {finding}" for finding in _judge(page, heard, status)]
-            for theme in THEMES:
-                page.emulate_media(color_scheme=theme)
-                found += [f"{name} {theme}: {finding}" for finding in axe(page)]
-                found += [f"{name} {theme}: {finding}" for finding in self._measure(page, f"{name}-{theme}")]
-        return found
+                found.append(f"answered {response and response.status}, not {status}")
+            self._photograph(page, name)
+            return [f"{name}: {finding}" for finding in found + heard.complaints()]
 
-    def context(self, **options: Any) -> BrowserContext:
-        context = self.browser.new_context(
+    @contextmanager
+    def context(self, **options: Any) -> Iterator[BrowserContext]:
+        """Open a window of somebody who is signed in; what its pages complained of meanwhile fails the test."""
+        with self._opened(**options) as (context, heard):
+            yield context
+            complaints = heard.complaints()
+            assert not complaints, "\n".join(complaints)
+
+    @contextmanager
+    def _opened(self, **options: Any) -> Iterator[tuple[BrowserContext, Heard]]:
+        heard = Heard()
+        with self.browser.new_context(
             color_scheme="light", reduced_motion="reduce", viewport={"width": 1440, "height": 900}, **options
-        )
-        context.add_cookies(self.cookies)
-        context.add_init_script(WATCH)
-        return context
+        ) as context:
+            context.add_cookies(self.cookies)
+            context.add_init_script(WATCH)
+            heard.listen(context)
+            yield context, heard
 
     def content_share(self, path: str) -> float:
         """Measure how much of a 1440 px window the content takes, 0 to 1."""
@@ -84,49 +131,49 @@ class Inspector:
             page.goto(self.url + path, wait_until="load")
             return float(page.evaluate(CONTENT_SHARE))
 
-    def _measure(self, page: Page, name: str) -> list[str]:
-        found = []
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
-            overflow = page.evaluate(OVERFLOW)
-            if overflow > 0:
-                found.append(f"{overflow} px too wide at {width}")
-            self._photograph(page, f"{name}-{width}")
-        return found
-
     def _photograph(self, page: Page, name: str) -> None:
-        if self.pictures is not None:
-            self.pictures.mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=self.pictures / f"{name}.png", full_page=True)
+        if self.pictures is None:
+            return
+        self.pictures.mkdir(parents=True, exist_ok=True)
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme)
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 900})
+                page.screenshot(path=self.pictures / f"{name}-{theme}-{width}.png", full_page=True)
 
 
-def _judge(page: Page, heard: list[str], status: int) -> list[str]:
-    # axe raises policy violations of its own, so this comes before it (console.md 3.11).
-    expected = "Failed to load resource" if status >= 400 else "\0"
-    found = [f"console says {text}" for text in heard if expected not in text]
-    found += [f"policy refused {text}" for text in page.evaluate("() => window.__violations")]
-    found += [f"has {n} {tag}" for tag, n in page.evaluate(LANDMARKS).items() if n != 1]
-    return found + [f"Tab never reaches {html}" for html in page.evaluate(UNREACHABLE)]
+def faults(page: Page) -> list[str]:
+    """Say what is wrong with a page in the state it is in: landmarks, Tab, every width, and axe in both themes."""
+    found = [f"has {n} {tag}" for tag, n in page.evaluate(LANDMARKS).items() if n != 1]
+    found += [f"Tab never reaches {html}" for html in page.evaluate(UNREACHABLE)]
+    found += [f"axe {finding}" for finding in _axe(page, {"type": "tag", "values": STANDARDS})]
+    page.emulate_media(color_scheme="dark")
+    found += [f"axe, dark: {finding}" for finding in _axe(page, {"type": "rule", "values": COLOURS})]
+    page.emulate_media(color_scheme="light")
+    size = page.viewport_size
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        overflow = page.evaluate(OVERFLOW)
+        found += [f"{overflow} px too wide at {width}"] if overflow > 0 else []
+    if size is not None:
+        page.set_viewport_size(size)
+    return found
 
 
-def _listen(page: Page) -> list[str]:
-    heard: list[str] = []
-    page.on("console", lambda message: heard.append(message.text) if message.type in {"error", "warning"} else None)
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    return heard
-
-
-def axe(page: Page) -> list[str]:
-    """Say what axe finds against WCAG 2.0 to 2.2, A and AA, in the state the page is in."""
+def _axe(page: Page, only: dict[str, Any]) -> list[str]:
+    """Say what axe finds by the rules that are asked for."""
     session = page.context.new_cdp_session(page)
     if not page.evaluate("() => 'axe' in window"):
         session.send("Runtime.evaluate", {"expression": AXE.read_text()})
     # What passes is not asked for: to describe every node that does takes time on large pages.
-    run = f"axe.run(document, {{runOnly: {STANDARDS!r}, resultTypes: ['violations']}})"
+    options = json.dumps({"runOnly": only, "resultTypes": ["violations"], "preload": False})
+    run = f"window.__judging = true; axe.run(document, {options})"
     run += ".then((found) => JSON.stringify(found.violations.map("
     run += "(rule) => `${rule.id}: ${rule.nodes.length} x ${rule.nodes[0].html.slice(0, 160)} | "
     run += "${(rule.nodes[0].any[0] || rule.nodes[0].all[0] || {message: ''}).message}`)))"
+    run += ".finally(() => { window.__judging = false; })"
     answer = session.send("Runtime.evaluate", {"expression": run, "awaitPromise": True, "returnByValue": True})
+    session.detach()
     if "exceptionDetails" in answer:
-        return [f"axe failed: {answer['exceptionDetails']}"]
-    return [f"axe {finding}" for finding in json.loads(answer["result"]["value"])]
+        return [f"failed: {answer['exceptionDetails']}"]
+    return list(json.loads(answer["result"]["value"]))

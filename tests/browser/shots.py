@@ -29,7 +29,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 VAR: Final = ROOT / "var"
 SHOTS: Final = VAR / "shots"
 PATIENCE: Final = 300  # seconds until the service is up, on a machine that has to fetch a database first
-MOST_PAGES: Final = 80  # of a role
+MOST_PAGES: Final = 120  # of a role
 # What stands for one of many in an address: ids, dates, numbers.
 _ONE_OF_MANY: Final = re.compile(r"(?<=/)([0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d|\d+)(?=/|$)")
 _NOT_OPENED: Final = re.compile(r"/(logout|static|api|v1|calendars)/|\.(ics|csv|json|pdf)$")
@@ -101,9 +101,11 @@ def _walk(browser: Browser, url: str, person: dict[str, str], folder: Path) -> I
     page.locator("[name=password]").fill(person["password"])
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_load_state()
-    waiting, known = deque(["/"]), {"/"}
-    while waiting and len(known) <= MOST_PAGES:
-        path = waiting.popleft()
+    waiting, asked, known = deque(["/"]), deque[str](), {"/"}
+    for _ in range(MOST_PAGES):
+        if not waiting and not asked:
+            break
+        path = (waiting or asked).popleft()  # pages before what is asked of them
         with contextlib.suppress(Error):  # a file to save, and no page
             response = page.goto(url + path)
             if response is None or "text/html" not in response.headers.get("content-type", ""):
@@ -112,7 +114,7 @@ def _walk(browser: Browser, url: str, person: dict[str, str], folder: Path) -> I
                 kind = _kind(link)
                 if kind not in known and not _NOT_OPENED.search(link):
                     known.add(kind)
-                    waiting.append(link)
+                    (asked if "?" in link else waiting).append(link)
             _photograph(page, folder / (re.sub(r"\W+", "-", _kind(path)).strip("-") or "home"))
             yield path
     context.close()

@@ -20,8 +20,7 @@ from apps.rides.services.status import locked
 from apps.rides.status_report import StatusReport
 from lib.access import system
 from tests import factories
-from tests.browser.harness import Inspector
-from tests.browser.test_ride_page import _state
+from tests.browser.harness import Inspector, faults
 from tests.rides.looks import MINUTE, released
 from tests.rides.rides_in import ride_in
 
@@ -98,7 +97,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_changes_nothing(
         page.locator(f"#ready-{unsigned.pk}").click()
         expect(page.locator(".error-summary")).to_be_focused()
         expect(page.locator(".error-summary")).to_contain_text("the discharge order is not signed")
-        found += _state(page, "held back")
+        found += faults(page)
         page.locator(f"#tick-{unsigned.pk}-orderSigned").click()
         expect(page.locator(f"#tick-{unsigned.pk}-orderSigned")).to_have_attribute("aria-pressed", "true")
 
@@ -107,7 +106,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_changes_nothing(
         page.keyboard.press("Enter")
         expect(page.get_by_text("The ride is released: the rider is ready.")).to_be_visible()
         expect(page.locator(".day-section.moving")).to_contain_text("Abernathy, Orla")
-        found += _state(page, "released")
+        found += faults(page)
         version = Ride.objects.get(pk=signed.pk).version
 
         other.keyboard.press("Enter")
@@ -116,7 +115,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_changes_nothing(
 
         page.get_by_role("button", name="Another mode").click()
         expect(page.get_by_role("link", name="Say how the rider can ride instead.")).to_be_visible()
-        found += _state(page, "no mode")
+        found += faults(page)
         page.get_by_role("button", name="Wait").click()
         expect(page.get_by_text("Answered: wait")).to_be_visible()
         expect(other.get_by_text("Answered: wait")).to_be_visible()

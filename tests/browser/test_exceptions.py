@@ -4,6 +4,7 @@ import datetime as dt
 import time
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import transaction
@@ -12,14 +13,15 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
+from apps.events.models import Event
+from apps.organizations import opening_hours
 from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.models import Ride, RideException
-from apps.rides.services import exceptions, watching
+from apps.rides.services import exceptions, watching, will_call
 from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
-from tests.browser.harness import Inspector
-from tests.browser.test_ride_page import _state
+from tests.browser.harness import Inspector, faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
@@ -128,17 +130,21 @@ def test_pages_of_the_desk_are_sound(inspector_of: InspectorOf, dana: User) -> N
 def test_e2_e3_e4_keys_take_snooze_open_and_close(inspector_of: InspectorOf, dana: User) -> None:
     first, second, third, fourth = _scene()
     inspector, found = inspector_of(dana), []
-    colleague = factories.principal(id=factories.UserFactory.create(name="Cole League").pk)
-    with inspector.context() as context:
-        page = context.new_page()
+    cole = factories.UserFactory.create(role=UserRole.DISPATCHER, name="Cole League")
+    colleague, beside = factories.principal(id=cole.pk), inspector_of(cole)
+    with inspector.context() as context, beside.context() as elsewhere:
+        page, other = context.new_page(), elsewhere.new_page()
+        other.goto(inspector.url + BASE)
+        expect(other.locator("#live")).to_have_attribute("data-state", "live", timeout=30_000)
         page.goto(inspector.url + BASE)
         page.keyboard.press("j")
         assert _current(page) == str(first.pk)
-        found += _state(page, "a row")
+        found += faults(page)
         page.keyboard.press("e")  # E2: claimed
         expect(page.locator(f"#row-{first.pk}")).to_contain_text("You")
+        expect(other.locator(f"#row-{first.pk}")).to_contain_text("Dana Desk", timeout=30_000)
         assert _current(page) == str(first.pk)
-        found += _state(page, "claimed")
+        found += faults(page)
         page.evaluate(SWAP)  # as the live module does
         assert _current(page) == str(first.pk)
 
@@ -147,13 +153,13 @@ def test_e2_e3_e4_keys_take_snooze_open_and_close(inspector_of: InspectorOf, dan
         page.keyboard.press("e")  # E2: somebody was quicker
         expect(page.locator(".toast.error")).to_contain_text("Cole League has it already.")
         expect(page.locator(f"#row-{second.pk}")).to_contain_text("Cole League")
-        found += _state(page, "too late")
+        found += faults(page)
 
         page.keyboard.press("j")
         page.keyboard.press("s")
         expect(page.get_by_role("dialog", name="Snooze")).to_be_visible()
         page.keyboard.press("j")  # no single keys in a dialog
-        found += _state(page, "snooze")
+        found += faults(page)
         page.get_by_role("dialog").get_by_role("button", name="1 hour").click()
         expect(page.locator(f"#row-{third.pk}")).to_have_count(0)
         assert _current(page) == str(fourth.pk)  # the row that took its place
@@ -165,7 +171,7 @@ def test_e2_e3_e4_keys_take_snooze_open_and_close(inspector_of: InspectorOf, dan
         page.goto(f"{inspector.url}{BASE}{first.pk}/")
         page.get_by_role("button", name="Resolve").click()  # E3: without a code
         expect(page.locator(".error-summary")).to_be_focused()
-        found += _state(page, "no code")
+        found += faults(page)
         page.get_by_label("What became of it").select_option("reassigned")
         page.get_by_role("button", name="Resolve").click()
         expect(page.get_by_text("The exception is closed.")).to_be_visible()
@@ -202,10 +208,10 @@ def test_e2_desk_works_without_script_and_single_keys_can_be_off(inspector_of: I
         page.evaluate("() => { document.body.dataset.singleKeys = 'on'; }")
         page.get_by_text("Save this view…").click()
         page.get_by_label("Name").press_sequentially("jeso")  # letters in a field are letters
-        found += _state(page, "naming a view")
+        found += faults(page)
         page.get_by_role("button", name="Save", exact=True).click()
-        expect(page.get_by_role("link", name="jeso")).to_have_attribute("aria-current", "true")
-        found += _state(page, "a view")
+        expect(page.get_by_role("link", name="jeso", exact=True)).to_have_attribute("aria-current", "true")
+        found += faults(page)
 
     first.refresh_from_db()
     assert (first.owner, first.snoozed_until is not None) == (dana, True)
@@ -253,6 +259,48 @@ def test_e1_driver_who_is_silent_appears_once_within_a_second(inspector_of: Insp
 
     assert sorted(took)[1] < 1, took
     assert RideException.objects.filter(type=ExceptionType.MILESTONE_GAP).count() == 3
+
+
+def test_w3_e4_will_call_nobody_released_shows_an_hour_before_closing_and_goes_when_it_is(
+    inspector_of: InspectorOf, dana: User
+) -> None:
+    """The facility closes an hour from now; the page that is open follows by itself."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    closes = now.astimezone(ZoneInfo("America/Chicago")) + 60 * MINUTE
+    opens = closes - dt.timedelta(hours=10)
+    hours = [{"days": list(opening_hours.DAYS), "opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}]
+    waiting = {"will_call": True, "pickup_time_kind": "estimated", "will_call_expires_at": now + 300 * MINUTE}
+    ride = factories.RideFactory.create(
+        facility=factories.FacilityFactory.create(hours=hours), rider__last_name="Abernathy", pickup_at=now,
+        service_date=opens.date(), watch_at=now - 5 * MINUTE, **waiting,
+    )  # fmt: skip
+    desk = inspector_of(dana)
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + BASE)
+        expect(page.locator("#live")).to_have_text("Live", timeout=30_000)
+        watching.watch(by=system(), at=now - dt.timedelta(seconds=1))
+        assert not RideException.objects.exists()
+
+        watching.watch(by=system(), at=now)
+        row = page.locator("[data-exception]")
+        expect(row).to_contain_text("Will-call not released", timeout=30_000)
+        expect(row).to_contain_text("Abernathy")
+        found = faults(page)
+
+        will_call.mark_ready(ride_id=ride.pk, by=system(), at=now + MINUTE)
+        watching.watch(by=system(), at=now + MINUTE)
+        expect(row).to_have_count(0, timeout=30_000)
+        expect(page.get_by_text("Nothing needs attention.")).to_be_visible()
+        page.get_by_role("link", name="History").click()
+        expect(page.get_by_role("row").nth(1)).to_contain_text("Carelane")
+        found += faults(page)
+
+    one = RideException.objects.get()
+    logged = Event.objects.filter(subject_id=ride.pk, type__contains="exception").order_by("id")
+    assert (one.type, one.status, one.closed_by_hand) == ("will_call_unactivated", "resolved", False)
+    assert list(logged.values_list("type", flat=True)) == ["ride.exception", "ride.exception_resolved"]
+    assert found == [], "\n".join(found)
 
 
 def test_e5_moving_among_500_rows_takes_less_than_50_ms(inspector_of: InspectorOf, dana: User) -> None:

@@ -17,8 +17,7 @@ from apps.fleet.models import Credential, Driver, Vehicle
 from apps.rides.models import Ride
 from lib.csv_file import neutral
 from tests import factories
-from tests.browser.harness import Inspector
-from tests.browser.test_ride_page import _state
+from tests.browser.harness import Inspector, faults
 from tests.fleet.crew import fit_pair
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
@@ -129,16 +128,16 @@ def test_c1_a_lapsed_paper_keeps_a_driver_off_rides_until_it_is_renewed(inspecto
         page.goto(inspector.url + BOARD)
         page.get_by_role("row", name="Diaz, Ada").get_by_role("link", name="Expired").click()
         expect(page).to_have_url(f"{inspector.url}{FLEET}drivers/{driver.pk}/#mvr")
-        found += _state(page, "driver")
+        found += faults(page)
         page.get_by_role("link", name="Open… Motor vehicle record").click()
         page.get_by_text("Reject…").click()
         page.get_by_role("button", name="Reject the paper").click()
         expect(page.locator(".error-summary")).to_be_focused()
-        found += _state(page, "without a reason")
+        found += faults(page)
         page.get_by_label("Last day it holds").fill((_today() + 300 * DAY).isoformat())
         page.get_by_role("button", name="File the paper").click()
         expect(page.get_by_text("The paper is filed.")).to_be_visible()
-        found += _state(page, "filed")
+        found += faults(page)
 
         page.goto(assign)
         page.locator(f"input[name=driver_id][value='{driver.pk}']").check()
@@ -169,13 +168,14 @@ def test_c2_c3_c4_two_hundred_rows_are_sorted_soon_and_saved_as_they_are(
         assert min(taken) < 0.8, f"{min(taken):.3f} s"
 
         page.get_by_label("Papers", exact=True).select_option("within_7")
-        page.get_by_role("button", name="Show").click()
+        with page.expect_navigation():
+            page.get_by_role("button", name="Show").click()
         names = page.locator("tbody th a").all_inner_texts()
         with page.expect_download() as saved:
             page.get_by_role("link", name="Save as CSV").click()
         saved.value.save_as(tmp_path / "papers.csv")
-        page.get_by_label("Order").select_option("name")
-        page.get_by_role("button", name="Show").click()
+        with page.expect_navigation():
+            page.get_by_role("link", name="Driver", exact=True).click()
         by_name = page.locator("tbody th a").all_inner_texts()
 
     lines = (tmp_path / "papers.csv").read_text("utf-8-sig").splitlines()[1:]
@@ -194,19 +194,19 @@ def test_a_suspension_shows_the_rides_first_and_releases_them(inspector_of: Insp
         page.get_by_label("Name").fill("diaz")
         page.get_by_role("button", name="Show").click()
         assert "diaz" not in page.url
-        found += _state(page, "found")
+        found += faults(page)
         page.get_by_role("link", name="Diaz, Ada").click()
         page.get_by_role("link", name="Suspend…").click()
         expect(page.get_by_role("heading", name="2 rides are given to this driver")).to_be_visible()
-        found += _state(page, "asks")
+        found += faults(page)
         page.get_by_role("button", name="Suspend the driver").click()
         expect(page.locator(".error-summary")).to_be_focused()
-        found += _state(page, "without a reason")
+        found += faults(page)
         assert Ride.objects.filter(driver=driver).count() == 2
         page.get_by_label("Reason").fill("Complaint")
         page.get_by_role("button", name="Suspend the driver").click()
         expect(page.get_by_text("The driver is suspended. 2 rides wait for a driver.")).to_be_visible()
-        found += _state(page, "suspended")
+        found += faults(page)
 
     assert {Ride.objects.get(pk=ride.pk).status for ride in rides} == {"scheduled"}
     assert found == [], "\n".join(found)

@@ -13,8 +13,7 @@ from apps.accounts.roles import UserRole
 from apps.fleet.models import Document
 from apps.fleet.services import reminding
 from tests import factories
-from tests.browser.harness import Inspector
-from tests.browser.test_ride_page import _state
+from tests.browser.harness import Inspector, faults
 from tests.fleet.crew import fit_driver
 from tests.fleet.scans import PDF, PNG
 
@@ -42,7 +41,7 @@ def test_a_scan_is_sent_in_saved_and_removed(inspector_of: InspectorOf, sam: Use
         add.click()
         expect(page.locator(".error-summary")).to_be_focused()
         expect(page.locator(".error-summary")).to_contain_text("neither PDF nor JPEG nor PNG")
-        found += _state(page, "refused")
+        found += faults(page)
         assert not Document.objects.exists()
 
         for name in ("Ada Diaz.pdf", "photo.png"):
@@ -50,7 +49,7 @@ def test_a_scan_is_sent_in_saved_and_removed(inspector_of: InspectorOf, sam: Use
             add.click()
             expect(page.get_by_text("The scan is kept.")).to_be_visible()
         expect(page.locator("main")).not_to_contain_text("Ada Diaz")
-        found += _state(page, "two scans")
+        found += faults(page)
 
         with page.expect_download() as saved:
             page.get_by_role("link", name="Save scan 1 (PDF)").click()
@@ -64,7 +63,7 @@ def test_a_scan_is_sent_in_saved_and_removed(inspector_of: InspectorOf, sam: Use
         page.get_by_text("Remove… scan 1").click()
         page.get_by_role("button", name="Remove for good").first.click()
         expect(page.locator(".error-summary")).to_be_focused()
-        found += _state(page, "without a reason")
+        found += faults(page)
         page.get_by_label("Why it is removed").first.fill("Somebody else's")
         page.get_by_role("button", name="Remove for good").first.click()
         expect(page.get_by_text("The scan is removed.")).to_be_visible()
@@ -86,20 +85,20 @@ def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: Us
         page.get_by_label("Last day it holds").fill((timezone.localdate() + dt.timedelta(days=300)).isoformat())
         page.get_by_role("button", name="File the paper").click()
         expect(page.get_by_role("row", name="Motor vehicle record")).to_contain_text("Not verified")
-        found += _state(page, "driver")
+        found += faults(page)
         page.goto(first.url + path)
         expect(page.get_by_text("You entered it: somebody else verifies it.")).to_be_visible()
         expect(page.get_by_role("button", name="Verify")).to_have_count(0)
-        found += _state(page, "own")
+        found += faults(page)
     with second.context() as context:
         page = context.new_page()
         page.goto(f"{second.url}{FLEET}credentials/?standing=unverified")
-        found += _state(page, "board")
+        found += faults(page)
         page.get_by_role("link", name="Diaz, Ada").click()
         page.get_by_role("link", name="Open… Motor vehicle record").click()
         page.get_by_role("button", name="Verify: I have seen it").click()
         expect(page.get_by_text("The paper is verified.")).to_be_visible()
-        found += _state(page, "verified")
+        found += faults(page)
 
     paper = driver.credentials.get(type="mvr", replaced=False)
     assert (paper.entered_by, paper.verified_by) == (f"user:{sam.pk}", f"user:{other.pk}")
@@ -118,7 +117,7 @@ def test_a_reminder_leads_from_the_inbox_to_the_paper(inspector_of: InspectorOf,
         page.goto(f"{inspector.url}/console/inbox/")
         expect(page.locator("main")).to_contain_text("A paper of a driver lapses in 14 days: motor vehicle record")
         expect(page.locator("main")).not_to_contain_text("Diaz")
-        found += _state(page, "inbox")
+        found += faults(page)
         page.get_by_role("link", name="Show").click()
         expect(page).to_have_url(f"{inspector.url}{FLEET}drivers/{driver.pk}/#mvr")
         expect(page.get_by_role("row", name="Motor vehicle record")).to_contain_text("14 days left")

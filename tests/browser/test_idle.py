@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.accounts.sessions import LAST_ACTIVE_AT
 from tests import factories
-from tests.browser.harness import Inspector, axe
+from tests.browser.harness import Inspector, faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
@@ -46,7 +46,7 @@ def test_u3_warning_is_answered_by_keyboard_and_what_was_typed_stays(desk: Inspe
         page.clock.fast_forward("13:06")
         expect(page.locator("#idle")).to_be_visible()
         told = page.locator("#idle [role=timer]").inner_text()
-        findings = axe(page)
+        findings = faults(page)
         page.keyboard.press("Enter")
         page.clock.run_for(2000)
         expect(page.locator("#idle")).to_be_hidden()

@@ -18,7 +18,7 @@ from lib.access import system
 from lib.ids import uuid7
 from lib.scopes import Scope
 from tests import factories
-from tests.browser.harness import OVERFLOW, THEMES, Inspector, axe
+from tests.browser.harness import Inspector, faults
 from tests.events.test_feed import wait_until_settled
 from tests.serving import free_port, serving
 
@@ -89,25 +89,13 @@ def _happen() -> str:
     return str(ride)
 
 
-def _look(page: Page) -> list[str]:
-    """Say what is wrong with the page in the state it is in."""
-    found = []
-    for theme in THEMES:
-        page.emulate_media(color_scheme=theme)
-        found += axe(page)
-    for width in (320, 1440):
-        page.set_viewport_size({"width": width, "height": 900})
-        found += [f"{width} px: too wide"] if page.evaluate(OVERFLOW) > 0 else []
-    return found
-
-
 def test_b2_change_of_another_process_is_in_the_page_within_a_second(desk: Inspector) -> None:
     with _window(desk) as context:
         page = context.new_page()
         page.clock.install()
         page.goto(f"{desk.url}/console/home/")
         _is_live(page)
-        findings, took = _look(page), []
+        findings, took = faults(page), []
         for _ in range(5):
             began = time.perf_counter()
             page.wait_for_function(HAS_HEARD, arg=_happen(), timeout=PATIENCE)
@@ -137,7 +125,7 @@ def test_b9_page_says_that_the_server_is_away_and_looks_at_everything_when_it_is
         _is_live(page)
         machine.stop()
         expect(page.locator("#live")).to_have_text("Reconnecting", timeout=PATIENCE)
-        findings = _look(page)
+        findings = faults(page)
         factories.RideFactory.create(pickup_at=dt.datetime.now(dt.UTC))
         machine.start()
         _is_live(page)
@@ -208,7 +196,7 @@ def test_stale_page_says_since_when_by_the_clock_of_its_place(desk: Inspector) -
         expect(page.locator("#live")).to_have_attribute("data-state", "stale", timeout=PATIENCE)
         said = page.locator("#live").inner_text()
         heard = page.locator("#announced").inner_text()
-        findings = _look(page)
+        findings = faults(page)
         context.unroute("**/console/live/**")
         page.clock.run_for(6000)
         _is_live(page)
@@ -259,7 +247,7 @@ def test_inbox_follows_in_every_session(inspector_of: InspectorOf, streams: bool
         expect(home.locator("#inbox-count .count")).to_contain_text("1", timeout=PATIENCE)
         expect(inbox.locator("#alerts h2").first).to_contain_text("waited 30 minutes", timeout=PATIENCE)
         heard = home.locator("#announced").inner_text()
-        findings = _look(home) + _look(inbox)
+        findings = faults(home) + faults(inbox)
         inbox.get_by_role("button", name="Acknowledge").click()
         expect(home.locator("#inbox-bell .count")).to_have_count(0, timeout=PATIENCE)
         expect(inbox.locator("#alerts")).to_contain_text("Nothing needs you.")

@@ -3,16 +3,24 @@
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.accounts.services import audit
+from apps.events import services as events
 from lib.access import system
 from tests import factories
-from tests.browser.harness import Inspector
+from tests.browser.harness import Inspector, faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
+# What changes a record where one may, as far as it is shown: fields and buttons of the middle, and links to add and
+# delete.  Searching and filtering are all that can be done.
+CHANGES = """() => [...document.querySelectorAll(
+  "main :is(input, select, textarea, [type=submit]), main :is(.addlink, .deletelink, a[href$='/add/'])")]
+  .filter((one) => one.checkVisibility() && !one.closest("#changelist-search, .changelist-filters"))
+  .map((one) => one.outerHTML)"""
 
 
 def test_pages_before_sign_in_are_sound(inspector_of: InspectorOf) -> None:
@@ -120,3 +128,41 @@ def test_a2_content_of_admin_takes_most_of_the_window(inspector_of: InspectorOf,
     share = inspector.content_share(path)
 
     assert share >= 0.6
+
+
+@pytest.mark.parametrize(
+    ("role", "tables"),
+    [
+        (UserRole.DISPATCH_SUPERVISOR, ("rides/ride", "rides/assignment", "events/event")),
+        (UserRole.AUDITOR, ("rides/ride", "accounts/auditentry")),
+        (UserRole.ADMIN, ("accounts/auditentry",)),
+    ],
+    ids=str,
+)
+def test_a3_what_happened_is_looked_at_in_the_data_admin_and_never_changed(
+    inspector_of: InspectorOf, role: UserRole, tables: tuple[str, ...]
+) -> None:
+    """Searching is all that can be typed there."""
+    assignment = factories.put_driver_on(factories.RideFactory.create(pickup_at=factories.NOW))
+    events.record(
+        type="ride.scheduled", subject_type="ride", subject_id=assignment.ride_id, occurred_at=factories.NOW,
+        sequence=1, by=system(),
+    )  # fmt: skip
+    audit.record(by=system(), action="rides.book", subject_type="ride")
+    desk = inspector_of(factories.UserFactory.create(role=role))
+    with desk.context() as context:
+        page = context.new_page()
+        for table in tables:
+            page.goto(f"{desk.url}/admin/{table}/")
+            row = page.locator("#result_list tbody th a").first
+            expect(row, table).to_be_visible()
+            assert page.evaluate(CHANGES) == [], table
+            row.click()
+            expect(page.get_by_role("heading", level=1), table).to_be_visible()
+            assert page.evaluate(CHANGES) == [], table
+            assert faults(page) == [], table
+            record = page.url.removesuffix("change/")
+            for address in (f"{desk.url}/admin/{table}/add/", f"{record}delete/"):
+                answer = page.goto(address)
+                assert answer is not None
+                assert answer.status == 403, address

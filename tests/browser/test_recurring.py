@@ -22,7 +22,7 @@ from apps.rides import timing
 from apps.rides.services import booking
 from lib.access import system
 from tests import factories
-from tests.browser.harness import OVERFLOW, THEMES, Inspector, axe
+from tests.browser.harness import Inspector, faults
 from tests.recurring import cast
 from tests.rides.drafts import HOME, draft
 
@@ -132,18 +132,6 @@ def test_pages_without_rows_and_without_rights_are_sound(inspector_of: Inspector
     assert found == [], "\n".join(found)
 
 
-def _sound(page: Page) -> list[str]:
-    """Say what is wrong with a page in the state it is in, in both themes and on a phone."""
-    found = [f"policy refused {one}" for one in page.evaluate("() => window.__violations")]
-    for theme in THEMES:
-        page.emulate_media(color_scheme=theme)
-        found += axe(page)
-    page.set_viewport_size({"width": 320, "height": 800})
-    found += [f"{page.evaluate(OVERFLOW)} px too wide"] if page.evaluate(OVERFLOW) > 0 else []
-    page.set_viewport_size({"width": 1440, "height": 900})
-    return found
-
-
 def _name(day: dt.date) -> str:
     return f"{day:%A} {day.day} {day:%B}"
 
@@ -231,11 +219,11 @@ def test_day_is_moved_by_keyboard_alone(desk: Inspector) -> None:
         page.keyboard.press("Enter")
         page.get_by_label("On", exact=True).fill(str(monday + DAY))
         page.get_by_label("Chair time").fill("08:00")
-        found = _sound(page)
+        found = faults(page)
         page.keyboard.press("Enter")
         expect(page.get_by_role("status")).to_contain_text("The day is changed. 2 rides are changed")
         expect(page.get_by_role("heading", name=_name(monday + DAY))).to_be_focused()
-        found += _sound(page)
+        found += faults(page)
 
     assert found == [], "\n".join(found)
 
@@ -252,7 +240,7 @@ def test_hold_that_is_wrong_comes_back_with_its_values_and_leads_to_its_fields(d
         page.get_by_label("Last day without rides").fill(str(monday))
         page.get_by_role("button", name="Hold", exact=True).click()
         expect(page.locator(".error-summary")).to_be_focused()
-        found = _sound(page)
+        found = faults(page)
         page.get_by_role("link", name="Last day without rides").click()
         expect(page.get_by_label("Last day without rides")).to_be_focused()
         page.get_by_label("Last day without rides").fill(str(monday + 7 * DAY))
@@ -272,13 +260,13 @@ def test_order_is_found_a_rider_made_and_changed(desk: Inspector) -> None:
         expect(page.locator("#id_q")).to_be_focused()
         page.keyboard.type("qui")
         expect(page.get_by_role("option", name="Quill, Quinn")).to_have_attribute("aria-selected", "true")
-        found = _sound(page)
+        found = faults(page)
         page.keyboard.press("Enter")
         page.wait_for_url("**/add/?facility=*&rider=*")
         assert "qui" not in page.url
         page.get_by_role("button", name="Make the standing order").click()
         expect(page.locator(".error-summary")).to_be_focused()
-        found += _sound(page)
+        found += faults(page)
         page.get_by_label("First day", exact=True).fill(str(monday))
         for day in ("Monday", "Friday"):
             page.get_by_role("checkbox", name=day).check()
@@ -320,7 +308,7 @@ def test_holiday_is_entered_looked_at_applied_and_undone(desk: Inspector) -> Non
         page.get_by_label("The day").fill(str(monday))
         page.get_by_role("button", name="Enter, and see").click()
         expect(page.locator(".error-summary")).to_be_focused()
-        found = _sound(page)
+        found = faults(page)
         page.get_by_label("They come on").fill(str(monday + DAY))
         page.get_by_role("button", name="Enter, and see").click()
         expect(page.get_by_role("heading", name="It would move 1 rider")).to_be_visible()
@@ -329,7 +317,7 @@ def test_holiday_is_entered_looked_at_applied_and_undone(desk: Inspector) -> Non
         expect(page.get_by_role("heading", name="It moves 1 rider")).to_be_visible()
         page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("status")).to_contain_text("It is undone.")
-        found += _sound(page)
+        found += faults(page)
 
     assert found == [], "\n".join(found)
 
@@ -343,7 +331,7 @@ def test_calendar_link_is_shown_once_and_revoked(desk: Inspector) -> None:
         page.goto(f"{desk.url}{BASE}/{order.pk}/links/")
         page.get_by_label("With the names of riders").check()
         page.get_by_role("button", name="Make a link").click()
-        found += _sound(page)
+        found += faults(page)
         address = page.locator("#secret-text").inner_text().strip()
         read = context.request.get(f"{desk.url}{urlsplit(address).path}").text()
         page.reload()
@@ -386,7 +374,7 @@ def test_folded_parts_are_opened_filled_and_mended_by_keyboard(desk: Inspector) 
         for fold in page.locator("details.fold > summary").all():
             fold.focus()
             page.keyboard.press("Enter")
-        found = _sound(page)
+        found = faults(page)
         page.locator("#id_mobility").select_option("wheelchair")
         expect(needs.locator(".says")).to_have_text("changed, not saved yet")
         page.get_by_label("First choice").select_option(label="Zelinski, Marek")
@@ -395,13 +383,14 @@ def test_folded_parts_are_opened_filled_and_mended_by_keyboard(desk: Inspector) 
         expect(page.locator(".error-summary")).to_be_focused()
         expect(page.locator("#id_mobility")).to_be_hidden()
         expect(needs.locator(".says")).to_have_text("Mobility")
-        found += _sound(page)
+        found += faults(page)
         page.get_by_role("link", name="Escorts").press("Enter")
         expect(page.get_by_label("Escorts")).to_be_focused()
         page.get_by_label("Escorts").fill("1")
         page.keyboard.press("Enter")
         expect(page.get_by_role("status")).to_contain_text("The standing order is changed.")
-        page.get_by_role("link", name="Change the series").click()
+        with page.expect_navigation():
+            page.get_by_role("link", name="Change the series").click()
         says = page.locator("details.fold .says").all_inner_texts()
 
     assert found == [], "\n".join(found)
@@ -420,7 +409,7 @@ def test_address_of_another_place_is_asked_for_where_one_is_to_be_typed(desk: In
         fold.get_by_label("Brought to").select_option("typed")
         expect(street).to_be_visible()
         expect(page.locator("#id_address_line1")).to_be_hidden()
-        found = _sound(page)
+        found = faults(page)
 
     assert found == [], "\n".join(found)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
@@ -19,7 +19,7 @@ from apps.rides.services.status import locked
 from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import system
 from tests import factories
-from tests.browser.harness import OVERFLOW, THEMES, WIDTHS, Inspector, axe
+from tests.browser.harness import Inspector, faults
 from tests.rides.drafts import HOME, draft
 from tests.rides.rides_in import ride_in
 
@@ -77,20 +77,6 @@ def _ride(dana: User) -> Ride:
     return Ride.objects.get(pk=ride.pk)
 
 
-def _state(page: Page, name: str) -> list[str]:
-    """Say what is wrong with a page in the state it is in, in both themes and at every width."""
-    found = [f"policy refused {one}" for one in page.evaluate("() => window.__violations")]
-    for theme in THEMES:
-        page.emulate_media(color_scheme=theme)
-        found += axe(page)
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
-            overflow = page.evaluate(OVERFLOW)
-            found += [f"{overflow} px too wide at {width}"] if overflow > 0 else []
-    page.set_viewport_size({"width": 1440, "height": 900})
-    return [f"{name}: {one}" for one in found]
-
-
 def test_ride_pages_are_sound_for_each_reader(inspector_of: InspectorOf, dana: User) -> None:
     ride = _ride(dana)
     planner, auditor, fleet = (
@@ -139,10 +125,10 @@ def test_r2_cancel_asks_for_a_reason_and_is_told_with_user_and_time(inspector_of
         page = context.new_page()
         page.goto(inspector.url + _path(ride))
         page.get_by_text("Cancel…").click()
-        found += _state(page, "asks")
+        found += faults(page)
         page.get_by_role("button", name="Cancel the ride").click()
         expect(page.locator(".error-summary")).to_be_focused()
-        found += _state(page, "without a reason")
+        found += faults(page)
         page.get_by_role("link", name="Reason: This field is required.").click()
         expect(page.locator("#cancel_reason_code")).to_be_focused()
 
@@ -150,7 +136,7 @@ def test_r2_cancel_asks_for_a_reason_and_is_told_with_user_and_time(inspector_of
         page.locator("#cancel_reason_code").select_option("rider_hospitalized")
         page.get_by_role("button", name="Cancel the ride").click()
         expect(page.get_by_role("heading", name="What changed since you opened the page")).to_be_visible()
-        found += _state(page, "stale")
+        found += faults(page)
         assert Ride.objects.get(pk=ride.pk).status == "en_route"
 
         page.get_by_role("button", name="Cancel the ride").click()
@@ -158,7 +144,7 @@ def test_r2_cancel_asks_for_a_reason_and_is_told_with_user_and_time(inspector_of
         line = page.locator(".timeline li.event").filter(has_text="Cancelled")
         expect(line).to_contain_text("Dana Desk")
         expect(line.locator("time")).to_have_count(1)
-        found += _state(page, "cancelled")
+        found += faults(page)
 
     assert Ride.objects.get(pk=ride.pk).status == "cancelled"
     assert found == [], "\n".join(found)

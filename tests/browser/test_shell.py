@@ -1,16 +1,22 @@
 """What is around every page, in a real browser: keys, the command palette, preferences (U1, U2, L1)."""
 
+import datetime as dt
 from collections.abc import Callable
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import transaction
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
+from apps.rides.exception_types import ExceptionSeverity, ExceptionType
 from apps.rides.models import Ride
+from apps.rides.services import exceptions
+from apps.rides.services.status import locked
+from lib.access import system
 from tests import factories
-from tests.browser.harness import OVERFLOW, WIDTHS, Inspector
-from tests.browser.test_ride_page import _state
+from tests.browser.harness import OVERFLOW, WIDTHS, Inspector, faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
@@ -18,6 +24,19 @@ BOARD = "/console/board/"
 EXCEPTIONS = "/console/exceptions/"
 PREFERENCES = "/console/preferences/"
 RIDE = "/console/rides/%s/"
+CHICAGO = ZoneInfo("America/Chicago")
+HOUR = dt.timedelta(hours=1)
+# Every time of day that a page says: in its texts, those for screen readers too, and in attributes that are read out.
+# What may be typed into a field is said in all ways.
+TIMES = r"""() => {
+  const said = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode())
+    if (!walker.currentNode.parentElement.closest("script, style, .help-line")) said.push(walker.currentNode.data);
+  for (const name of ["aria-label", "title", "placeholder", "alt"])
+    document.querySelectorAll(`[${name}]`).forEach((one) => said.push(one.getAttribute(name)));
+  return said.flatMap((one) => one.match(/\b\d{1,2}:\d\d\b(:\d\d)?(\s[AP]M)?/g) ?? []);
+}"""
 # Makes every text of a page longer by two fifths, word by word.
 LENGTHEN = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -87,11 +106,11 @@ def test_preferences_are_sound_and_compact_pages_are_too(inspector_of: Inspector
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("Your preferences are saved.")).to_be_visible()
         smaller = page.locator("#contents a").first.bounding_box()
-        found += _state(page, "saved")
+        found += faults(page)
         page.locator("input[name=clock]").evaluate_all("all => all.forEach((one) => { one.value = 'sundial'; })")
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".error-summary")).to_be_focused()
-        found += _state(page, "refused")
+        found += faults(page)
     for path, name in (
         (BOARD, "board"),
         (EXCEPTIONS, "exceptions"),
@@ -118,7 +137,8 @@ def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorO
             (("c",), "/console/book/"),
             (("g", "b"), BOARD),
             (("g", "e"), EXCEPTIONS),
-            (("g", "r"), "/console/recurring/"),
+            (("g", "r"), "/console/reports/"),
+            (("g", "o"), "/console/recurring/"),
             (("g", "d"), "/console/fleet/drivers/"),
             (("g", "h"), "/console/home/"),
         ):
@@ -142,7 +162,7 @@ def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorO
         assert _focused(page) != "about"
         page.keyboard.press("?")
         expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
-        found += _state(page, "help")
+        found += faults(page)
         page.keyboard.press("c")  # no single keys in a dialog
         page.keyboard.press("Escape")
         expect(page.locator("#keys")).to_be_hidden()
@@ -166,6 +186,49 @@ def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorO
     assert found == [], "\n".join(found)
 
 
+@pytest.mark.parametrize("twelve", [False, True], ids=["24 hours", "12 hours"])
+def test_u2_every_time_on_a_page_is_written_by_the_clock_that_is_preferred(
+    inspector_of: InspectorOf, dana: User, ride: Ride, twelve: bool
+) -> None:
+    User.objects.filter(pk=dana.pk).update(twelve_hours=twelve)
+    day = dt.datetime.now(tz=CHICAGO).date()
+    at = dt.datetime.combine(day, dt.time(14, 30), tzinfo=CHICAGO).astimezone(dt.UTC)
+    window = {"window_starts_at": at - HOUR / 4, "window_ends_at": at + HOUR / 4, "service_date": day}
+    Ride.objects.filter(pk=ride.pk).update(pickup_at=at, appointment_at=at + HOUR, **window)
+    driven = factories.RideFactory.create(rider=ride.rider, pickup_at=at + HOUR, service_date=day)
+    driver = factories.put_driver_on(driven).driver
+    with transaction.atomic():
+        told = exceptions.open_exception(
+            locked(ride.pk, system()), ExceptionType.LATE_PICKUP, by=system(), at=at, due_at=at + HOUR / 2,
+            detected_by="browser", severity=ExceptionSeverity.WARNING,
+        )  # fmt: skip
+    board = f"{BOARD}?day={day}"
+    pages = {
+        board: 25,
+        f"{board}&view=list": 3,
+        f"{BOARD}rides/{ride.pk}/": 2,
+        f"{BOARD}rides/{ride.pk}/assign/": 1,
+        f"{BOARD}drivers/{driver and driver.pk}/?day={day}": 2,
+        f"/console/rides/{ride.pk}/": 4,
+        EXCEPTIONS: 3,
+        f"{EXCEPTIONS}{told.pk}/": 3,
+        f"/admin/rides/ride/{ride.pk}/change/": 3,
+        f"/console/book/?rider={ride.rider_id}": 2,
+    }
+    desk = inspector_of(dana)
+    with desk.context() as context:
+        page = context.new_page()
+        for path, at_least in pages.items():
+            page.goto(desk.url + path)
+            if "/book/" in path:
+                page.locator("#id_clock").fill("2:30p")
+                expect(page.locator("#echo")).to_contain_text("2:30" if twelve else "14:30")
+            said = page.evaluate(TIMES)
+            other = [one for one in said if one.endswith("M") is not twelve]
+            assert other == [], path
+            assert len(said) >= at_least, path
+
+
 def test_l1_palette_opens_at_once_and_finds_what_opens(inspector_of: InspectorOf, dana: User, ride: Ride) -> None:
     desk, found = inspector_of(dana), []
     with desk.context() as context:
@@ -178,7 +241,7 @@ def test_l1_palette_opens_at_once_and_finds_what_opens(inspector_of: InspectorOf
         page.keyboard.press("Control+k")
         expect(field).to_be_focused()
         expect(active).to_contain_text("Home")
-        found += _state(page, "open")
+        found += faults(page)
         page.keyboard.press("Escape")
         expect(page.locator("#palette")).to_be_hidden()
         assert _focused(page) == "id_q"
@@ -186,7 +249,7 @@ def test_l1_palette_opens_at_once_and_finds_what_opens(inspector_of: InspectorOf
         page.keyboard.press("Control+k")
         field.press_sequentially("ana", delay=30)
         expect(page.get_by_role("option", name="Zamora, Ana")).to_be_visible()
-        found += _state(page, "found")
+        found += faults(page)
         texts = page.locator("#palette [role=option]").all_inner_texts()
         assert ["Alvarez, Ana" in " ".join(texts), "Zamora, Ana" in " ".join(texts)] == [True, True]
         before = active.inner_text()
@@ -202,7 +265,7 @@ def test_l1_palette_opens_at_once_and_finds_what_opens(inspector_of: InspectorOf
         assert page.evaluate(ANSWERING) < 200
         field.fill("nothing of the kind")
         expect(page.get_by_role("option", name="Nothing was found.")).to_be_visible()
-        found += _state(page, "nothing")
+        found += faults(page)
 
         field.fill("ORD-77")
         expect(active).to_contain_text("Zamora, Ana")

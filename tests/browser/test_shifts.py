@@ -11,8 +11,7 @@ from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.fleet.models import Driver, Leave, Shift, Vehicle
 from tests import factories
-from tests.browser.harness import Inspector
-from tests.browser.test_ride_page import _state
+from tests.browser.harness import Inspector, faults
 from tests.fleet.crew import fit_pair
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
@@ -67,8 +66,8 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
     with inspector.context(java_script_enabled=script) as context:
         page = context.new_page()
 
-        def state(name: str) -> list[str]:
-            return _state(page, name) if script else []
+        def state() -> list[str]:
+            return faults(page) if script else []
 
         page.goto(f"{inspector.url}{PLAN}?day={day.isoformat()}")
         page.get_by_role("link", name="Plan a shift of Diaz, Ada").first.click()
@@ -76,11 +75,11 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
         page.get_by_label("Until").fill("25:00")
         page.get_by_role("button", name="Plan the shift").click()
         expect(page.locator(".error-summary")).to_contain_text("Until: This is no time.")
-        found += state("no time")
+        found += state()
         page.get_by_label("Until").fill("1400")
         page.get_by_role("button", name="Plan the shift").click()
         expect(page.locator(".messages")).to_contain_text("The shift is planned")
-        found += state("planned")
+        found += state()
 
         page.get_by_role("link", name="06:00\N{EN DASH}14:00 V17").click()
         shift = Shift.objects.get()
@@ -88,7 +87,15 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
         page.get_by_label("Until").fill("12:00")
         page.get_by_role("button", name="Save the shift").click()
         expect(page.get_by_role("heading", name="1 ride is left without a shift")).to_be_visible()
-        found += state("leaves a ride")
+        found += state()
+        page.get_by_label("I have seen these rides").check()
+        _ride(driver, vehicle, shift.starts_at + 6.5 * HOUR)  # meanwhile
+        page.get_by_role("button", name="Save the shift").click()
+        expect(page.get_by_role("heading", name="2 rides are left without a shift")).to_be_visible()
+        expect(page.locator(".error-summary")).to_contain_text("Since you looked, more rides are left without a shift.")
+        expect(page.get_by_role("cell", name="New since you looked; stays with the driver")).to_have_count(1)
+        expect(page.get_by_label("I have seen these rides")).not_to_be_checked()
+        found += state()
         page.get_by_label("I have seen these rides").check()
         page.get_by_role("button", name="Save the shift").click()
         expect(page.locator(".messages")).to_contain_text("The shift is changed")
@@ -98,7 +105,7 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
         page.get_by_label("Day").fill(timezone.localtime(shift.starts_at).date().isoformat())
         page.get_by_role("button", name="Plan the shift").click()
         expect(page.locator(".error-summary")).to_contain_text("The driver is in another shift at that time.")
-        found += state("overlaps")
+        found += state()
         page.get_by_label("From").fill("13:00")
         page.get_by_label("Until").fill("15:00")
         page.get_by_role("button", name="Plan the shift").click()
@@ -106,7 +113,12 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
         page.get_by_role("link", name="13:00\N{EN DASH}15:00 V17").click()
         page.get_by_role("button", name="Cancel the shift").click()
         expect(page.get_by_role("heading", name="1 ride is left without a shift")).to_be_visible()
-        found += state("asks before it cancels")
+        found += state()
+        _ride(driver, vehicle, shift.starts_at + 8 * HOUR)
+        page.get_by_role("button", name="Cancel it all the same").click()
+        expect(page.get_by_role("heading", name="2 rides are left without a shift")).to_be_visible()
+        expect(page.locator(".error-summary")).to_contain_text("Since you looked, more rides are left without a shift.")
+        found += state()
         page.get_by_role("button", name="Cancel it all the same").click()
         expect(page.locator(".messages")).to_contain_text("The shift is cancelled.")
 
@@ -120,7 +132,8 @@ def test_the_plan_opens_by_keys(inspector_of: InspectorOf, sam: User) -> None:
         page = context.new_page()
         page.goto(f"{inspector.url}/console/fleet/drivers/")
         page.keyboard.press("g")
-        page.keyboard.press("s")
+        with page.expect_navigation():  # until it has loaded: keys are its scripts' to hear
+            page.keyboard.press("s")
         expect(page).to_have_url(f"{inspector.url}{PLAN}")
         page.keyboard.press("/")
         expect(page.get_by_label("Week of")).to_be_focused()

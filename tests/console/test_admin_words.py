@@ -5,13 +5,16 @@ import re
 import pytest
 
 from apps.accounts.roles import UserRole
+from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
 from tests import factories
 from tests.console.admin_pages import address_of, context_of, signed_in_as
+from tests.rides.rides_in import ride_in
 
 pytestmark = pytest.mark.django_db
 
 RIDES = "/admin/rides/ride/"
+TABLES = ("ride", "milestone", "rideexception")
 
 
 def test_words_of_choices_begin_with_a_capital_letter_and_can_be_sorted_by() -> None:
@@ -30,13 +33,68 @@ def test_words_of_choices_begin_with_a_capital_letter_and_can_be_sorted_by() -> 
     assert [row.service_type for row in context_of(by_service)["cl"].result_list] == ["appointment", "pharmacy_stop"]
 
 
+def test_rides_are_called_what_their_own_pages_call_them() -> None:
+    ride = ride_in(RideStatus.IN_PROGRESS)
+    _open_exception(ride, "milestone_gap")
+    client = signed_in_as(UserRole.DISPATCHER)
+
+    rides, milestones, exceptions = (client.get(f"/admin/rides/{table}/").content.decode() for table in TABLES)
+    shown = client.get(address_of(Ride, "change", ride.pk)).content.decode()
+    home = client.get("/console/home/").content.decode()
+
+    assert _of_column(rides, "status") == ["On board"]
+    assert _of_column(milestones, "type") == ["On board", "Arrived at the pickup", "Driver departed"]
+    assert _of_column(milestones, "source") == ["Driver&#x27;s app"] * 3
+    assert _of_column(exceptions, "type") == ["Milestone missing"]
+    assert _filters(rides)[:11] == [
+        "All",
+        "Requested",
+        "Scheduled",
+        "Assigned",
+        "En route",
+        "At the pickup",
+        "On board",
+        "Completed",
+        "Cancelled",
+        "No-show",
+        "Not driven",
+    ]
+    assert "Milestone missing" in _filters(exceptions)
+    assert "Entered by hand" in _filters(milestones)
+    for page in (rides, milestones, exceptions, shown, home):
+        assert not re.search("in progress|milestone gap|>boarded", page, re.IGNORECASE)
+    assert all(words in shown for words in ("On board", "Milestone missing"))
+    assert "<span>On board</span><strong>1</strong>" in home
+
+
+def test_boxes_to_tick_begin_with_a_capital_letter() -> None:
+    driver = factories.DriverFactory.create()
+    client = signed_in_as(UserRole.ADMIN)
+
+    page = client.get(address_of(type(driver), "change", driver.pk)).content.decode()
+
+    said = [text.strip() for text in re.findall(r'<input type="checkbox" name="qualifications"[^>]*>([^<]+)<', page)]
+    assert said
+    assert [text for text in said if not text[0].isupper()] == []
+
+
 def test_every_column_that_leads_to_its_row_does() -> None:
     ride = factories.RideFactory.create()
+    _open_exception(ride, "late_pickup")
+    client = signed_in_as(UserRole.DISPATCHER)
+
+    page = client.get("/admin/rides/rideexception/").content.decode()
+
+    links = re.findall(r'<t[hd] class="field-(\w+)[^"]*"><a href="/admin/rides/rideexception/', page)
+    assert links == ["opened_at", "type"]
+
+
+def _open_exception(ride: Ride, kind: str) -> None:
     RideException.objects.create(
         ride=ride,
         rider=ride.rider,
         facility=ride.facility,
-        type="late_pickup",
+        type=kind,
         severity="warning",
         opened_at=factories.NOW,
         opened_by="system",
@@ -44,9 +102,15 @@ def test_every_column_that_leads_to_its_row_does() -> None:
         summary="",
         updated_at=factories.NOW,
     )
-    client = signed_in_as(UserRole.DISPATCHER)
 
-    page = client.get("/admin/rides/rideexception/").content.decode()
 
-    links = re.findall(r'<t[hd] class="field-(\w+)[^"]*"><a href="/admin/rides/rideexception/', page)
-    assert links == ["opened_at", "type"]
+def _of_column(page: str, column: str) -> list[str]:
+    """List the words that a list has in a column, row by row."""
+    cells = re.findall(rf'<t[hd] class="field-{column}[^"]*">(.*?)</t[hd]>', page)
+    return [re.sub("<[^>]+>", "", cell) for cell in cells]
+
+
+def _filters(page: str) -> list[str]:
+    """List what the filters beside a list offer."""
+    beside = page[page.index('id="changelist-filter"') :]
+    return [text.strip() for text in re.findall(r"<a href=[^>]*>([^<]+)</a>", beside)]

@@ -153,8 +153,8 @@ def test_keys_of_pages_stand_at_the_links_of_those_who_may_open_them() -> None:
     def keys(role: UserRole) -> list[str]:
         return re.findall(r'data-keys="([^"]*)"', visitor(role).get("/console/home/").content.decode())
 
-    assert keys(UserRole.DISPATCHER) == ["g h", "g b", "c", "g r", "g e", "g c", "g d", "g s"]
-    assert keys(UserRole.PLANNER) == ["g h", "c", "g r", "g e"]
+    assert keys(UserRole.DISPATCHER) == ["g h", "g b", "c", "g o", "g e", "g c", "g d", "g s", "g r"]
+    assert keys(UserRole.PLANNER) == ["g h", "c", "g o", "g e", "g r"]
     assert keys(UserRole.ADMIN) == ["g h", "g c", "g d", "g s"]
     roles = (UserRole.DISPATCHER, UserRole.ADMIN)
     help_of = {role: visitor(role).get("/console/home/").content.decode() for role in roles}

@@ -157,3 +157,11 @@ def test_page_that_fails_keeps_the_policies(client: Client, monkeypatch: pytest.
     assert failed.status_code == 500
     assert "camera=()" in failed["Permissions-Policy"]
     assert "script-src 'self'" in failed["Content-Security-Policy"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["email/", "confirm-email/", "confirm-email/1/", "password/set/"])
+def test_pages_that_a_library_brings_along_are_not_there(client: Client, path: str) -> None:
+    sign_in(client, factories.UserFactory.create(role=UserRole.ADMIN))
+
+    assert client.get(f"/accounts/{path}").status_code == 404

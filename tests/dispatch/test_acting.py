@@ -17,6 +17,7 @@ from lib.ids import uuid7
 from tests import factories
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
+from tests.rides.looks import released
 
 pytestmark = pytest.mark.django_db
 
@@ -70,6 +71,13 @@ def test_a_ride_says_what_it_is_and_what_can_be_done(desk: Client, ride: Ride) -
     fragment = desk.get(at(ride), headers=HTMX).content.decode()
     assert "<main" not in fragment
     assert "<h1" not in fragment
+
+
+def test_a_released_ride_says_when_its_rider_was_ready_as_its_card_does(desk: Client) -> None:
+    ride = released(NOW - HOUR / 3)
+
+    assert f"08:40 {ride.rider.last_name}" in text_of(desk.get(BOARD))
+    assert f"Ride 08:40 · {ride.rider.last_name}" in text_of(desk.get(at(ride)))
 
 
 def test_a_ride_that_is_driven_can_be_given_to_others_and_one_that_is_over_cannot(desk: Client, ride: Ride) -> None:

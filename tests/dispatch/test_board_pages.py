@@ -102,6 +102,47 @@ def test_the_list_has_the_rides_that_pass(desk: Client, show: str) -> None:
     assert listed == ({ride.pk for ride in rides.values()} if show == "" else {rides[show].pk})
 
 
+def test_the_list_is_sorted_paged_and_shows_the_columns_that_its_reader_wants(desk: Client) -> None:
+    def listed(query: str) -> list[str]:
+        page = desk.get(f"{BOARD}?view=list&{query}")
+        return [row["ride"].rider.last_name for row in page.context["rows"]]
+
+    adair, brooks, chen = (
+        factories.RiderFactory.create(last_name=name) for name in ("Adair", "brooks", "Chen")
+    )  # fmt: skip
+    _driven(rider=chen, pickup_at=NOW + HOUR)
+    factories.RideFactory.create(rider=adair, pickup_at=NOW + 3 * HOUR)
+    factories.RideFactory.create(rider=brooks, pickup_at=NOW + 2 * HOUR)
+
+    assert listed("") == ["Chen", "brooks", "Adair"]
+    assert listed("sort=-pickup") == ["Adair", "brooks", "Chen"]
+    assert listed("sort=rider") == ["Adair", "brooks", "Chen"]
+    assert listed("sort=-rider") == ["Chen", "brooks", "Adair"]
+    assert listed("sort=-status") == ["Chen", "brooks", "Adair"]
+    assert listed("sort=driver") == ["brooks", "Adair", "Chen"]
+
+    sent = {"rows": "50", "sort": "rider", "query": "view=list", "offered": ["needs", "way"], "columns": ["needs"]}
+    answer = desk.post("/console/lists/board/look/", sent)
+    assert answer["Location"] == f"{BOARD}?view=list&sort=rider&rows=50"
+    page = desk.get(answer["Location"])
+    heads = page.content.decode().partition("<thead>")[2].partition("</thead>")[0]
+    assert "Needs" in heads
+    assert "From and to" not in heads
+    assert f'data-live-url="{BOARD}?view=list&amp;sort=rider&amp;rows=50"' in page.content.decode()
+    assert "&amp;sort=rider" in page.content.decode().partition('aria-label="Day"')[2], "another day, the same order"
+
+
+def test_pages_of_the_list_follow_each_other_and_stay_when_it_changes(desk: Client) -> None:
+    for minutes in range(52):
+        factories.RideFactory.create(pickup_at=NOW + minutes * HOUR / 60)
+
+    first, second = desk.get(f"{BOARD}?view=list&rows=50"), desk.get(f"{BOARD}?view=list&rows=50&page=2")
+
+    assert (len(first.context["rows"]), len(second.context["rows"])) == (50, 2)
+    assert f'data-live-url="{BOARD}?view=list&amp;rows=50&amp;page=2"' in second.content.decode()
+    assert "Later" in text_of(first)
+
+
 def test_an_empty_day_says_so_and_what_is_asked_wrongly_is_today(desk: Client) -> None:
     factories.RideFactory.create()
 
@@ -147,8 +188,8 @@ def test_the_board_costs_the_same_queries_however_many_rides(
         _driven()
         factories.RideFactory.create()
 
-    # session and person; five of the day; the operator's reasons; the trail; the inbox
-    with django_assert_num_queries(10):
+    # session and person; five of the day; names of facilities; the operator's reasons; the trail; the inbox
+    with django_assert_num_queries(11):
         desk.get(BOARD)
 
 

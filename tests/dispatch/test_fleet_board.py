@@ -85,7 +85,7 @@ def test_cells_say_how_papers_stand(admin: Client) -> None:
 
     page = admin.get(BOARD)
 
-    assert page.context["types"] == [
+    assert [label for _kind, label in page.context["types"]] == [
         "Driver licence", "OIG exclusion check", "Background check", "Motor vehicle record", "Drug screen",
         "CPR and first aid", "DOT physical", "TB test",
     ]  # fmt: skip
@@ -103,6 +103,30 @@ def test_c2_soonest_comes_first_or_the_names_do(admin: Client) -> None:
 
     assert _names(admin.get(BOARD)) == ["Evans", "Diaz", "Baker", "Adams", "Clark"]
     assert _names(admin.get(f"{BOARD}?sort=name")) == ["Adams", "Baker", "Clark", "Diaz", "Evans"]
+    assert _names(admin.get(f"{BOARD}?sort=-name")) == ["Evans", "Diaz", "Clark", "Baker", "Adams"]
+    assert _names(admin.get(f"{BOARD}?sort=mvr"))[0] == "Evans"
+    assert _names(admin.get(f"{BOARD}?sort=cpr_first_aid")) == ["Diaz", "Baker", "Adams", "Clark", "Evans"]
+    assert "Soonest first" in text_of(admin.get(f"{BOARD}?sort=name")).partition("Drivers Vehicles")[2]
+
+
+def test_board_and_drivers_are_sorted_by_their_heads(admin: Client) -> None:
+    for name, provider, rides in (("Adams", "Zest", 1), ("Baker", "Able", 3), ("Clark", "Mid", 0)):
+        driver = _driver(5, last_name=name, provider=factories.TransportProviderFactory.create(name=provider))
+        driver.credentials.filter(type="mvr").update(expires_on=TODAY + 3 * DAY)
+        _give(driver, *range(4, 4 + rides))
+
+    assert _names(admin.get(f"{BOARD}?sort=-broken")) == ["Baker", "Adams", "Clark"]
+    assert _names(admin.get(f"{BOARD}?sort=broken")) == ["Clark", "Adams", "Baker"]
+    for sort, names in (
+        ("", ["Adams", "Baker", "Clark"]),
+        ("provider", ["Baker", "Clark", "Adams"]),
+        ("-given", ["Baker", "Adams", "Clark"]),
+        ("soonest", ["Adams", "Baker", "Clark"]),
+    ):
+        assert _names(admin.get(f"{DRIVERS}?sort={sort}")) == names, sort
+    kinds = {str(label): url for label, url, _now in admin.get(f"{BOARD}?sort=mvr&rows=50").context["kinds"]}
+    assert kinds == {"Drivers": "?rows=50", "Vehicles": "?rows=50&of=vehicles"}
+    assert admin.get(f"{BOARD}?sort=-broken").context["kinds"][1][1] == "?sort=-broken&of=vehicles"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +231,7 @@ def test_vehicles_have_a_board_of_their_own(admin: Client) -> None:
     page = admin.get(f"{BOARD}?of=vehicles")
 
     assert _names(page) == ["V17"]
-    assert page.context["types"] == ["Registration", "Insurance", "Inspection"]
+    assert [label for _kind, label in page.context["types"]] == ["Registration", "Insurance", "Inspection"]
     assert "▲ 2 days left 2026-11-22 · 1 ride after" in text_of(page)
     assert "No vehicle passes this filter." in text_of(admin.get(f"{BOARD}?of=vehicles&standing=rejected"))
 
@@ -246,8 +270,8 @@ def test_pages_cost_the_same_queries_however_many_rows(
     for _ in range(count):
         _give(_driver(3), 4)
 
-    # session and person; providers; owners, papers and rides; the inbox
-    with django_assert_num_queries(7):
+    # session and person; providers; owners, papers and rides; the look of the list and its views; the inbox
+    with django_assert_num_queries(9):
         admin.get(path)
 
 
@@ -263,11 +287,17 @@ def test_c3_two_hundred_rows_stand_on_one_page_and_the_others_on_the_next(admin:
     assert (len(first.context["rows"]), _names(second)) == (200, ["Diaz200"])
     assert "Later" in text_of(first)
     assert "Earlier" in text_of(second)
-    assert "these are the first 200" in text_of(admin.get(DRIVERS))
+    drivers, last = admin.get(DRIVERS), admin.get(f"{DRIVERS}?page=2")
+    assert (len(drivers.context["rows"]), _names(last)) == (200, ["Diaz200"])
+    assert "these are the first 200" in text_of(admin.post(DRIVERS, {"q": "diaz"}))
     assert len(_rows(admin.get(FILE))) == 202
+    assert len(admin.get(f"{BOARD}?rows=50").context["rows"]) == 50
 
 
-@pytest.mark.parametrize("query", ["", "standing=within_7", "sort=name", "of=vehicles", "standing=rejected"])
+QUERIES = ["", "standing=within_7", "sort=name", "sort=-name", "sort=mvr", "of=vehicles", "standing=rejected"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
 def test_c4_file_has_the_rows_of_the_filter_in_its_order(admin: Client, query: str) -> None:
     for name, days in {"Adams": 40, "Baker": 3, "Clark": 5}.items():
         _driver(days, last_name=name)
@@ -277,9 +307,9 @@ def test_c4_file_has_the_rows_of_the_filter_in_its_order(admin: Client, query: s
 
     rows = _rows(answer)
     assert [row[0].partition(",")[0] for row in rows[1:]] == _names(page)
-    assert [head for head in rows[0][3:-1] if "last day" not in head] == page.context["types"]
+    assert [head for head in rows[0][3:-2] if "last day" not in head] == [one for _kind, one in page.context["types"]]
     kind = page.context["kind"]
-    assert answer["Content-Disposition"] == f'attachment; filename="credentials-{kind}-2026-11-20.csv"'
+    assert answer["Content-Disposition"] == f'attachment; filename="credentials-{kind}-2026-11-20-0900-CST.csv"'
 
 
 def test_c4_file_says_what_the_board_says_and_runs_nothing(admin: Client) -> None:
@@ -292,8 +322,19 @@ def test_c4_file_says_what_the_board_says_and_runs_nothing(admin: Client) -> Non
     assert row == [
         "'=HYPERLINK(1), Ada", driver.provider.name, "Active",
         "Valid", "2028-01-01", "Valid", "2028-01-01", "Valid", "2028-01-01", "Missing", "",
-        "7 days or less", "2026-11-23", "1",
+        "7 days or less", "2026-11-23", "1", "",
     ]  # fmt: skip
+
+
+def test_file_says_who_took_it_along_and_when() -> None:
+    _driver(3)
+    client = Client()
+    sign_in(client, factories.UserFactory.create(role=UserRole.DISPATCH_SUPERVISOR, name="Sam Supervisor"))
+
+    heads, row = _rows(client.get(FILE))
+
+    assert heads[-1] == "Exported 2026-11-20T09:00-06:00 by Sam Supervisor"
+    assert (len(heads), row[-1]) == (len(row), "")
 
 
 def test_file_leaves_a_row_in_the_trail(admin: Client) -> None:

@@ -14,14 +14,11 @@ from apps.accounts.roles import UserRole
 from apps.rides.models import Ride
 from apps.rides.services import legs
 from lib import pdf
-from tests import factories
+from tests import factories, pango
 from tests.console.visits import told, visitor
 from tests.factories import NOW
 
-try:
-    import weasyprint  # noqa: F401
-except OSError:
-    pytest.skip("Pango is not installed", allow_module_level=True)
+pango.needed()
 
 pytestmark = pytest.mark.django_db
 

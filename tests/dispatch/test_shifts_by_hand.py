@@ -59,6 +59,11 @@ def _ride(shift: Shift, at: dt.datetime) -> Ride:
     return ride
 
 
+def _looked(asked: Any, sent: dict[str, Any]) -> dict[str, Any]:
+    """Send the same again, as whoever looked at the rides that were asked about."""
+    return {**sent, "accept": "on", "seen": asked.context["seen"]}
+
+
 def _rows() -> list[Any]:
     return list(Shift.objects.order_by("pk").values())
 
@@ -236,7 +241,7 @@ def test_rides_that_a_change_leaves_without_a_shift_are_shown_first(desk: Client
 
     asked = desk.post(_of(shift), sent)
     before = _span(shift)
-    done = desk.post(_of(shift), sent | {"accept": "on"}, follow=True)
+    done = desk.post(_of(shift), _looked(asked, sent), follow=True)
 
     assert asked.status_code == 422
     assert "1 ride is left without a shift" in text_of(asked)
@@ -250,6 +255,42 @@ def test_rides_that_a_change_leaves_without_a_shift_are_shown_first(desk: Client
     assert told(done)[0].startswith("The shift is changed")
     left.refresh_from_db()
     assert left.driver_id == shift.driver_id
+
+
+@pytest.mark.parametrize("act", ["", "step/"])
+def test_rides_that_came_since_somebody_looked_are_shown_before_anything_is_changed(desk: Client, act: str) -> None:
+    shift = _shift()
+    seen = _ride(shift, SIX + 7 * HOUR)
+    sent = {"do": "cancel", "version": 1} if act else _as_it_is(shift, ends="12:00")
+    asked = desk.post(_of(shift, act), sent)
+    new, before = _ride(shift, SIX + 6.5 * HOUR), _rows()
+
+    again = desk.post(_of(shift, act), _looked(asked, sent))
+    unchanged = _rows() == before
+    once_more = desk.post(_of(shift, act), {**_looked(again, sent), "seen": f"{seen.pk} nonsense"})
+    done = desk.post(_of(shift, act), _looked(again, sent))
+
+    assert (asked.status_code, again.status_code, once_more.status_code, done.status_code) == (422, 422, 422, 302)
+    assert "Since you looked" not in text_of(asked)
+    said = text_of(again)
+    assert "Since you looked, more rides are left without a shift. Look at them." in said
+    assert "2 rides are left without a shift" in said
+    assert [(row["ride"].pk, row["becomes"]) for row in again.context["rides"]] == [
+        (new.pk, "New since you looked; stays with the driver"),
+        (seen.pk, "Stays with the driver"),
+    ]
+    assert 'name="accept" checked' not in again.content.decode()
+    assert (unchanged, _rows() == before) == (True, False)
+
+
+def test_rides_that_are_gone_since_somebody_looked_are_no_reason_to_ask_again(desk: Client) -> None:
+    shift = _shift()
+    ride, sent = _ride(shift, SIX + HOUR), {"do": "cancel", "version": 1}
+    asked = desk.post(_of(shift, "step/"), sent)
+    Ride.objects.filter(pk=ride.pk).update(pickup_at=SIX - HOUR)
+
+    assert desk.post(_of(shift, "step/"), _looked(asked, sent)).status_code == 302
+    assert _span(shift)[2] == "cancelled"
 
 
 def test_rides_that_another_shift_covers_are_not_left(desk: Client) -> None:
@@ -287,7 +328,7 @@ def test_a_shift_to_come_is_cancelled_after_its_rides_were_shown(desk: Client) -
 
     asked = desk.post(_of(shift, "step/"), sent)
     before = _span(shift)
-    done = desk.post(_of(shift, "step/"), sent | {"accept": "on"}, follow=True)
+    done = desk.post(_of(shift, "step/"), _looked(asked, sent), follow=True)
     again = desk.post(_of(shift, "step/"), {"do": "cancel", "version": 2}, follow=True)
 
     assert "Cancel it all the same" in text_of(asked)
@@ -308,7 +349,7 @@ def test_a_shift_that_has_begun_is_ended_and_not_cancelled(desk: Client) -> None
     page = text_of(desk.get(_of(shift)))
     refused = desk.post(_of(shift, "step/"), {"do": "cancel", "version": 1, "accept": "on"})
     asked = desk.post(_of(shift, "step/"), {"do": "end", "version": 1})
-    done = desk.post(_of(shift, "step/"), {"do": "end", "version": 1, "accept": "on"}, follow=True)
+    done = desk.post(_of(shift, "step/"), _looked(asked, {"do": "end", "version": 1}), follow=True)
 
     assert "It ends now" in page
     assert "Cancel the shift" not in page

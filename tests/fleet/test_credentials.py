@@ -16,7 +16,9 @@ from apps.fleet.credentials import (
     standing,
     urgency,
 )
-from apps.fleet.models import CredentialType
+from apps.fleet.models import Credential, CredentialType
+from apps.fleet.queries import papers_in_force, papers_in_order
+from tests import factories
 
 DAY = dt.date(2026, 11, 20)
 
@@ -88,3 +90,41 @@ def test_lapses_are_needed_papers_that_do_not_hold() -> None:
         ("exclusion_check_oig", Standing.MISSING),
         ("tb_test", Standing.REJECTED),
     ]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("subject", list(Subject))
+@pytest.mark.parametrize(
+    "columns",
+    [
+        None,
+        {},
+        {"expires_on": None},
+        {"expires_on": DAY},
+        {"expires_on": DAY - dt.timedelta(days=1)},
+        {"rejected": True, "verified_at": None, "verified_by": ""},
+        {"replaced": True},
+        {"blocking": False, "expires_on": DAY - dt.timedelta(days=1)},
+    ],
+)
+@pytest.mark.parametrize("default", [True, False])
+def test_papers_are_in_order_in_sql_where_nothing_lapses(
+    subject: Subject, columns: dict[str, Any] | None, default: bool
+) -> None:
+    """One paper in every state, of a type that blocks by itself or not, beside all others that are needed."""
+    driver = factories.DriverFactory.create()
+    vehicle = factories.VehicleFactory.create()
+    owner = driver if subject is Subject.DRIVER else vehicle
+    factories.file_papers(driver, vehicle)
+    by_default = BLOCKING_BY_DEFAULT[subject]
+    kind = next(kind for kind in TYPES_OF[subject] if (kind in by_default) is default)
+    own = {"driver": None, "vehicle": None, subject.value: owner}
+    Credential.objects.filter(**{subject.value: owner}, type=kind).delete()
+    if columns is not None:
+        factories.CredentialFactory.create(**own, type=kind, **columns)
+    papers = papers_in_force([driver.pk], [vehicle.pk]).get(owner.pk, [])
+
+    rows: Any = type(owner).objects
+    found = rows.filter(papers_in_order(subject, DAY))
+
+    assert list(found) == ([] if lapses(subject, papers, DAY) else [owner])

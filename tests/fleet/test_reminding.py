@@ -7,16 +7,19 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.db import connection, transaction
+from django.utils.translation import override
 
 from apps.accounts.models import Alert, User
 from apps.accounts.roles import UserRole
 from apps.accounts.services import alerts
+from apps.events.models import Event
 from apps.fleet.credentials import REMINDERS, Subject, reminder
 from apps.fleet.models import Credential
 from apps.fleet.services import credentials, reminding
 from apps.fleet.tasks import remind as task
 from apps.organizations.models import TransportProvider
 from lib.access import system
+from lib.retelling import retold
 from tests import factories
 from tests.factories import NOW
 
@@ -141,12 +144,73 @@ def test_what_is_new_at_one_provider_makes_one_alert() -> None:
 
 
 @pytest.mark.django_db
+def test_alerts_are_stored_in_english_and_read_in_spanish_line_by_line() -> None:
+    provider = factories.TransportProviderFactory.create()
+    driver = factories.DriverFactory.create(provider=provider)
+    for days, kind in enumerate(
+        ("driver_license", "exclusion_check_oig", "mvr", "drug_screen", "tb_test", "dot_physical")
+    ):
+        _paper(days, driver=driver, type=kind)
+    vehicle = factories.VehicleFactory.create(unit_number="V17")
+    _paper(7, driver=None, vehicle=vehicle, type="insurance")
+    with override("es"):
+        assert _days(0) == [7]
+
+    many, one = Alert.objects.order_by("title")
+    assert many.title == "6 papers of the fleet lapse within 7 days"
+    assert many.text.splitlines()[1] == "OIG exclusion check of a driver: last day 2026-11-21, tomorrow."
+    with override("es"):
+        assert retold(many.title) == "6 documentos de la flota vencen dentro de 7 días"
+        assert retold(many.text).splitlines() == [
+            "Licencia de conducir de un conductor: último día 2026-11-20, hoy.",
+            "Verificación de exclusión OIG de un conductor: último día 2026-11-21, mañana.",
+            "Historial de manejo de un conductor: último día 2026-11-22, dentro de 2 días.",
+            "Prueba de drogas de un conductor: último día 2026-11-23, dentro de 3 días.",
+            "Prueba de TB de un conductor: último día 2026-11-24, dentro de 4 días.",
+            "Y 1 más.",
+        ]
+        assert retold(one.title) == "Un documento de la unidad V17 vence dentro de 7 días: seguro"
+        assert retold(one.text) == "Su último día es el 2026-11-27. Sin él no se asigna ningún traslado."
+
+
+@pytest.mark.django_db
+def test_each_paper_is_an_event_of_its_own_at_each_step() -> None:
+    vehicle = factories.VehicleFactory.create()
+    mvr, insurance = _paper(60), _paper(15, driver=None, vehicle=vehicle, type="insurance", blocking=False)
+
+    _days(0, 1, 31)
+
+    told = [(one.type, one.subject_id, one.sequence, one.provider_id, one.data) for one in Event.objects.order_by("pk")]
+    assert all(event.subject_type == "credential" for event in Event.objects.all())
+    of_mvr = {"driverId": str(mvr.driver_id), "credentialType": "mvr", "expiresOn": "2027-01-19", "blocking": True}
+    of_insurance = {"vehicleId": str(vehicle.pk), "credentialType": "insurance", "expiresOn": "2026-12-05"}
+    provider_id = mvr.driver.provider_id if mvr.driver else None
+    assert sorted(told, key=str) == sorted(
+        [
+            ("driver.credential_expiring", mvr.pk, 1, provider_id, of_mvr | {"daysLeft": 60}),
+            ("driver.credential_expiring", mvr.pk, 2, provider_id, of_mvr | {"daysLeft": 29}),
+            *(
+                (
+                    "vehicle.credential_expiring",
+                    insurance.pk,
+                    sequence,
+                    vehicle.provider_id,
+                    of_insurance | {"blocking": False, "daysLeft": days},
+                )
+                for sequence, days in ((2, 15), (3, 14))
+            ),
+        ],
+        key=str,
+    )
+
+
+@pytest.mark.django_db
 def test_vehicles_alone_lead_to_their_board_and_one_to_its_page() -> None:
     vehicle = factories.VehicleFactory.create(unit_number="V17")
-    one = _paper(30, driver=None, vehicle=vehicle, type="insurance")
+    _paper(30, driver=None, vehicle=vehicle, type="insurance")
     _days(0)
-    Credential.objects.filter(pk=one.pk).update(reminded_days=None)
-    _paper(30, driver=None, vehicle=vehicle, type="inspection")
+    for kind in ("registration", "inspection"):
+        _paper(30, driver=None, vehicle=vehicle, type=kind)
     _days(1)
 
     first, second = Alert.objects.order_by("created_at")
@@ -202,7 +266,7 @@ def test_two_runs_at_once_tell_once() -> None:
         third = reminding.remind(at=NOW)
 
     assert (first, second, third) == (1, 0, 0)
-    assert len(_told()) == 1
+    assert len(_told()) == Event.objects.count() == 1
 
 
 @pytest.mark.django_db

@@ -1,6 +1,7 @@
 """The time of day, of 24 hours or of twelve."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,20 @@ def test_clock_is_written_as_its_reader_reads_it(at: dt.time, plain: str, twelve
     with twelve_hours(True):
         assert clock(at) == twelve.replace(" ", "\N{NO-BREAK SPACE}")
     assert clock(at) == plain
+
+
+@pytest.mark.parametrize(("hours", "written"), [(24, "14:03"), (12, "2:03\N{NO-BREAK SPACE}PM")])
+def test_clock_is_the_organizations_for_whoever_has_none(settings: Any, hours: int, written: str) -> None:
+    settings.CLOCK_HOURS = hours
+    at = dt.time(14, 3)
+
+    assert clock(at) == written
+    with twelve_hours(None):
+        assert clock(at) == written
+    with twelve_hours(True):
+        assert clock(at) == "2:03\N{NO-BREAK SPACE}PM"
+    with twelve_hours(False):
+        assert clock(at) == "14:03"
 
 
 def test_seconds_are_shown_where_they_are_asked_for() -> None:

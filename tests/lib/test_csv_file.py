@@ -2,10 +2,12 @@
 
 import csv
 from io import StringIO
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from lib.csv_file import csv_file, neutral
+from tests.factories import NOW
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
@@ -19,12 +21,17 @@ def test_other_values_stay_as_they_are(value: object) -> None:
 
 
 def test_file_is_saved_under_its_name_and_read_back_as_written() -> None:
-    answer = csv_file("papers", [["Driver", "Rides"], ['Núñez, "Ada"', 3], ["=HYPERLINK()", 0]])
+    at = NOW.astimezone(ZoneInfo("America/Chicago"))
+    rows: list[list[object]] = [["Driver", "Rides"], ['Núñez, "Ada"', 3], ["=HYPERLINK()", 0]]
+
+    answer = csv_file("papers", rows, exported_by="Dana Desk", at=at)
 
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    assert answer["Content-Disposition"] == 'attachment; filename="papers.csv"'
-    assert list(csv.reader(StringIO(answer.content.decode("utf-8-sig")))) == [
-        ["Driver", "Rides"],
-        ['Núñez, "Ada"', "3"],
-        ["'=HYPERLINK()", "0"],
+    assert answer["Content-Disposition"] == 'attachment; filename="papers-2026-11-20-0900-CST.csv"'
+    text = answer.content.decode("utf-8-sig")
+    assert list(csv.reader(StringIO(text))) == [
+        ["Driver", "Rides", "Exported 2026-11-20T09:00-06:00 by Dana Desk"],
+        ['Núñez, "Ada"', "3", ""],
+        ["'=HYPERLINK()", "0", ""],
     ]
+    assert [one["Driver"] for one in csv.DictReader(StringIO(text))] == ['Núñez, "Ada"', "'=HYPERLINK()"]

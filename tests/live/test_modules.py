@@ -19,7 +19,10 @@ def test_modules_find_one_another_under_their_hashed_names(tmp_path: Path, setti
         text = (tmp_path / staticfiles_storage.url(name).removeprefix("/static/")).read_text()
         return re.findall(r"(?:from |import\()\"\./(\w+\.[0-9a-f]{12}\.js)\"", text)
 
-    names = {name: Path(staticfiles_storage.url(f"console/{name}.js")).name for name in ("fragments", "live", "toast")}
-    assert imported("console/shell.js") == [names["live"]]
+    names = {
+        name: Path(staticfiles_storage.url(f"console/{name}.js")).name
+        for name in ("attention", "fragments", "live", "toast")
+    }
+    assert imported("console/shell.js") == [names["live"], names["attention"]]
     assert imported("console/live.js") == [names["fragments"], names["toast"]]
     assert imported("console/records.js") == [names["fragments"]]

@@ -293,6 +293,13 @@ def test_opening_a_stream_keeps_no_session_alive(person: User, client: Client) -
     assert client.session[LAST_ACTIVE_AT] > rested
 
 
+def test_stream_of_nobody_is_refused_and_leads_no_one_to_a_page(client: Client) -> None:
+    answer = client.get("/console/live/", headers={"Accept": "text/event-stream"})
+
+    assert (answer.status_code, answer.content) == (401, b"")
+    assert client.get("/console/live/").status_code == 302  # typed by a person
+
+
 def test_threads_are_not_kept_by_streams(person: User, client: Client) -> None:
     sign_in(client, person)
 

@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
+from django.utils.translation import override
 
 from apps.fleet.credentials import BLOCKING_BY_DEFAULT, Paper, Subject
 from apps.rides.eligibility import CHECKS, Kind, ViolationCode, violations
@@ -143,12 +144,21 @@ def test_lapsed_papers_are_listed_with_type_and_day() -> None:
     kept = tuple(one for one in PAPERS[Subject.DRIVER] if one.type not in {"driver_license", "mvr"})
     papers = (*kept, paper("driver_license", expires_on=dt.date(2026, 11, 19)))
 
-    found = violations(needs(), driver(papers=papers), vehicle())
+    with override("es"):  # what is refused with goes to the API, too: who reads it says it in their own language
+        found = violations(needs(), driver(papers=papers), vehicle())
 
     assert [(one.message, one.subject_id) for one in found] == [
         ("The driver's driver licence expires on 2026-11-19, before the day of the ride.", DRIVER),
         ("The driver's motor vehicle record is missing.", DRIVER),
     ]
+
+
+def test_rejected_paper_is_said_to_be() -> None:
+    kept = tuple(one for one in PAPERS[Subject.VEHICLE] if one.type != "insurance")
+
+    found = violations(needs(), driver(), vehicle(papers=(*kept, paper("insurance", rejected=True))))
+
+    assert [one.message for one in found] == ["The vehicle's insurance is rejected."]
 
 
 @pytest.mark.parametrize(

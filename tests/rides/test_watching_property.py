@@ -34,6 +34,8 @@ from tests.rides.drafts import dialysis, draft
 from tests.rides.sets import book_set
 from tests.rides.status_calls import report_to
 
+pytestmark = pytest.mark.untraced
+
 NOW, PICKUP = factories.NOW, factories.PICKUP
 MINUTE = dt.timedelta(minutes=1)
 HOUR = dt.timedelta(hours=1)

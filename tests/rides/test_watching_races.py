@@ -128,15 +128,17 @@ def test_worker_that_is_killed_in_the_middle_has_written_nothing(name: str, monk
 
 
 def test_set_that_is_not_one_transaction_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: without the transaction, a worker that is killed leaves an exception that nobody was told of."""
-    ride_in(RideStatus.ASSIGNED)
+    """The control: without the transaction, a worker that is killed leaves a ride counting what was never opened."""
+    ride = ride_in(RideStatus.ASSIGNED)
     torn = watching._look_at_due.__wrapped__  # type: ignore[attr-defined]
     monkeypatch.setattr(watching, "_look_at_due", torn)
 
     with killed_after(monkeypatch, "_change"), pytest.raises(Killed):
         tick()
 
-    assert (RideException.objects.count(), Event.objects.count()) == (1, 0)
+    ride.refresh_from_db()
+    assert ride.open_exception_count == 1
+    assert (RideException.objects.count(), Event.objects.count()) == (0, 0)
 
 
 def test_ride_that_somebody_is_changing_is_left_for_the_next_run() -> None:

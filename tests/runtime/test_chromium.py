@@ -44,16 +44,46 @@ def test_one_that_is_there_is_used_and_nothing_installed(machine: Path, capsys: 
     assert capsys.readouterr().out == ""
 
 
-def test_root_gets_debians(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("there", "packages", "asked", "used"),
+    [
+        ((), ("chromium-headless-shell",), ["update", "chromium-headless-shell"], "chromium-headless-shell"),
+        ((), ("chromium",), ["update", "chromium-headless-shell", "chromium"], "chromium"),  # an older Debian
+        (("chromium",), ("chromium-headless-shell",), ["chromium-headless-shell"], "chromium-headless-shell"),
+        (("chromium",), (), ["chromium-headless-shell"], "chromium"),
+        (("chromium-headless-shell",), (), [], "chromium-headless-shell"),
+    ],
+)
+def test_root_gets_debians(
+    machine: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    there: tuple[str, ...],
+    packages: tuple[str, ...],
+    asked: list[str],
+    used: str,
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    _program(machine / "apt-get", f'#!/bin/sh\necho "$@" >> {machine}/asked\n/bin/cp /bin/true {machine}/chromium\n')
+    for name in there:
+        _program(machine / name, BROWSER)
+    known = " ".join(f'[ "$last" = {name} ] && exec /bin/cp /bin/true {machine}/{name};' for name in packages)
+    words = f'echo "$@" >> {machine}/asked; for last; do :; done'
+    _program(machine / "apt-get", f'#!/bin/sh\n{words}\n{known}\n[ "$last" = -qq ]\n')
 
     assert chromium.install()
 
-    assert chromium.find() == str(machine / "chromium")
-    update, install = (machine / "asked").read_text().splitlines()
-    assert update.endswith("update -qq")
-    assert install.endswith("install -y -qq --no-install-recommends chromium")
+    assert chromium.find() == str(machine / used)
+    log = machine / "asked"
+    said = log.read_text().splitlines() if log.exists() else []
+    assert [line.removesuffix(" -qq").rpartition(" ")[2] for line in said] == asked
+    assert all("--no-install-recommends" in line for line in said if "install" in line)
+
+
+def test_what_is_measured_is_the_whole_one(machine: Path) -> None:
+    for name in ("chromium", "chromium-headless-shell"):
+        _program(machine / name, BROWSER)
+
+    assert chromium.find() == str(machine / "chromium-headless-shell")
+    assert chromium.find_whole() == str(machine / "chromium")
 
 
 def test_others_get_playwrights_own(machine: Path) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+import yaml
 
 from lib import embedded_postgres
 from lib.embedded_postgres import EmbeddedPostgres
@@ -104,9 +105,12 @@ def _check_history(server: EmbeddedPostgres) -> None:
         assert session.execute("SELECT count(*) FROM accounts_auditentry").fetchone() == (1,)
 
 
+def _settings() -> str:
+    return "".join((ROOT / "config" / name).read_text() for name in ("settings.py", "databases.py"))
+
+
 def test_guide_for_operators_lists_every_setting_and_no_other() -> None:
-    source = (ROOT / "config" / "settings.py").read_text()
-    known = set(re.findall(r"env(?:\.\w+)?(?:\(\s*|, )\"([A-Z_]+)\"", source))
+    known = set(re.findall(r"env(?:\.\w+)?(?:\(\s*|, )\"([A-Z_]+)\"", _settings()))
     known |= set(re.findall(r"environ\.get\(\"([A-Z_]+)\"", (ROOT / "deploy" / "gunicorn.conf.py").read_text()))
     guide = (ROOT / "docs" / "operations.md").read_text()
     section = guide.split("\n## Settings\n")[1].split("\n## ")[0]
@@ -141,10 +145,27 @@ def test_health_check_of_the_container_asks_as_the_proxy_does() -> None:
 
 
 def test_compose_file_sets_nothing_that_settings_do_not_know() -> None:
-    source = (ROOT / "config" / "settings.py").read_text()
-    known = set(re.findall(r"env(?:\.\w+)?\(\s*\"([A-Z_]+)\"", source))
+    known = set(re.findall(r"env(?:\.\w+)?\(\s*\"([A-Z_]+)\"", _settings()))
     compose = (ROOT / "deploy" / "compose.yaml").read_text()
 
     secrets = set(re.findall(r"^    ([A-Z_]+)_FILE: ", compose, flags=re.MULTILINE))
 
     assert {"SECRET_KEY", "DATABASE_URL", "ENCRYPTION_KEYS"} <= secrets <= known
+
+
+def test_downtime_packs_lie_in_a_volume_that_their_maker_may_write_to() -> None:
+    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+    image = (ROOT / "deploy" / "Containerfile").read_text()
+    (folder,) = re.findall(r"^WORKDIR (.+)$", image, flags=re.MULTILINE)
+    packs = f"{folder}/var/downtime"  # as settings have it where DOWNTIME_DIR is not set
+    makes = [
+        name for name, one in compose["services"].items() if "--queues carelane" in " ".join(one.get("command", []))
+    ]
+
+    mounted = {name: one["volumes"] for name, one in compose["services"].items() if name in makes}
+
+    assert mounted == {"worker": [f"downtime:{packs}"]}
+    assert "downtime" in compose["volumes"]
+    # An engine gives a new volume the owner and mode of the folder that it covers.
+    assert f"install --directory --owner carelane --group carelane --mode 0700 {packs}" in image
+    assert compose["services"]["worker"]["environment"]["DOWNTIME_PASSPHRASE"] == "${DOWNTIME_PASSPHRASE:-}"

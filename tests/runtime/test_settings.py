@@ -62,6 +62,7 @@ def test_settings_do_not_load_without(name: str) -> None:
         ("ALERT_EMAILS", "Pager <pager@example.org>"),
         ("SESSION_IDLE_MINUTES", "1"),
         ("SESSION_IDLE_MINUTES", "61"),
+        ("CLOCK_HOURS", "13"),
         ("SERVICE_AREA", "41.9,-87.6"),
         ("DOWNTIME_PASSPHRASE", "hospital"),
         ("DOWNTIME_DIR", "downtime"),

@@ -34,6 +34,11 @@ def test_there_is_spanish() -> None:
     assert [path.parts[-3] for path in texts.CATALOGUES] == ["es"]
 
 
+def test_sentences_stand_on_one_line_each() -> None:
+    """They are said in other languages line by line (lib/retelling.py)."""
+    assert [text for context, text in texts.found() if context == CONTEXT and "\n" in text] == []
+
+
 def test_every_choice_has_labels_that_can_be_translated() -> None:
     """The names of scopes alone are for systems."""
     python = [path for base in ("apps", "lib") for path in (texts.ROOT / base).rglob("*.py")]

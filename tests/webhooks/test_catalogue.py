@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from apps.accounts.models import ApiToken
 from apps.accounts.services import token_expiry
 from apps.events.models import Event
+from apps.fleet.services import reminding
 from apps.rides.exception_types import ExceptionType
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
@@ -28,7 +29,7 @@ from lib.access import system
 from lib.api.document import document
 from tests.api.test_document import resolved
 from tests.callers import TokenClient
-from tests.factories import NOW, FacilityFactory, RideFactory, VehicleFactory
+from tests.factories import NOW, CredentialFactory, FacilityFactory, RideFactory, VehicleFactory
 from tests.fleet.crew import fit_pair
 from tests.rides.demo_days import FRIDAY_NOON, loaded
 from tests.rides.rides_in import ride_in
@@ -176,6 +177,10 @@ def test_bodies_of_what_services_record_satisfy_the_schemas(api: TokenClient) ->
     _call(api.patch, f"/api/vehicles/{VehicleFactory.create().pk}", licensePlate="CL 77")
     ApiToken.objects.update(expires_at=NOW + dt.timedelta(days=3))
     token_expiry.announce(at=NOW)
+    soon = NOW.date() + dt.timedelta(days=7)
+    CredentialFactory.create(type="mvr", expires_on=soon)
+    CredentialFactory.create(driver=None, vehicle=VehicleFactory.create(), type="registration", expires_on=soon)
+    reminding.remind(at=NOW)
     endpoint = made.endpoint(lane={"failing_since": NOW, "told": 1})
     ((_, lane),) = lane_rows.locked([endpoint.pk])
     states.failing(endpoint.pk, lane, 1, last_error="timeout", at=NOW)
@@ -201,7 +206,9 @@ def test_bodies_of_what_services_record_satisfy_the_schemas(api: TokenClient) ->
         "standing_order.exception_resolved",
         "driver.updated",
         "driver.activation_changed",
+        "driver.credential_expiring",
         "vehicle.updated",
+        "vehicle.credential_expiring",
         "token.expiring",
         "webhook.endpoint.failing",
         "webhook.endpoint.recovered",

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -34,6 +34,15 @@ def inbox(request: HttpRequest) -> HttpResponse:
 def count(request: HttpRequest) -> HttpResponse:
     """Show how many alerts are open, as pages fetch it when one has come or gone."""
     return render(request, "accounts/inbox_count.html")
+
+
+@require_safe
+@needs(*alerts.AUDIENCES)
+def news(request: HttpRequest) -> HttpResponse:
+    """Tell how many alerts are open, and which: by id and severity alone, for titles, sounds and notifications."""
+    newest, count = queries.alerts_at_hand(by=principal_of(request))
+    told = [{"id": str(pk), "severity": severity} for pk, severity in newest]
+    return JsonResponse({"open": count, "alerts": told})
 
 
 @require_POST

@@ -19,9 +19,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.accounts.console.adapters import SECOND_FACTORS, needs_passkey
+from apps.accounts.console.privacy_views import privacy_mode
 from apps.accounts.services import audit
 from apps.accounts.sessions import LAST_ACTIVE_AT, forget, principal_of, seconds_left, zone_of
 from lib.clocks import twelve_hours
+from lib.live.stream import listens
 
 TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle logoff is that much inexact
 
@@ -59,7 +61,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
         if seconds_left(request) < 0:
             _end(request)
             return _forgetful(self.answer(request))
-        with timezone.override(zone_of(request)), twelve_hours(request.user.twelve_hours):
+        with timezone.override(zone_of(request)), twelve_hours(request.user.twelve_hours), privacy_mode(request):
             response = self.answer(request)
         response["Cache-Control"] = "no-store"  # S-36
         left = isinstance(request.user, AnonymousUser)  # signed out on the way
@@ -69,6 +71,8 @@ class SignInMiddleware(LoginRequiredMiddleware):
         self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
     ) -> HttpResponseBase | None:
         refusal = super().process_view(request, view_func, view_args, view_kwargs)
+        if refusal is not None and listens(request):
+            return HttpResponse(status=401)  # browsers take a page in a stream's place for an error of ours
         if refusal is not None or not request.user.is_authenticated:
             return refusal
         if getattr(view_func, "login_required", True) and settings.MFA_REQUIRED:

@@ -16,9 +16,17 @@ from apps.accounts.console.rights import UNPROCESSABLE
 from apps.accounts.models import User
 from apps.accounts.services import preferences
 from apps.accounts.sessions import principal_of
+from lib.clocks import twelve_hours_are_usual
 
 COMPACT: Final = "compact"
-TWELVE: Final = "12"
+# The clocks that are offered, as they are kept.
+CLOCKS: Final[dict[str, bool | None]] = {"usual": None, "24": False, "12": True}
+
+
+def _clocks() -> list[tuple[str, str]]:
+    usual = _("As usual here: 12 hours") if twelve_hours_are_usual() else _("As usual here: 24 hours")
+    words = (usual, _("24 hours, such as 14:30"), _("12 hours, such as 2:30 PM"))
+    return list(zip(CLOCKS, words, strict=True))
 
 
 class PreferencesForm(forms.Form):
@@ -46,7 +54,23 @@ class PreferencesForm(forms.Form):
     clock = forms.ChoiceField(
         label=gettext_lazy("Clock"),
         widget=forms.RadioSelect,
-        choices=[("24", gettext_lazy("24 hours, such as 14:30")), (TWELVE, gettext_lazy("12 hours, such as 2:30 PM"))],
+        choices=_clocks,
+    )
+    alert_sound = forms.BooleanField(
+        label=gettext_lazy("A sound"),
+        required=False,
+        help_text=gettext_lazy(
+            "Two short tones for a new critical alert or warning, at most every ten seconds, from one tab alone. "
+            "A browser may want a key or a press on the page first."
+        ),
+    )
+    alert_notices = forms.BooleanField(
+        label=gettext_lazy("A notification of the browser"),
+        required=False,
+        help_text=gettext_lazy(
+            "It says how many alerts are new and how bad they are; names and what they are about stay in the inbox. "
+            "Each browser has to allow it."
+        ),
     )
 
 
@@ -64,7 +88,9 @@ def preferences_page(request: HttpRequest) -> HttpResponse:
     preferences.prefer(
         single_keys=wanted["single_keys"],
         compact=wanted["density"] == COMPACT,
-        twelve_hours=wanted["clock"] == TWELVE,
+        twelve_hours=CLOCKS[wanted["clock"]],
+        alert_sound=wanted["alert_sound"],
+        alert_notices=wanted["alert_notices"],
         language=wanted["language"],
         by=principal_of(request),
     )
@@ -78,6 +104,8 @@ def _initial(person: User) -> dict[str, object]:
     return {
         "single_keys": person.single_keys,
         "density": COMPACT if person.compact else "comfortable",
-        "clock": TWELVE if person.twelve_hours else "24",
+        "clock": next(name for name, kept in CLOCKS.items() if kept is person.twelve_hours),
+        "alert_sound": person.alert_sound,
+        "alert_notices": person.alert_notices,
         "language": person.language,
     }

@@ -1,16 +1,54 @@
 """How pages are for one person: each for themselves, and nobody else."""
 
+from collections.abc import Collection
 from typing import cast
 from uuid import UUID
 
-from apps.accounts.models import User
+from django.db import transaction
+
+from apps.accounts.models import ListLook, User
 from lib.access import Principal
+from lib.errors import InvalidInput
 
 
-def prefer(*, single_keys: bool, compact: bool, twelve_hours: bool, language: str, by: Principal) -> None:
+def prefer(
+    *,
+    single_keys: bool,
+    compact: bool,
+    twelve_hours: bool | None,
+    alert_sound: bool,
+    alert_notices: bool,
+    language: str,
+    by: Principal,
+) -> None:
     """Keep how the caller wants their pages; it holds from their next request on, in every browser.
 
-    `language` is one of settings.LANGUAGES; empty: as the browser says.
+    `twelve_hours` is None for the clock of the organization; `language` one of settings.LANGUAGES, empty: as the
+    browser says.
     """
-    wanted = {"single_keys": single_keys, "compact": compact, "twelve_hours": twelve_hours, "language": language}
-    User.objects.filter(pk=cast(UUID, by.id)).update(**wanted)
+    User.objects.filter(pk=cast(UUID, by.id)).update(
+        single_keys=single_keys,
+        compact=compact,
+        twelve_hours=twelve_hours,
+        alert_sound=alert_sound,
+        alert_notices=alert_notices,
+        language=language,
+    )
+
+
+@transaction.atomic
+def arrange(*, page: str, rows: int, offered: Collection[str], shown: Collection[str], by: Principal) -> None:
+    """Keep how the caller wants a list: rows of a page, and which of the columns that they were offered are shown.
+
+    Columns that they were not offered this time stay as they were.
+
+    Raises:
+        InvalidInput: none of the columns would be left.
+    """
+    left_out = set(offered) - set(shown)
+    if left_out and not set(offered) & set(shown):
+        raise InvalidInput("columns", "Leave at least one column.", detail_code="required")
+    look, _ = ListLook.objects.select_for_update().get_or_create(user_id=cast(UUID, by.id), page=page)
+    look.rows = rows
+    look.hidden = sorted(set(look.hidden) - set(offered) | left_out)
+    look.save(update_fields=["rows", "hidden"])

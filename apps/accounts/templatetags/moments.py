@@ -52,8 +52,10 @@ def distance_from_now(at: datetime) -> str:
 
 @register.simple_tag
 def minutes(count: int) -> str:
-    """Write a length of time: hours and minutes from an hour on."""
-    return f"{count // 60} h {count % 60} min" if count >= 60 else f"{count} min"
+    """Write a length of time: from an hour on in hours, and in minutes where some are over."""
+    hours, rest = divmod(count, 60)
+    parts = (f"{hours} h" if hours else "", f"{rest} min" if rest or not hours else "")
+    return " ".join(filter(None, parts))
 
 
 @register.filter(expects_localtime=True)

@@ -33,6 +33,7 @@ from apps.rides.lifecycle import BY_ACTION, OPEN, Action, RideStatus
 from apps.rides.models import Ride
 from apps.rides.naming import OUT_OF_REACH, driver_name
 from apps.rides.queries.candidates import Candidate, candidates
+from apps.rides.queries.ride_needs import errand_of
 from apps.rides.queries.rides import ride as ride_in_reach
 from apps.rides.services import will_call
 from apps.rides.services.pairing import AssignmentRejected
@@ -175,7 +176,7 @@ def _about(found: Ride, request: HttpRequest) -> dict[str, Any]:
         "service": words.service(found),
         "way": words.way(found, disclosure_of(by)),
         "state_words": words.STATES[words.state_of(found)] if open_ else capfirst(found.get_status_display()),
-        "clock": clock(found.pickup_at.astimezone(zone_of(request))),
+        "clock": clock(errand_of(found, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
         "fragment": _is_fragment(request),
     }
 

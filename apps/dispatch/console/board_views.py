@@ -1,16 +1,18 @@
 """The dispatch board: a day as a timeline or a list, and the parts of it that have changed."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from apps.accounts.console.lists import arranged
 from apps.accounts.console.rights import needs
 from apps.accounts.services import audit
 from apps.dispatch.axis import Axis
@@ -18,17 +20,22 @@ from apps.dispatch.console import timeline, words
 from apps.dispatch.console.cards import card, row
 from apps.dispatch.console.counters import counters
 from apps.dispatch.console.map_points import points
-from apps.dispatch.console.page import SHOWS, VIEWS, Page, page_of, reader_of
+from apps.dispatch.console.page import LIST, SHOWS, VIEWS, Page, page_of, reader_of
+from apps.dispatch.console.part import parts
 from apps.dispatch.console.timeline import Reader
 from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
+from apps.dispatch.queries.figures import figures_of
+from apps.dispatch.queries.narrowing import choices, narrowed
 from apps.rides.lifecycle import ReasonList
 from apps.rides.naming import driver_name
 from apps.rides.queries import reason_codes
 from lib.access import Principal
 from lib.clocks import clock
+from lib.listing import DOWN, spelled
 from lib.scopes import Scope
 
-MOST_CHANGED: Final = 60  # rides and drivers named by one question for changes; beyond it, everything is asked for
+# Rides and drivers named by one question for changes; beyond it, everything is asked for.  In an address of 2.7 kB.
+MOST_CHANGED: Final = 60
 
 
 @require_safe
@@ -37,10 +44,13 @@ def show(request: HttpRequest) -> HttpResponse:
     """Show a service day: lanes of drivers, and what waits for one."""
     reader = reader_of(request)
     page = page_of(request, reader)
-    found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
+    axis = Axis(page.day, reader.zone.key)
+    whole = board(axis, by=reader.by, at=reader.at, counted=page.within.counted)
+    found = narrowed(whole, page.within)
     _audit(found, reader.by)
     context = {
         "page": page,
+        "parts": parts(page, choices(whole, page.within, by=reader.by)),
         "now": reader.at,
         "now_minute": found.axis.minute_of(reader.at) // timeline.STEP * timeline.STEP,
         "earlier": page.url(day=page.day - dt.timedelta(days=1)),
@@ -52,10 +62,14 @@ def show(request: HttpRequest) -> HttpResponse:
         "drivers": sorted(_drivers(found, reader), key=lambda one: one[1].lower()),
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "most_changed": MOST_CHANGED,
         **_parts(found, page, reader),
     }
     if page.view == "list":
-        context["rows"] = _rows(found, page, reader)
+        shown = arranged(request, LIST, page.asked())
+        cut = Paginator(_rows(found, page, reader), shown.rows).get_page(request.GET.get("page"))
+        here = f"{reverse('board')}{shown.address(page=str(cut.number) if cut.number > 1 else '')}"
+        context |= {"shown": shown, "page_of_list": cut, "here": here, "rows": list(cut)}
     elif page.view == "map":
         context |= {
             "points": points(found, reader),
@@ -78,7 +92,9 @@ def changes(request: HttpRequest) -> HttpResponse:
     rides, drivers = _ids(request, "ride"), _ids(request, "driver")
     whole = (not rides and not drivers) or len(rides) + len(drivers) > MOST_CHANGED
     wanted = None if whole else drivers | lanes_of(rides, by=reader.by)
-    found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at, driver_ids=wanted)
+    axis = Axis(page.day, reader.zone.key)
+    read = board(axis, by=reader.by, at=reader.at, driver_ids=wanted, counted=page.within.counted)
+    found = narrowed(read, page.within)
     _audit(found, reader.by)
     there = {lane.driver.pk for lane in found.lanes}
     context = {**_parts(found, page, reader), "gone": sorted(map(str, (wanted or drivers) - there)), "whole": whole}
@@ -110,31 +126,43 @@ def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
     shown = [lane for lane in found.lanes if _passes(lane, page.show)]
     return {
         "lanes": [timeline.lane(lane, found.axis, reader) for lane in shown],
-        "counters": counters(found, page),
+        "counters": counters(figures_of(found), page),
         "late_waiting": late_waiting,
         "queue": [card(one, reader) for one in cards["waiting"]],
         "will_calls": [card(one, reader) for one in cards["will-call"]],
         "filtered": SHOWS[page.show] if page.show else "",
         "unfiltered": page.url(show=""),
-        "suggest": f"{reverse('board_suggestions')}?day={page.day}",
+        "suggest": f"{reverse('board_suggestions')}?{spelled({'day': page.day, 'zone': page.within.zone})}",
     }
 
 
 def _passes(lane: Lane, show: str) -> bool:
     if show == "late":
-        return any(one.late for one in lane.shown)
+        return any(one.late and not one.aside for one in lane.shown)
     return True
 
 
 def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
-    """Lay the rides of the lanes and the queue out in the order of their begin, for the list."""
-    taken = [(one, lane) for lane in found.lanes for one in lane.shown]
+    """Lay the rides of the lanes and the queue out for the list; equals stand in the order of their begin."""
+    taken = [(one, lane) for lane in found.lanes for one in lane.shown if not one.aside]
     waiting = [(one, None) for one in found.waiting]
     rows: Iterable[tuple[Shown, Lane | None]] = sorted(
         [*taken, *waiting], key=lambda one: (one[0].errand.span.starts_at, one[0].ride.pk)
     )
     kept = [(one, lane) for one, lane in rows if _is_shown(one, page.show)]
-    return [row(one, lane, reader) for one, lane in kept]
+    laid = [row(one, lane, reader) for one, lane in kept]
+    by, down = page.sort.removeprefix(DOWN), page.sort.startswith(DOWN)
+    if by == "pickup":
+        return laid[::-1] if down else laid
+    return sorted(laid, key=_SORTED_BY[by], reverse=down)
+
+
+# Nobody who drives comes before everybody.
+_SORTED_BY: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
+    "rider": lambda row: row["name"].lower(),
+    "status": lambda row: list(words.STATES).index(row["state"]),
+    "driver": lambda row: row["driver"].lower(),
+}
 
 
 def _is_shown(one: Shown, show: str) -> bool:

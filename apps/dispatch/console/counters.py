@@ -10,9 +10,8 @@ from django.views.decorators.http import require_safe
 from apps.accounts.console.rights import needs
 from apps.accounts.sessions import principal_of
 from apps.dispatch.axis import Axis
-from apps.dispatch.console import words
 from apps.dispatch.console.page import Page, reader_of
-from apps.dispatch.queries.board import Board, board
+from apps.dispatch.queries.figures import Figures, figures
 from apps.rides.lifecycle import RideStatus
 from lib.scopes import Scope
 
@@ -28,11 +27,9 @@ _PLAIN: Final = (
 )
 
 
-def counters(found: Board, page: Page) -> list[dict[str, Any]]:
-    """Count a day, with links to what is counted where the board can be filtered by it."""
-    queue = [one for one in found.waiting if words.state_of(one.ride) != "will-call"]
-    late = [one for lane in found.lanes for one in lane.shown if one.late] + [one for one in queue if one.late]
-    counted = {"waiting": len(queue), "will-call": len(found.waiting) - len(queue), "late": len(late)}
+def counters(found: Figures, page: Page) -> list[dict[str, Any]]:
+    """Lay the figures of a day out, with links to what is counted where the board can be filtered by it."""
+    counted = {"waiting": found.waiting, "will-call": found.will_calls, "late": found.late}
     chosen = page.show
     links = [
         {
@@ -45,7 +42,10 @@ def counters(found: Board, page: Page) -> list[dict[str, Any]]:
         }
         for key, label, tone in _LINKS
     ]
-    return [*links, *({"label": label, "count": sum(map(found.counts.__getitem__, of))} for label, of in _PLAIN)]
+    return [
+        *links,
+        *({"label": label, "count": sum(found.by_status.get(status, 0) for status in of)} for label, of in _PLAIN),
+    ]
 
 
 @require_safe
@@ -56,7 +56,7 @@ def today(request: HttpRequest) -> HttpResponse:
 
 
 def strip(request: HttpRequest) -> str:
-    """Give today's counters to whose work starts at the exceptions desk: lead dispatchers.  Five queries for them."""
+    """Give today's counters to whose work starts at the exceptions desk: lead dispatchers.  Two queries for them."""
     by = principal_of(request)
     return _rendered(request) if by.may(Scope.RIDES_CORRECT) and by.may(Scope.ASSIGNMENTS_WRITE) else ""
 
@@ -64,5 +64,5 @@ def strip(request: HttpRequest) -> str:
 def _rendered(request: HttpRequest) -> str:
     reader = reader_of(request)
     page = Page.today_of(reader)
-    found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
+    found = figures(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
     return render_to_string("dispatch/counters_strip.html", {"counters": counters(found, page)}, request)

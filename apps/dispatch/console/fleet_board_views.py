@@ -1,11 +1,12 @@
 """The credential board: who lacks which paper, what lapses next, and the same as a file."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -15,19 +16,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
+from apps.accounts.console.exports import exported
+from apps.accounts.console.lists import Filters, arranged, views_of
 from apps.accounts.console.rights import needs
-from apps.accounts.services import audit
-from apps.accounts.sessions import principal_of, zone_of
+from apps.accounts.sessions import principal_of
 from apps.dispatch.console import fleet_words as words
-from apps.dispatch.console.fleet_forms import KINDS, BoardFilter, DriversFilter
-from apps.dispatch.queries.credential_board import Cell, Row, board
+from apps.dispatch.console.fleet_forms import DRIVERS, KINDS, PAPERS, BoardFilter, DriversFilter
+from apps.dispatch.queries.credential_board import BROKEN, NAME, SOONEST, Cell, Row, board
 from apps.fleet.credentials import Urgency
 from apps.organizations.models import TransportProvider
 from lib.access import Principal
-from lib.csv_file import csv_file
 from lib.scopes import Scope
 
-MOST: Final = 200  # rows of a page
 _COUNTED: Final = (
     ("lapsed", "bad"),
     ("within_7", "bad"),
@@ -36,7 +36,7 @@ _COUNTED: Final = (
     ("unverified", "warn"),
     ("sound", "ok"),
 )
-_KIND_WORDS: Final = {"drivers": gettext_lazy("Drivers"), "vehicles": gettext_lazy("Vehicles")}
+_KIND_WORDS: Final = {"": gettext_lazy("Drivers"), "vehicles": gettext_lazy("Vehicles")}
 
 
 @require_safe
@@ -44,26 +44,34 @@ _KIND_WORDS: Final = {"drivers": gettext_lazy("Drivers"), "vehicles": gettext_la
 def credentials(request: HttpRequest) -> HttpResponse:
     """Show papers by owner and type, what lapses soonest first.  As many queries for any number of rows."""
     by, now = principal_of(request), timezone.now()
-    form = BoardFilter(request.GET, providers=providers(by))
-    found = board(form.asked(), by=by, at=now)
-    page = Paginator(found.rows, MOST).get_page(request.GET.get("page"))
+    filters = paper_filters(by)
+    form = cast(BoardFilter, filters(request.GET))
+    sort = PAPERS.sort(request.GET.get("sort", ""))
+    found = board(form.asked(sort), by=by, at=now)
+    offered = {name: label for name, label in PAPERS.columns.items() if name in (BROKEN, *found.types)}
+    shown = arranged(request, PAPERS, form.known(), offered=offered)
+    types = [kind for kind in found.types if kind in shown.columns]
+    page = Paginator(found.rows, shown.rows).get_page(request.GET.get("page"))
     chosen = form.value("standing")
     context = {
         "form": form,
-        "query": form.query(),
+        "shown": shown,
         "filtered": bool(form.provider_id or chosen),
         "kind": form.kind,
-        "kinds": [(label, f"?{form.query(of=kind)}", kind == form.kind) for kind, label in _KIND_WORDS.items()],
+        "kinds": [
+            (label, shown.address(of=of, sort=_sort_of_all(shown.sort)), (of or "drivers") == form.kind)
+            for of, label in _KIND_WORDS.items()
+        ],
         "counts": [
             (words.NARROWED[name], tone if found.counts[name] else "quiet", found.counts[name],
-             f"?{form.query(standing='' if name == chosen else name)}", name == chosen)
+             shown.address(standing="" if name == chosen else name), name == chosen)
             for name, tone in _COUNTED
         ],
-        "types": [words.paper(kind) for kind in found.types],
+        "types": [(kind, words.paper(kind)) for kind in types],
         "page": page,
-        "rows": [_row(row, found.types, form.kind, by) for row in page],
+        "rows": [_row(row, shown.columns, form.kind, by) for row in page],
     }  # fmt: skip
-    return render(request, "fleet/credentials.html", context)
+    return render(request, "fleet/credentials.html", context | views_of(request, shown, filters))
 
 
 @require_safe
@@ -72,19 +80,20 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
     """Give all rows that the filter leaves as a file, and leave a row in the trail: they leave the house."""
     by, now = principal_of(request), timezone.now()
     form = BoardFilter(request.GET, providers=providers(by))
-    found = board(form.asked(), by=by, at=now)
-    audit.record(
-        by=by,
-        action="credentials.export",
-        subject_type=KINDS[form.kind].value,
-        details={"rows": len(found.rows), "types": list(found.types)},
-    )
+    found = board(form.asked(PAPERS.sort(request.GET.get("sort", ""))), by=by, at=now)
     heads = [_("Driver") if form.kind == "drivers" else _("Vehicle"), _("Provider"), _("Status")]
     for kind in found.types:
         heads += [words.paper(kind), f"{words.paper(kind)}, {_('last day')}"]
     lines = ([*_head(row, by), *_papers(row.cells), row.broken] for row in found.rows)
-    day = now.astimezone(zone_of(request)).date().isoformat()
-    return csv_file(f"credentials-{form.kind}-{day}", [[*heads, _("Rides after a paper lapses")], *lines])
+    return exported(
+        request,
+        f"credentials-{form.kind}",
+        [[*heads, _("Rides after a paper lapses")], *lines],
+        action="credentials.export",
+        subject_type=KINDS[form.kind].value,
+        at=now,
+        details={"types": list(found.types)},
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -92,16 +101,36 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
 def drivers(request: HttpRequest) -> HttpResponse:
     """List drivers by name; what is searched for is sent, as names have no place in addresses."""
     by, now = principal_of(request), timezone.now()
-    asked: QueryDict = request.POST if request.method == "POST" else request.GET
-    form = DriversFilter(asked, providers=providers(by))
-    found = board(form.asked(), by=by, at=now)
+    sent = request.method == "POST"
+    filters = driver_filters(by)
+    form = cast(DriversFilter, filters(request.POST if sent else request.GET))
+    shown = arranged(request, DRIVERS, form.known(), sent=sent)
+    found = board(form.asked(shown.sort), by=by, at=now)
+    page = Paginator(found.rows, shown.rows).get_page(None if sent else request.GET.get("page"))
     context = {
         "form": form,
+        "shown": shown,
         "filtered": any(form.cleaned_data.values()),
-        "most": MOST if len(found.rows) > MOST else 0,
-        "rows": [_listed(row, by) for row in found.rows[:MOST]],
+        "most": shown.rows if sent and page.has_other_pages() else 0,
+        "page": page,
+        "rows": [_listed(row, by) for row in page],
     }
-    return render(request, "fleet/drivers.html", context)
+    return render(request, "fleet/drivers.html", context | views_of(request, shown, filters))
+
+
+def paper_filters(by: Principal) -> Filters:
+    """Give what reads filters of the board.  One query, however many are read."""
+    return partial(BoardFilter, providers=providers(by))
+
+
+def driver_filters(by: Principal) -> Filters:
+    """Give what reads filters of the drivers.  One query, however many are read."""
+    return partial(DriversFilter, providers=providers(by))
+
+
+def _sort_of_all(sort: str) -> str:
+    """Keep an order that drivers and vehicles have in common: not that of a paper."""
+    return sort if sort.removeprefix("-") in (NAME, BROKEN) else SOONEST
 
 
 def providers(by: Principal) -> list[tuple[UUID, str]]:
@@ -127,14 +156,14 @@ def _listed(row: Row, by: Principal) -> dict[str, Any]:
     }
 
 
-def _row(row: Row, types: Iterable[str], kind: str, by: Principal) -> dict[str, Any]:
+def _row(row: Row, columns: Collection[str], kind: str, by: Principal) -> dict[str, Any]:
     url = page_of(kind, row.owner.pk)
     return {
         "url": url,
         "name": words.name_of(row.owner, by),
         "standing": words.standing_of(row.owner),
         "provider": row.owner.provider.name,
-        "cells": [_cell(cell, url) for cell in row.cells],
+        "cells": [_cell(cell, url) for cell in row.cells if cell.type in columns],
         "broken": row.broken,
     }
 

@@ -6,24 +6,56 @@ from uuid import UUID
 
 from django import forms
 from django.http import QueryDict
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from apps.dispatch.console import fleet_words
-from apps.dispatch.queries.credential_board import Asked
-from apps.fleet.credentials import Subject
-from apps.fleet.models import Activation
+from apps.dispatch.queries.credential_board import BROKEN, GIVEN, NAME, PROVIDER, SOONEST, Asked
+from apps.fleet.credentials import TYPES_OF, Subject
+from apps.fleet.models import Activation, CredentialType
 from apps.rides.console.ride_forms import Versioned
-from lib.console_forms import choose, day_field, put_on
+from lib.console_forms import ListFilter, choose, day_field, put_on
 from lib.errors import DomainError
+from lib.listing import SIZES, Listing
 from lib.newest_first import uuid_or_none
 
 # Whose papers, as addresses name them.
 KINDS: Final = {"drivers": Subject.DRIVER, "vehicles": Subject.VEHICLE}
+_PAPERS: Final = {
+    kind: capfirst(CredentialType(kind).label) for subject in KINDS.values() for kind in TYPES_OF[subject]
+}
+PAPERS: Final = Listing(
+    "credential_board",
+    sorts={
+        SOONEST: _("Soonest first"),
+        NAME: _("Name"),
+        f"-{BROKEN}": _("Rides after"),
+        **_PAPERS,
+    },
+    columns={BROKEN: _("Rides after"), **_PAPERS},
+    size=SIZES[-1],
+)
+DRIVERS: Final = Listing(
+    "fleet_drivers",
+    sorts={
+        NAME: _("Driver"),
+        PROVIDER: _("Provider"),
+        SOONEST: _("Paper to see to first"),
+        f"-{GIVEN}": _("Rides ahead"),
+    },
+    columns={
+        "standing": _("May drive"),
+        PROVIDER: _("Provider"),
+        SOONEST: _("Paper to see to first"),
+        GIVEN: _("Rides ahead"),
+    },
+    size=SIZES[-1],
+)
 _ANY: Final = ("", _("Any"))
 _STANDINGS: Final = [(name, badge.text) for name, badge in fleet_words.ACTIVATIONS.items()]
 
 
-class _Filter(forms.Form):
+class _Filter(ListFilter):
     """What is no choice of a field asks for nothing."""
 
     provider = forms.ChoiceField(label=_("Provider"), required=False)
@@ -44,31 +76,19 @@ class _Filter(forms.Form):
 class BoardFilter(_Filter):
     of = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in KINDS], widget=forms.HiddenInput)
     standing = forms.ChoiceField(label=_("Papers"), required=False, choices=[_ANY, *fleet_words.NARROWED.items()])
-    sort = forms.ChoiceField(
-        label=_("Order"), required=False, choices=[("", _("Soonest first")), ("name", _("By name"))]
-    )
 
-    field_order = ("of", "provider", "standing", "sort")
+    field_order = ("of", "provider", "standing")
 
     @property
     def kind(self) -> str:
         return self.value("of") or "drivers"
 
-    def asked(self) -> Asked:
-        return Asked(
-            subject=KINDS[self.kind],
-            provider_id=self.provider_id,
-            standing=self.value("standing"),
-            by_name=self.value("sort") == "name",
-        )
+    def asked(self, sort: str) -> Asked:
+        return Asked(subject=KINDS[self.kind], provider_id=self.provider_id, standing=self.value("standing"), sort=sort)
 
-    def query(self, **changes: str) -> str:
-        """Spell what is asked for as the address does: known names and values alone."""
-        wanted = QueryDict(mutable=True)
-        for name, value in {**self.cleaned_data, **changes}.items():
-            if value and (name, value) != ("of", "drivers"):
-                wanted[name] = str(value)
-        return wanted.urlencode()
+    def known(self) -> dict[str, str]:
+        """Say what is asked for as the address does: known names and values alone."""
+        return {name: value for name, value in super().known().items() if (name, value) != ("of", "drivers")}
 
 
 class DriversFilter(_Filter):
@@ -81,10 +101,12 @@ class DriversFilter(_Filter):
 
     field_order = ("q", "activation", "provider")
 
-    def asked(self) -> Asked:
-        return Asked(
-            provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), by_name=True
-        )
+    def asked(self, sort: str) -> Asked:
+        return Asked(provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), sort=sort)
+
+    def known(self) -> dict[str, str]:
+        """Say what of it may stand in an address: not the name."""
+        return {name: value for name, value in super().known().items() if name != "q"}
 
 
 class FileForm(forms.Form):

@@ -18,7 +18,8 @@ Point = dict[str, Any]
 
 def points(found: Board, reader: Reader) -> dict[str, list[Point]]:
     """Lay the points of a day out for the script that draws them; what has no coordinates is left out.  One query."""
-    in_time = sorted([*found.waiting, *(one for lane in found.lanes for one in lane.shown)], key=_begins)
+    driven = (one for lane in found.lanes for one in lane.shown if not one.aside)
+    in_time = sorted([*found.waiting, *driven], key=_begins)
     return {
         "rides": [point for one in in_time if (point := _ride(one, reader))],
         "drivers": [point for lane in found.lanes if (point := _driver(lane, reader))],

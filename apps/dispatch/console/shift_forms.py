@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -51,7 +51,30 @@ class PlanFilter(forms.Form):
         return wanted.urlencode()
 
 
-class ShiftForm(Versioned):
+class Looked(Versioned):
+    """`accept` takes responsibility for the rides that a change leaves without a shift: those `seen`, by id."""
+
+    accept = forms.BooleanField(label=gettext_lazy("I have seen these rides: leave them as they are"), required=False)
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    @property
+    def seen_ids(self) -> frozenset[UUID]:
+        """Name the rides that the reader was shown and accepted; what is no id names none."""
+        if not self.cleaned_data["accept"]:
+            return frozenset()
+        return frozenset(filter(None, map(uuid_or_none, self.cleaned_data["seen"].split())))
+
+    def look_again(self, field: str | None) -> None:
+        """Say that there are rides to look at first; what was accepted was about others."""
+        if self.cleaned_data.pop("accept"):
+            self.data = cast(QueryDict, self.data).copy()
+            del self.data["accept"]
+            self.add_error(field, _("Since you looked, more rides are left without a shift. Look at them."))
+        elif field:
+            self.add_error(field, _("Look at the rides that are left without a shift."))
+
+
+class ShiftForm(Looked):
     """A driver in a vehicle, from a clock of a day until another: of the next day, where that comes first.
 
     Clocks are those of the driver's provider.  `version` is that of the shift that is changed, 0 of a new one.
@@ -68,7 +91,6 @@ class ShiftForm(Versioned):
         widget=forms.RadioSelect,
         choices=((FIRST, gettext_lazy("The first")), (SECOND, gettext_lazy("The second"))),
     )
-    accept = forms.BooleanField(label=gettext_lazy("I have seen these rides: leave them as they are"), required=False)
 
     names: Mapping[str, str] = {
         "driverId": "driver", "vehicleId": "vehicle", "startsAt": "starts", "endsAt": "ends",
@@ -125,10 +147,8 @@ class ShiftForm(Versioned):
         }
 
 
-class StepForm(Versioned):
+class StepForm(Looked):
     """A step of a shift that is one press of a button."""
-
-    accept = forms.BooleanField(required=False)
 
 
 def times_of(shift: Shift, zone: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """One shift: planned, changed, ended, cancelled, and planned once more; rides that it leaves are shown beforehand."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -21,8 +22,11 @@ from apps.dispatch.console import fleet_words as words
 from apps.dispatch.console.fleet_owner_views import Owner, affected
 from apps.dispatch.console.shift_forms import ShiftForm, StepForm, times_of
 from apps.dispatch.queries import shift_plan
+from apps.dispatch.services import shift_changes
+from apps.dispatch.services.shift_changes import RidesLeft
 from apps.fleet.models import Activation, Driver, Shift, Vehicle, VehicleStatus
 from apps.fleet.services import drivers, shifts
+from apps.rides.models import Ride
 from apps.rides.queries import given
 from lib.access import Principal
 from lib.clocks import clock
@@ -33,6 +37,19 @@ from lib.scopes import Scope
 _DAY: Final = timedelta(days=1)
 _END: Final = "end"
 _CANCEL: Final = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Rides that a change leaves without a shift: all in it but those while its driver `keeps` it, some seen before."""
+
+    keeps: tuple[datetime, datetime] | None
+    seen: Collection[UUID]
+
+    def becomes(self, ride: Ride) -> str:
+        if self.seen and ride.pk not in self.seen:
+            return _("New since you looked; stays with the driver")
+        return _("Stays with the driver")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -65,13 +82,12 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
         return _page(request, found)
     form = ShiftForm(request.POST, **_offered(by, found))
     if form.is_valid():
-        told = form.told
-        keeps = (told["starts_at"], told["ends_at"]) if told["driver_id"] == found.driver_id else None
-        if not form.cleaned_data["accept"] and _leaves(found, keeps, by):
-            form.add_error("accept", _("Look at the rides that are left without a shift."))
-            return _page(request, found, form=form, left=shift_plan.left_without(found, keeps=keeps, by=by))
         try:
-            _amend(found, told, form, by)
+            _amend(found, form.told, form, by)
+        except RidesLeft as refusal:
+            seen = form.seen_ids
+            form.look_again("accept")
+            return _page(request, found, form=form, left=_Left(refusal.keeps, seen))
         except DomainError as refusal:
             form.refuse(refusal)
         else:
@@ -94,12 +110,13 @@ def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     if does == _END and not found.starts_at < now < found.ends_at:
         form.add_error(None, _("The shift is not under way."))
         return _page(request, found, wrong=form)
-    keeps = (found.starts_at, now) if does == _END else None
-    if not form.cleaned_data["accept"] and _leaves(found, keeps, by):
-        return _page(request, found, asked=does, left=shift_plan.left_without(found, keeps=keeps, by=by))
     changes = {"ends_at": now} if does == _END else {"status": Shift.Status.CANCELLED}
     try:
         _amend(found, changes, form, by)
+    except RidesLeft as refusal:
+        seen = form.seen_ids
+        form.look_again(None)
+        return _page(request, found, wrong=form, asked=does, left=_Left(refusal.keeps, seen))
     except DomainError as refusal:
         form.refuse(refusal)
         return _page(request, found, wrong=form)
@@ -159,14 +176,15 @@ def _first(request: HttpRequest, by: Principal) -> dict[str, Any]:
     return first
 
 
-def _leaves(found: Shift, keeps: tuple[datetime, datetime] | None, by: Principal) -> bool:
-    planned = found.status == Shift.Status.PLANNED
-    return planned and shift_plan.left_without(found, keeps=keeps, by=by).exists()
-
-
 def _amend(found: Shift, changes: Mapping[str, Any], form: ShiftForm | StepForm, by: Principal) -> None:
-    version = form.cleaned_data["version"]
-    shifts.amend(shift_id=found.pk, changes=changes, expected_version=version, by=by, at=timezone.now())
+    shift_changes.amend(
+        shift_id=found.pk,
+        changes=changes,
+        seen=form.seen_ids,
+        expected_version=form.cleaned_data["version"],
+        by=by,
+        at=timezone.now(),
+    )
 
 
 def _when(found: Shift) -> str:
@@ -187,9 +205,9 @@ def _page(
     form: ShiftForm | None = None,
     wrong: StepForm | None = None,
     asked: str = "",
-    left: Any = None,
+    left: _Left | None = None,
 ) -> HttpResponse:
-    """Show a shift; `left` are the rides that what was `asked` for, or the form, leaves without a shift."""
+    """Show a shift; `left` says which rides what was `asked` for, or the form, leaves without one."""
     by, now = principal_of(request), timezone.now()
     zone = found.driver.provider.timezone
     if form is None:
@@ -217,6 +235,9 @@ def _page(
         "given": count,
     }
     if left is not None:
-        context |= affected(left, Owner("drivers", found.driver), by, lambda _ride: _("Stays with the driver"))
+        rides = shift_plan.left_without(found, keeps=left.keeps, by=by)
+        # Read first: what comes in between is shown, and asked about once more.
+        context["seen"] = " ".join(map(str, rides.values_list("pk", flat=True)))
+        context |= affected(rides, Owner("drivers", found.driver), by, left.becomes)
     bad = bool(form.errors or asked or (wrong and wrong.errors))
     return render(request, "fleet/shift.html", context, status=UNPROCESSABLE if bad else 200)

@@ -83,7 +83,7 @@ def lane(one: Lane, axis: Axis, reader: Reader) -> SafeString:
     """Draw a driver's lane; its id is `lane-<driver>`, those of its bars `ride-<ride>`."""
     errands = [shown.errand for shown in one.shown]
     placed = [min(row, MOST_ROWS - 1) for row in lanes.rows(errands)]
-    late = sum(1 for shown in one.shown if shown.late)
+    late = sum(1 for shown in one.shown if shown.late and not shown.aside)
     track = [
         *(_stretch("off", span, axis) for span in _off(one.duty, axis)),
         *(_stretch("leave", span, axis) for span in one.leave),
@@ -142,12 +142,13 @@ def _bar(shown: Shown, row: int, axis: Axis, reader: Reader) -> str:
     risk = "" if not shown.late else " late" if shown.is_late else " risk"
     plus = f"<b>+{shown.late}</b> " if shown.late else ""
     severe = " severe" if ride.max_exception_severity == "critical" else ""
+    aside = " aside" if shown.aside else ""
     clocks = f"{reader.clock(span.starts_at)} {reader.until} {reader.clock(span.ends_at)}"
     told = [clocks, words.way(ride, reader.sees), moves, reader.states[state], words.lateness(shown)]
     rest = escape(", ".join(part for part in told if part))
     place = classes(span.starts_at, span.ends_at, axis, at_least=_SHORTEST)
     return (
-        f'<a class="bar {place} r{row} {state} {mark}{risk}{severe}" id="ride-{ride.pk}"'
+        f'<a class="bar {place} r{row} {state} {mark}{risk}{severe}{aside}" id="ride-{ride.pk}"'
         f' href="{reader.page}{ride.pk}/" data-version="{ride.version}">'
         f'{plus}{escape(rider_name(ride.rider, reader.by))}<span class="visually-hidden">, {rest}</span></a>'
     )

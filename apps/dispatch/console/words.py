@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.dispatch.naming import place as place
 from apps.dispatch.naming import service as service
-from apps.dispatch.queries.board import UNASSIGNED, Shown
+from apps.dispatch.queries.board import Shown, awaits_release
 from apps.riders.models import Mobility
 from apps.rides.disclosure import Disclosure
 from apps.rides.eligibility import ViolationCode
@@ -70,8 +70,7 @@ _STATE_OF: Final = {
 
 def state_of(ride: Ride) -> str:
     """Name the state of an open ride by the class that shows it; one that waits for its release is not unassigned."""
-    waits = ride.will_call and ride.ready_at is None and ride.status in UNASSIGNED
-    return "will-call" if waits else _STATE_OF[RideStatus(ride.status)]
+    return "will-call" if awaits_release(ride) else _STATE_OF[RideStatus(ride.status)]
 
 
 def kind_of(ride: Ride) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from apps.rides import standing
 from apps.rides.facts import Errand, Span
 from apps.rides.forecast import lateness
 from apps.rides.lifecycle import OPEN, RideStatus
-from apps.rides.models import Ride
+from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries.forecasts import leg_of
 from apps.rides.queries.ride_needs import errand_of
 from lib.access import Principal
@@ -63,13 +63,15 @@ _COLUMNS: Final = (
 class Shown:
     """A ride as it stands on the board.  `late`: minutes after what was promised, told or foreseen; 0: in time.
 
-    `is_late`: the promise is broken already, and not just foreseen to be.
+    `is_late`: the promise is broken already, and not just foreseen to be.  `aside`: nobody asked for it; it is shown as
+    what keeps its driver.
     """
 
     ride: Ride
     errand: Errand
     late: int = 0
     is_late: bool = False
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +110,62 @@ class Board:
         return found | {one.ride.rider_id for lane in self.lanes for one in lane.shown}
 
 
-def board(axis: Axis, *, by: Principal, at: dt.datetime, driver_ids: Collection[UUID] | None = None) -> Board:
+def board(
+    axis: Axis, *, by: Principal, at: dt.datetime, driver_ids: Collection[UUID] | None = None, counted: Q | None = None
+) -> Board:
     """Read a day within the caller's reach, or of it the lanes of some drivers and all that waits.
 
-    Lanes are of drivers who work that day or have a ride.  Five queries, however many rides.
+    Lanes are of drivers who work that day or have a ride.  `counted`: the rides that are counted, where these are not
+    all.  Five queries, however many rides.
     """
     wanted = Q(driver__isnull=False) | Q(status__in=sorted(UNASSIGNED))
     if driver_ids is not None:
         wanted = Q(driver_id__in=driver_ids) | Q(status__in=sorted(UNASSIGNED))
-    day = Ride.objects.visible_to(by).filter(pickup_at__gte=axis.starts_at, pickup_at__lt=axis.ends_at)
+    day = rides_of(axis, by)
     rides = list(day.filter(wanted).exclude(status=RideStatus.CANCELLED).select_related("rider").only(*_COLUMNS))
-    counts = dict(day.order_by().values_list("status").annotate(Count("pk")))
-    waiting = [Shown(ride, errand_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
+    counts = by_status(day.filter(counted or Q()))
+    waiting = waiting_of(rides, at)
     of_driver: dict[UUID, list[Ride]] = defaultdict(list)
     for ride in rides:
         if ride.driver_id is not None:
             of_driver[ride.driver_id].append(ride)
     found = _lanes(axis, of_driver, by=by, at=at, driver_ids=driver_ids)
     waiting.sort(key=lambda one: (one.errand.span.starts_at, one.ride.pk))
-    return Board(axis, tuple(sorted(found, key=_by_what_comes)), tuple(waiting), Counter(counts))
+    return Board(axis, tuple(sorted(found, key=_by_what_comes)), tuple(waiting), counts)
+
+
+def awaits_release(ride: Ride) -> bool:
+    """Tell a will-call that nobody has released yet: no driver is looked for."""
+    return ride.will_call and ride.ready_at is None and ride.status in UNASSIGNED
+
+
+def rides_of(axis: Axis, by: Principal) -> RideQuerySet:
+    """Find the rides of a day within the caller's reach."""
+    return Ride.objects.visible_to(by).filter(pickup_at__gte=axis.starts_at, pickup_at__lt=axis.ends_at)
+
+
+def by_status(day: RideQuerySet) -> Counter[str]:
+    return Counter(dict(day.order_by().values_list("status").annotate(Count("pk"))))
+
+
+def waiting_of(rides: Iterable[Ride], at: dt.datetime) -> list[Shown]:
+    """Say how those rides stand that nobody drives yet."""
+    return [Shown(ride, errand_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
+
+
+def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[Shown], list[tuple[Errand, Ride]]]:
+    """Say how one driver's rides stand, in the order of their begin: those to come and under way, and those over."""
+    ordered = [(errand_of(ride, at=at), ride) for ride in rides]
+    ordered.sort(key=lambda one: (one[0].span.starts_at, one[1].pk))
+    late = lateness([leg_of(ride, errand) for errand, ride in ordered], at)
+    shown, over = [], []
+    for errand, ride in ordered:
+        if ride.status in OPEN:
+            minutes, broken = _overdue(ride, at)
+            shown.append(Shown(ride, errand, max(minutes, late.get(ride.pk, 0)), broken))
+        else:
+            over.append((errand, ride))
+    return shown, over
 
 
 def lanes_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
@@ -157,7 +196,7 @@ def _lanes(
 ) -> list[Lane]:
     shifts = Shift.objects.filter(status=Shift.Status.PLANNED, starts_at__lt=axis.ends_at, ends_at__gt=axis.starts_at)
     on_duty = Exists(shifts.filter(driver_id=OuterRef("pk")))
-    drivers = Driver.objects.visible_to(by).select_related("default_vehicle")
+    drivers = Driver.objects.visible_to(by).select_related("default_vehicle", "provider")
     if driver_ids is not None:
         drivers = drivers.filter(pk__in=driver_ids)
     drivers = drivers.filter(Q(pk__in=list(of_driver)) | Q(on_duty, activation=Activation.ACTIVE))
@@ -176,15 +215,7 @@ def _lanes(
 def _lane(
     driver: Driver, shifts: Sequence[Shift], away: Iterable[Span], rides: Sequence[Ride], at: dt.datetime
 ) -> Lane:
-    ordered = [(errand_of(ride, at=at), ride) for ride in rides]
-    ordered.sort(key=lambda one: (one[0].span.starts_at, one[1].pk))
-    late = lateness([leg_of(ride, errand) for errand, ride in ordered], at)
-    shown = []
-    for errand, ride in ordered:
-        if ride.status in OPEN:
-            minutes, broken = _overdue(ride, at)
-            shown.append(Shown(ride, errand, max(minutes, late.get(ride.pk, 0)), broken))
-    over = tuple(_driven(errand, ride) for errand, ride in ordered if ride.status not in OPEN)
+    shown, over = driven(rides, at)
     present = next((shift for shift in shifts if shift.ends_at > at), shifts[-1] if shifts else None)
     vehicle = present.vehicle if present is not None else driver.default_vehicle
     return Lane(
@@ -195,7 +226,7 @@ def _lane(
         duty=tuple(Span(shift.starts_at, shift.ends_at) for shift in shifts),
         leave=tuple(away),
         shown=tuple(shown),
-        over=over,
+        over=tuple(_driven(errand, ride) for errand, ride in over),
     )
 
 

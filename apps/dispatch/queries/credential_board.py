@@ -4,7 +4,7 @@ import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -21,6 +21,8 @@ from lib.access import Principal
 AHEAD_SINCE: Final = dt.timedelta(hours=12)
 LAPSED: Final = frozenset({Urgency.EXPIRED, Urgency.MISSING, Urgency.REJECTED})
 _FINE: Final = frozenset({Urgency.VALID, Urgency.NOT_FILED})
+# What rows can be sorted by besides a type of paper: the last is the most urgent of all papers.
+NAME, PROVIDER, GIVEN, BROKEN, SOONEST = "name", "provider", "given", "broken", "soonest"
 SOUND: Final = "sound"
 UNVERIFIED: Final = "unverified"
 # What rows can be narrowed to: those with a paper of one of these.
@@ -88,6 +90,8 @@ class Asked:
     """What a board is to show.  `standing`: a key of `NARROWED`, `UNVERIFIED`, `SOUND`, or "" for all.
 
     Without `activation`, drivers who left and vehicles that are retired are not there; with `owner_id` that one is.
+    `sort`: `SOONEST`, `NAME`, `PROVIDER`, `GIVEN`, `BROKEN` or a type of paper, by the day it has to be seen to; with
+    "-" in front from large to small.  Equals stand by name.
     """
 
     subject: Subject = Subject.DRIVER
@@ -96,7 +100,7 @@ class Asked:
     standing: str = ""
     activation: str = ""
     name: str = ""
-    by_name: bool = False
+    sort: str = SOONEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +127,23 @@ def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
     rows = [_row(asked.subject, owner, types, papers.get(owner.pk, ()), given[owner.pk], at) for owner in owners]
     counts = Counter(name for row in rows for name in (*NARROWED, UNVERIFIED, SOUND) if passes(row, name))
     kept = [row for row in rows if passes(row, asked.standing)]
-    if not asked.by_name:
-        kept.sort(key=lambda row: row.due)  # and among equals by name, as they are
-    return Board(types, kept, counts)
+    return Board(types, _sorted(kept, asked.sort), counts)
+
+
+def _sorted(rows: list[Row], sort: str) -> list[Row]:
+    """Sort rows that come by name: in both directions equals stay as they are."""
+    by, down = sort.removeprefix("-"), sort.startswith("-")
+    if by == NAME:
+        return rows[::-1] if down else rows
+    return sorted(rows, key=lambda row: _place_of(row, by), reverse=down)
+
+
+def _place_of(row: Row, by: str) -> Any:
+    if by == PROVIDER:
+        return row.owner.provider.name.lower()
+    if by in (GIVEN, BROKEN):
+        return getattr(row, by)
+    return row.due if by == SOONEST else min((cell.due for cell in row.cells if cell.type == by), default=dt.date.max)
 
 
 def passes(row: Row, standing: str) -> bool:

@@ -1,29 +1,36 @@
 """Telling of papers before they lapse: each of them once at 60, 30, 14 and 7 days.
 
 What is new at one provider makes one alert: whoever keeps five hundred drivers gets a line a day, not a hundred mails.
+Other systems hear of each paper by an event of its own.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Coalesce
+from django.utils.text import capfirst
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
+from apps.events import services as events
 from apps.fleet.credentials import REMINDERS, CredentialType, reminder
 from apps.fleet.models import Activation, Credential, CredentialQuerySet, VehicleStatus
 from apps.organizations.models import TransportProvider
+from lib.access import system
+from lib.retelling import phrase
 from lib.scopes import Scope
 
 _DAY: Final = timedelta(days=1)
 _NAMED: Final = 5  # papers that the text of an alert lists
 _PAGES: Final = "/console/fleet"
+_DRIVERS: Final = "driver.credential_expiring"
+_VEHICLES: Final = "vehicle.credential_expiring"
 
 
 class _Due(NamedTuple):
@@ -35,11 +42,11 @@ class _Due(NamedTuple):
 
 
 def remind(*, at: datetime) -> int:
-    """Tell, by an alert for each provider, of papers that have come to a step since the last time; answer how many.
+    """Tell of papers that have come to a step since the last time, and answer how many.
 
-    Papers of drivers who left and of retired vehicles, and what was rejected, are nobody's concern.  A paper that has
-    come to several steps at once is told of at the last one alone.  Two runs at the same time tell once: papers that
-    another run has locked are passed by.
+    Each is an event, and those of one provider share an alert.  Papers of drivers who left and of retired vehicles, and
+    what was rejected, are nobody's concern.  A paper that has come to several steps at once is told of at the last one
+    alone.  Two runs at the same time tell once: papers that another run has locked are passed by.
     """
     soon = _concerned().filter(expires_on__gte=at.date() - _DAY, expires_on__lte=at.date() + (REMINDERS[0] + 1) * _DAY)
     provider_ids = set(soon.order_by().values_list(Coalesce("driver__provider_id", "vehicle__provider_id"), flat=True))
@@ -56,6 +63,7 @@ def _remind_of(provider: TransportProvider, *, at: datetime) -> int:
     due = [found for paper in rows if (found := _due(paper, today)) is not None]
     if due:
         _tell(provider.pk, due, at=at)
+        events.record_all((_event(provider.pk, one, at) for one in due), by=system())
     by_step: Mapping[int, list[UUID]] = defaultdict(list)
     for one in due:
         by_step[one.step].append(one.credential.pk)
@@ -78,6 +86,28 @@ def _due(paper: Credential, today: date) -> _Due | None:
     return _Due(paper, step, (expires_on - today).days)
 
 
+def _event(provider_id: UUID, one: _Due, at: datetime) -> Mapping[str, Any]:
+    """Write the columns of the event; a paper comes to each step once, which makes the steps its sequence."""
+    paper = one.credential
+    owner, kind = ("driverId", _DRIVERS) if paper.vehicle_id is None else ("vehicleId", _VEHICLES)
+    return {
+        "type": kind,
+        "subject_type": "credential",
+        "subject_id": paper.pk,
+        "sequence": REMINDERS.index(one.step) + 1,
+        "facility_id": None,
+        "provider_id": provider_id,
+        "occurred_at": at,
+        "data": {
+            owner: str(paper.subject_id),
+            "credentialType": paper.type,
+            "expiresOn": str(paper.expires_on),
+            "daysLeft": one.days,
+            "blocking": paper.blocking,
+        },
+    }
+
+
 def _tell(provider_id: UUID, due: Sequence[_Due], *, at: datetime) -> None:
     """Put an alert in the place of the one before, which somebody who looks at the board needs no more."""
     key = f"credential.lapsing:{provider_id}"
@@ -98,34 +128,37 @@ def _tell(provider_id: UUID, due: Sequence[_Due], *, at: datetime) -> None:
 
 def _title(due: Sequence[_Due]) -> str:
     if len(due) > 1:
-        return f"{len(due)} papers of the fleet lapse within {max(one.step for one in due)} days"
+        return phrase(f"{len(due)} papers of the fleet lapse within {max(one.step for one in due)} days")
     (one,) = due
-    return f"A paper of {_owner(one)} lapses {_in_words(one.days)}: {CredentialType(one.credential.type).label}"
+    return phrase(f"A paper of {_owner(one)} lapses {_in_words(one.days)}: {_kind(one)}")
 
 
 def _text(due: Sequence[_Due]) -> str:
     if len(due) == 1:
-        needed = " Without it no ride is given." if due[0].credential.blocking else ""
-        return f"Its last day is {due[0].credential.expires_on}.{needed}"
+        paper = due[0].credential
+        if paper.blocking:
+            return f"Its last day is {paper.expires_on}. Without it no ride is given."
+        return f"Its last day is {paper.expires_on}."
     more = [f"And {len(due) - _NAMED} more."] if len(due) > _NAMED else []
     return "\n".join([*map(_line, due[:_NAMED]), *more])
 
 
 def _line(one: _Due) -> str:
-    label = CredentialType(one.credential.type).label
-    return (
-        f"{label[0].upper()}{label[1:]} of {_owner(one)}: last day {one.credential.expires_on}, {_in_words(one.days)}."
-    )
+    return f"{capfirst(_kind(one))} of {_owner(one)}: last day {one.credential.expires_on}, {_in_words(one.days)}."
+
+
+def _kind(one: _Due) -> str:
+    return CredentialType(one.credential.type).in_english
 
 
 def _owner(one: _Due) -> str:
     """Name no driver: mails leave the house."""
     vehicle = one.credential.vehicle
-    return "a driver" if vehicle is None else f"vehicle {vehicle.unit_number}"
+    return phrase("a driver") if vehicle is None else phrase(f"vehicle {vehicle.unit_number}")
 
 
 def _in_words(days: int) -> str:
-    return "today" if not days else "tomorrow" if days == 1 else f"in {days} days"
+    return phrase("today") if not days else phrase("tomorrow") if days == 1 else phrase(f"in {days} days")
 
 
 def _path(provider_id: UUID, due: Sequence[_Due]) -> str:

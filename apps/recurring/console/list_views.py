@@ -1,16 +1,19 @@
 """The list: who rides to a facility, by days and chair time, the way clinics think."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, time
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
+from uuid import UUID
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
+from apps.accounts.console.lists import Filters, arranged, views_of
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
 from apps.organizations.models import Facility
@@ -22,7 +25,8 @@ from apps.recurring.queries.roster import Line
 from apps.recurring.recurrence import PRESETS
 from apps.riders.words import rider_name
 from lib.access import Principal
-from lib.console_forms import choose
+from lib.console_forms import ListFilter, choose
+from lib.listing import Listing
 from lib.newest_first import uuid_or_none
 from lib.scopes import Scope
 
@@ -33,7 +37,10 @@ GROUPS: Final = (
 )
 
 
-class OrderFilter(forms.Form):
+LIST: Final = Listing("standing_orders", sorts={}, sizes=())  # by shifts, whole: the way clinics think
+
+
+class OrderFilter(ListFilter):
     """Which orders are listed."""
 
     facility = forms.ChoiceField(label=_("Facility"), required=False)
@@ -43,12 +50,10 @@ class OrderFilter(forms.Form):
         choices=[("", _("All but ended")), *((status.value, words.STATUSES[status].text) for status in OrderStatus)],
     )
 
-    def __init__(self, query: dict[str, Any], *, by: Principal) -> None:
-        found = list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
-        if len(found) == 1:  # there is no choice
-            query = {**query, "facility": str(found[0][0])}
-        super().__init__(query)
-        choose(self, "facility", found, first=_("Choose one"))
+    def __init__(self, query: QueryDict, *, facilities: Sequence[tuple[UUID, str]]) -> None:
+        only = {"facility": str(facilities[0][0])} if len(facilities) == 1 else {}  # there is no choice
+        super().__init__(query.dict() | only)
+        choose(self, "facility", facilities, first=_("Choose one"))
 
     def statuses(self) -> list[str]:
         status = self.cleaned_data.get("status")
@@ -60,9 +65,11 @@ class OrderFilter(forms.Form):
 def orders(request: HttpRequest) -> HttpResponse:
     """List the orders of a facility; without one, the facilities.  However many: as many queries."""
     by, now = principal_of(request), timezone.now()
-    form = OrderFilter(request.GET.dict(), by=by)
-    form.is_valid()  # what is no facility or status there asks for nothing
-    context: dict[str, Any] = {"form": form, "may_change": by.may(Scope.SCHEDULES_WRITE)}
+    read = filters(by)
+    form = cast(OrderFilter, read(request.GET))
+    shown = arranged(request, LIST, form.known())  # what is no facility or status there asks for nothing
+    context: dict[str, Any] = {"form": form, "shown": shown, "may_change": by.may(Scope.SCHEDULES_WRITE)}
+    context |= views_of(request, shown, read)
     facility_id = uuid_or_none(form.cleaned_data.get("facility"))
     if facility_id is None:
         return render(request, "recurring/facilities.html", context | {"tallies": roster.tallies(by=by)})
@@ -84,6 +91,12 @@ def orders(request: HttpRequest) -> HttpResponse:
         "filtered": bool(form.cleaned_data.get("status")),
     }
     return render(request, "recurring/orders.html", context)
+
+
+def filters(by: Principal) -> Filters:
+    """Give what reads filters of the list.  One query, however many are read."""
+    facilities = list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+    return partial(OrderFilter, facilities=facilities)
 
 
 def _groups(lines: Iterable[Line], by: Principal, now: datetime) -> Iterable[dict[str, Any]]:

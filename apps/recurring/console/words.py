@@ -81,7 +81,7 @@ STANDINGS: Final[Mapping[LegStanding, Badge]] = {
 ENDS: Final[Mapping[str, Badge]] = {
     RideStatus.COMPLETED: Badge("ok", "check", gettext_lazy("completed")),
     RideStatus.NO_SHOW: Badge("bad", "user-round", gettext_lazy("no-show")),
-    RideStatus.UNFULFILLED: Badge("bad", "circle-alert", gettext_lazy("unfulfilled")),
+    RideStatus.UNFULFILLED: Badge("bad", "circle-alert", gettext_lazy("not driven")),
 }
 # Of rides that are open: what a clinic asks first.
 RIDES: Final[Mapping[str, Badge]] = {

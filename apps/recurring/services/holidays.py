@@ -10,6 +10,7 @@ from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.organizations.models import CalendarShift, Facility, FacilityKind
 from apps.recurring.models import RIDING, Terms
+from lib.retelling import phrase
 from lib.scopes import Scope
 
 ASKED_AHEAD: Final = timedelta(days=45)
@@ -25,9 +26,9 @@ def ahead(today: date) -> list[tuple[str, date]]:
 
 def _holidays(year: int) -> Iterator[tuple[str, date]]:
     first = date(year, 11, 1)
-    yield "New Year's Day", date(year, 1, 1)
-    yield "Thanksgiving", first + timedelta(days=(_THURSDAY - first.weekday()) % 7 + 21)
-    yield "Christmas Day", date(year, 12, 25)
+    yield phrase("New Year's Day"), date(year, 1, 1)
+    yield phrase("Thanksgiving"), first + timedelta(days=(_THURSDAY - first.weekday()) % 7 + 21)
+    yield phrase("Christmas Day"), date(year, 12, 25)
 
 
 def ask(*, at: datetime) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.riders.words import rider_name
+from apps.riders.words import whole_name
 from apps.rides.console.booking_presets import PRESETS, Preset
 from apps.rides.models import BookingDraft
 from apps.rides.queries import drafts
@@ -63,5 +63,5 @@ def _ids(said: Sequence[Mapping[str, str]], name: str) -> list[Any]:
 def _who(said: Mapping[str, str], riders: Mapping[Any, Rider], by: Principal) -> str:
     known = riders.get(uuid_or_none(said.get("rider")))
     if known is not None:
-        return rider_name(known, by)
+        return whole_name(known, by)
     return ", ".join(filter(None, (said.get("last_name"), said.get("first_name")))) if said.get("is_new") else ""

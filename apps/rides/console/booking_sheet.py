@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.riders import queries as riders
-from apps.riders.words import rider_name
+from apps.riders.words import whole_name
 from apps.rides.console.booking_form import BookingForm, Desk
 from apps.rides.console.booking_presets import FACILITY, PRESETS
 from apps.rides.console.place_fields import HOME
@@ -100,7 +100,7 @@ def _line(number: int, record: Mapping[str, str], desk: Desk) -> Line:
     if len(found) != 1:
         said = _("Several riders have this id.") if found else _("There is no rider with this id.")
         return Line(number, record, None, "", None, [said])
-    rider, name = found[0], rider_name(found[0], desk.by)
+    rider, name = found[0], whole_name(found[0], desk.by)
     reason = record["reason"].lower() or desk.preset_key
     if reason not in PRESETS:
         known = ", ".join(PRESETS)

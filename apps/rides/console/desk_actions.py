@@ -5,7 +5,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -14,10 +14,9 @@ from django.views.decorators.http import require_POST
 
 from apps.accounts import queries as accounts
 from apps.accounts.console.rights import needs
-from apps.accounts.services import saved_views
 from apps.accounts.sessions import principal_of, zone_of
 from apps.rides.console import desk_views, words
-from apps.rides.console.desk_forms import CloseForm, HistoryFilter, QueueFilter, SnoozeForm, ViewForm
+from apps.rides.console.desk_forms import QUEUE, CloseForm, SnoozeForm
 from apps.rides.console.ride_forms import Versioned
 from apps.rides.exception_types import ExceptionStatus, ResolutionCode
 from apps.rides.models import RideException
@@ -25,8 +24,6 @@ from apps.rides.services import exceptions
 from apps.rides.services.exceptions import AlreadyClaimed, AlreadySettled
 from lib.access import Principal
 from lib.errors import DomainError, StaleVersion
-from lib.newest_first import uuid_or_none
-from lib.retelling import retold
 from lib.scopes import Scope
 
 PART: Final = "X-Carelane-Part"  # of scripts that want the list alone
@@ -68,39 +65,6 @@ def close(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 
     form = CloseForm(request.POST, auto_id="close_%s")
     return _acted(request, exception_id, "close", form, act, _("The exception is closed."))
-
-
-@require_POST
-@needs(Scope.EXCEPTIONS_READ)
-def keep_view(request: HttpRequest, page: str) -> HttpResponse:
-    """Keep what is listed under a name, for oneself."""
-    shown = {desk_views.QUEUE: QueueFilter, desk_views.HISTORY: HistoryFilter}.get(page)
-    if shown is None:
-        raise Http404
-    by = principal_of(request)
-    facility_id = uuid_or_none(request.POST.get("facility"))
-    facilities = [(facility_id, "")] if facility_id else []
-    query = shown(request.POST, facilities=facilities).query()
-    form = ViewForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, _("Give the view a name of 60 characters at most."))
-    else:
-        try:
-            saved_views.keep(page=page, name=form.cleaned_data["name"], query=query, by=by, at=timezone.now())
-        except DomainError as refusal:
-            messages.error(request, retold(refusal.message))
-        else:
-            messages.success(request, _("The view is saved."))
-    return redirect(f"{reverse(page)}?{query}")
-
-
-@require_POST
-@needs(Scope.EXCEPTIONS_READ)
-def remove_view(request: HttpRequest, view_id: UUID) -> HttpResponse:
-    """Forget a view."""
-    saved_views.remove(view_id=view_id, by=principal_of(request))
-    messages.success(request, _("The view is removed."))
-    return redirect(desk_views.QUEUE)
 
 
 def _acted(request: HttpRequest, exception_id: UUID, name: str, form: Versioned, act: Act, done: str) -> HttpResponse:
@@ -149,4 +113,4 @@ def _quicker(found: RideException) -> str:
 def _list(request: HttpRequest) -> str:
     """Give the list that the form came from, by the filters in its address."""
     query = QueryDict(request.META.get("QUERY_STRING", ""))
-    return f"{reverse(desk_views.QUEUE)}?{query.urlencode()}" if query else reverse(desk_views.QUEUE)
+    return f"{reverse(QUEUE.page)}?{query.urlencode()}" if query else reverse(QUEUE.page)

@@ -10,57 +10,59 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from apps.rides import ride_words
 from apps.rides.console import words
 from apps.rides.console.ride_forms import Versioned
 from apps.rides.exception_types import ExceptionType
 from apps.rides.next_steps import ADVICE
-from apps.rides.queries.desk import SIZES, Asked, Place
-from lib.console_forms import choose
+from apps.rides.queries.desk import SIZES, Asked
+from lib.console_forms import ListFilter, choose
+from lib.listing import Listing
 from lib.newest_first import uuid_or_none
 
 _ANY: Final = ("", _("Any"))
 _SEVERITIES: Final = [_ANY, *((value, badge.text) for value, badge in words.SEVERITIES.items())]
-CODES: Final = list(words.CODES.items())
+CODES: Final = list(ride_words.CODES.items())
+QUEUE: Final = Listing(
+    "exceptions",
+    sorts={"-severity": _("Severity"), "-age": _("Stands for"), "due": _("Due")},
+    sizes=SIZES,
+    size=SIZES[1],
+)
+HISTORY: Final = Listing(
+    "exceptions_history",
+    sorts={"-closed": _("Closed"), "-opened": _("Opened")},
+    columns={
+        "severity": _("Severity"),
+        "ride": _("Ride"),
+        "opened": _("Opened"),
+        "stood": _("Stood"),
+        "code": _("Closed as"),
+        "closed": _("Closed"),
+    },
+    size=SIZES[1],
+)
 
 
 def _types() -> list[tuple[str, Any]]:
     return [_ANY, *sorted(((type_.value, ADVICE[type_].title) for type_ in ExceptionType), key=lambda one: str(one[1]))]
 
 
-class DeskFilter(forms.Form):
+class DeskFilter(ListFilter):
     """What of the queue, or of the history, is listed; all of it stands in the address."""
 
     severity = forms.ChoiceField(label=_("Severity"), required=False, choices=_SEVERITIES)
     type = forms.ChoiceField(label=_("Type"), required=False, choices=_types)
     facility = forms.ChoiceField(label=_("Facility"), required=False)
-    rows = forms.TypedChoiceField(
-        label=_("Rows"),
-        required=False,
-        choices=[(str(size), str(size)) for size in SIZES],
-        coerce=int,
-        empty_value=str(SIZES[1]),
-    )
 
     def __init__(self, query: QueryDict, *, facilities: Iterable[tuple[UUID, str]]) -> None:
-        super().__init__({"rows": str(SIZES[1])} | {key: value for key, value in query.items() if value})
+        super().__init__(query)
         choose(self, "facility", facilities, first=_("Any"))
         self.is_valid()  # what is no severity, type or facility asks for nothing
 
     def asked(self) -> Asked:
-        values = {name: value for name, value in self.cleaned_data.items() if name not in ("rows", "facility")}
+        values = {name: value for name, value in self.cleaned_data.items() if name != "facility"}
         return Asked(facility_id=uuid_or_none(self.cleaned_data.get("facility")), **values)
-
-    @property
-    def size(self) -> int:
-        return int(self.cleaned_data.get("rows", SIZES[1]))
-
-    def query(self) -> str:
-        """Spell what is asked for as the address does: known names and values alone."""
-        wanted = QueryDict(mutable=True)
-        for name, value in self.cleaned_data.items():
-            if value and not (name == "rows" and int(value) == SIZES[1]):
-                wanted[name] = str(value)
-        return wanted.urlencode()
 
 
 class QueueFilter(DeskFilter):
@@ -74,7 +76,7 @@ class QueueFilter(DeskFilter):
         required=False,
         choices=[("", _("Left out")), ("only", _("Those alone")), ("all", _("With the others"))],
     )
-    field_order = ("severity", "type", "facility", "owner", "snoozed", "rows")
+    field_order = ("severity", "type", "facility", "owner", "snoozed")
 
 
 class HistoryFilter(DeskFilter):
@@ -84,7 +86,7 @@ class HistoryFilter(DeskFilter):
         required=False,
         choices=[("", _("Anybody")), ("hand", _("A person")), ("itself", _("Itself"))],
     )
-    field_order = ("severity", "type", "facility", "code", "closed", "rows")
+    field_order = ("severity", "type", "facility", "code", "closed")
 
 
 class SnoozeForm(Versioned):
@@ -131,28 +133,3 @@ class CloseForm(Versioned):
     dismiss = forms.BooleanField(required=False)
 
     names = {"resolutionCode": "code", "note": "note"}
-
-
-class ViewForm(forms.Form):
-    """A name for what is listed."""
-
-    name = forms.CharField(label=_("Name"), max_length=60)
-
-
-def place_of(text: str) -> Place | None:
-    """Read where a page begins from its address; None for the first page, and for what is no place."""
-    rank, _dot, rest = text.partition("_")
-    micros, _dot, last = rest.partition("_")
-    pk = uuid_or_none(last)
-    try:
-        at = datetime.fromtimestamp(int(micros) / 1_000_000, tz=UTC)
-        return None if pk is None else Place(int(rank), at, pk)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def spelled_place(place: Place | None) -> str:
-    if place is None:
-        return ""
-    micros = (place.at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    return f"{place.rank}_{micros}_{place.id.hex}"

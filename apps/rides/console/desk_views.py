@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,22 +13,22 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounts import queries as accounts
+from apps.accounts.console.lists import Filters, arranged, views_of
 from apps.accounts.console.rights import UNPROCESSABLE, needs
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
 from apps.organizations.models import Facility
 from apps.organizations.queries import contacts_of
 from apps.riders import words as rider_words
+from apps.rides import ride_words
 from apps.rides.console import above, ride_panel, words
 from apps.rides.console.desk_forms import (
+    HISTORY,
+    QUEUE,
     CloseForm,
-    DeskFilter,
     HistoryFilter,
     QueueFilter,
     SnoozeForm,
-    ViewForm,
-    place_of,
-    spelled_place,
 )
 from apps.rides.console.ride_forms import Versioned
 from apps.rides.exception_types import ExceptionType
@@ -38,7 +39,6 @@ from lib.access import Principal
 from lib.scopes import Scope
 
 CONFLICT = 409
-QUEUE, HISTORY = "exceptions", "exceptions_history"  # URL names, and the pages that saved views are of
 
 
 @require_safe
@@ -46,8 +46,9 @@ QUEUE, HISTORY = "exceptions", "exceptions_history"  # URL names, and the pages 
 def queue(request: HttpRequest) -> HttpResponse:
     """Show what needs attention, the worst first.  As many queries for any number of rows."""
     by = principal_of(request)
-    listed = listing(request)
-    context = listed | _views(QUEUE, listed["form"], by)
+    filters = queue_filters(by)
+    listed = listing(request, filters)
+    context = listed | views_of(request, listed["shown"], filters)
     context["counts"] = [
         (words.SEVERITIES[severity], severity.value, n) for severity, n in today.unsettled_exceptions(by=by)
     ]
@@ -62,19 +63,30 @@ def queue_part(request: HttpRequest) -> HttpResponse:
     return render(request, "rides/exceptions_list.html", listing(request))
 
 
-def listing(request: HttpRequest) -> dict[str, Any]:
+def queue_filters(by: Principal) -> Filters:
+    """Give what reads filters of the queue.  One query, however many are read."""
+    return partial(QueueFilter, facilities=_facilities(by))
+
+
+def history_filters(by: Principal) -> Filters:
+    """Give what reads filters of the history.  One query, however many are read."""
+    return partial(HistoryFilter, facilities=_facilities(by))
+
+
+def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, Any]:
     """Read the page of the queue that an address asks for, and leave the row of the look."""
     by, now = principal_of(request), timezone.now()
-    form = QueueFilter(request.GET, facilities=_facilities(by))
-    page = desk.queue(form.asked(), by=by, at=now, after=place_of(request.GET.get("after", "")), size=form.size)
+    form = cast(QueueFilter, (filters or queue_filters(by))(request.GET))
+    shown = arranged(request, QUEUE, form.known())
+    page = desk.queue(form.asked(), by=by, at=now, sort=shown.sort, after=shown.after, size=shown.rows)
     _record_list(page.rows, by)
     return {
         "form": form,
-        "query": form.query(),
+        "shown": shown,
+        "query": shown.query,
         "live_query": request.GET.urlencode(),
         "rows": [_row(one, by, now) for one in page.rows],
-        "next": spelled_place(page.next),
-        "after": request.GET.get("after", ""),
+        "next": page.next,
         "may_act": by.may(Scope.EXCEPTIONS_WRITE),
         "me": by.id,
     }
@@ -85,13 +97,15 @@ def listing(request: HttpRequest) -> dict[str, Any]:
 def history(request: HttpRequest) -> HttpResponse:
     """Show what is closed: by whom, as what, and how long it stood."""
     by, now = principal_of(request), timezone.now()
-    form = HistoryFilter(request.GET, facilities=_facilities(by))
-    page = desk.history(form.asked(), by=by, after=place_of(request.GET.get("after", "")), size=form.size)
+    filters = history_filters(by)
+    form = cast(HistoryFilter, filters(request.GET))
+    shown = arranged(request, HISTORY, form.known())
+    page = desk.history(form.asked(), by=by, sort=shown.sort, after=shown.after, size=shown.rows)
     names = accounts.names_of(one.resolved_by for one in page.rows)
     _record_list(page.rows, by)
     rows = [_row(one, by, now) | _closed(one, names) for one in page.rows]
-    context = {"form": form, "query": form.query(), "rows": rows, "next": spelled_place(page.next)}
-    return render(request, "rides/exceptions_history.html", context | _views(HISTORY, form, by))
+    context = {"form": form, "shown": shown, "query": shown.query, "rows": rows, "next": page.next}
+    return render(request, "rides/exceptions_history.html", context | views_of(request, shown, filters))
 
 
 @require_safe
@@ -178,12 +192,8 @@ def _closed(one: RideException, names: dict[str, str]) -> dict[str, Any]:
         "minutes": int(stood.total_seconds() // 60),
         "closed_by": words.who(one.resolved_by, names),
         "standing": words.STANDINGS[one.status],
-        "code": words.CODES[one.resolution_code],
+        "code": ride_words.CODES[one.resolution_code],
     }
-
-
-def _views(name: str, form: DeskFilter, by: Principal) -> dict[str, Any]:
-    return {"page_name": name, "views": accounts.saved_views(name, by=by), "view_form": ViewForm(auto_id="view_%s")}
 
 
 def _facilities(by: Principal) -> list[tuple[UUID, str]]:

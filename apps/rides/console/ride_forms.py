@@ -8,6 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from apps.riders.models import Mobility
+from apps.rides import ride_words
 from apps.rides.console import words
 from apps.rides.lifecycle import Action, ReasonList
 from apps.rides.models import Ride
@@ -134,7 +135,7 @@ class MomentForm(Overridable):
 
     def __init__(self, *args: Any, status: str, **options: Any) -> None:
         super().__init__(*args, **options)
-        offered = [(one, words.MOMENTS[one]) for one in MOMENTS.get(status, ())]
+        offered = [(one, ride_words.MOMENTS[one]) for one in MOMENTS.get(status, ())]
         cast(forms.ChoiceField, self.fields["type"]).choices = offered
 
 

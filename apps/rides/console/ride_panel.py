@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from apps.organizations.models import Contact, ContactRole
 from apps.riders import words as rider_words
 from apps.riders.models import AssistLevel
-from apps.rides import disclosure
+from apps.rides import disclosure, ride_words
 from apps.rides.console import words
 from apps.rides.disclosure import Disclosure
 from apps.rides.models import Assignment, Ride, RideException
@@ -56,9 +56,13 @@ def _stop(seen: Mapping[str, Any], story: Story, to: Disclosure) -> dict[str, An
         "door": ", ".join(filter(None, door)),
         "inside": ", ".join(f"{label} {text}" for label, text in inside if text),
         "instructions": seen.get("instructions") or "",
-        "contact": seen.get("contact") or None,
+        "contact": _asked_for(seen.get("contact") or {}),
         "steps": steps,
     }
+
+
+def _asked_for(contact: Mapping[str, Any]) -> dict[str, Any] | None:
+    return {**contact, "name": rider_words.name_beside(contact.get("name") or "")} if contact else None
 
 
 def contacts(rows: Iterable[Contact]) -> list[dict[str, Any]]:
@@ -111,12 +115,14 @@ def people(ride: Ride, story: Story, to: Disclosure, by: Principal) -> list[dict
     if ride.driver is not None and by.may(Scope.DRIVERS_READ):
         found.append((_("Driver"), f"{ride.driver.first_name} {ride.driver.last_name}", {"number": ride.driver.phone}))
     asked = ride.requested_by
-    found.append((_("Asked for it"), asked.get("name"), {"number": asked.get("phone")}))
+    found.append((_("Asked for it"), rider_words.name_beside(asked.get("name") or ""), {"number": asked.get("phone")}))
     discharge = ride.discharge or {}
     planner, receiving = discharge.get("planner") or {}, discharge.get("receiving") or {}
     found.append((_("Unit"), discharge.get("unit"), {"number": discharge.get("unitPhone")}))
     found.append((_("Planner"), planner.get("name"), {"number": planner.get("phone")}))
-    found.append((_("Received by"), receiving.get("name"), {"number": receiving.get("phone")}))
+    found.append(
+        (_("Received by"), rider_words.name_beside(receiving.get("name") or ""), {"number": receiving.get("phone")})
+    )
     return [
         {"role": role, "name": name or "", "phone": phone.get("number") or "", "ext": phone.get("ext") or ""}
         for role, name, phone in found
@@ -160,7 +166,7 @@ def exception(one: RideException, names: Mapping[str, str], by: Principal) -> di
         "step": ADVICE[one.type].step,
         "answer": answer_of(one),
         "closed_by": words.who(one.resolved_by, names) if one.resolved_at else "",
-        "code": words.CODES.get(one.resolution_code, ""),
+        "code": ride_words.CODES.get(one.resolution_code, ""),
         "note": one.resolution_note if by.phi >= Phi.FULL else "",
     }
 
@@ -186,9 +192,9 @@ def _line(entry: Entry, names: Mapping[str, str], own: Own, by: Principal) -> di
         "is_moment": is_moment,
         "at": entry.occurred_at,
         "recorded": entry.recorded_at if late else None,
-        "title": str(words.MOMENTS[entry.type]) if is_moment else words.happened(entry.type),
+        "title": str(ride_words.MOMENTS[entry.type]) if is_moment else words.happened(entry.type),
         "who": words.who(entry.actor, names),
-        "source": words.SOURCES.get(entry.source or "", ""),
+        "source": ride_words.SOURCES.get(entry.source or "", ""),
         "voided": entry.voided,
         "edited": entry.edited,
         "details": _of_moment(entry, by) if is_moment else details_of(entry.data, own),

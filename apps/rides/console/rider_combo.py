@@ -13,7 +13,7 @@ from apps.accounts.services import audit
 from apps.riders import queries as riders
 from apps.riders.models import Rider
 from apps.riders.queries import RiderRecord
-from apps.riders.words import mobility_said, needs_said, rider_name
+from apps.riders.words import mobility_said, needs_said, whole_name
 from apps.rides.console.place_fields import line_of
 from lib.access import Principal
 from lib.phone_input import e164
@@ -87,7 +87,7 @@ def _option(record: RiderRecord, more: Sequence[str], by: Principal) -> Option:
     rider = record.rider
     known_as = [name.value for name in record.external_ids[:1]]
     born = [rider.date_of_birth.isoformat()] if rider.date_of_birth else []
-    return Option(record, rider_name(rider, by), " · ".join([*born, *known_as, *more]))
+    return Option(record, whole_name(rider, by), " · ".join([*born, *known_as, *more]))
 
 
 def _criteria(said: str) -> list[Mapping[str, Any]]:

@@ -11,10 +11,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.rides import reason_words
-from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ResolutionCode
+from apps.rides import reason_words, ride_words
+from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus
 from apps.rides.lifecycle import RideStatus
-from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.models import Assignment, Ride
 from apps.rides.next_steps import ADVICE
 from lib import clocks
 
@@ -31,16 +31,16 @@ class Badge:
 
 
 STATUSES: Final[Mapping[str, Badge]] = {
-    RideStatus.REQUESTED: Badge("warn", "?", gettext_lazy("Requested")),
-    RideStatus.SCHEDULED: Badge("warn", "○", gettext_lazy("Unassigned")),
-    RideStatus.ASSIGNED: Badge("booked", "◔", gettext_lazy("Assigned")),
-    RideStatus.EN_ROUTE: Badge("ok", "➜", gettext_lazy("En route")),
-    RideStatus.ARRIVED: Badge("ok", "◉", gettext_lazy("At the pickup")),
-    RideStatus.IN_PROGRESS: Badge("booked", "●", gettext_lazy("On board")),
-    RideStatus.COMPLETED: Badge("quiet", "✓", gettext_lazy("Completed")),
-    RideStatus.CANCELLED: Badge("quiet", "✕", gettext_lazy("Cancelled")),
-    RideStatus.NO_SHOW: Badge("bad", "✕", gettext_lazy("No-show")),
-    RideStatus.UNFULFILLED: Badge("bad", "!", gettext_lazy("Not driven")),
+    RideStatus.REQUESTED: Badge("warn", "?", ride_words.STATUSES[RideStatus.REQUESTED]),
+    RideStatus.SCHEDULED: Badge("warn", "○", ride_words.STATUSES[RideStatus.SCHEDULED]),
+    RideStatus.ASSIGNED: Badge("booked", "◔", ride_words.STATUSES[RideStatus.ASSIGNED]),
+    RideStatus.EN_ROUTE: Badge("ok", "➜", ride_words.STATUSES[RideStatus.EN_ROUTE]),
+    RideStatus.ARRIVED: Badge("ok", "◉", ride_words.STATUSES[RideStatus.ARRIVED]),
+    RideStatus.IN_PROGRESS: Badge("booked", "●", ride_words.STATUSES[RideStatus.IN_PROGRESS]),
+    RideStatus.COMPLETED: Badge("quiet", "✓", ride_words.STATUSES[RideStatus.COMPLETED]),
+    RideStatus.CANCELLED: Badge("quiet", "✕", ride_words.STATUSES[RideStatus.CANCELLED]),
+    RideStatus.NO_SHOW: Badge("bad", "✕", ride_words.STATUSES[RideStatus.NO_SHOW]),
+    RideStatus.UNFULFILLED: Badge("bad", "!", ride_words.STATUSES[RideStatus.UNFULFILLED]),
 }
 WILL_CALL: Final = Badge("info", "☏", gettext_lazy("Will-call, not released"))
 RELEASED: Final = Badge("info", "☏", gettext_lazy("Ready"))
@@ -54,35 +54,6 @@ STANDINGS: Final[Mapping[str, Badge]] = {
     ExceptionStatus.ACKNOWLEDGED: Badge("booked", "◔", gettext_lazy("Acknowledged")),
     ExceptionStatus.RESOLVED: Badge("ok", "✓", gettext_lazy("Resolved")),
     ExceptionStatus.DISMISSED: Badge("quiet", "✕", gettext_lazy("Dismissed")),
-}
-CODES: Final[Mapping[str, Text]] = {
-    ResolutionCode.RECOVERED_ON_TIME: gettext_lazy("Recovered, on time"),
-    ResolutionCode.RECOVERED_LATE: gettext_lazy("Recovered, late"),
-    ResolutionCode.REASSIGNED: gettext_lazy("Another driver"),
-    ResolutionCode.RESCHEDULED: gettext_lazy("Another time"),
-    ResolutionCode.CANCELLED: gettext_lazy("Ride cancelled"),
-    ResolutionCode.UNFULFILLED: gettext_lazy("Ride not driven"),
-    ResolutionCode.FALSE_ALARM: gettext_lazy("False alarm"),
-    ResolutionCode.HANDLED_ELSEWHERE: gettext_lazy("Handled elsewhere"),
-    ResolutionCode.OTHER: gettext_lazy("Other"),
-}
-MOMENTS: Final[Mapping[str, Text]] = {
-    Milestone.Type.READY: gettext_lazy("Ready"),
-    Milestone.Type.DEPARTED: gettext_lazy("Driver departed"),
-    Milestone.Type.ARRIVED_PICKUP: gettext_lazy("Arrived at the pickup"),
-    Milestone.Type.BOARDED: gettext_lazy("On board"),
-    Milestone.Type.ARRIVED_DROPOFF: gettext_lazy("Arrived at the drop-off"),
-    Milestone.Type.DROPPED_OFF: gettext_lazy("Dropped off"),
-    Milestone.Type.CONTACT_ATTEMPT: gettext_lazy("Tried to reach somebody"),
-    Milestone.Type.HANDOFF: gettext_lazy("Handed over"),
-}
-SOURCES: Final[Mapping[str, Text]] = {
-    Milestone.Source.DRIVER_APP: gettext_lazy("driver's app"),
-    Milestone.Source.DISPATCHER_MANUAL: gettext_lazy("entered by hand"),
-    Milestone.Source.INTEGRATION: gettext_lazy("another system"),
-    Milestone.Source.HL7: gettext_lazy("hospital system (HL7)"),
-    Milestone.Source.SMS: gettext_lazy("text message"),
-    Milestone.Source.SYSTEM: gettext_lazy("Carelane"),
 }
 CONTACTED: Final[Mapping[str, Text]] = {
     "rider": gettext_lazy("the rider"),

@@ -33,7 +33,7 @@ class Assignment(models.Model):
     ride = models.ForeignKey(Ride, models.PROTECT, related_name="assignments")
     sequence = models.PositiveSmallIntegerField(default=1)  # 2 and up: rescue vehicles of a transfer
     provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+")
-    driver = models.ForeignKey(Driver, models.PROTECT, related_name="assignments")
+    driver = models.ForeignKey(Driver, models.PROTECT, related_name="assignments", db_index=False)
     vehicle = models.ForeignKey(Vehicle, models.PROTECT, related_name="assignments")
     attendant_ids = ArrayField(models.UUIDField(), default=list, blank=True)
     status = models.CharField(max_length=10, choices=Status)

@@ -29,7 +29,7 @@ class Milestone(models.Model):
         SYSTEM = "system"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    ride = models.ForeignKey(Ride, models.PROTECT, related_name="milestones")
+    ride = models.ForeignKey(Ride, models.PROTECT, related_name="milestones", db_index=False)
     type = models.CharField(max_length=15, choices=Type)
     occurred_at = models.DateTimeField()
     recorded_at = models.DateTimeField(db_default=Now())

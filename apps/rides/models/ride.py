@@ -22,7 +22,6 @@ from lib.ids import uuid7
 if TYPE_CHECKING:
     from lib.access import Principal
 
-
 ONE_OCCURRENCE: Final = "ride_occurrence_once_live"
 
 
@@ -129,9 +128,9 @@ class Ride(models.Model):
     leg_type = models.CharField(max_length=12, choices=LegType, default=LegType.ONE_WAY)
     leg_sequence = models.PositiveSmallIntegerField(default=1)
     # The client that booked it and its own name for it: at most one ride per pair.
-    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, blank=True, related_name="+")
+    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
     client_reference = models.CharField(max_length=100, blank=True)
-    rider = models.ForeignKey(Rider, models.PROTECT, related_name="rides")
+    rider = models.ForeignKey(Rider, models.PROTECT, related_name="rides", db_index=False)
     facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
     service_type = models.CharField(max_length=22, choices=ServiceType, default=ServiceType.APPOINTMENT)
     priority = models.CharField(max_length=15, choices=Priority, default=Priority.ROUTINE)
@@ -147,12 +146,15 @@ class Ride(models.Model):
 
     pickup = models.JSONField()
     dropoff = models.JSONField()
-    pickup_facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="+")
-    dropoff_facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="+")
+    pickup_facility = models.ForeignKey(
+        Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
+    dropoff_facility = models.ForeignKey(
+        Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
     # Door codes and where the key is: sealed, shown to those who drive or dispatch.
     pickup_access_sealed = models.BinaryField(null=True, blank=True)
     dropoff_access_sealed = models.BinaryField(null=True, blank=True)
-
     will_call = models.BooleanField(default=False)
     ready_at = models.DateTimeField(null=True, blank=True)
     ready_source = models.CharField(max_length=15, choices=ReadySource, blank=True)
@@ -177,7 +179,7 @@ class Ride(models.Model):
     occurrence_key = models.CharField(max_length=100, blank=True)  # "<order>:<date>:<leg>", whatever day it moves to
     occurrence_state = models.CharField(max_length=12, choices=OccurrenceState, blank=True)
 
-    payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+")
+    payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
     program_code = models.CharField(max_length=30, blank=True)
     authorization_number = models.CharField(max_length=50, blank=True)
     authorization_expires_on = models.DateField(null=True, blank=True)

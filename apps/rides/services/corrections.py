@@ -10,7 +10,7 @@ from apps.events.models import Event
 from apps.rides.eligibility import ViolationCode
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
-from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.models import Assignment, Milestone, Ride, RideException, RideLock
 from apps.rides.models.ride import ONE_OCCURRENCE
 from apps.rides.services import exceptions, milestones, pairing
 from apps.rides.services.endings import DECIDE_WITHIN
@@ -33,6 +33,18 @@ class AssignmentGone(DomainError):
     """The ride has no assignment that could be taken up again."""
 
     code = Code.ASSIGNMENT_CONFLICT
+
+
+class LockedByExport(DomainError):
+    """The ride's record was handed on in an export that is locked."""
+
+    code = Code.LOCKED_BY_EXPORT
+
+    def __init__(self, lock: RideLock) -> None:
+        super().__init__(
+            "The ride is part of a locked export: unlock that first.",
+            details=[Detail(code="locked_by_export", message="Handed on.", also={"exportId": str(lock.export_id)})],
+        )
 
 
 class OccurrenceTaken(DomainError):
@@ -60,6 +72,7 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         InvalidTransition: the ride has not ended, or the status asked for is not the one before.
         InvalidInput: there is no note that says why, or no reason for the override.
         GuardFailed: more than 72 hours have passed.
+        LockedByExport: its record was handed on for good.
         AssignmentRejected: driver, attendants or vehicle have another ride at that time, and there is no override.
         OccurrenceTaken: the ride is one of a series, which has made another in its place.
     """
@@ -71,6 +84,8 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if not report.note.strip():
         raise InvalidInput("note", "note is required: say why the ending is corrected.", detail_code="required")
     require([Guard.CORRECTION_WINDOW_OPEN], ride, report, occurred_at=at, by=by)
+    if lock := RideLock.objects.filter(pk=ride.pk).first():
+        raise LockedByExport(lock)
     held_legs, cancelled_legs = _held_legs(ride, by), _cancelled_legs(ride, by)
     overridden = _require_free_crew(ride, report, by=by, at=at)
     columns = [*_ENDING_COLUMNS, *_undo_delivery(ride)]

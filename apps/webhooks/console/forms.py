@@ -1,6 +1,6 @@
 """Forms about endpoints: what one is to be, its secret, and what to send again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -20,7 +20,7 @@ from apps.webhooks.queries import deliveries, endpoints
 from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE, Span
 from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal
-from lib.console_forms import choose, day_field
+from lib.console_forms import ListFilter, choose, day_field
 
 # Stands for the value of a header that is kept as it is: values are not shown again.
 KEPT: Final = "••••••••"
@@ -261,7 +261,7 @@ class EndpointFilter(forms.Form):
     )
 
 
-class DeliveryFilter(forms.Form):
+class DeliveryFilter(ListFilter):
     """Which deliveries are listed; days begin and end in the zone of the page."""
 
     endpoint = forms.ChoiceField(label=_("Endpoint"), required=False)
@@ -282,10 +282,9 @@ class DeliveryFilter(forms.Form):
     since = day_field(_("From"), required=False)
     until = day_field(_("To"), required=False)
 
-    def __init__(self, *args: Any, by: Principal, statuses: Mapping[str, Any], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        found = Endpoint.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name")
-        choose(self, "endpoint", found, first=_("All"))
+    def __init__(self, *args: Any, endpoints: Iterable[tuple[UUID, str]], statuses: Mapping[str, Any]) -> None:
+        super().__init__(*args)
+        choose(self, "endpoint", endpoints, first=_("All"))
         choose(self, "status", [(status.value, statuses[status].text) for status in Delivery.Status], first=_("All"))
 
     def wanted(self) -> deliveries.Wanted:

@@ -1,6 +1,6 @@
 """The log of deliveries: what was sent where, what came of it, and what of it a caller may see."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -18,8 +18,11 @@ from apps.webhooks.models.delivery import DeliveryQuerySet
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.wire import unsigned_headers
 from lib.access import Phi, Principal
+from lib.keyset import Order, both_ways
 
 HIDDEN: Final = "(not shown)"
+# By their ids, which grow: no other column has an index that a list of all of them could be read by.
+ORDERS: Final[Mapping[str, Order]] = both_ways("created")
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,8 +179,8 @@ def test_list_asks_the_same_however_many_orders(django_assert_num_queries: Any, 
         cast.order(centre)
     client = visitor(UserRole.DISPATCHER)
 
-    # Session, user, inbox, facilities of the filter, the facility, orders, terms, holds, next rides, the trail.
-    with django_assert_num_queries(10):
+    # Session, user, inbox, facilities of the filter, views, the facility, orders, terms, holds, next rides, the trail.
+    with django_assert_num_queries(11):
         client.get(LIST, {"facility": str(centre.pk)})
 
 

@@ -400,7 +400,7 @@ def test_both_clocks_of_a_discharge_are_shown_against_what_was_agreed(ward: Faci
     seen = text_of(planner_of(ward).get(BASE))
 
     assert "Later than expected" in seen
-    assert "Order to ready 2 h 0 min so far" in seen
+    assert "Order to ready 2 h so far" in seen
     assert (
         "Order to ready 1 h 10 min Ready to on board 50 min so far past the target · target 30, at most 90 min" in seen
     )

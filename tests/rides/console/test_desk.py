@@ -7,9 +7,8 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from apps.accounts.models import AuditEntry, SavedView
+from apps.accounts.models import AuditEntry
 from apps.accounts.roles import UserRole
-from apps.accounts.services import saved_views
 from apps.organizations.models import Facility
 from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.models import Ride, RideException
@@ -19,7 +18,7 @@ from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
 from tests.accounts.signed_in import sign_in
-from tests.console.visits import text_of, told, visitor
+from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -186,8 +185,8 @@ def test_history_tells_who_closed_as_what_and_how_long_it_stood() -> None:
 
     assert _listed(response) == [by_itself, by_hand]
     seen = text_of(response)
-    assert "40 min Recovered, late Resolved Carelane 2026-11-20 09:00" in seen
-    assert "50 min Other Dismissed Dana Desk 2026-11-20 09:00" in seen
+    assert "40 min Recovered, late Resolved 2026-11-20 09:00 Carelane" in seen
+    assert "50 min Other Dismissed 2026-11-20 09:00 Dana Desk" in seen
     for query, expected in (
         ("code=other", [by_hand]),
         ("closed=hand", [by_hand]),
@@ -225,49 +224,54 @@ def test_lists_take_as_many_queries_for_any_number_of_rows(
     desk = visitor(UserRole.DISPATCHER)
     desk.get(BASE)
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         desk.get(BASE)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         desk.get(f"{BASE}list/")
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         desk.get(f"{BASE}history/")
 
 
-def test_views_are_kept_for_oneself_and_removed() -> None:
-    facility = factories.FacilityFactory.create()
-    desk, other = visitor(UserRole.DISPATCHER), visitor(UserRole.DISPATCHER)
-    sent = {"name": "Mine", "severity": "critical", "facility": str(facility.pk), "owner": "x", "secret": "y"}
-
-    kept = desk.post(f"{BASE}views/exceptions/", sent, follow=True)
-    desk.post(f"{BASE}views/exceptions/", sent | {"severity": "warning"})
-    desk.post(f"{BASE}views/exceptions_history/", {"name": "Mine", "closed": "hand", "facility": "x"})
-
-    assert told(kept) == ["The view is saved."]
-    assert list(SavedView.objects.order_by("page").values_list("page", "query")) == [
-        ("exceptions", f"severity=warning&facility={facility.pk}"),
-        ("exceptions_history", "closed=hand"),
+@pytest.mark.parametrize("sort", ["severity", "-severity", "age", "-age", "due", "-due"])
+def test_queue_is_sorted_by_its_heads_and_paged_in_every_order(sort: str) -> None:
+    every = [
+        opened(
+            type_,
+            severity=severity,
+            at=NOW - minutes * MINUTE,
+            due_at=NOW + minutes % 5 * MINUTE if minutes % 2 else None,
+        )
+        for severity, type_ in ((ExceptionSeverity.CRITICAL, TYPES[0]), (ExceptionSeverity.INFO, TYPES[1]))
+        for minutes in range(26)
     ]
-    view = SavedView.objects.get(page="exceptions")
-    assert "Mine" in text_of(desk.get(f"{BASE}?{view.query}"))
-    assert "Mine" not in text_of(other.get(BASE))
-    assert other.post(f"{BASE}views/{view.pk}/remove/").status_code == 404
-    assert told(desk.post(f"{BASE}views/{view.pk}/remove/", follow=True)) == ["The view is removed."]
-    assert SavedView.objects.count() == 1
-
-
-def test_views_without_a_name_of_no_page_or_too_many_are_not_kept() -> None:
     desk = visitor(UserRole.DISPATCHER)
 
-    nameless = desk.post(f"{BASE}views/exceptions/", {"name": "", "severity": "info"}, follow=True)
-    nowhere = desk.post(f"{BASE}views/elsewhere/", {"name": "x"})
-    assert told(nameless) == ["Give the view a name of 60 characters at most."]
-    assert nowhere.status_code == 404
-    for number in range(saved_views.MOST):
-        desk.post(f"{BASE}views/exceptions/", {"name": str(number)})
-    full = desk.post(f"{BASE}views/exceptions/", {"name": "one more"}, follow=True)
+    first = desk.get(f"{BASE}?rows=50&sort={sort}")
+    second = desk.get(f"{BASE}?rows=50&sort={sort}&after={first.context['next']}")
 
-    assert told(full)[-1:] == ["There are 30 views already: remove one first."]
-    assert SavedView.objects.count() == saved_views.MOST
+    listed = _listed(first) + _listed(second)
+    assert sorted(one.pk for one in listed) == sorted(one.pk for one in every)
+    assert (len(_listed(first)), second.context["next"]) == (50, "")
+    values: dict[str, list[Any]] = {
+        "severity": [one.severity == "critical" for one in listed],
+        "age": [-one.opened_at.timestamp() for one in listed],
+        "due": [one.due_at for one in listed if one.due_at],
+    }
+    found = values[sort.removeprefix("-")]
+    assert found == sorted(found, reverse=sort.startswith("-"))
+    assert [one.due_at is None for one in listed] == sorted(one.due_at is None for one in listed) or "due" not in sort
+    assert f'href="?sort={sort}&amp;rows=50&amp;after=' in first.content.decode() or sort == "-severity"
+    assert "To the beginning" in text_of(second)
+
+
+def test_history_is_sorted_by_opening_too() -> None:
+    first, second = opened(at=NOW - 90 * MINUTE), opened(at=NOW - 60 * MINUTE)
+    for one in (second, first):
+        exceptions.resolve(exception_id=one.pk, code=ResolutionCode.FALSE_ALARM, by=system(), at=NOW)
+    desk = visitor(UserRole.DISPATCHER)
+
+    assert _listed(desk.get(f"{BASE}history/?sort=opened")) == [first, second]
+    assert _listed(desk.get(f"{BASE}history/?sort=-opened")) == [second, first]
 
 
 def test_navigation_counts_open_critical_exceptions_in_reach() -> None:

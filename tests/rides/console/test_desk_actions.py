@@ -160,7 +160,7 @@ def test_e4_cause_that_goes_closes_it_by_itself_and_the_history_says_so(desk: Cl
     exceptions.settle(locked(ride.pk, system()), [ExceptionType.LATE_PICKUP], **gone)
 
     assert "Nothing needs attention." in text_of(desk.get(BASE))
-    assert "Recovered, on time Resolved Carelane" in text_of(desk.get(f"{BASE}history/"))
+    assert "Recovered, on time Resolved 2026-11-20 09:00 Carelane" in text_of(desk.get(f"{BASE}history/"))
 
 
 def test_forms_without_right_or_out_of_reach_change_nothing() -> None:

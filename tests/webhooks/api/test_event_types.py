@@ -28,6 +28,8 @@ def test_every_type_is_listed_with_schema_and_example_of_every_level(api: TokenC
     assert data[2] - data[1] == {"ride"}
     assert shown["payloads"][0]["example"]["apiVersion"] == "2026-11-20"
     assert {one["name"] for one in body["data"] if one["operational"]} == {
+        "export.failed",
+        "export.ready",
         "token.expiring",
         "webhook.test",
         "webhook.endpoint.failing",

@@ -40,7 +40,8 @@ def test_list_asks_the_same_however_many_deliveries(django_assert_num_queries: A
         _delivered(made.endpoint())
     client = visitor()
 
-    with django_assert_num_queries(5):  # session, user, endpoints of the filter, deliveries, open alerts
+    # session, user, endpoints of the filter, the look of the list, deliveries, views, open alerts
+    with django_assert_num_queries(7):
         client.get(LIST)
 
 
@@ -87,6 +88,19 @@ def test_day_where_the_calendar_ends_is_refused_by_its_field(name: str, day: str
     assert response.status_code == 200
     assert list(response.context["form"].errors) == [name]
     assert "Mend the filter above." in text_of(response)
+
+
+def test_deliveries_are_listed_from_either_end_in_pages_of_either_size() -> None:
+    endpoint = made.endpoint()
+    every = [made.delivery(endpoint, made.event()).pk for _ in range(52)]
+    client = visitor()
+
+    for sort, expected in (("", every[::-1]), ("created", every)):
+        first = client.get(LIST, {"sort": sort})
+        second = client.get(LIST, {"sort": sort, "after": first.context["next"]})
+        rows = [row["delivery"].pk for page in (first, second) for row in page.context["rows"]]
+        assert (len(first.context["rows"]), rows, second.context["next"]) == (50, expected, "")
+    assert len(client.get(LIST, {"rows": "100"}).context["rows"]) == 52
 
 
 def test_filter_that_is_wrong_and_lists_without_rows_say_so() -> None:

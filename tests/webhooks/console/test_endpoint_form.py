@@ -170,7 +170,7 @@ def test_kinds_are_found_by_words_without_a_word_about_the_rest_of_the_form() ->
 def test_every_kind_stands_in_the_picker() -> None:
     page = visitor().get(ADD).content.decode()
 
-    assert page.count('name="event_types"') == 1 + 7 + 45
+    assert page.count('name="event_types"') == 1 + 7 + 47
     assert "ride.driver_arrived" in page
 
 

@@ -48,7 +48,10 @@ class User(AbstractBaseUser):
     # How pages are for this person.  The usual is the database's, too: an older release adds people meanwhile.
     single_keys = models.BooleanField("single-key shortcuts", default=True, db_default=True)  # WCAG 2.1.4: may be off
     compact = models.BooleanField("compact pages", default=False, db_default=False)
-    twelve_hours = models.BooleanField("12-hour clock", default=False, db_default=False)
+    twelve_hours = models.BooleanField("12-hour clock", null=True)  # None: as the organization (CLOCK_HOURS)
+    # How a new alert makes itself known in a page that nobody looks at.
+    alert_sound = models.BooleanField("sound for alerts", default=False, db_default=False)
+    alert_notices = models.BooleanField("browser notifications", default=False, db_default=False)
     # Of settings.LANGUAGES; empty: as the browser says.  No list of them here: another language changes no table.
     language = models.CharField(max_length=8, blank=True, default="", db_default="")
 
@@ -208,7 +211,7 @@ class IdempotencyRecord(models.Model):
     """What a POST with an Idempotency-Key answered, kept 7 days; written in the transaction of the change itself."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    client = models.ForeignKey(ApiClient, models.CASCADE, related_name="+")
+    client = models.ForeignKey(ApiClient, models.CASCADE, related_name="+", db_index=False)
     key = models.CharField(max_length=255)
     fingerprint = models.BinaryField(max_length=32)  # SHA-256 of method, path and canonical body
     status = models.PositiveSmallIntegerField(null=True)
@@ -274,23 +277,6 @@ class AuditSeal(models.Model):
 
     def __str__(self) -> str:
         return f"audit seal {self.number}"
-
-
-class SavedView(models.Model):
-    """A list as one person wants to see it: the filters of its address under a name of their own.  Nobody else's."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    user = models.ForeignKey(User, models.CASCADE, related_name="saved_views")
-    page = models.CharField(max_length=30)  # the URL name of the list
-    name = models.CharField(max_length=60)
-    query = models.CharField(max_length=500, blank=True)  # codes and ids, as the page's own filter spells them
-    created_at = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(name="saved_view_name_once", fields=["user", "page", "name"])]
-
-    def __str__(self) -> str:
-        return f"saved view {self.pk}"
 
 
 class AlertQuerySet(models.QuerySet["Alert"]):

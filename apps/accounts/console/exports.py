@@ -1,0 +1,37 @@
+"""Files of lists: what leaves the house says on itself who took it along, and stands in the audit trail."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, cast
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.accounts.models import User
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of, zone_of
+from lib.csv_file import csv_file
+
+
+def exported(
+    request: HttpRequest,
+    name: str,
+    rows: Iterable[Iterable[object]],
+    *,
+    action: str,
+    subject_type: str,
+    at: datetime,
+    details: dict[str, Any],
+) -> HttpResponse:
+    """Answer with a table as a file, its first row the heads of the columns, and leave a row in the trail.
+
+    `details` are for the trail, where the number of rows joins them: names of fields, never values.
+    """
+    table = list(rows)
+    audit.record(
+        by=principal_of(request),
+        action=action,
+        subject_type=subject_type,
+        details={"rows": len(table) - 1, **details},
+    )
+    by_whom = cast(User, request.user).name
+    return csv_file(name, table, exported_by=by_whom, at=at.astimezone(zone_of(request)))

@@ -1,0 +1,48 @@
+"""Privacy mode, switched on and off for a screen (console.md 4.10, P16).
+
+It belongs to the screen, not to the person: the dispatcher who is signed in at the wall and at a desk wants names at
+the desk.  So the browser keeps it, and it outlasts the session: who signs in again at the wall shows no name to the
+room.
+"""
+
+from contextlib import AbstractContextManager
+from typing import Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from lib.privacy_mode import initials_alone
+
+COOKIE: Final = "carelane_privacy"  # holds nothing but ON
+ON: Final = "on"
+_KEPT_SECONDS: Final = 400 * 86_400  # browsers keep none for longer
+
+
+def privacy_mode(request: HttpRequest) -> AbstractContextManager[None]:
+    """Have riders named as the screen wants it that asks."""
+    return initials_alone(request.COOKIES.get(COOKIE) == ON)
+
+
+@require_POST
+def switch(request: HttpRequest) -> HttpResponse:
+    """Switch privacy mode of this browser `on` or `off`, and lead back to the page `next`."""
+    wanted = request.POST.get("privacy", "")
+    if wanted not in (ON, "off"):
+        raise BadRequest("privacy has to be on or off")
+    asked = request.POST.get("next", "")
+    response = redirect(asked if url_has_allowed_host_and_scheme(asked, allowed_hosts=None) else "start")
+    if wanted == ON:
+        messages.success(request, _("Privacy mode is on: this screen shows riders by their initials."))
+        response.set_cookie(
+            COOKIE, ON, max_age=_KEPT_SECONDS, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
+        )
+    else:
+        messages.success(request, _("Privacy mode is off: this screen shows riders by name."))
+        response.delete_cookie(COOKIE, samesite="Lax")
+    return response

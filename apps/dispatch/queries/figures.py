@@ -1,0 +1,62 @@
+"""A day of the board in figures: of one that has been read, and alone, where nothing but they is shown."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Q
+
+from apps.dispatch.axis import Axis
+from apps.dispatch.queries.board import Board, Shown, awaits_release, by_status, driven, rides_of, waiting_of
+from apps.fleet.models import Driver
+from apps.rides.lifecycle import OPEN
+from apps.rides.models import Ride
+from apps.rides.queries.assignment_facts import COLUMNS_OF_ERRANDS
+from lib.access import Principal
+
+# What is late is reckoned from these.
+_COLUMNS: Final = (*COLUMNS_OF_ERRANDS, "eta_pickup_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How many rides wait for a driver, or for their release, and how many are late or foreseen to be."""
+
+    waiting: int
+    will_calls: int
+    late: int
+    by_status: Mapping[str, int]  # rides of the whole day
+
+
+def figures_of(found: Board) -> Figures:
+    """Count a board, or what it was narrowed to."""
+    shown = (one for lane in found.lanes for one in lane.shown if not one.aside)
+    return _figures(found.waiting, shown, found.counts)
+
+
+def figures(axis: Axis, *, by: Principal, at: datetime) -> Figures:
+    """Count a day as its board does.  Two queries; what is over, people and shifts are not read."""
+    day = rides_of(axis, by)
+    # A driver out of reach has no lane.
+    in_reach = Q(driver=None) | Q(driver__in=Driver.objects.visible_to(by))
+    rides = list(day.filter(in_reach, status__in=sorted(OPEN)).only(*_COLUMNS))
+    of_driver: dict[UUID, list[Ride]] = defaultdict(list)
+    for ride in rides:
+        if ride.driver_id is not None:
+            of_driver[ride.driver_id].append(ride)
+    shown = (one for their in of_driver.values() for one in driven(their, at)[0])
+    return _figures(waiting_of(rides, at), shown, by_status(day))
+
+
+def _figures(waiting: Iterable[Shown], shown: Iterable[Shown], counts: Mapping[str, int]) -> Figures:
+    waits, will_calls = [], 0
+    for one in waiting:
+        if awaits_release(one.ride):
+            will_calls += 1
+        else:
+            waits.append(one)
+    late = sum(1 for one in (*waits, *shown) if one.late)
+    return Figures(waiting=len(waits), will_calls=will_calls, late=late, by_status=counts)

@@ -1,0 +1,337 @@
+"""Reports as integrators read them."""
+
+from datetime import datetime
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from apps.reporting.defining import REASONS, Definition
+from apps.reporting.queries.behind import Behind
+from apps.reporting.queries.breakdowns import Counted
+from apps.reporting.queries.daily import Summary
+from apps.reporting.queries.figures import Figure
+from apps.reporting.queries.reading import Progress
+from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, Point, Trend
+from apps.reporting.queries.restatements import Restated
+from lib.api import fields
+from lib.api.fields import instant_text
+from lib.api.serializers import OutShape
+from lib.api.whole_list import WholePageOut
+
+_EXCLUDED: Final = {"not_booked": 12, "cancelled": 31, "no_show": 9, "not_ended": 0}
+
+
+def _instant(moment: datetime | None) -> str | None:
+    return None if moment is None else instant_text(moment)
+
+
+def _id(one: UUID | None) -> str | None:
+    return None if one is None else str(one)
+
+
+class FigureOut(OutShape):
+    """One figure and what it is made of."""
+
+    key = fields.Text(help_text="Of a definition.")
+    value = fields.Number(allow_null=True, help_text="Null where there is nothing to count, or too little to show.")
+    numerator = fields.Integer(allow_null=True, help_text="Null for medians and percentiles.")
+    denominator = fields.Integer(allow_null=True, help_text="For medians and percentiles, the number of values.")
+    excluded = fields.Anything(help_text="What the figure leaves out, by reason.")
+    parts = fields.Anything(help_text="Figures about some of the rides, by name.")
+    suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
+    definition_version = fields.Text()
+    as_of = fields.Instant(allow_null=True, help_text="The figure holds what was recorded before.")
+
+    example: ClassVar[dict[str, Any]] = {
+        "key": "fulfillmentRate",
+        "value": 0.9652,
+        "numerator": 832,
+        "denominator": 862,
+        "excluded": _EXCLUDED,
+        "parts": {},
+        "suppressed": False,
+        "definitionVersion": "kpi-1",
+    }
+
+
+def figure_json(figure: Figure, progress: Progress) -> dict[str, Any]:
+    """Write one figure, alike in every answer."""
+    return {
+        "key": figure.definition.key,
+        "value": figure.value,
+        "numerator": figure.numerator,
+        "denominator": figure.denominator,
+        "excluded": dict(figure.excluded),
+        "parts": {
+            name: {"value": part.value, "numerator": part.numerator, "denominator": part.denominator}
+            for name, part in figure.parts.items()
+        },
+        "suppressed": figure.suppressed,
+        "definitionVersion": figure.definition.version,
+        "asOf": _instant(progress.as_of),
+    }
+
+
+def _figures(figures: Figures, progress: Progress) -> list[dict[str, Any]]:
+    return [figure_json(figure, progress) for figure in figures.values()]
+
+
+class ChangeOut(OutShape):
+    """A measure as it was closed, and as it is now."""
+
+    measure = fields.Text()
+    closed = fields.Integer(allow_null=True)
+    current = fields.Integer(allow_null=True)
+
+
+class RestatementOut(OutShape):
+    """A day of a facility whose figures have changed since it was closed, and what changed them."""
+
+    service_date = fields.LocalDate()
+    facility_id = fields.Uuid(allow_null=True)
+    changes = ChangeOut(many=True)
+    at = fields.Instant(allow_null=True, help_text="When it last changed.")
+    event_ids = fields.Listed(child=fields.Uuid())
+    ride_ids = fields.Listed(child=fields.Uuid())
+
+
+def _restated(found: list[Restated]) -> list[dict[str, Any]]:
+    return [
+        {
+            "serviceDate": one.service_date.isoformat(),
+            "facilityId": _id(one.facility_id),
+            "changes": [
+                {"measure": change.measure, "closed": change.closed, "current": change.current}
+                for change in one.changes
+            ],
+            "at": _instant(one.at),
+            "eventIds": [str(event) for event in one.event_ids],
+            "rideIds": [str(ride) for ride in one.ride_ids],
+        }
+        for one in found
+    ]
+
+
+class ProgressOut(OutShape):
+    """How far the figures are."""
+
+    as_of = fields.Instant(allow_null=True, help_text="Null while old rides are still being filled in.")
+    filled_from = fields.LocalDate(allow_null=True, help_text="Days before are not filled in yet; null: all are.")
+    closed_through = fields.LocalDate(allow_null=True, help_text="This day and those before are closed.")
+
+
+def _progress(progress: Progress) -> dict[str, Any]:
+    days = {"filledFrom": progress.filled_from, "closedThrough": progress.closed_through}
+    return {
+        "asOf": _instant(progress.as_of),
+        **{name: None if day is None else day.isoformat() for name, day in days.items()},
+    }
+
+
+class CountedOut(OutShape):
+    """How many rides ended so, or exceptions there were."""
+
+    word = fields.Text(help_text="Status of the ending, or severity of the exceptions.")
+    code = fields.Text(help_text="Reason, fault, or type of the exceptions.")
+    amount = fields.Integer(allow_null=True)
+
+
+def counted_json(found: list[Counted]) -> list[dict[str, Any]]:
+    return [{"word": one.word, "code": one.code, "amount": one.amount} for one in found]
+
+
+class NowOut(OutShape):
+    """What waits at this moment."""
+
+    open_exceptions = fields.Anything(help_text="By severity.")
+    unassigned_next_24_hours = fields.Integer(allow_null=True)
+    will_calls_waiting = fields.Integer(allow_null=True, help_text="Released, and not yet reached.")
+
+
+class SummaryOut(OutShape):
+    """One day."""
+
+    statuses = fields.Anything(help_text="Rides by status.")
+    figures = FigureOut(many=True)
+    top_reasons = CountedOut(many=True)
+    now = NowOut()
+    restatements = RestatementOut(many=True)
+    progress = ProgressOut()
+
+    def to_representation(self, summary: Summary) -> dict[str, Any]:
+        return {
+            "statuses": dict(summary.statuses),
+            "figures": _figures(summary.figures, summary.progress),
+            "topReasons": counted_json(summary.top_reasons),
+            "now": {
+                "openExceptions": dict(summary.now.open_exceptions),
+                "unassignedNext24Hours": summary.now.unassigned_next_24_hours,
+                "willCallsWaiting": summary.now.will_calls_waiting,
+            },
+            "restatements": _restated(summary.restatements),
+            "progress": _progress(summary.progress),
+        }
+
+
+class FacilityFiguresOut(OutShape):
+    """The figures of one facility."""
+
+    facility_id = fields.Uuid(allow_null=True, help_text="Null: rides of no facility.")
+    facility_name = fields.Text()
+    figures = FigureOut(many=True)
+    before = FigureOut(many=True, help_text="Of the period of the same length before.")
+
+
+class FacilityKpisOut(OutShape):
+    """The figures of each facility, and of all of them together."""
+
+    data = FacilityFiguresOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
+    total = FigureOut(many=True)
+    total_before = FigureOut(many=True)
+    restatements = RestatementOut(many=True)
+    progress = ProgressOut()
+
+    def to_representation(self, report: FacilityReport) -> dict[str, Any]:
+        return {
+            "data": [self._row(row, report.progress) for row in report.rows],
+            "total": _figures(report.total, report.progress),
+            "totalBefore": _figures(report.total_before, report.progress),
+            "restatements": _restated(report.restatements),
+            "progress": _progress(report.progress),
+        }
+
+    @staticmethod
+    def _row(row: FacilityRow, progress: Progress) -> dict[str, Any]:
+        return {
+            "facilityId": _id(row.facility_id),
+            "facilityName": row.name,
+            "figures": _figures(row.figures, progress),
+            "before": _figures(row.before, progress),
+        }
+
+
+class PointOut(OutShape):
+    """The figures of one step."""
+
+    key = fields.Listed(
+        child=fields.Text(),
+        help_text="The day, or the first day of week or month; weekday (Monday 1) and hour; pattern; shift; id.",
+    )
+    figures = FigureOut(many=True)
+
+
+class TrendOut(OutShape):
+    """Figures along time, or along hours of the week, patterns of dialysis, chair shifts."""
+
+    by = fields.Text()
+    data = PointOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
+    restatements = RestatementOut(many=True)
+    progress = ProgressOut()
+
+    def to_representation(self, trend: Trend) -> dict[str, Any]:
+        return {
+            "by": trend.by,
+            "data": [self._point(point, trend.progress) for point in trend.points],
+            "restatements": _restated(trend.restatements),
+            "progress": _progress(trend.progress),
+        }
+
+    @staticmethod
+    def _point(point: Point, progress: Progress) -> dict[str, Any]:
+        key = [None if part is None else str(part) for part in point.key]
+        return {"key": key, "figures": _figures(point.figures, progress)}
+
+
+class BreakdownOut(OutShape):
+    """Counts by word, the most first."""
+
+    what = fields.Text()
+    data = CountedOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
+    progress = ProgressOut()
+
+    def to_representation(self, found: tuple[str, list[Counted], Progress]) -> dict[str, Any]:
+        what, counted, progress = found
+        return {"what": what, "data": counted_json(counted), "progress": _progress(progress)}
+
+
+class DefinitionOut(OutShape):
+    """One figure: what it asks, and which rides it counts."""
+
+    key = fields.Text()
+    version = fields.Text()
+    title = fields.Text()
+    question = fields.Text()
+    unit = fields.Text()
+    population = fields.Text(help_text="What the denominator counts.")
+    counted = fields.Text(help_text="What the numerator counts, or the value measures.")
+    quantile = fields.Number(allow_null=True, help_text="0.5 for a median; null for rates and means.")
+    numerator = fields.Listed(child=fields.Text(), help_text="Measures, added up.")
+    denominator = fields.Listed(child=fields.Text())
+    excluded = fields.Anything(help_text="What is left out, in words, by the keys of figures.")
+    parts = fields.Anything(help_text="What the parts are about, by name.")
+    higher_is_better = fields.Boolean(allow_null=True)
+
+    def to_representation(self, definition: Definition) -> dict[str, Any]:
+        return {
+            "key": definition.key,
+            "version": definition.version,
+            "title": definition.title,
+            "question": definition.question,
+            "unit": definition.unit.value,
+            "population": definition.population,
+            "counted": definition.counted,
+            "quantile": None if definition.denominator else definition.quantile,
+            "numerator": list(definition.numerator),
+            "denominator": list(definition.denominator),
+            "excluded": {reason: REASONS[reason] for reason in definition.excluded},
+            "parts": {name: part.title for name, part in definition.parts.items()},
+            "higherIsBetter": definition.higher_is_better,
+        }
+
+
+class DefinitionsOut(OutShape):
+    """All figures."""
+
+    data = DefinitionOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
+    page = WholePageOut()
+
+
+class RideBehindOut(OutShape):
+    """A ride that a figure counts."""
+
+    ride_id = fields.Uuid()
+    service_date = fields.LocalDate()
+    facility_id = fields.Uuid(allow_null=True)
+    pickup_time = fields.Instant()
+    status = fields.Text()
+    measures = fields.Listed(child=fields.Text(), help_text="The measures by which it counts.")
+    minutes = fields.Listed(child=fields.Integer(), help_text="Its values, of figures made of minutes.")
+
+    def to_representation(self, ride: Behind) -> dict[str, Any]:
+        return {
+            "rideId": str(ride.ride_id),
+            "serviceDate": ride.service_date.isoformat(),
+            "facilityId": _id(ride.facility_id),
+            "pickupTime": instant_text(ride.pickup_at),
+            "status": ride.status,
+            "measures": ride.measures,
+            "minutes": ride.minutes,
+        }
+
+
+class WorkOut(OutShape):
+    """What one driver or vehicle has done."""
+
+    id = fields.Uuid()
+    rides = fields.Integer(help_text="Completed.")
+    minutes_busy = fields.Integer(help_text="From setting out to handing over.")
+    minutes_on_board = fields.Integer(help_text="With a rider in the vehicle.")
+    minutes_on_shift = fields.Integer(help_text="Of planned shifts, inside the period.")
+    miles = fields.Number(help_text="With a rider in the vehicle.")
+    share_busy = fields.Number(allow_null=True, help_text="Of the time on shift; null without one.")
+
+
+class UtilisationOut(OutShape):
+    """Work of drivers or vehicles, the busiest first."""
+
+    of = fields.Text()
+    data = WorkOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class

@@ -1,0 +1,148 @@
+"""Operations on reports."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.reporting.api.parameters import (
+    BreakdownQuery,
+    DailyQuery,
+    FacilityQuery,
+    RidesQuery,
+    TrendQuery,
+    UtilisationQuery,
+)
+from apps.reporting.api.serializers import (
+    BreakdownOut,
+    DefinitionsOut,
+    FacilityKpisOut,
+    RideBehindOut,
+    SummaryOut,
+    TrendOut,
+    UtilisationOut,
+)
+from apps.reporting.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.models import Basis
+from apps.reporting.queries import behind, reading, utilisation
+from apps.reporting.queries.breakdowns import breakdown
+from apps.reporting.queries.daily import daily_summary
+from apps.reporting.queries.reports import facility_kpis, trends
+from apps.reporting.queries.selection import MOST_DAYS, Selection, select
+from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
+from lib.api.views import ApiViewSet
+from lib.api.whole_list import whole
+from lib.errors import Code
+from lib.scopes import Scope
+
+
+class ReportViewSet(ApiViewSet):
+    """Figures that open to the rides behind them."""
+
+    scopes = dict.fromkeys(
+        ("daily_summary", "facility_kpis", "trends", "breakdown", "utilisation", "definitions", "rides"),
+        Scope.REPORTS_READ,
+    )
+    queries = {
+        "daily_summary": DailyQuery,
+        "facility_kpis": FacilityQuery,
+        "trends": TrendQuery,
+        "breakdown": BreakdownQuery,
+        "utilisation": UtilisationQuery,
+        "rides": RidesQuery,
+    }
+    answers = {
+        "daily_summary": SummaryOut,
+        "facility_kpis": FacilityKpisOut,
+        "trends": TrendOut,
+        "breakdown": BreakdownOut,
+        "utilisation": UtilisationOut,
+        "definitions": DefinitionsOut,
+        "rides": RideBehindOut,
+    }
+    refusals = {"rides": (Code.INVALID_CURSOR,)}
+
+    def daily_summary(self, request: Request) -> Response:
+        """Summarize one day.
+
+        Figures and counts come from rollups, which are up to date to `progress.asOf`; `now` is of this moment, whatever
+        the day.
+        """
+        day = self.query["date"]
+        return self.answer(daily_summary(by=self.principal, selection=self._selection(day, day), at=self.at))
+
+    def facility_kpis(self, request: Request) -> Response:
+        """Read the figures of each facility, of all together, and of the period before.
+
+        Closed days show what they showed when they were closed; what has changed since is listed in `restatements`,
+        and `basis=current` counts it in.
+        """
+        keys = self.query.get("kpi")
+        report = facility_kpis(
+            by=self.principal,
+            selection=self._period(),
+            definitions=[BY_KEY[key] for key in keys] if keys else DEFINITIONS,
+            compared=self.query["compare"],
+        )
+        return self.answer(report)
+
+    def trends(self, request: Request) -> Response:
+        """Follow figures over days, weeks and months, hours of the week, patterns of dialysis, or chair shifts."""
+        definitions = [BY_KEY[key] for key in self.query["kpi"]]
+        along = self.query["by"]
+        return self.answer(trends(by=self.principal, selection=self._period(), definitions=definitions, along=along))
+
+    def breakdown(self, request: Request) -> Response:
+        """Count why rides ended, whose doing it was, or which exceptions there were."""
+        what = self.query["what"]
+        found = breakdown(by=self.principal, selection=self._period(), what=what)
+        return self.answer((what, found, reading.progress()))
+
+    def utilisation(self, request: Request) -> Response:
+        """Add up what drivers or vehicles have done in up to 92 days."""
+        of = self.query["of"]
+        selection = self._period(most_days=utilisation.MOST_DAYS)
+        return self.answer({"of": of, "data": utilisation.utilisation(selection=selection, of=of)})
+
+    def definitions(self, request: Request) -> Response:
+        """List the figures: what each one asks, which rides it counts, and what it leaves out."""
+        return self.answer(whole(DEFINITIONS))
+
+    def rides(self, request: Request) -> Response:
+        """List the rides behind a figure, as they are now, by pickup time.
+
+        Nothing is listed to callers without any PHI level where fewer than five rides are behind it.
+        """
+        limit = min(self.query["limit"], MAX_LIMIT)
+        asked = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
+        bound = digest_of(["reports/rides", asked, reach(self.principal)])
+        cursor = self.query.get("cursor")
+        names = behind.names_of(BY_KEY[self.query["kpi"]], self.query["counted"], self.query.get("reason"))
+        found = behind.rides_behind(
+            by=self.principal,
+            selection=self._period(most_days=behind.MOST_DAYS),
+            names=names,
+            after=tuple(open_cursor(cursor, bound=bound, parts=2)) if cursor else None,
+            most=limit,
+            narrowed={name: self.query[name] for name in behind.NARROWED_BY if name in self.query},
+        )
+        last = found.rows[-1] if found.has_more else None
+        following = seal_cursor([last.pickup_at, last.ride_id], bound=bound) if last else None
+        page = {"limit": limit, "hasMore": found.has_more, "nextCursor": following, "suppressed": found.suppressed}
+        shown = RideBehindOut(found.rows, many=True, context=self.get_serializer_context()).data
+        return Response({"data": shown, "page": page})
+
+    def _period(self, *, most_days: int = MOST_DAYS) -> Selection:
+        return self._selection(self.query["first"], self.query["last"], most_days=most_days)
+
+    def _selection(self, first: Any, last: Any, *, most_days: int = MOST_DAYS) -> Selection:
+        return select(
+            by=self.principal,
+            first=first,
+            last=last,
+            facility_ids=self.query.get("facility_id", ()),
+            provider_ids=self.query.get("provider_id", ()),
+            service_types=self.query.get("type", ()),
+            basis=Basis(self.query.get("basis", Basis.CLOSED)),
+            most_days=most_days,
+        )

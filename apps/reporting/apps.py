@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class ReportingConfig(AppConfig):
+    name = "apps.reporting"

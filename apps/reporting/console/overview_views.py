@@ -1,0 +1,161 @@
+"""The reports: the main figures of a period as tiles, by facility, and all others below; the same as a file."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from apps.accounts.console.exports import exported
+from apps.accounts.console.lists import Filters, arranged, views_of
+from apps.accounts.console.rights import needs
+from apps.accounts.sessions import principal_of
+from apps.reporting.console import words
+from apps.reporting.console.forms import ReportFilter, filters
+from apps.reporting.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.queries.reports import FacilityReport, FacilityRow, facility_kpis
+from apps.reporting.queries.selection import Selection
+from lib.access import Principal
+from lib.listing import DOWN, Listing, spelled
+from lib.scopes import Scope
+
+# Those that a service is judged by come first; the others stand below.
+MAIN: Final = {
+    "pickupOnTimeRate": gettext_lazy("Pickups on time"),
+    "appointmentOnTimeRate": gettext_lazy("Appointments on time"),
+    "completionRate": gettext_lazy("Completion"),
+    "fulfillmentRate": gettext_lazy("Fulfillment"),
+    "noShowRate": gettext_lazy("No-shows"),
+    "lateCancelRate": gettext_lazy("Late cancellations"),
+    "willCallResponse": gettext_lazy("Will-call, median"),
+    "dischargeReadyToDepart": gettext_lazy("Discharge, median"),
+}
+NAME: Final = "name"
+LIST: Final = Listing(
+    "reports",
+    sorts={NAME: gettext_lazy("Facility"), **{f"{DOWN}{key}": title for key, title in MAIN.items()}},
+    sizes=(),
+)
+
+
+@require_safe
+@needs(Scope.REPORTS_READ)
+def overview(request: HttpRequest) -> HttpResponse:
+    """Show the figures of a period with those of the period before.  As many queries for any number of facilities."""
+    by, at = principal_of(request), timezone.now()
+    read = filters(by, at=at)
+    form = cast(ReportFilter, read(request.GET))
+    selection = form.selection(by)
+    shown = arranged(request, LIST, form.known())
+    context: dict[str, Any] = {"form": form, "shown": shown, "filtered": bool(form.known())}
+    context |= views_of(request, shown, read)
+    if selection is not None:
+        report = facility_kpis(by=by, selection=selection)
+        context |= _told(report, selection, shown.asked, shown.sort)
+    return render(request, "reports/overview.html", context)
+
+
+@require_safe
+@needs(Scope.REPORTS_READ)
+def overview_file(request: HttpRequest) -> HttpResponse:
+    """Give the table as a file, and leave a row in the trail; values are as the API gives them, not rounded."""
+    by, at = principal_of(request), timezone.now()
+    form = cast(ReportFilter, filters(by, at=at)(request.GET))
+    selection = form.selection(by)
+    if selection is None:
+        return redirect(f"{reverse('reports')}?{request.GET.urlencode()}")
+    definitions = [BY_KEY[key] for key in MAIN]
+    report = facility_kpis(by=by, selection=selection, definitions=definitions, compared=False)
+    rows = [
+        [_name(row), *(cell for key in MAIN for cell in words.cells(row.figures[key]))]
+        for row in in_order(report.rows, LIST.sort(request.GET.get("sort", "")))
+    ]
+    total = [_("All together"), *(cell for key in MAIN for cell in words.cells(report.total[key]))]
+    heads = [head for one in definitions for head in words.cell_heads(one)]
+    return exported(
+        request,
+        f"reports-{selection.first}-{selection.last}",
+        [[_("Facility"), *heads], *rows, total],
+        action="reports.export",
+        subject_type="report",
+        at=at,
+        details={"figures": list(MAIN)},
+    )
+
+
+def view_filters(by: Principal) -> Filters:
+    """Give what reads filters of saved views.  Two queries."""
+    return filters(by, at=timezone.now())
+
+
+def in_order(rows: Sequence[FacilityRow], sort: str) -> list[FacilityRow]:
+    """Sort by name or by a figure; facilities without the figure come last, whichever way."""
+    key, down = sort.removeprefix(DOWN), sort.startswith(DOWN)
+    if key == NAME:
+        return sorted(rows, key=lambda row: row.name.lower(), reverse=down)
+    there = [row for row in rows if row.figures[key].value is not None]
+    others = [row for row in rows if row.figures[key].value is None]
+    return [*sorted(there, key=partial(_value, key), reverse=down), *others]
+
+
+def _value(key: str, row: FacilityRow) -> float:
+    return row.figures[key].value or 0
+
+
+def _name(row: FacilityRow) -> str:
+    return row.name if row.facility_id else _("Rides of no facility")
+
+
+def _told(report: FacilityReport, selection: Selection, asked: Any, sort: str) -> dict[str, Any]:
+    address = words.Address(asked)
+    known = {**asked}
+    tiles = {key: _figure(report, key, address, known) for key in (one.key for one in DEFINITIONS)}
+    return {
+        "selection": selection,
+        "before": selection.before(),
+        "tiles": [tiles[key] for key in MAIN],
+        "others": [one for key, one in tiles.items() if key not in MAIN],
+        "rows": [
+            {"name": _name(row), "cells": _cells(row.figures, address, row.facility_id)}
+            for row in in_order(report.rows, sort)
+        ],
+        "total": [words.shown(report.total[key], address) for key in MAIN],
+        "heads": list(MAIN),
+        "restatements": report.restatements,
+        "restated_rides": len({ride for one in report.restatements for ride in one.ride_ids}),
+        "progress": report.progress,
+        "file": f"{reverse('reports_file')}?{spelled({**known, 'sort': sort})}",
+    }
+
+
+def _figure(report: FacilityReport, key: str, address: words.Address, asked: dict[str, str]) -> dict[str, Any]:
+    figure, before = report.total[key], report.total_before[key]
+    told = words.shown(figure, address)
+    return {
+        **told,
+        "page": f"{told['page']}?{spelled(asked)}" if asked else told["page"],
+        "before": words.value_said(figure.definition, before.value),
+        "before_of": words.parts_said(before),
+        "better": _better(figure.definition.higher_is_better, figure.value, before.value),
+        "counted": words.counted(figure, address),
+    }
+
+
+def _better(higher: bool | None, now: float | None, before: float | None) -> str:
+    """Say whether a figure went the right way: "better", "worse", or "" where that cannot be said."""
+    if higher is None or now is None or before is None or now == before:
+        return ""
+    return "better" if (now > before) == higher else "worse"
+
+
+def _cells(figures: Any, address: words.Address, facility_id: UUID | None) -> list[dict[str, Any]]:
+    """Show one row; rides of no facility have no address that lists them alone."""
+    changes = {"facility": facility_id} if facility_id else {}
+    return [words.shown(figures[key], address if facility_id else None, **changes) for key in MAIN]

@@ -1,0 +1,133 @@
+"""How pages and files write figures: the value in its unit, what it is made of, and how it is counted."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.reporting.defining import REASONS, Definition, Unit, Way
+from apps.reporting.queries.figures import Figure
+from lib.listing import spelled
+from lib.retelling import retold
+
+DASH: Final = "\N{EN DASH}"
+UNITS: Final[Mapping[Unit, str | Promise]] = {
+    Unit.SHARE: gettext_lazy("Share"),
+    Unit.MINUTES: gettext_lazy("Minutes"),
+    Unit.RATIO: gettext_lazy("Ratio"),
+    Unit.PER_100: gettext_lazy("On 100 rides"),
+    Unit.PER_1000: gettext_lazy("On 1,000 rides"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the rides behind a figure are: the filter of the page, and what differs from it."""
+
+    asked: Mapping[str, str]
+
+    def rides(self, definition: Definition, counted: str, **changes: object) -> str:
+        values = {**self.asked, "counted": counted, **changes}
+        return f"{reverse('report_rides', args=[definition.key])}?{spelled(values)}"
+
+
+def title_of(definition: Definition) -> str:
+    """Say a title, some of which are made of two phrases."""
+    said = retold(definition.title)
+    if said != definition.title or ", " not in said:
+        return said
+    return ", ".join(map(retold, definition.title.split(", ")))
+
+
+def value_said(definition: Definition, value: float | None, *, short: bool = False) -> str:
+    """Write a value in its unit, a dash where there is none; `short` for where there is little room."""
+    if value is None:
+        return DASH
+    match definition.unit:
+        case Unit.SHARE:
+            return f"{_rounded(100 * value, 0 if short else 1)} %"
+        case Unit.MINUTES:
+            text = _rounded(value, 0 if short or value == int(value) else 1)
+            return text if short else f"{text} min"
+    return _rounded(value, 2)
+
+
+def _rounded(value: float, digits: int) -> str:
+    """Write a number; Django's formats cut digits off, and 89.97 would be 89.9."""
+    return number_format(round(value, digits), digits, force_grouping=True)
+
+
+def count_said(count: int) -> str:
+    return number_format(count, force_grouping=True)
+
+
+def parts_said(figure: Figure) -> str:
+    """Say what a figure is made of."""
+    if figure.suppressed:
+        return _("Too few rides to show")
+    if not figure.denominator:
+        return _("Nothing to count")
+    if figure.numerator is None:
+        return _("of %(count)s values") % {"count": count_said(figure.denominator)}
+    counts = {"numerator": count_said(figure.numerator), "denominator": count_said(figure.denominator)}
+    return _("%(numerator)s of %(denominator)s") % counts
+
+
+def shown(figure: Figure, address: Address | None, **changes: object) -> dict[str, Any]:
+    """Give templates a figure; `address` None where no page lists the rides behind it."""
+    definition = figure.definition
+    opens = address is not None and bool(figure.denominator)
+    return {
+        "figure": figure,
+        "title": title_of(definition),
+        "value": value_said(definition, figure.value),
+        "of": parts_said(figure),
+        "url": address.rides(definition, "denominator", **changes) if address and opens else "",
+        "counts_url": address.rides(definition, "numerator", **changes) if address and opens else "",
+        "page": reverse("report_figure", args=[definition.key]),
+    }
+
+
+def counted(figure: Figure, address: Address) -> dict[str, Any]:
+    """Say how a figure is counted, with what it leaves out and the shares beside it."""
+    definition = figure.definition
+    is_quantile = definition.way is Way.QUANTILE
+    return {
+        "question": retold(definition.question),
+        "population": retold(definition.population),
+        "counted": retold(definition.counted),
+        "numerator": None if figure.numerator is None else count_said(figure.numerator),
+        "denominator": None if figure.denominator is None else count_said(figure.denominator),
+        "is_quantile": is_quantile,
+        "excluded": [
+            (
+                retold(REASONS[reason]),
+                _("Too few rides to show") if count is None else count_said(count),
+                address.rides(definition, "excluded", reason=reason) if count else "",
+            )
+            for reason, count in figure.excluded.items()
+        ],
+        "parts": [
+            (retold(definition.parts[name].title), value_said(definition, part.value), parts_said(part))
+            for name, part in figure.parts.items()
+        ],
+        "version": definition.version,
+        "unit": UNITS[definition.unit],
+    }
+
+
+def cells(figure: Figure) -> Iterable[object]:
+    """Write a figure into a file: value, numerator and denominator as the API gives them."""
+    if figure.suppressed:
+        return (_("Too few rides to show"), "", "")
+    return ("" if one is None else one for one in (figure.value, figure.numerator, figure.denominator))
+
+
+def cell_heads(definition: Definition) -> list[str]:
+    title = title_of(definition)
+    return [title, f"{title}, {_('numerator')}", f"{title}, {_('denominator')}"]

@@ -1,0 +1,134 @@
+"""What a leg is to the figures: the columns that every measure is written in, as SQL over the rows (domain.md 4.14).
+
+Everything follows from the ride and from what hangs on it: milestones, assignments, exceptions.  Nothing follows from
+settings that may change later (service levels, fences, terms of orders), so that a figure changes with an event of the
+ride and never without one (docs/adr/0022).
+"""
+
+from typing import Final
+
+NOT_BOOKED: Final = ("duplicate", "booking_error", "standing_order_hold", "standing_order_ended", "calendar_shift")
+OPEN: Final = ("requested", "scheduled", "assigned", "en_route", "arrived", "in_progress")
+GEOFENCE_METERS: Final = 150  # domain.md 4.10; the definition's own, whatever a facility has set for its alerts
+# Chair shifts of dialysis, by the local hour at which the chair is due: the clinic's day is cut in three.
+SECOND_SHIFT_FROM: Final = 10
+THIRD_SHIFT_FROM: Final = 15
+TREATMENT_MINUTES: Final = 240
+POST_TREATMENT_MINUTES: Final = 30
+# A local day lies within these bounds around midnight UTC, whatever the zone (UTC-12 to UTC+14).
+_DAY_BEGINS: Final = "interval '14 hours'"
+_DAY_ENDS: Final = "interval '36 hours'"
+
+INCIDENTS: Final = ("accident", "safety_incident", "medical_emergency")
+INCIDENT_REASONS: Final = ("accident", "aborted_medical_emergency", "aborted_safety")
+
+
+def quoted(words: tuple[str, ...]) -> str:
+    """Write words of ours as an SQL list."""
+    return "(" + ", ".join(f"'{word}'" for word in words) + ")"
+
+
+# The legs of one day and facility; an index on (facility, pickup) finds them.
+OF_CELLS: Final = f"""
+    SELECT r.* FROM unnest(%(dates)s::date[], %(facilities)s::uuid[]) AS cell(day, facility)
+    CROSS JOIN LATERAL (
+        SELECT * FROM rides_ride WHERE facility_id = cell.facility AND service_date = cell.day
+            AND pickup_at >= cell.day::timestamp AT TIME ZONE 'UTC' - {_DAY_BEGINS}
+            AND pickup_at < cell.day::timestamp AT TIME ZONE 'UTC' + {_DAY_ENDS}
+        UNION ALL
+        SELECT * FROM rides_ride WHERE cell.facility IS NULL AND facility_id IS NULL AND service_date = cell.day
+            AND pickup_at >= cell.day::timestamp AT TIME ZONE 'UTC' - {_DAY_BEGINS}
+            AND pickup_at < cell.day::timestamp AT TIME ZONE 'UTC' + {_DAY_ENDS}
+    ) r
+"""  # noqa: S608  # of ours
+# The legs of a period, both ends included, of all facilities.
+OF_PERIOD: Final = f"""
+    SELECT * FROM rides_ride WHERE service_date BETWEEN %(first)s AND %(last)s
+        AND pickup_at >= %(first)s::date::timestamp AT TIME ZONE 'UTC' - {_DAY_BEGINS}
+        AND pickup_at < %(last)s::date::timestamp AT TIME ZONE 'UTC' + {_DAY_ENDS}
+"""  # noqa: S608  # of ours
+
+# Codes that operators added count as the built-in one they name; only the lists of endings matter.
+_REASON: Final = """
+    LEFT JOIN rides_reasoncode own ON own.code = r.reason_code AND own.reason_list = r.status
+"""
+_ACCEPTED: Final = """
+    LEFT JOIN LATERAL (
+        SELECT min(coalesce(responded_at, offered_at)) AS accepted_at FROM rides_assignment
+        WHERE ride_id = r.id AND status IN ('accepted', 'released', 'superseded', 'completed')
+    ) taken ON true
+"""
+_LOCATED: Final = f"""
+    LEFT JOIN LATERAL (
+        SELECT count(DISTINCT type) = 2 AS located FROM rides_milestone
+        WHERE ride_id = r.id AND type IN ('arrived_pickup', 'arrived_dropoff') AND NOT voided
+            AND source = 'driver_app' AND distance_from_stop_meters <= {GEOFENCE_METERS}
+    ) device ON r.status = 'completed'
+"""  # noqa: S608  # of ours
+_EXCEPTIONS: Final = f"""
+    LEFT JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE severity <> 'info') AS alerts,
+            array_agg(floor(extract(epoch FROM acknowledged_at - opened_at) / 60)::int ORDER BY acknowledged_at)
+                FILTER (WHERE severity <> 'info' AND acknowledged_at IS NOT NULL) AS ack_minutes,
+            array_agg(floor(extract(epoch FROM resolved_at - opened_at) / 60)::int ORDER BY resolved_at)
+                FILTER (WHERE severity <> 'info' AND resolved_at IS NOT NULL) AS resolve_minutes,
+            bool_or(type IN {quoted(INCIDENTS)} AND resolution_code <> 'false_alarm') AS incident
+        FROM rides_rideexception WHERE ride_id = r.id
+    ) trouble ON true
+"""  # noqa: S608  # of ours
+
+_CHAIR: Final = f"""CASE WHEN r.leg_type <> 'return' THEN r.appointment_at
+    ELSE r.pickup_at - make_interval(mins => coalesce((r.dialysis->>'treatmentMinutes')::int, {TREATMENT_MINUTES})
+        + coalesce((r.dialysis->>'postTreatmentMinutes')::int, {POST_TREATMENT_MINUTES})) END"""
+# The day that gives a dialysis ride its pattern: its date in the pattern, wherever a holiday has moved it.
+_PATTERN_DAY: Final = """extract(isodow FROM CASE WHEN r.occurrence_key = '' THEN r.service_date
+    ELSE split_part(r.occurrence_key, ':', 2)::date END)"""
+
+
+def facts_of(legs: str) -> str:
+    """Write the statement that gives the facts of these legs, one row for each; `legs` selects rows of rides."""
+    return f"""
+        SELECT r.id, r.service_date, r.facility_id, r.provider_id, r.service_type, r.status, r.fault,
+            r.cancellation_timing AS timing, r.leg_type = 'return' AS is_return, r.will_call,
+            coalesce(own.parent_code, r.reason_code) AS reason,
+            NOT (r.status = 'cancelled' AND coalesce(own.parent_code, r.reason_code) IN {quoted(NOT_BOOKED)}) AS booked,
+            extract(hour FROM r.pickup_at AT TIME ZONE r.timezone)::smallint AS hour,
+            CASE WHEN r.service_type <> 'dialysis' THEN ''
+                WHEN {_PATTERN_DAY} IN (1, 3, 5) THEN 'mwf' WHEN {_PATTERN_DAY} IN (2, 4, 6) THEN 'tts'
+                ELSE 'other' END AS pattern,
+            CASE WHEN r.service_type <> 'dialysis' THEN ''
+                WHEN extract(hour FROM ({_CHAIR}) AT TIME ZONE r.timezone) < {SECOND_SHIFT_FROM} THEN 'first'
+                WHEN extract(hour FROM ({_CHAIR}) AT TIME ZONE r.timezone) < {THIRD_SHIFT_FROM} THEN 'second'
+                ELSE 'third' END AS shift,
+            r.pickup_at, CASE WHEN r.will_call THEN r.promised_pickup_by ELSE r.pickup_at END AS due_at,
+            r.promised_pickup_by AS promised_at, r.arrived_pickup_at AS arrived_at, r.boarded_at,
+            r.arrived_dropoff_at AS delivered_at, r.appointment_at, r.ready_at, r.requested_at,
+            CASE WHEN r.will_call THEN r.ready_at ELSE r.scheduled_at END AS wanted_at,
+            (r.discharge->>'dischargeOrderAt')::timestamptz AS ordered_at, r.status_changed_at AS ended_at,
+            r.onboard_minutes, r.estimated_minutes AS direct_minutes, r.missing_documents = '{{}}' AS documented,
+            taken.accepted_at, coalesce(device.located, false) AS located, trouble.alerts, trouble.ack_minutes,
+            trouble.resolve_minutes, coalesce(trouble.incident, false)
+                OR coalesce(own.parent_code, r.reason_code) IN {quoted(INCIDENT_REASONS)} AS incident
+        FROM ({legs}) r {_REASON} {_ACCEPTED} {_LOCATED} {_EXCEPTIONS}
+    """  # noqa: S608  # of ours
+
+
+def endings_of(legs: str) -> str:
+    """Write the statement that counts these legs' endings by reason and fault."""
+    return f"""
+        SELECT r.service_date, r.facility_id, r.provider_id, r.service_type, 'ending' AS kind, r.status AS word,
+            coalesce(own.parent_code, r.reason_code) AS code, r.fault, count(*)::int AS amount
+        FROM ({legs}) r {_REASON}
+        WHERE r.status IN ('cancelled', 'no_show', 'unfulfilled')
+        GROUP BY 1, 2, 3, 4, 6, 7, 8
+    """  # noqa: S608  # of ours
+
+
+def exceptions_of(legs: str) -> str:
+    """Write the statement that counts these legs' exceptions by type and severity."""
+    return f"""
+        SELECT r.service_date, r.facility_id, r.provider_id, r.service_type, 'exception' AS kind, e.severity AS word,
+            e.type AS code, '' AS fault, count(*)::int AS amount
+        FROM ({legs}) r JOIN rides_rideexception e ON e.ride_id = r.id
+        GROUP BY 1, 2, 3, 4, 6, 7
+    """  # noqa: S608  # of ours

@@ -1,0 +1,31 @@
+"""Compute rollups of reports anew."""
+
+import datetime as dt
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from apps.reporting.services import folding
+
+
+class Command(BaseCommand):
+    """Compute the rollups of a period from the rides."""
+
+    help = "Compute the rollups of a period from the rides; closed days that differ by it become restatements."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--from", dest="first", type=dt.date.fromisoformat, required=True, help="first day")
+        parser.add_argument("--to", dest="last", type=dt.date.fromisoformat, required=True, help="last day")
+        parser.add_argument(
+            "--anew", action="store_true", help="take closed days as they are now for how they were closed"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        first, last = options["first"], options["last"]
+        if last < first:
+            raise CommandError("--to has to be no earlier than --from.")
+        changed = folding.rebuild(first=first, last=last, anew=options["anew"], at=timezone.now())
+        for day, facility in sorted(changed, key=str):
+            self.stdout.write(f"restated {day} {facility or '-'}")
+        self.stdout.write(f"{(last - first).days + 1} days rebuilt.")

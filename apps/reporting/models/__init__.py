@@ -1,0 +1,16 @@
+from apps.reporting.models.cells import Basis, Cell, Tally
+from apps.reporting.models.codes import SuggestedCode
+from apps.reporting.models.exports import Export, ExportLink, ExportQuerySet
+from apps.reporting.models.upkeep import Restatement, Upkeep
+
+__all__ = [
+    "Basis",
+    "Cell",
+    "Export",
+    "ExportLink",
+    "ExportQuerySet",
+    "Restatement",
+    "SuggestedCode",
+    "Tally",
+    "Upkeep",
+]

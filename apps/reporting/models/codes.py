@@ -1,0 +1,45 @@
+from django.db import models
+from django.db.models import Q
+
+from apps.organizations.models import Payer
+from lib.choices import TextChoices
+from lib.ids import uuid7
+
+
+class CodedItem(TextChoices):
+    """What of a ride a claim may name."""
+
+    AMBULATORY = "ambulatory", "trip, ambulatory"
+    WHEELCHAIR = "wheelchair", "trip, wheelchair van"
+    STRETCHER = "stretcher", "trip, stretcher van"
+    BLS = "bls", "trip, BLS ambulance"
+    MILEAGE_AMBULATORY = "mileage_ambulatory", "mileage, ambulatory"
+    MILEAGE_WHEELCHAIR = "mileage_wheelchair", "mileage, wheelchair van"
+    MILEAGE_STRETCHER = "mileage_stretcher", "mileage, stretcher van"
+    MILEAGE_BLS = "mileage_bls", "mileage, BLS ambulance"
+    ATTENDANT = "attendant"
+    WAITING = "waiting", "waiting time"
+
+
+class SuggestedCode(models.Model):
+    """A HCPCS code that exports suggest for an item, of one payer or of all that have none of their own.
+
+    A suggestion and no more: whoever bills decides (domain.md 4.15).  An empty code suggests nothing.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    item = models.CharField(max_length=18, choices=CodedItem)
+    payer = models.ForeignKey(Payer, models.CASCADE, null=True, blank=True, related_name="+")
+    code = models.CharField("HCPCS code", max_length=5, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="suggested_code_item_known", condition=Q(item__in=CodedItem.values)),
+            models.CheckConstraint(
+                name="suggested_code_form", condition=Q(code="") | Q(code__regex=r"^[A-V][0-9]{4}$")
+            ),
+            models.UniqueConstraint(name="suggested_code_once", fields=["item", "payer"], nulls_distinct=False),
+        ]
+
+    def __str__(self) -> str:
+        return f"suggested code {self.pk}"

@@ -1,0 +1,142 @@
+"""Exports: what was asked for, how far it is, and who may fetch it."""
+
+from typing import TYPE_CHECKING
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from apps.accounts.models import ApiClient
+from lib.access import Phi
+from lib.choices import TextChoices
+from lib.ids import uuid7
+
+if TYPE_CHECKING:
+    from lib.access import Principal
+
+
+class ExportQuerySet(models.QuerySet["Export"]):
+    def visible_to(self, principal: "Principal") -> "ExportQuerySet":
+        """Keep the exports of the caller's own client, or, of people, their own: none that holds more than they see.
+
+        Whoever was narrowed since sees no export any more that reaches further.
+        """
+        exports = self.filter(phi__lte=principal.phi)
+        if principal.kind == "token":
+            exports = exports.filter(client_id=principal.client_id)
+        elif principal.kind == "user":
+            exports = exports.filter(created_by=principal.actor)
+        if principal.facility_ids is not None:
+            exports = exports.filter(facility_ids__contained_by=sorted(principal.facility_ids))
+        if principal.provider_ids is not None:
+            exports = exports.filter(provider_ids__contained_by=sorted(principal.provider_ids))
+        return exports
+
+
+class Export(models.Model):
+    """One export; its id stands in every row of its file as `exportBatchId`.
+
+    Data scope and PHI level are those of whoever asked, as they were then.  A worker holds it by `claim_id` until
+    `lease_until`.
+    """
+
+    class State(TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        READY = "ready"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+        EXPIRED = "expired"
+        STREAMED = "streamed", "sent at once"
+
+    class Format(TextChoices):
+        NDJSON = "ndjson", "NDJSON"
+        CSV = "csv", "CSV"
+        XLSX = "xlsx", "XLSX"
+        PARQUET = "parquet", "Parquet"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    dataset = models.CharField(max_length=20)
+    dataset_version = models.PositiveSmallIntegerField()
+    format = models.CharField(max_length=7, choices=Format)
+    columns = ArrayField(models.CharField(max_length=40))
+    filters = models.JSONField(default=dict)  # ids, days and statuses, as the API spells them; never a person
+    state = models.CharField(max_length=9, choices=State, default=State.QUEUED)
+    # Of whoever asked.
+    created_by = models.CharField(max_length=60)
+    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, blank=True, related_name="+")
+    facility_ids = ArrayField(models.UUIDField(), null=True)  # null: every facility
+    provider_ids = ArrayField(models.UUIDField(), null=True)  # null: every provider
+    phi = models.PositiveSmallIntegerField(default=Phi.NONE.value)  # lib.access.Phi
+    created_at = models.DateTimeField()
+
+    total = models.PositiveIntegerField(null=True)  # rows counted when it began
+    rows = models.PositiveIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0)
+    sha256 = models.CharField(max_length=64, blank=True)
+    data_as_of = models.DateTimeField(null=True, blank=True)  # what the database that was read knew
+    error_code = models.CharField(max_length=40, blank=True)
+    due_at = models.DateTimeField(db_default=Now())
+    attempts = models.PositiveSmallIntegerField(default=0)
+    claim_id = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)  # when its file goes
+    # Whether rides in it may not be corrected any more: their rows of this version were handed on for good.
+    locked = models.BooleanField(default=False)
+    version = models.PositiveIntegerField(default=1)
+
+    objects = ExportQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="export_state_known",
+                condition=Q(state__in=["queued", "running", "ready", "failed", "cancelled", "expired", "streamed"]),
+            ),
+            models.CheckConstraint(
+                name="export_format_known", condition=Q(format__in=["ndjson", "csv", "xlsx", "parquet"])
+            ),
+            models.CheckConstraint(
+                name="export_running_is_held",
+                condition=Q(state="running", claim_id__isnull=False, lease_until__isnull=False)
+                | (~Q(state="running") & Q(claim_id__isnull=True, lease_until__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="export_ready_has_file",
+                condition=~Q(state="ready") | (Q(expires_at__isnull=False) & ~Q(sha256="")),
+            ),
+            models.CheckConstraint(name="export_failed_says_why", condition=~Q(state="failed") | ~Q(error_code="")),
+        ]
+        indexes = [
+            models.Index(fields=["created_at", "id"], name="export_list"),
+            # What workers look for.
+            models.Index(fields=["due_at"], name="export_due", condition=Q(state="queued")),
+            models.Index(fields=["lease_until"], name="export_held", condition=Q(state="running")),
+            models.Index(fields=["expires_at"], name="export_kept", condition=Q(state="ready")),
+            # How many somebody made within an hour (security.md S-64).
+            models.Index(fields=["created_by", "created_at"], name="export_by_maker"),
+        ]
+
+    def __str__(self) -> str:
+        return f"export {self.pk}"
+
+
+class ExportLink(models.Model):
+    """An address that hands a file over once, within minutes; kept by the digest of what stands in it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    export = models.ForeignKey(Export, models.CASCADE, related_name="links")
+    digest = models.BinaryField(max_length=32, unique=True)
+    made_for = models.CharField(max_length=60)
+    role = models.CharField(max_length=20)
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["expires_at"], name="export_link_expiry")]
+
+    def __str__(self) -> str:
+        return f"export link {self.pk}"

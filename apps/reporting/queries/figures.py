@@ -1,0 +1,159 @@
+"""Measures become figures: a value with what it is made of, what it leaves out, and what may be shown of it.
+
+Whoever may see no identity is shown no figure that stands on fewer than five legs on either side of it (S-43).
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from apps.reporting.defining import Definition, Names, Unit, Way
+from apps.reporting.measures import BYTES_OF_VALUE, PACKED
+from apps.reporting.quantiles import quantiles
+from apps.reporting.queries.sums import Sums
+from lib.access import Phi, Principal
+
+SMALLEST: Final = 5  # legs; security.md S-43, domain.md 4.14
+_DIGITS: Final = 4
+_NONE: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One value; a part has the definition of its whole.
+
+    `value` None: nothing to count, or not shown, which `suppressed` tells apart.
+    Of a quantile there is no numerator, and the denominator is the number of values.
+    """
+
+    definition: Definition
+    value: float | None
+    numerator: int | None
+    denominator: int | None
+    excluded: Mapping[str, int | None]
+    parts: Mapping[str, "Figure"] = field(default_factory=dict)
+    suppressed: bool = False
+
+
+def figures_of(definitions: Sequence[Definition], sums: Sums) -> dict[str, Figure]:
+    """Make the figures of these definitions; quantiles of one measure are found together."""
+    found = _quantiles_of(definitions, sums)
+    return {one.key: _figure(one, sums, found) for one in definitions}
+
+
+def _quantiles_of(definitions: Sequence[Definition], sums: Sums) -> dict[tuple[str, float], float | None]:
+    wanted: dict[str, list[float]] = {}
+    for one in definitions:
+        if one.way is Way.QUANTILE:
+            wanted.setdefault(one.numerator[0], []).append(one.quantile)
+    return {
+        (name, quantile): value
+        for name, asked in wanted.items()
+        for quantile, value in zip(asked, quantiles(sums[name], asked), strict=True)
+    }
+
+
+def _figure(definition: Definition, sums: Sums, found: Mapping[tuple[str, float], float | None]) -> Figure:
+    excluded = {reason: total(names, sums) for reason, names in definition.excluded.items()}
+    if definition.way is Way.QUANTILE:
+        (measure,) = definition.numerator
+        exact = found[measure, definition.quantile]
+        value = None if exact is None else round(exact, _DIGITS)
+        return Figure(definition, value, None, total(definition.numerator, sums), excluded)
+    parts = {
+        name: _ratio(definition, part.numerator, part.denominator, sums) for name, part in definition.parts.items()
+    }
+    return _ratio(definition, definition.numerator, definition.denominator, sums, excluded, parts)
+
+
+def _ratio(
+    definition: Definition,
+    above: Names,
+    below: Names,
+    sums: Sums,
+    excluded: Mapping[str, int] = _NONE,
+    parts: Mapping[str, Figure] = _NONE,
+) -> Figure:
+    numerator, denominator = total(above, sums), total(below, sums)
+    value = round(numerator / denominator * definition.times, _DIGITS) if denominator else None
+    return Figure(definition, value, numerator, denominator, excluded, parts)
+
+
+def total(names: Names, sums: Sums) -> int:
+    """Add measures up; of packed values, their number."""
+    return sum(len(sums[name]) // BYTES_OF_VALUE if name in PACKED else int(sums[name]) for name in names)
+
+
+def is_small(count: int | None) -> bool:
+    return count is not None and 0 < count < SMALLEST
+
+
+def shown_to(by: Principal, figure: Figure) -> Figure:
+    """Take away what the caller may not see: all of a figure that stands on too few legs, on either side."""
+    if by.phi > Phi.NONE:
+        return figure
+    left = None
+    if figure.definition.unit is Unit.SHARE and figure.numerator is not None and figure.denominator is not None:
+        left = figure.denominator - figure.numerator
+    if any(is_small(count) for count in (figure.numerator, figure.denominator, left)):
+        return hidden(figure)
+    parts = {name: shown_to(by, part) for name, part in figure.parts.items()}
+    if any(part.suppressed for part in parts.values()):
+        parts = {name: hidden(part) for name, part in parts.items()}
+    return replace(figure, parts=parts, excluded=_shown_counts(figure.excluded))
+
+
+def _shown_counts(counts: Mapping[str, int | None]) -> Mapping[str, int | None]:
+    """Hide all of several counts where one is small: with the others it would follow from their sum."""
+    return dict.fromkeys(counts) if any(is_small(count) for count in counts.values()) else counts
+
+
+def hidden(figure: Figure) -> Figure:
+    return replace(
+        figure,
+        value=None,
+        numerator=None,
+        denominator=None,
+        excluded=dict.fromkeys(figure.excluded),
+        parts={name: hidden(part) for name, part in figure.parts.items()},
+        suppressed=True,
+    )
+
+
+def shown_beside_total(
+    by: Principal, rows: Sequence[Mapping[str, Figure]], whole: Mapping[str, Figure]
+) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
+    """Show rows that add up to a whole: a single one that is hidden takes another with it, or else the whole.
+
+    Otherwise it would be the difference between the whole and the rest.
+    """
+    if by.phi > Phi.NONE:
+        return [dict(row) for row in rows], dict(whole)
+    shown = [{key: shown_to(by, figure) for key, figure in row.items()} for row in rows]
+    total = {key: shown_to(by, figure) for key, figure in whole.items()}
+    for key in whole:
+        lost = [number for number, row in enumerate(shown) if row[key].suppressed]
+        if len(lost) != 1:
+            continue
+        others = [number for number, row in enumerate(shown) if not row[key].suppressed and row[key].denominator]
+        if others:
+            least = min(others, key=lambda number: rows[number][key].denominator or 0)
+            shown[least][key] = hidden(shown[least][key])
+        else:
+            total[key] = hidden(total[key])
+    return shown, total
+
+
+def shown_amounts(by: Principal, amounts: Mapping[Any, int]) -> dict[Any, int | None]:
+    """Show counts that stand beside one another: small ones are hidden, and a single one takes the least with it."""
+    if by.phi > Phi.NONE:
+        return dict(amounts)
+    lost = {key for key, count in amounts.items() if is_small(count)}
+    if len(lost) == 1:
+        rest: Collection[Any] = [key for key, count in amounts.items() if key not in lost and count]
+        lost |= {min(rest, key=_amount(amounts))} if rest else set()
+    return {key: None if key in lost else count for key, count in amounts.items()}
+
+
+def _amount(amounts: Mapping[Any, int]) -> Callable[[Any], int]:
+    return lambda key: amounts[key]

@@ -1,0 +1,67 @@
+"""What drivers and vehicles have done: read from rides and shifts themselves, of a quarter at the most."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connections
+
+from apps.reporting.facts import OF_PERIOD
+from apps.reporting.queries.selection import Selection
+from lib.replica import alias
+
+MOST_DAYS: Final = 92
+_COLUMNS: Final[Mapping[str, str]] = {"driver": "driver_id", "vehicle": "vehicle_id"}
+WORKERS: Final = tuple(_COLUMNS)
+# Minutes of all rides of one worker may overlap: two riders in one vehicle are both on board.
+_WORK: Final = """
+    WITH ridden AS (
+        SELECT {column} AS worker, count(*) AS rides,
+            sum(floor(extract(epoch FROM dropped_off_at - coalesce(departed_at, boarded_at)) / 60))::bigint AS busy,
+            coalesce(sum(onboard_minutes), 0)::bigint AS onboard, coalesce(sum(loaded_miles), 0) AS miles
+        FROM ({legs}) leg WHERE status = 'completed' AND {condition} GROUP BY 1
+    ), planned AS (
+        SELECT {column} AS worker, sum(floor(extract(epoch FROM
+            least(ends_at, %(until)s::timestamp AT TIME ZONE %(zone)s)
+            - greatest(starts_at, %(first)s::date::timestamp AT TIME ZONE %(zone)s)) / 60))::bigint AS shifts
+        FROM fleet_shift WHERE status = 'planned' AND starts_at < %(until)s::timestamp AT TIME ZONE %(zone)s
+            AND ends_at > %(first)s::date::timestamp AT TIME ZONE %(zone)s GROUP BY 1
+    )
+    SELECT worker, rides, busy, onboard, coalesce(shifts, 0), miles
+    FROM ridden LEFT JOIN planned USING (worker) ORDER BY busy DESC, worker
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Of one driver or vehicle, over the period; `share_busy` None without a shift."""
+
+    id: UUID
+    rides: int
+    minutes_busy: int
+    minutes_on_board: int
+    minutes_on_shift: int
+    miles: float
+
+    @property
+    def share_busy(self) -> float | None:
+        return round(self.minutes_busy / self.minutes_on_shift, 4) if self.minutes_on_shift else None
+
+
+def utilisation(*, selection: Selection, of: str) -> list[Work]:
+    """Add up the work of each driver or vehicle (`of`) on the selected completed rides, the busiest first.
+
+    Shifts are counted inside the period by the operator's clock, whichever rides they were for.  One query, which reads
+    the rides: the selection is of `MOST_DAYS` at the most.
+    """
+    condition, parameters = selection.where()
+    until = {"until": selection.last.fromordinal(selection.last.toordinal() + 1), "zone": settings.OPERATOR_TIME_ZONE}
+    statement = _WORK.format(column=_COLUMNS[of], legs=OF_PERIOD, condition=condition)
+    with connections[alias()].cursor() as cursor:
+        cursor.execute(statement, {**parameters, **until})
+        return [
+            Work(worker, rides, busy, onboard, shifts, float(miles))
+            for worker, rides, busy, onboard, shifts, miles in cursor.fetchall()
+        ]

@@ -1,0 +1,121 @@
+"""Links that hand the file of an export over once, within fifteen minutes (api.md B.2, security.md S-41)."""
+
+import hashlib
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.services import audit
+from apps.reporting.models import Export, ExportLink
+from apps.reporting.services import export_files
+from lib.access import Phi, Principal
+from lib.errors import Code, DomainError, NotFound
+from lib.exporting import files
+
+LIVES: Final = timedelta(minutes=15)
+
+
+class NotReady(DomainError):
+    """There is no file of the export yet, or never will be."""
+
+    code = Code.INVALID_TRANSITION
+
+
+class LinkGone(DomainError):
+    """The link was used, or its time has passed, or the file was taken away."""
+
+    code = Code.GONE
+
+    def __init__(self) -> None:
+        super().__init__("The link was used, or its time has passed: ask for another one.")
+
+
+class NotAskedAgain(DomainError):
+    """Rider data leaves the console for whoever proved a moment ago who they are (security.md S-11)."""
+
+    code = Code.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A file on its way out."""
+
+    export: Export
+    pieces: Iterator[bytes]
+
+
+@transaction.atomic
+def link(*, export_id: UUID, by: Principal, at: datetime, reauthenticated: bool) -> str:
+    """Make a link, and answer the secret that it ends with; it is kept nowhere.
+
+    `reauthenticated`: the caller has proved in the last minutes who they are, or is a token, which proves it with every
+    request; without, nothing that holds rider data is handed out.
+
+    Raises:
+        NotFound: there is no such export.
+        NotReady: it has no file.
+        NotAskedAgain: it holds rider data, and the caller has to sign in again first.
+    """
+    export = Export.objects.visible_to(by).filter(pk=export_id).first()
+    if export is None:
+        raise NotFound("export")
+    if export.state != Export.State.READY:
+        raise NotReady(f"The export is {export.get_state_display()}.")
+    if export.phi > Phi.NONE and not reauthenticated:
+        raise NotAskedAgain("Say once more who you are.")
+    secret = secrets.token_urlsafe(32)
+    ExportLink.objects.create(
+        export=export, digest=_digest(secret), made_for=by.actor, role=by.role, made_at=at, expires_at=at + LIVES
+    )
+    return secret
+
+
+def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Handed:
+    """Hand the file over to whoever has the link, and write down that it left.
+
+    Of two who come at once, one gets it.
+
+    Raises:
+        NotFound: there is no such link.
+        LinkGone: it was used, or its time has passed, or the file is gone.
+    """
+    with transaction.atomic():
+        row = ExportLink.objects.select_related("export").filter(digest=_digest(secret)).first()
+        if row is None:
+            raise NotFound("link")
+        taken = ExportLink.objects.filter(pk=row.pk, used_at__isnull=True, expires_at__gt=at).update(used_at=at)
+        export = row.export
+        if not taken or export.state != Export.State.READY or not export_files.place_of(export).exists():
+            raise LinkGone
+        kind, _, made_for = row.made_for.partition(":")
+        holder = Principal(
+            kind="user" if kind == "user" else "token",
+            id=UUID(made_for),
+            role=row.role,
+            scopes=frozenset(),
+            request_id=request_id,
+            ip=ip,
+        )
+        audit.record(
+            by=holder,
+            action="exports.fetch",
+            subject_type="export",
+            subject_id=export.pk,
+            phi=Phi(export.phi).name.lower(),
+            details={"dataset": export.dataset, "format": export.format, "rows": export.rows},
+        )
+    return Handed(export, files.read(export_files.place_of(export)))
+
+
+def forget(*, at: datetime) -> int:
+    """Forget links a day after their end; say how many."""
+    return ExportLink.objects.filter(expires_at__lt=at - timedelta(days=1)).delete()[0]
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

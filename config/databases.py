@@ -1,0 +1,40 @@
+"""The databases: the one that is true, and a copy of it for reports and exports where the operator has one."""
+
+from typing import Any, Final
+
+from config import safe_values
+from lib.replica import REPLICA
+
+_SESSION: Final = " ".join(
+    (
+        "-c timezone=UTC",
+        "-c statement_timeout=10s",
+        "-c lock_timeout=5s",
+        # One stuck session would hold the event feed back (api.md B.3).
+        "-c idle_in_transaction_session_timeout=30s",
+    )
+)
+
+
+def of(env: Any, *, pool_size: int) -> dict[str, dict[str, Any]]:
+    """Read DATABASE_URL, and REPLICA_URL where it is set."""
+    found = {"default": _database(safe_values.database(env.db_url("DATABASE_URL")), pool_size)}
+    if env.str("REPLICA_URL", default=""):
+        copy = safe_values.database(env.db_url("REPLICA_URL"), name="REPLICA_URL")
+        found[REPLICA] = _database(copy, pool_size) | {"TEST": {"MIRROR": "default"}}
+    return found
+
+
+def _database(named: dict[str, Any], pool_size: int) -> dict[str, Any]:
+    return named | {
+        "ENGINE": "lib.postgresql",
+        "ATOMIC_REQUESTS": False,
+        "CONN_MAX_AGE": 0,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": named.get("OPTIONS", {})  # of the address: sslmode, sslrootcert, ...
+        | {
+            # Threads of a worker share the pool; one smaller than the threads starves them.
+            "pool": {"min_size": 1, "max_size": pool_size, "timeout": 5},
+            "options": _SESSION,
+        },
+    }

@@ -1,0 +1,104 @@
+"""Rows out of PostgreSQL by COPY, as the bytes of a file: a piece of some tens of kilobytes at a time, and never more.
+
+One statement is one snapshot: what an export holds was all true at once.  It needs no transaction that holds others up:
+a session that only reads has no transaction id, so that the feed of events goes on beside it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from django.db import connections, transaction
+
+from lib.exporting.columns import Column, Writer, selected
+from lib.exporting.opening import Opener, in_csv, in_json, new_mark, plain_in_csv
+
+_PIECE: Final = 65_536  # bytes
+_LINE: Final = b"\n"
+
+
+class Form(Enum):
+    """How rows come out of the database: two forms that are files already, and one for what reads values again."""
+
+    NDJSON = "ndjson"
+    CSV = "csv"
+    PLAIN = "plain"  # CSV that keeps what looks like a formula
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows come from: FROM, WHERE and ORDER BY as SQL, and their parameters as psycopg names them."""
+
+    sql: str
+    parameters: Mapping[str, Any]
+    using: str = "default"
+
+
+_WRITE: Final[dict[Form, Callable[[str], bytes]]] = {
+    Form.NDJSON: in_json,
+    Form.CSV: in_csv,
+    Form.PLAIN: plain_in_csv,
+}
+# JSON never holds the raw bytes 1 and 2, so that COPY neither quotes nor escapes anything (api.md B.14).
+_OPTIONS: Final[dict[Form, str]] = {
+    Form.NDJSON: r"FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01'",
+    Form.CSV: "FORMAT csv, HEADER",
+    Form.PLAIN: "FORMAT csv, HEADER",
+}
+_END: Final[dict[Form, bytes]] = {Form.NDJSON: _LINE, Form.CSV: b"\r\n", Form.PLAIN: b"\r\n"}  # RFC 4180, 2.1
+
+
+def pieces(
+    columns: Sequence[Column],
+    source: Source,
+    form: Form,
+    *,
+    show: Callable[[str], str],
+    seconds: int,
+    heard: Callable[[Sequence[bytes]], None] | None = None,
+) -> Iterator[bytes]:
+    """Give the file piece by piece, whole rows in each, as it comes from the database.
+
+    `show` says how much of a sealed value is shown; `seconds` is how long the statement may take.  `heard` is given the
+    rows of each piece before what is sealed is opened, without their ends and without the head, and may end it all by
+    raising.  Uses this thread's connection from the first piece to the last; abandoned, it ends the statement.
+
+    Raises:
+        psycopg.Error: as any query.
+        KeyError, cryptography.exceptions.InvalidTag: a sealed value does not open.
+    """
+    mark = new_mark()
+    statement = _statement(columns, source, form, mark)
+    opened = Opener(columns, mark, show=show, write=_WRITE[form])
+    end = _END[form]
+    head = 0 if form is Form.NDJSON else 1
+    for rows in _held(statement, source, seconds):
+        if heard is not None:
+            heard(rows[head:] if head else rows)
+        head = 0
+        yield opened(end.join(rows) + end)
+
+
+def _held(statement: str, source: Source, seconds: int) -> Iterator[list[bytes]]:
+    rows: list[bytes] = []
+    size = 0
+    with transaction.atomic(using=source.using), connections[source.using].cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = '{seconds}s'")
+        with cursor.copy(statement, source.parameters) as copy:
+            for row in copy:
+                rows.append(bytes(row)[:-1])
+                size += len(rows[-1])
+                if size >= _PIECE:
+                    yield rows
+                    rows, size = [], 0
+    if rows:
+        yield rows
+
+
+def _statement(columns: Sequence[Column], source: Source, form: Form, mark: str) -> str:
+    writer = Writer(mark)
+    select = writer.json(columns) if form is Form.NDJSON else writer.csv(columns, for_spreadsheets=form is Form.CSV)
+    # Its ORDER BY keeps the subquery one: each value is computed once, however often the outer select looks at it.
+    inner = f"SELECT {selected(columns)} {source.sql}"
+    return f"COPY (SELECT {select} FROM ({inner}) t) TO STDOUT ({_OPTIONS[form]})"  # noqa: S608  # of ours

@@ -1,0 +1,13 @@
+"""Tests of paper are skipped where the system has no Pango."""
+
+from importlib import import_module
+
+import pytest
+
+
+def needed() -> None:
+    """Skip the test, or the module that is being imported, where what lays paper out does not load."""
+    try:
+        import_module("weasyprint")
+    except OSError:
+        pytest.skip("Pango is not installed", allow_module_level=True)

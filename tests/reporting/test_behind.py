@@ -1,0 +1,99 @@
+"""The rides behind each figure are those that it counts."""
+
+from uuid import UUID
+
+import pytest
+
+from apps.reporting.defining import Definition, Unit, Way
+from apps.reporting.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.queries.behind import names_of, rides_behind
+from apps.reporting.queries.selection import select
+from apps.rides.models import Ride
+from lib.access import Phi, Principal, system
+from lib.errors import InvalidInput
+from tests import factories
+from tests.reporting import legs
+from tests.reporting.test_golden_month import FIRST, LAST, figures, month
+
+__all__ = ["month"]  # the fixture
+
+
+def behind(definition: Definition, counted: str, reason: str | None = None) -> list[UUID]:
+    """List all rides behind a part of a figure, page by page."""
+    found: list[UUID] = []
+    after = None
+    while True:
+        page = rides_behind(
+            by=system(),
+            selection=select(by=system(), first=FIRST, last=LAST),
+            names=names_of(definition, counted, reason),
+            after=after,
+            most=7,
+        )
+        found += [row.ride_id for row in page.rows]
+        if not page.has_more:
+            return found
+        after = (page.rows[-1].pickup_at, page.rows[-1].ride_id)
+
+
+def test_every_count_of_legs_opens_to_as_many_rides(month: legs.Cast) -> None:
+    found = figures(month)
+
+    # Sums of minutes and exceptions are of fewer rides.
+    for one in DEFINITIONS:
+        if one.unit is Unit.SHARE:
+            assert len(behind(one, "numerator")) == found[one.key].numerator, one.key
+        if (one.way is Way.QUANTILE and one.key not in ("mtta", "mttr")) or one.unit is Unit.SHARE:
+            assert len(behind(one, "denominator")) == found[one.key].denominator, one.key
+            for reason, count in found[one.key].excluded.items():
+                assert len(behind(one, "excluded", reason)) == count, (one.key, reason)
+
+
+def test_ride_says_by_what_it_counts(month: legs.Cast) -> None:
+    late = Ride.objects.get(service_type="hospital_discharge", boarded_at__isnull=False, pickup_at__day=5)
+
+    page = rides_behind(
+        by=system(),
+        selection=select(by=system(), first=late.service_date, last=late.service_date),
+        names=names_of(BY_KEY["dischargeReadyToDepart"], "denominator", None),
+        most=5,
+    )
+
+    (row,) = page.rows
+    assert (row.ride_id, row.minutes, row.measures, row.status) == (late.pk, [181], ["discharge_wait"], "completed")
+    assert (row.service_date, row.facility_id, row.pickup_at) == (late.service_date, late.facility_id, late.pickup_at)
+
+
+def test_exceptions_open_to_their_rides(month: legs.Cast) -> None:
+    assert len(behind(BY_KEY["exceptionRate"], "numerator")) == 3
+    assert len(behind(BY_KEY["mtta"], "numerator")) == 3
+    assert len(behind(BY_KEY["rideTimeIndex"], "numerator")) == 34
+
+
+def test_too_few_rides_are_not_listed_without_phi(month: legs.Cast) -> None:
+    analyst = Principal(kind="user", id=None, role="analyst", scopes=frozenset({"reports:read"}), phi=Phi.NONE)
+    selection = select(by=analyst, first=FIRST, last=LAST)
+
+    few = rides_behind(by=analyst, selection=selection, names=("no_show_rider",), most=50)
+    many = rides_behind(by=analyst, selection=selection, names=("completed",), most=50)
+
+    assert (few.rows, few.suppressed) == ([], True)
+    assert (len(many.rows), many.suppressed) == (35, False)
+
+
+def test_rides_out_of_reach_are_absent(month: legs.Cast) -> None:
+    outsider = factories.principal(facility_ids=frozenset({factories.FacilityFactory.create().pk}))
+
+    page = rides_behind(
+        by=outsider, selection=select(by=outsider, first=FIRST, last=LAST), names=("completed",), most=50
+    )
+
+    assert page.rows == []
+
+
+@pytest.mark.parametrize(("counted", "reason"), [("excluded", None), ("excluded", "weather"), ("numerator", "no_show")])
+def test_reason_has_to_be_one_of_the_figure(counted: str, reason: str | None) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        names_of(BY_KEY["fulfillmentRate"], counted, reason)
+
+    assert refusal.value.details[0].field == "reason"

@@ -1,0 +1,91 @@
+"""The services themselves tell all that figures are made of: after each of their steps the rollups are the rows."""
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from apps.events.models import EventQuerySet
+from apps.organizations.models import Facility
+from apps.reporting.services import checking, folding
+from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.services import amending, assignment, booking, exceptions, report, will_call
+from apps.rides.services.status import locked
+from apps.rides.status_report import MilestoneReport, StatusReport
+from lib.access import Principal, system
+from tests import factories
+from tests.factories import NOW, PICKUP
+from tests.rides.drafts import draft
+
+BY = system()
+MINUTE = dt.timedelta(minutes=1)
+DAY = dt.timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let events count as settled inside the transaction that a test is."""
+    monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)
+
+
+def differing() -> list[Any]:
+    return list(checking.differing(first=PICKUP.date() - DAY, last=PICKUP.date() + 2 * DAY))
+
+
+def reported(ride: Ride, status: RideStatus, at: dt.datetime, **more: Any) -> None:
+    said = StatusReport(status=status, source="driver_app", occurred_at=at, **more)
+    report.change_status(ride_id=ride.pk, report=said, by=BY, at=at)
+
+
+def crew(ride: Ride) -> dict[str, Any]:
+    driver = factories.DriverFactory.create()
+    vehicle = factories.VehicleFactory.create(provider=driver.provider)
+    factories.file_papers(driver, vehicle)
+    return {"ride_id": ride.pk, "driver_id": driver.pk, "vehicle_id": vehicle.pk}
+
+
+def journey(hospital: Facility, supervisor: Principal) -> Iterator[Callable[[], Any]]:
+    rider = factories.RiderFactory.create(facility=hospital)
+    found: list[Ride] = []
+    later = PICKUP + DAY
+    yield lambda: found.append(booking.book(draft=draft(hospital, rider, will_call=True), by=BY, at=NOW).ride)
+    (ride,) = found
+    yield lambda: amending.amend(ride_id=ride.pk, changes={"pickup_at": later}, by=BY, at=NOW)
+    yield lambda: assignment.assign(**crew(ride), override=True, override_reason="It is so.", by=BY, at=NOW)
+    yield lambda: will_call.mark_ready(ride_id=ride.pk, ready_source="phone", by=BY, at=later)
+    yield lambda: exceptions.open_exception(
+        locked(ride.pk, BY), ExceptionType.VEHICLE_BREAKDOWN, by=BY, at=later, detected_by="test"
+    )
+    broken = ride.exceptions.get(type=ExceptionType.VEHICLE_BREAKDOWN)
+    yield lambda: exceptions.acknowledge(exception_id=broken.pk, by=supervisor, at=later + MINUTE)
+    yield lambda: exceptions.resolve(
+        exception_id=broken.pk, code=ResolutionCode.OTHER, note="Mended.", by=supervisor, at=later + 2 * MINUTE
+    )
+    yield lambda: reported(ride, RideStatus.EN_ROUTE, later + 3 * MINUTE)
+    yield lambda: reported(ride, RideStatus.ARRIVED, later + 20 * MINUTE)
+    yield lambda: reported(ride, RideStatus.IN_PROGRESS, later + 25 * MINUTE)
+    dropped = (MilestoneReport("arrived_dropoff", later + 50 * MINUTE),)
+    yield lambda: reported(ride, RideStatus.COMPLETED, later + 55 * MINUTE, milestones=dropped)
+    yield lambda: report.change_status(
+        ride_id=ride.pk,
+        report=StatusReport(status=RideStatus.IN_PROGRESS, source="dispatcher_manual", note="Too soon."),
+        by=supervisor,
+        at=later + 60 * MINUTE,
+    )
+
+
+def test_every_step_is_in_the_figures_and_each_was_told(hospital: Facility, supervisor: Principal) -> None:
+    folding.keep_up(by=BY, at=NOW)
+    steps = []
+
+    for step in journey(hospital, supervisor):
+        step()
+        changed = differing() != []
+        folding.keep_up(by=BY, at=NOW)
+        steps.append((changed, differing()))
+
+    # Each of them changes a figure; who sets out is none of them but by the count of statuses.
+    assert steps == [(True, [])] * 12

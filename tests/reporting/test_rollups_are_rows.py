@@ -1,0 +1,281 @@
+"""For any history of rides, what is rolled up is what the rows say, whenever it is brought up to date."""
+
+import dataclasses
+import datetime as dt
+from typing import Any, Final
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apps.events.models import EventQuerySet
+from apps.reporting.models import Cell, Restatement, Tally, Upkeep
+from apps.reporting.rollups import Grain
+from apps.reporting.services import checking, folding
+from apps.rides.models import Ride
+from lib.access import system
+from tests.factories import NOW
+from tests.reporting import legs, told
+from tests.reporting.golden import MONTH
+
+FIRST, LAST = dt.date(2026, 10, 1), dt.date(2027, 1, 31)
+DAY: Final = dt.timedelta(days=1)
+ZONES: Final = ("Pacific/Kiritimati", "America/Chicago", "Etc/GMT+12")
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let events count as settled inside the transaction that a test is."""
+    monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)
+
+
+def keep_up(at: dt.datetime = NOW) -> None:
+    folding.keep_up(by=system(), at=at)
+
+
+def differing() -> list[Any]:
+    days = Ride.objects.values_list("service_date", flat=True)
+    seen = {*days, *Cell.objects.values_list("service_date", flat=True)}
+    return [place for day in sorted(seen) for place in checking.differing(first=day, last=day)]
+
+
+@pytest.fixture
+def casts(db: None) -> list[legs.Cast]:
+    first = legs.cast()
+    nowhere = dataclasses.replace(first, facility=None)
+    return [first, legs.cast(), nowhere]
+
+
+LEGS = st.integers(0, len(MONTH) - 1)
+RIDE = st.integers(0, 5)
+STEPS = st.one_of(
+    st.tuples(st.just("book"), LEGS, st.integers(0, 2)),
+    st.tuples(st.just("move"), RIDE, st.integers(-40, 40)),
+    st.tuples(st.just("zone"), RIDE, st.integers(0, 2)),
+    st.tuples(st.just("papers"), RIDE, st.just(0)),
+    st.tuples(st.just("trouble"), RIDE, st.just(0)),
+    st.tuples(st.just("keep up"), st.integers(0, 20), st.just(0)),
+)
+
+
+@dataclasses.dataclass
+class Life:
+    """What has happened so far, and when it is."""
+
+    casts: list[legs.Cast]
+    at: dt.datetime = NOW
+    rides: list[Ride] = dataclasses.field(default_factory=list)
+
+    def step(self, what: str, one: int, other: int) -> None:
+        if what == "book":
+            ride = legs.write(MONTH[one], self.casts[other])
+            self.rides.append(told.tell(ride, "ride.scheduled"))
+        elif what == "keep up":
+            self.at += one * DAY
+            keep_up(self.at)
+        elif self.rides:
+            self.change(what, self.rides[one % len(self.rides)], other)
+
+    def change(self, what: str, ride: Ride, other: int) -> None:
+        if what == "move":
+            told.move(ride, other * dt.timedelta(hours=7))
+        elif what == "zone":
+            told.move_to_zone(ride, ZONES[other])
+        elif what == "papers":
+            ride.missing_documents = [] if ride.missing_documents else ["signature"]
+            told.tell(ride, changed=["signatures"])
+        elif not ride.exceptions.filter(type="late_pickup").exists():
+            legs.write_trouble(ride, legs.Trouble("late_pickup", "warning", 3, None))
+            told.tell(ride, "ride.exception")
+
+
+@pytest.mark.untraced
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(steps=st.lists(STEPS, min_size=3, max_size=14))
+def test_rollups_are_what_the_rows_say(casts: list[legs.Cast], steps: list[tuple[str, int, int]]) -> None:
+    with transaction.atomic():
+        life = Life(casts)
+        for step in steps:
+            life.step(*step)
+        keep_up(life.at)
+
+        assert differing() == []
+        transaction.set_rollback(True)
+
+
+def test_check_tells_what_differs(casts: list[legs.Cast]) -> None:
+    ride = legs.write(MONTH[0], casts[0])
+    keep_up()
+    assert differing() == []
+
+    Ride.objects.filter(pk=ride.pk).update(missing_documents=["signature"])  # nobody tells
+
+    assert differing() == [(ride.service_date, ride.facility_id)]
+
+
+@pytest.mark.parametrize("model", [Cell, Tally])
+def test_check_tells_of_rows_that_are_lost(casts: list[legs.Cast], model: Any) -> None:
+    ride = legs.write(MONTH[25], casts[0])  # a no-show
+    keep_up()
+
+    rows = model.objects.all() if model is Tally else model.objects.filter(grain=Grain.SPLIT)
+    rows.delete()
+
+    assert differing() == [(ride.service_date, ride.facility_id)]
+
+
+def test_check_tells_of_a_day_that_is_not_its_sum(casts: list[legs.Cast]) -> None:
+    ride = legs.write(MONTH[0], casts[0])
+    keep_up()
+
+    Cell.objects.filter(grain=Grain.DAY).update(completed=2)
+
+    assert differing() == [(ride.service_date, None)]
+
+
+def test_event_is_read_once_and_twice_changes_nothing(casts: list[legs.Cast]) -> None:
+    told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    keep_up()
+    upkeep = Upkeep.objects.get()
+    rows = list(Cell.objects.values_list("grain", "completed").order_by("grain"))
+
+    begun = (upkeep.transaction, upkeep.event_id)
+    assert folding.fold(by=system(), at=NOW) == 0
+    Upkeep.objects.update(transaction=0)  # as after a restore of an old bookmark
+    assert folding.fold(by=system(), at=NOW) == 1
+
+    upkeep.refresh_from_db()
+    assert (upkeep.transaction, upkeep.event_id) == begun
+    assert list(Cell.objects.values_list("grain", "completed").order_by("grain")) == rows
+    assert differing() == []
+
+
+def test_failure_in_the_middle_leaves_bookmark_and_rows(
+    casts: list[legs.Cast], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_up()
+    told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    before = Upkeep.objects.values().get()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Upkeep, "save", fails)
+        with pytest.raises(RuntimeError):
+            folding.fold(by=system(), at=NOW)
+
+    assert (Upkeep.objects.values().get(), Cell.objects.count()) == (before, 0)
+    keep_up()
+    assert (differing(), Cell.objects.filter(grain=Grain.DAY).count()) == ([], 1)
+
+
+def fails(*args: Any, **options: Any) -> None:
+    raise RuntimeError("killed")
+
+
+def test_events_beyond_one_batch_are_read_by_the_next(casts: list[legs.Cast], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "EVENTS_AT_ONCE", 2)
+    keep_up()
+    for leg in MONTH[:5]:
+        told.tell(legs.write(leg, casts[0]), "ride.scheduled")
+
+    folding.fold(by=system(), at=NOW + DAY)
+    assert Upkeep.objects.get().as_of != NOW + DAY
+    read = folding.keep_up(by=system(), at=NOW + DAY)
+
+    assert (read, differing(), Upkeep.objects.get().as_of) == (3, [], NOW + DAY)
+
+
+def test_old_rides_are_filled_in_by_portions(casts: list[legs.Cast], monkeypatch: pytest.MonkeyPatch) -> None:
+    for leg in MONTH[:12]:
+        legs.write(leg, casts[0])
+
+    folding.keep_up(by=system(), at=NOW, seconds=0)
+    upkeep = Upkeep.objects.get()
+    assert (upkeep.filled, upkeep.as_of, Cell.objects.count()) == (False, None, 0)
+    keep_up()
+
+    upkeep.refresh_from_db()
+    assert (upkeep.filled, upkeep.as_of, differing()) == (True, NOW, [])
+    assert Cell.objects.filter(grain=Grain.DAY).count() == 12
+
+
+def test_eta_alone_computes_nothing(casts: list[legs.Cast]) -> None:
+    ride = told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    keep_up()
+    rows = set(Cell.objects.values_list("pk", flat=True))
+
+    told.tell(ride, "ride.eta_changed")
+    keep_up()
+
+    assert set(Cell.objects.values_list("pk", flat=True)) == rows
+
+
+def test_change_after_closing_stands_beside_what_was_closed(casts: list[legs.Cast]) -> None:
+    ride = told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    other = told.tell(legs.write(MONTH[0], casts[1]), "ride.scheduled")
+    keep_up()
+    assert Upkeep.objects.get().closed_through == dt.date(2026, 11, 12)
+    assert set(Cell.objects.values_list("basis", flat=True)) == {"both"}
+
+    ride.missing_documents = ["signature"]
+    told.tell(ride, changed=["signatures"])
+    keep_up()
+
+    documented = Cell.objects.filter(grain=Grain.FACILITY).values_list("facility", "basis", "documented")
+    assert set(documented) == {
+        (ride.facility_id, "closed", 1),
+        (ride.facility_id, "current", 0),
+        (other.facility_id, "both", 1),
+    }
+    days = Cell.objects.filter(grain=Grain.DAY).values_list("basis", "documented", "completed")
+    assert set(days) == {("closed", 2, 2), ("current", 1, 2)}
+    (cause,) = Restatement.objects.all()
+    assert (cause.service_date, cause.facility_id, cause.ride_id) == (ride.service_date, ride.facility_id, ride.pk)
+    assert differing() == []
+
+
+def test_change_taken_back_leaves_one_reading(casts: list[legs.Cast]) -> None:
+    ride = told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    keep_up()
+
+    for missing in (["signature"], ["odometer"], []):
+        ride.missing_documents = missing
+        told.tell(ride, changed=["signatures"])
+        keep_up()
+
+    assert set(Cell.objects.values_list("basis", flat=True)) == {"both"}
+    assert (Restatement.objects.count(), differing()) == (2, [])
+
+
+def test_ride_moved_out_of_a_closed_day_is_still_in_what_was_closed(casts: list[legs.Cast]) -> None:
+    ride = told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    keep_up()
+
+    told.move(ride, 20 * DAY)
+    keep_up()
+
+    rows = Cell.objects.filter(grain=Grain.FACILITY).values_list("service_date", "basis", "completed")
+    assert set(rows) == {(dt.date(2026, 11, 2), "closed", 1), (dt.date(2026, 11, 22), "both", 1)}
+    assert differing() == []
+
+
+def test_ride_whose_zone_changes_leaves_the_day_it_was_on(casts: list[legs.Cast]) -> None:
+    ride = told.tell(legs.write(legs.Leg(18, "20:00", status="scheduled"), casts[0]), "ride.scheduled")
+    keep_up()
+
+    told.move_to_zone(ride, "Pacific/Kiritimati")
+    keep_up()
+
+    rows = Cell.objects.filter(grain=Grain.FACILITY).values_list("service_date", "scheduled")
+    assert set(rows) == {(dt.date(2026, 11, 19), 1)}
+    assert differing() == []
+
+
+def test_ride_told_of_after_closing_is_in_the_current_reading_alone(casts: list[legs.Cast]) -> None:
+    keep_up()
+
+    told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    keep_up()
+
+    rows = Cell.objects.filter(grain__in=[Grain.DAY, Grain.FACILITY]).values_list("grain", "basis", "completed")
+    assert set(rows) == {(Grain.FACILITY, "current", 1), (Grain.DAY, "current", 1)}

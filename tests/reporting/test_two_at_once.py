@@ -1,0 +1,93 @@
+"""Two workers at once, and a change that commits while the rollups are brought up to date."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from apps.events.models import EventQuerySet
+from apps.reporting.models import Cell, Upkeep
+from apps.reporting.rollups import Grain
+from apps.reporting.services import filling, folding
+from apps.rides.models import Ride
+from lib.access import system
+from tests.events.test_feed import wait_until_settled
+from tests.factories import NOW
+from tests.reporting import legs, told
+from tests.reporting.golden import MONTH
+
+
+def held_elsewhere() -> "psycopg.Connection[Any]":
+    """Lock the bookmark in a session of its own, as a worker does that is at work."""
+    settings = connection.get_connection_params()
+    other = psycopg.connect(
+        **{name: settings[name] for name in ("dbname", "host", "port", "user", "password") if settings.get(name)}
+    )
+    other.execute("SELECT 1 FROM reporting_upkeep FOR UPDATE")
+    return other
+
+
+@pytest.mark.django_db(transaction=True)
+def test_second_worker_leaves_at_once() -> None:
+    legs.write(MONTH[0], legs.cast())
+    folding.begin()
+    before = Upkeep.objects.values().get()
+
+    with held_elsewhere():
+        assert folding.fold(by=system(), at=NOW) is None
+        assert filling.fill_some() is False
+        assert folding.keep_up(by=system(), at=NOW) == 0
+
+    assert (Upkeep.objects.values().get(), Cell.objects.count()) == (before, 0)
+
+
+def documented_around_a_slow_writer(settle: Callable[[], None]) -> dict[int, int]:
+    """Bring the rollups up to date while a change is under way, and after it; answer what they say by day."""
+    by = legs.cast()
+    early = told.tell(legs.write(MONTH[0], by), "ride.scheduled")
+    settle()
+    folding.keep_up(by=system(), at=NOW)
+    wrote, commit = threading.Event(), threading.Event()
+
+    def change_slowly() -> None:
+        try:
+            with transaction.atomic():
+                ride = Ride.objects.get(pk=early.pk)
+                ride.missing_documents = ["signature"]
+                told.tell(ride, changed=["signatures"])
+                wrote.set()
+                assert commit.wait(timeout=30)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(change_slowly)
+        assert wrote.wait(timeout=30)
+        told.tell(legs.write(MONTH[1], by), "ride.scheduled")  # later, and commits first
+        folding.keep_up(by=system(), at=NOW)
+        commit.set()
+        slow.result(timeout=30)
+    settle()
+    folding.keep_up(by=system(), at=NOW)
+    days = Cell.objects.filter(grain=Grain.DAY).exclude(basis="closed")
+    return dict(days.values_list("service_date__day", "documented"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_change_that_commits_late_is_in_the_figures() -> None:
+    documented = documented_around_a_slow_writer(wait_until_settled)
+
+    assert documented == {2: 0, 3: 1}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_waiting_for_the_oldest_transaction_it_would_be_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)
+
+    documented = documented_around_a_slow_writer(lambda: None)
+
+    assert documented == {2: 1, 3: 1}
