@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from apps.dispatch import naming, sheet
 from apps.dispatch.queries.board import Lane
 from apps.riders.words import needs_said, whole_name
-from apps.rides import disclosure
+from apps.rides import disclosure, meeting
 from apps.rides.models import Ride
 from apps.rides.naming import driver_name
 from lib.access import Principal
@@ -70,7 +70,7 @@ def contents(found: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[
         yield one.file, one.day, driver_name(driver, by), driver.phone, one.lane.unit, len(one.rides), *clocks
 
 
-def table(rides: Iterable[Ride], by: Principal) -> Iterator[Sequence[object]]:
+def table(rides: Iterable[Ride], by: Principal, doors: meeting.Doors) -> Iterator[Sequence[object]]:
     """Write rides as rows of a table with its heads: each by the clock of its own zone, which it names."""
     yield (
         _("Pickup"), _("Zone"), _("Window"), _("Appointment"), _("Status"), _("Will-call, not released"), _("Rider"),
@@ -93,8 +93,8 @@ def table(rides: Iterable[Ride], by: Principal) -> Iterator[Sequence[object]]:
             " ".join(phone["number"] for phone in rider.phones),
             ", ".join(needs_said(ride.accommodation, None, ride.companions, by)),
             naming.service(ride),
-            "; ".join(sheet.stop_lines(ride.pickup, ride.pickup_access, sees)),
-            "; ".join(sheet.stop_lines(ride.dropoff, ride.dropoff_access, sees)),
+            "; ".join(sheet.stop_lines(ride, "pickup", doors, sees)),
+            "; ".join(sheet.stop_lines(ride, "dropoff", doors, sees)),
             driver_name(driver, by) if driver else "",
             driver.phone if driver else "",
             ride.vehicle.unit_number if ride.vehicle else "",

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from apps.dispatch import naming
 from apps.dispatch.queries.board import Lane
 from apps.riders.words import needs_said, whole_name
-from apps.rides import disclosure
+from apps.rides import disclosure, meeting
 from apps.rides.models import Ride
 from apps.rides.naming import driver_name
 from apps.rides.services import legs
@@ -34,6 +34,7 @@ class Reader:
     zone: ZoneInfo
     made_for: str
     made_at: dt.datetime
+    doors: meeting.Doors
 
     def clock(self, at: dt.datetime) -> str:
         return clock(at.astimezone(self.zone))
@@ -76,22 +77,22 @@ def _row(ride: Ride, reader: Reader) -> dict[str, Any]:
         "needs": needs_said(disclosure.accommodation(ride.accommodation, sees), None, ride.companions, by),
         "service": naming.service(ride),
         "stops": [
-            (_("From"), stop_lines(ride.pickup, ride.pickup_access, sees)),
-            (_("To"), stop_lines(ride.dropoff, ride.dropoff_access, sees)),
+            (_("From"), stop_lines(ride, "pickup", reader.doors, sees)),
+            (_("To"), stop_lines(ride, "dropoff", reader.doors, sees)),
         ],
         "notes": [note for note in notes if note],
     }
 
 
-def stop_lines(shape: dict[str, Any], sealed: str, sees: disclosure.Disclosure) -> list[str]:
-    """Say where to go in lines: the place, its door, whom to call, what opens it."""
+def stop_lines(ride: Ride, side: str, doors: meeting.Doors, sees: disclosure.Disclosure) -> list[str]:
+    """Say where to go in lines: the place, its door and how far in, whom to call, what opens it."""
+    shape, sealed = getattr(ride, side), getattr(ride, f"{side}_access")
     seen = disclosure.stop(shape, sees)
     contact = seen.get("contact") or {}
     steps = int(seen.get("steps") or 0)
     inside = [
-        seen.get("entranceText"),
-        _("unit %(unit)s") % {"unit": seen["unit"]} if seen.get("unit") else "",
-        _("room %(room)s") % {"room": seen["room"]} if seen.get("room") else "",
+        meeting.door(ride, side, doors, sees),
+        *meeting.inside(ride, side, sees),
         ngettext("%(count)s step", "%(count)s steps", steps) % {"count": steps} if steps else "",
     ]
     code = legs.opened_access(sealed).get("accessCode", "") if sees.door_codes else ""

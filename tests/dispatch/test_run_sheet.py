@@ -86,10 +86,26 @@ def test_a_ride_says_whom_to_ask_for_and_what_opens_the_door(desk: Client) -> No
     text = _text(_paper(desk, ride))
 
     for said in (
-        "Will-call: wait for dispatch", "due 15:00", "Dock, unit 4W, room 12, 3 steps", "Call first",
+        "Will-call: wait for dispatch", "due 15:00", "Dock, Unit 4W, Room 12, 3 steps", "Call first",
         "Desk +13125550140", "Door code 4711", "Ring twice", "+13125550111",
     ):  # fmt: skip
         assert said in text
+
+
+def test_a_discharge_says_its_door_and_where_in_the_house_they_meet(desk: Client) -> None:
+    ride = factories.RideFactory.create()
+    front, ambulances = (
+        factories.EntranceFactory.create(facility=ride.facility, name=name) for name in ("Front", "Bay 2")
+    )
+    ride.pickup |= {"facilityId": str(ride.facility_id), "entranceId": str(front.pk), "entranceText": "Front"}
+    ride.discharge = {"pickupEntranceId": str(ambulances.pk), "unit": "4 West", "room": "417", "meetAt": "unit_desk"}
+    ride.save()
+    factories.put_driver_on(ride)
+
+    text = _text(_paper(desk, ride))
+
+    assert "Bay 2, Unit 4 West, Room 417, Meet at: The desk of the unit" in text
+    assert "Front" not in text
 
 
 def test_a_free_day_has_no_sheet(desk: Client) -> None:

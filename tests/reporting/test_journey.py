@@ -8,6 +8,8 @@ import pytest
 
 from apps.events.models import EventQuerySet
 from apps.organizations.models import Facility
+from apps.reporting.models import Cell
+from apps.reporting.rollups import Grain
 from apps.reporting.services import checking, folding
 from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.lifecycle import RideStatus
@@ -89,3 +91,15 @@ def test_every_step_is_in_the_figures_and_each_was_told(hospital: Facility, supe
 
     # Each of them changes a figure; who sets out is none of them but by the count of statuses.
     assert steps == [(True, [])] * 12
+
+
+def test_figures_go_on_when_a_ride_was_removed_by_hand(hospital: Facility) -> None:
+    folding.keep_up(by=BY, at=NOW)
+    gone = booking.book(draft=draft(hospital, factories.RiderFactory.create(facility=hospital)), by=BY, at=NOW).ride
+    Ride.objects.filter(pk=gone.pk).delete()
+    booking.book(draft=draft(hospital, factories.RiderFactory.create(facility=hospital)), by=BY, at=NOW)
+
+    folding.keep_up(by=BY, at=NOW)
+
+    assert differing() == []
+    assert Cell.objects.filter(grain=Grain.FACILITY, service_date=PICKUP.date()).count() == 1

@@ -15,6 +15,8 @@ from apps.dispatch.axis import Axis
 from apps.dispatch.console.page import page_of, reader_of
 from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of
+from apps.rides.disclosure import disclosure_of
+from apps.rides.queries.doors import doors_of
 from lib import pdf
 from lib.scopes import Scope
 
@@ -30,7 +32,8 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     if not lanes:
         raise Http404
     rides = rides_of(driver_id, axis, by=reader.by)
-    whose = sheet.Reader(reader.by, reader.zone, request.user.get_username(), reader.at)
+    doors = doors_of(rides, disclosure_of(reader.by))
+    whose = sheet.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, doors)
     try:
         paper = sheet.paper(sheet.html(lanes[0], rides, page.day, whose))
     except pdf.PangoMissing:

@@ -10,6 +10,7 @@ import logging
 import shutil
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -27,7 +28,10 @@ from apps.dispatch.downtime import Sheet
 from apps.dispatch.models import DowntimePack
 from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of_day, still_to_drive
+from apps.rides import meeting
+from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Ride
+from apps.rides.queries.doors import doors_of
 from lib import pdf, private_files, sealed_zip
 from lib.access import Principal
 from lib.crypto import keyed_digest
@@ -55,6 +59,7 @@ class Outcome(Enum):
 class _Days(NamedTuple):
     tables: dict[str, list[Ride]]  # by file
     sheets: list[Sheet]
+    doors: meeting.Doors
 
 
 def is_on() -> bool:
@@ -105,13 +110,14 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dic
     days = _days(by, at, zone)
     without = False
     try:
-        whole, papers = _papers(days.sheets, kept, by, at, zone, seconds)
+        reader = sheet.Reader(by, zone, _("the downtime pack"), at, days.doors)
+        whole, papers = _papers(days.sheets, kept, reader, seconds)
     except pdf.PangoMissing:
         whole, papers, without = True, {}, True
     if not whole:
         return Outcome.MORE, {}
     sheets = [] if without else days.sheets
-    tables = {name: downtime.table(rides, by) for name, rides in days.tables.items()}
+    tables = {name: downtime.table(rides, by, days.doors) for name, rides in days.tables.items()}
     tables["contents.csv"] = downtime.contents(sheets, by, zone)
     files = {name: csv_text(rows).encode() for name, rows in tables.items()}
     files |= {one.file: papers[one.file][1] for one in sheets}
@@ -126,44 +132,45 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dic
 
 
 def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
-    """Read today and tomorrow.  Twelve queries."""
+    """Read today and tomorrow.  Thirteen queries."""
     today = service_day(at, zone.key)
-    found = _Days({}, [])
+    found = _Days({}, [], {})
     for day in (today, today + dt.timedelta(days=1)):
         axis = Axis(day, zone.key)
         rides = rides_of_day(axis, by=by)
         found.tables[f"rides-{day.isoformat()}.csv"] = rides
         found.sheets.extend(downtime.sheets(day, board(axis, by=by, at=at).lanes, still_to_drive(rides)))
-    return found
+    rides = [ride for rides in found.tables.values() for ride in rides]
+    return found._replace(doors=doors_of(rides, disclosure_of(by)))
 
 
 def _papers(
-    sheets: Iterable[Sheet], kept: Path, by: Principal, at: dt.datetime, zone: ZoneInfo, seconds: float
+    sheets: Iterable[Sheet], kept: Path, reader: sheet.Reader, seconds: float
 ) -> tuple[bool, dict[str, tuple[str, bytes]]]:
     """Give the sheets by file, with the digests they are kept by, and whether that is all of them; one at least is new.
 
     A sheet that says the same as one that is kept is that one: it says itself when it was made.
     """
     until, new = time.monotonic() + seconds, 0
+    made_at = reader.made_at.astimezone(reader.zone)
     found: dict[str, tuple[str, bytes]] = {}
     for one in sheets:
-        digest = _digest(one, by, zone)
+        digest = _digest(one, reader)
         paper = _kept(kept / f"{digest}.zip")
         if paper is None:
             if new and time.monotonic() >= until:
                 return False, found
-            reader = sheet.Reader(by, zone, _("the downtime pack"), at)
             paper = sheet.paper(sheet.html(one.lane, one.rides, one.day, reader))
-            packed = sealed_zip.write({"sheet.pdf": paper}, settings.DOWNTIME_PASSPHRASE, at=at.astimezone(zone))
+            packed = sealed_zip.write({"sheet.pdf": paper}, settings.DOWNTIME_PASSPHRASE, at=made_at)
             private_files.write(kept / f"{digest}.zip", packed)
             new += 1
         found[one.file] = digest, paper
     return True, found
 
 
-def _digest(one: Sheet, by: Principal, zone: ZoneInfo) -> str:
+def _digest(one: Sheet, reader: sheet.Reader) -> str:
     """Digest what a sheet says, but for when it was made, and the passphrase that it is kept under."""
-    said = sheet.html(one.lane, one.rides, one.day, sheet.Reader(by, zone, "", one.rides[0].pickup_at))
+    said = sheet.html(one.lane, one.rides, one.day, replace(reader, made_for="", made_at=one.rides[0].pickup_at))
     parts = (said.encode(), sheet.STYLE.read_bytes(), settings.DOWNTIME_PASSPHRASE.encode())
     return keyed_digest(b"\0".join(parts), purpose="downtime sheet").hex()
 

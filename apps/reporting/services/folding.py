@@ -96,14 +96,18 @@ def _close(upkeep: Upkeep, at: datetime) -> list[str]:
 
 
 def _causes(events: Sequence[Event]) -> dict[Place, list[Event]]:
-    """List the cells that these events of rides may have changed, each with its events.  One query."""
+    """List the cells that these events of rides may have changed, each with its events.  One query.
+
+    We remove no ride.  Figures do not stand still because somebody removed one by hand: the events of it name no cell,
+    and `checking` finds the cells it was in.
+    """
     rides = Ride.objects.filter(pk__in={event.subject_id for event in events})
     found = {
         ride_id: (day, facility, ZoneInfo(zone))
         for ride_id, day, facility, zone in rides.values_list("pk", "service_date", "facility_id", "timezone")
     }
     causes: dict[Place, list[Event]] = {}
-    for event in events:
+    for event in (event for event in events if event.subject_id in found):
         day, facility, zone = found[event.subject_id]
         for one in {day, *_days_before(event.data, zone)}:
             causes.setdefault((one, facility), []).append(event)

@@ -9,6 +9,7 @@ from apps.organizations import stops
 from apps.organizations.stop_input import StopWithAccessIn
 from apps.riders.accommodation_shape import AccommodationIn
 from apps.riders.rider_input import RiderIn
+from apps.rides import meeting
 from apps.rides.draft import ExternalName, Notes, Payment, ReturnLeg, RideDraft
 from apps.rides.models.ride import Priority, SchedulingAnchor, ServiceType
 from apps.rides.services.bulk_booking import MAX_BULK
@@ -109,7 +110,7 @@ class DischargeIn(Shaped):
     discharge_order_at = fields.Instant(required=False, allow_null=True)
     expected_ready_at = fields.Instant(required=False, allow_null=True)
     pickup_entrance_id = fields.Uuid(required=False, allow_null=True)
-    meet_at = fields.Choice(choices=words("bedside", "unit_desk", "discharge_lounge", "lobby", "curb"), required=False)
+    meet_at = fields.Choice(choices=words(*meeting.PLACES), required=False)
     destination_kind = fields.Choice(
         choices=words("home", "snf", "rehab", "hospital", "hospice", "shelter", "other"), required=False
     )

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.organizations.models import Entrance, Facility
+from apps.rides import meeting
 from apps.rides.console import words
 from apps.rides.console.booking_fields import ClockField, PhoneField
 from lib.console_forms import choose
@@ -33,15 +34,7 @@ class DischargePart(forms.Form):
     meet_at = forms.ChoiceField(
         label=gettext_lazy("Meet at"),
         required=False,
-        choices=_of_words(
-            (
-                ("bedside", gettext_lazy("The bedside")),
-                ("unit_desk", gettext_lazy("The desk of the unit")),
-                ("discharge_lounge", gettext_lazy("The discharge lounge")),
-                ("lobby", gettext_lazy("The lobby")),
-                ("curb", gettext_lazy("The curb")),
-            )
-        ),
+        choices=_of_words(meeting.PLACES.items()),
     )
     destination_kind = forms.ChoiceField(
         label=gettext_lazy("Discharged to"),

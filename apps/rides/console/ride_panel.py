@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from apps.organizations.models import Contact, ContactRole
 from apps.riders import words as rider_words
 from apps.riders.models import AssistLevel
-from apps.rides import disclosure, ride_words
+from apps.rides import disclosure, meeting, ride_words
 from apps.rides.console import words
 from apps.rides.disclosure import Disclosure
 from apps.rides.models import Assignment, Ride, RideException
@@ -28,33 +28,31 @@ Own = Mapping[tuple[str, str], str]
 def stops(ride: Ride, story: Story, to: Disclosure) -> list[dict[str, Any]]:
     """Lay out both stops: place, door, whom to ask for, and what opens it to those who drive or dispatch."""
     sides = (
-        (_("Pickup"), ride.pickup, ride.pickup_access, ride.pickup_facility_id),
-        (_("Drop-off"), ride.dropoff, ride.dropoff_access, ride.dropoff_facility_id),
+        (_("Pickup"), "pickup", ride.pickup_access, ride.pickup_facility_id),
+        (_("Drop-off"), "dropoff", ride.dropoff_access, ride.dropoff_facility_id),
     )
     return [
-        _stop(disclosure.stop(shape, to), story, to)
+        _stop(ride, side, story, to)
         | {
             "title": title,
             "code": legs.opened_access(sealed).get("accessCode", "") if to.door_codes else "",
             "contacts": [_contact(one) for one in story.contacts if one.facility_id == facility_id],
         }
-        for title, shape, sealed, facility_id in sides
+        for title, side, sealed, facility_id in sides
     ]
 
 
-def _stop(seen: Mapping[str, Any], story: Story, to: Disclosure) -> dict[str, Any]:
+def _stop(ride: Ride, side: str, story: Story, to: Disclosure) -> dict[str, Any]:
+    seen = disclosure.stop(getattr(ride, side), to)
     town = " ".join(filter(None, (seen.get("city"), seen.get("state"), seen.get("postalCode"))))
     name = words.place_name(seen)
     lines = [seen.get("addressLine1"), seen.get("addressLine2"), town]
-    full = to.phi >= Phi.FULL
-    door = [story.entrances.get(seen.get("entranceId") or "", ""), seen.get("entranceText")] if full else []
-    inside = [(_("Unit"), seen.get("unit")), (_("Room"), seen.get("room"))] if full else []
-    steps = int(seen.get("steps") or 0) if full else 0
+    steps = int(seen.get("steps") or 0) if to.phi >= Phi.FULL else 0
     return {
         "name": name,
         "lines": [line for line in lines if line and line != name],
-        "door": ", ".join(filter(None, door)),
-        "inside": ", ".join(f"{label} {text}" for label, text in inside if text),
+        "door": meeting.door(ride, side, story.doors, to),
+        "inside": ", ".join(meeting.inside(ride, side, to)),
         "instructions": seen.get("instructions") or "",
         "contact": _asked_for(seen.get("contact") or {}),
         "steps": steps,

@@ -1,6 +1,5 @@
 """All that a page about one ride shows beside its row, each part within the reader's reach."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -8,9 +7,11 @@ from uuid import UUID
 from apps.accounts import queries as accounts
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
-from apps.organizations.models import Contact, Entrance
+from apps.organizations.models import Contact
+from apps.rides import disclosure, meeting
 from apps.rides.models import Assignment, ReasonCode, Ride, RideException
 from apps.rides.queries import rides
+from apps.rides.queries.doors import doors_of
 from apps.rides.queries.rides import Entry
 from lib.access import Phi, Principal
 from lib.scopes import Scope
@@ -27,7 +28,7 @@ class Story:
     exceptions: list[RideException]
     legs: list[Ride]
     contacts: list[Contact]
-    entrances: dict[str, str]
+    doors: meeting.Doors
     looks: list[AuditEntry] | None
     names: dict[str, str]
 
@@ -49,7 +50,7 @@ def story(of: Ride, by: Principal) -> Story:
         exceptions=exceptions,
         legs=_legs(of, by),
         contacts=_contacts(of, by),
-        entrances=_entrances(of, by),
+        doors=doors_of([of], disclosure.disclosure_of(by)),
         looks=looks,
         names=accounts.names_of(actors),
     )
@@ -106,16 +107,3 @@ def _contacts(of: Ride, by: Principal) -> list[Contact]:
     if by.phi < Phi.FULL or not places:
         return []
     return list(Contact.objects.filter(facility_id__in=places).order_by("role", "name", "pk"))
-
-
-def _entrances(of: Ride, by: Principal) -> dict[str, str]:
-    """Name the doors that the stops mean."""
-    named = _named(stop.get("entranceId") for stop in (of.pickup, of.dropoff))
-    if by.phi < Phi.FULL or not named:
-        return {}
-    rows = Entrance.objects.filter(pk__in=named).values_list("pk", "name")
-    return {str(pk): name for pk, name in rows}
-
-
-def _named(ids: Iterable[str | None]) -> list[UUID]:
-    return [UUID(one) for one in ids if one]

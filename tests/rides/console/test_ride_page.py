@@ -99,6 +99,14 @@ def test_dispatchers_see_all_of_a_ride() -> None:
         assert said in seen, said
 
 
+def test_a_door_whose_name_was_said_is_named_once() -> None:
+    ride = _full_ride()
+    ride.pickup["entranceText"] = "North door"
+    ride.save()
+
+    assert text_of(visitor(UserRole.DISPATCHER).get(page_of(ride))).count("North door") == 1
+
+
 def test_planners_see_neither_dispatchers_notes_nor_door_codes() -> None:
     ride = _full_ride()
     planner = _bound(UserRole.PLANNER, facilities=[ride.facility])

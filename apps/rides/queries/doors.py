@@ -1,0 +1,19 @@
+"""The names of doors that rides mean."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from apps.organizations.models import Entrance
+from apps.rides.disclosure import Disclosure
+from apps.rides.meeting import Doors, meant_doors
+from apps.rides.models import Ride
+from lib.access import Phi
+
+
+def doors_of(rides: Iterable[Ride], to: Disclosure) -> Doors:
+    """Name the doors that rides mean, by id.  One query; none below FULL, or where no ride means one."""
+    meant = {one for ride in rides for side in ("pickup", "dropoff") for one in meant_doors(ride, side)}
+    if to.phi < Phi.FULL or not meant:
+        return {}
+    rows = Entrance.objects.filter(pk__in=[UUID(one) for one in meant]).values_list("pk", "name")
+    return {str(pk): name for pk, name in rows}
