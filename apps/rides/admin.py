@@ -227,6 +227,11 @@ class ReasonCodeAdmin(ScopedAdmin[ReasonCode]):
     list_select_related = ()
     ordering = ("reason_list", "code")
 
+    def get_readonly_fields(self, request: HttpRequest, obj: ReasonCode | None = None) -> list[Any]:
+        """Let a code that is there count as what it has counted as: figures of rides that bear it follow from that."""
+        fixed = () if obj is None else ("reason_list", "code", "parent_code")
+        return [*super().get_readonly_fields(request, obj), *fixed]
+
     def scope(self, rows: Rows, principal: Principal) -> Rows:
         """The operator's own codes, the same for everybody."""
         return rows

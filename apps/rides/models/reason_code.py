@@ -41,7 +41,7 @@ class ReasonCode(models.Model):
         return self.code
 
     def clean(self) -> None:
-        """Refuse a code that counts as none of the built-in ones: fault and figures follow from those.
+        """Refuse a code that counts as none of the built-in ones, or is one: fault and figures follow from those.
 
         Raises:
             django.core.exceptions.ValidationError: names the field.
@@ -49,3 +49,5 @@ class ReasonCode(models.Model):
         known = next((codes for reasons, codes in CODES.items() if reasons == self.reason_list), ())
         if self.parent_code not in known:
             raise ValidationError({"parent_code": f"One of: {', '.join(known)}."})
+        if self.code in known:
+            raise ValidationError({"code": "That is a built-in one: rides that bear it would count as another."})
