@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
-_KEPT_AS: Final = np.dtype(">i4")
+_KEPT_AS: Final = ">i4"
 
 
 def quantiles(packed: bytes, wanted: Sequence[float]) -> list[float | None]:
@@ -13,6 +11,8 @@ def quantiles(packed: bytes, wanted: Sequence[float]) -> list[float | None]:
 
     The values need no order.  O(n), in C: a million values take some milliseconds.
     """
+    import numpy as np  # noqa: PLC0415  # a dozen megabytes: only who tells figures pays for them
+
     values = np.frombuffer(packed, dtype=_KEPT_AS).astype(np.int32)
     if not values.size:
         return [None] * len(wanted)
