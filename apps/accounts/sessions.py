@@ -104,6 +104,11 @@ def _reach_of(request: HttpRequest) -> Reach:
 
 
 def _reach(user: User, request: HttpRequest) -> Reach:
+    return reach_of(user, request_id=id_of(request), ip=address_of(request))
+
+
+def reach_of(user: User, *, request_id: str = "", ip: str | None = None) -> Reach:
+    """Name a person as the caller of something, as they stand now.  At most one query."""
     operator_zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
     facilities = _members_of(user.facilities) if user.is_bound_to_facilities else None
     providers = _members_of(user.providers) if user.is_bound_to_providers else None
@@ -116,8 +121,8 @@ def _reach(user: User, request: HttpRequest) -> Reach:
         facility_ids=None if facilities is None else frozenset(pk for pk, _ in facilities),
         provider_ids=None if providers is None else frozenset(pk for pk, _ in providers),
         phi=user.phi if user.is_active else Phi.NONE,
-        request_id=id_of(request),
-        ip=address_of(request),
+        request_id=request_id,
+        ip=ip,
     )
     return Reach(principal, ZoneInfo(zones[0]) if zones else operator_zone)
 

@@ -6,10 +6,21 @@ A dataset adds columns at its end and keeps its version; whoever removes, rename
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from lib.access import Phi, Principal
 from lib.exporting.columns import Column, Kind
+
+Filters = Mapping[str, Any]
+
+
+def _nothing_more(filters: Filters, by: Principal) -> dict[str, Any]:
+    return {}
+
+
+def _no_objection(filters: Filters, by: Principal) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +30,9 @@ class Dataset:
     `rows` is a table with its alias, or anything else that stands after FROM; `joins` are further tables by alias, of
     which a statement takes those alone that it looks at.  `conditions` say in SQL what each filter keeps, with
     parameters of the filter's name; `reach` gives the condition of a caller's data scope.  `order` has to be a total
-    one.  `extra` gives parameters that columns refer to.  A dataset that is computed in Python can be rows of
-    `jsonb_to_recordset(%(rows)s::jsonb)`, with `extra` for them.
+    one.  `more` gives parameters that the statement refers to, for these filters and this caller.  A dataset that is
+    computed in Python is rows of `json_to_recordset(%(rows)s::json)`, with `more` for them: filters and reach have been
+    looked at there, and its conditions keep everything.
     """
 
     name: str
@@ -36,7 +48,11 @@ class Dataset:
     statuses: tuple[str, ...] = ()
     rider: str | None = None  # SQL of the rider of a row, for the trail
     scope: str | None = None  # besides exports:create
-    extra: Callable[[], dict[str, Any]] = dict
+    more: Callable[[Filters, Principal], dict[str, Any]] = _nothing_more
+    check: Callable[[Filters, Principal], None] = _no_objection  # raises InvalidInput where filters make no sense
+    # Up to which moment the rows know everything, by the name of the database that is read.
+    known_until: Callable[[str], datetime | None] | None = None  # None: up to what the database knows
+    identity: int = 3  # so many of the first columns tell rows apart, and stand in every file
     # Whether its rows are rides, which a locked export keeps from being corrected.
     lockable: bool = False
 

@@ -19,11 +19,13 @@ class Kind(Enum):
     WORD = "a word of a list of ours, or something else without quotes, spaces and signs"
     TEXT = "anything that somebody wrote"
     COUNT = "whole number"
-    AMOUNT = "decimal number"
+    AMOUNT = "decimal number of two places"
+    NUMBER = "double precision; never infinite, and not NaN"
     FLAG = "true or false"
     INSTANT = "timestamptz, written in UTC with Z; the session's zone is UTC"
     LOCAL = "timestamp on a local clock, written without a zone"
     DATE = "day of the calendar"
+    JSON = "json object, as text where a format has no objects"
     WORDS = "array of such words; between semicolons where a format has no lists"
     SEALED = "bytes that `lib.crypto` sealed, opened outside the database"
 
@@ -102,7 +104,7 @@ class Writer:
     def _member(self, place: int, column: Column) -> str:
         """Write the value as JSON, never null: `concat` would leave the member without one."""
         match column.kind:
-            case Kind.COUNT | Kind.AMOUNT | Kind.FLAG:
+            case Kind.COUNT | Kind.AMOUNT | Kind.NUMBER | Kind.FLAG | Kind.JSON:
                 return f"coalesce({_value(column)}::text, 'null')"
             case Kind.TEXT:
                 return f"coalesce(to_json({self._text(place, column)})::text, 'null')"

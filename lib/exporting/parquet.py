@@ -76,6 +76,8 @@ def _read_as(pa: Any, kind: Kind) -> Any:
             return pa.int64()
         case Kind.AMOUNT:
             return pa.decimal128(12, 2)
+        case Kind.NUMBER:
+            return pa.float64()
         case Kind.FLAG:
             return pa.bool_()
         case Kind.DATE:

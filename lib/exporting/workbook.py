@@ -9,7 +9,7 @@ from typing import Any, Final
 from lib.exporting.columns import Column, Kind
 
 MOST_ROWS: Final = 1_048_576  # of a sheet, its head among them; a longer table goes on on the next sheet
-_NUMBERS: Final = frozenset({Kind.COUNT, Kind.AMOUNT})
+_NUMBERS: Final = frozenset({Kind.COUNT, Kind.AMOUNT, Kind.NUMBER})
 
 
 def write(

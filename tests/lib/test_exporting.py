@@ -66,11 +66,13 @@ ONE = {
     "text": (Kind.TEXT, "'=Núñez, \"Ada\"'::text"),
     "count": (Kind.COUNT, "7"),
     "amount": (Kind.AMOUNT, "12.50::numeric"),
+    "number": (Kind.NUMBER, "0.9333::float8"),
     "flag": (Kind.FLAG, "true"),
     "instant": (Kind.INSTANT, "'2026-11-20T20:00:00.120Z'::timestamptz"),
     "whole": (Kind.INSTANT, "'2026-11-20T20:00:00Z'::timestamptz"),
     "local": (Kind.LOCAL, "'2026-11-20T20:00:00Z'::timestamptz AT TIME ZONE 'America/Chicago'"),
     "date": (Kind.DATE, "'2026-11-20'::date"),
+    "json": (Kind.JSON, """'{"not_booked":3,"other":null}'::json"""),
     "words": (Kind.WORDS, "ARRAY['odometer_end', 'arrived_pickup']"),
     "none": (Kind.WORDS, "ARRAY[]::text[]"),
 }
@@ -79,6 +81,7 @@ NULLS = tuple(Column(name, kind, "NULL::" + NULL_TYPE) for name, kind, NULL_TYPE
     (name, kind, {
         Kind.ID: "uuid", Kind.COUNT: "int", Kind.AMOUNT: "numeric", Kind.FLAG: "boolean", Kind.INSTANT: "timestamptz",
         Kind.LOCAL: "timestamp", Kind.DATE: "date", Kind.WORDS: "text[]",
+        Kind.NUMBER: "float8", Kind.JSON: "json",
     }.get(kind, "text")) for name, (kind, _) in ONE.items()
 ))  # fmt: skip
 ROW = Source("FROM (VALUES (1), (2)) AS n(number) ORDER BY n.number", {})
@@ -110,11 +113,13 @@ def test_ndjson_has_every_key_and_the_types_of_json(tmp_path: Path) -> None:
         "text": '=Núñez, "Ada"',
         "count": 7,
         "amount": 12.5,
+        "number": 0.9333,
         "flag": True,
         "instant": "2026-11-20T20:00:00.12Z",
         "whole": "2026-11-20T20:00:00Z",
         "local": "2026-11-20T14:00:00",
         "date": "2026-11-20",
+        "json": {"not_booked": 3, "other": None},
         "words": ["odometer_end", "arrived_pickup"],
         "none": [],
     }
@@ -129,9 +134,9 @@ def test_csv_is_that_of_the_rfc_and_safe_for_spreadsheets(tmp_path: Path) -> Non
     assert content.count(b"\r\n") == 3
     assert head == list(ONE)
     assert row == [
-        *(str(KEY), "completed", "", '\'=Núñez, "Ada"', "7", "12.50", "true"),
+        *(str(KEY), "completed", "", '\'=Núñez, "Ada"', "7", "12.50", "0.9333", "true"),
         *("2026-11-20T20:00:00.12Z", "2026-11-20T20:00:00Z", "2026-11-20T14:00:00", "2026-11-20"),
-        *("odometer_end;arrived_pickup", ""),
+        *('{"not_booked":3,"other":null}', "odometer_end;arrived_pickup", ""),
     ]
 
 
@@ -171,6 +176,7 @@ def test_parquet_keeps_types_nulls_and_what_looks_like_a_formula(tmp_path: Path)
         **dict.fromkeys(ONE, "string"),
         "count": "int64",
         "amount": "decimal128(12, 2)",
+        "number": "double",
         "flag": "bool",
         "instant": "timestamp[us, tz=UTC]",
         "whole": "timestamp[us, tz=UTC]",

@@ -275,7 +275,41 @@ def test_utilisation(api: TokenClient, month: legs.Cast, of: str) -> None:
         "minutesOnShift": 300,
         "miles": 0,
         "shareBusy": round(minutes / 300, 4),
+        "suppressed": False,
     }
+
+
+@pytest.mark.parametrize("narrowed", ["facility", "type", "reach"])
+def test_shifts_are_not_told_of_a_part_of_the_rides(month: legs.Cast, narrowed: str) -> None:
+    starts_at = dt.datetime(2026, 11, 10, 15, 0, tzinfo=dt.UTC)
+    factories.ShiftFactory.create(
+        driver=month.driver, vehicle=month.vehicle, starts_at=starts_at, ends_at=starts_at + dt.timedelta(hours=8)
+    )
+    query = {"facility": f"&facilityId={month.facility.pk}", "type": "&type=dialysis", "reach": ""}[narrowed]
+    reach: Any = {"facility_ids": [month.facility.pk]} if narrowed == "reach" else {}
+
+    (row,) = read(api_with(**reach), f"utilisation?{PERIOD}{query}")["data"]
+
+    assert row["rides"] > 5
+    assert (row["minutesOnShift"], row["shareBusy"]) == (None, None)
+
+
+def test_analyst_is_shown_no_work_of_fewer_than_five_rides(month: legs.Cast) -> None:
+    few = legs.cast()
+    for leg in [leg for leg in MONTH if leg.status == "completed"][:4]:
+        legs.write(leg, few)
+    asked = f"utilisation?{PERIOD}"
+
+    rows = read(api_with(TokenRole.ANALYTICS_READONLY), asked)["data"]
+    full = read(api_with(), asked)["data"]
+
+    assert [(row["id"], row["rides"], row["suppressed"]) for row in rows] == [
+        (str(month.driver.pk), 35, False),
+        (str(few.driver.pk), None, True),
+    ]
+    hidden = {key for key, value in rows[1].items() if value is None}
+    assert hidden == {"rides", "minutesBusy", "minutesOnBoard", "minutesOnShift", "miles", "shareBusy"}
+    assert [(row["rides"], row["suppressed"]) for row in full] == [(35, False), (4, False)]
 
 
 def test_without_shifts_no_share(api: TokenClient, month: legs.Cast) -> None:

@@ -23,6 +23,7 @@ from tests.rides.rides_in import ride_in
 
 pytestmark = pytest.mark.django_db
 KEPT = Path(__file__).with_name("columns.json")
+RECORDS = ["completions", "drivers", "exceptions", "rides"]  # whose rows are rows of ours, unlike figures
 
 
 def test_columns_and_their_order_are_the_contract() -> None:
@@ -40,8 +41,10 @@ def test_columns_and_their_order_are_the_contract() -> None:
 
 def test_rows_of_every_dataset_begin_with_what_tells_them_apart() -> None:
     for dataset in DATASETS.values():
-        first, version, batch, *_ = dataset.columns
-        assert (first.kind, version.name, batch.name) == (Kind.ID, "rowVersion", "exportBatchId")
+        *keys, batch = dataset.columns[: dataset.identity]
+        assert batch.name == "exportBatchId"
+        if dataset.name in RECORDS:
+            assert [(one.kind, one.name) for one in keys] == [(Kind.ID, keys[0].name), (Kind.COUNT, "rowVersion")]
         assert len({one.name for one in dataset.columns}) == len(dataset.columns)
 
 
@@ -98,7 +101,7 @@ def test_completion_holds_what_billing_and_audits_need(api: TokenClient, complet
     assert codes == ["A0130", "S0209", "T2001", "T2007"]
 
 
-@pytest.mark.parametrize("name", sorted(DATASETS))
+@pytest.mark.parametrize("name", RECORDS)
 def test_formats_say_the_same(api: TokenClient, completed: Ride, name: str) -> None:
     RideException.objects.create(
         ride=completed,

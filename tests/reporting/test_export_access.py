@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import TokenRole
 from apps.reporting import tasks
 from apps.reporting.models import Export, ExportLink
@@ -16,7 +16,7 @@ from apps.reporting.services.export_wishes import Wanted
 from lib.access import Principal
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of
-from tests.reporting.exported import ask, body_of, get, link_to, make
+from tests.reporting.exported import ask, body_of, get, link_to, make, rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -82,6 +82,63 @@ def test_person_says_once_more_who_they_are_for_rider_data(supervisor: Principal
 
     assert not ExportLink.objects.exists()
     assert export_links.link(export_id=export.pk, by=supervisor, at=now, reauthenticated=True)
+
+
+@pytest.mark.parametrize(
+    "lost", [{"revoked_at": factories.NOW, "revoked_reason": "lost"}, {"expires_at": factories.NOW}, "client", "reach"]
+)
+def test_link_is_of_no_use_when_whoever_made_it_may_not_any_more(
+    api: TokenClient, nobody: TokenClient, lost: Any
+) -> None:
+    ride = factories.RideFactory.create()
+    link = link_to(api, make(api, dataset="rides"))
+    token = type(api.token).objects.filter(pk=api.token.pk)
+    if lost == "client":
+        type(api.token.client).objects.update(active=False)
+    elif lost == "reach":
+        token.update(facility_ids=[ride.facility_id])
+    else:
+        token.update(**lost)
+
+    answer = nobody.get(link)
+
+    assert error_of(answer)["code"] == "GONE"
+    assert not AuditEntry.objects.filter(action="exports.fetch").exists()
+
+
+@pytest.mark.parametrize("change", [{"scopes": ["reports:read"]}, {"scopes": ["exports:create"]}])
+def test_link_is_of_no_use_without_the_scopes_of_the_export(
+    api: TokenClient, nobody: TokenClient, change: dict[str, Any]
+) -> None:
+    link = link_to(api, make(api))
+    type(api.token).objects.filter(pk=api.token.pk).update(**change)
+
+    assert error_of(nobody.get(link))["code"] == "GONE"
+
+
+def test_link_of_a_person_counts_as_long_as_they_are_here(supervisor: Principal, now: dt.datetime) -> None:
+    export = exports.request(wanted=Wanted("completions", "csv"), by=supervisor, at=now)
+    tasks.make_exports()
+    asked: Any = {"export_id": export.pk, "by": supervisor, "at": now, "reauthenticated": True}
+    first, second = (export_links.link(**asked) for _ in range(2))
+
+    handed = export_links.use(secret=first, at=now, request_id="r", ip=None)
+    assert supervisor.id
+    User.objects.filter(pk=supervisor.id).update(is_active=False)
+    with pytest.raises(export_links.LinkGone):
+        export_links.use(secret=second, at=now, request_id="r", ip=None)
+
+    assert handed.export.pk == export.pk
+    assert AuditEntry.objects.get(action="exports.fetch").actor == supervisor.actor
+
+
+def test_job_of_an_analyst_is_made(nobody: TokenClient) -> None:
+    analyst = api_with(TokenRole.ANALYTICS_READONLY)
+
+    export = make(analyst)
+
+    assert (export.state, export.error_code) == ("ready", "")
+    assert body_of(nobody.get(link_to(analyst, export))).startswith(b"rideId,")
 
 
 def test_list_shows_the_exports_of_ones_own_client(api: TokenClient) -> None:
@@ -177,6 +234,21 @@ def test_more_rows_than_are_sent_at_once_are_a_job(api: TokenClient, monkeypatch
     error = error_of(three)
     assert (error["code"], error["details"][0]["maxRows"]) == ("PAYLOAD_TOO_LARGE", 2)
     assert Export.objects.count() == 1
+
+
+def test_workbook_is_a_job_where_making_it_would_take_a_minute(
+    api: TokenClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it can be sent before all of it is made."""
+    monkeypatch.setattr(exports, "MOST_AT_ONCE_OF", {"xlsx": 2})
+    for _ in range(3):
+        factories.RideFactory.create()
+
+    refused, other = get(api, "rides.xlsx"), get(api, "rides.parquet")
+
+    error = error_of(refused)
+    assert (error["code"], error["details"][0]["maxRows"]) == ("PAYLOAD_TOO_LARGE", 2)
+    assert len(rows_of(body_of(other), "parquet")) == 3
 
 
 def test_datasets_say_their_columns_and_filters(api: TokenClient) -> None:

@@ -117,9 +117,58 @@ def test_cancelled_while_it_is_made_leaves_nothing_behind(
 
     export.refresh_from_db()
     assert export.state == "cancelled"
-    export_files.sweep()
     assert list(folder.iterdir()) == []
     assert not Event.objects.filter(type__startswith="export.").exists()
+
+
+def test_worker_that_was_too_slow_leaves_the_file_of_the_other_alone(
+    api: TokenClient, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stopped between its last row and the end, while another makes the export; then it goes on."""
+    ride_in(RideStatus.COMPLETED)
+    ask(api)
+    written, later = files.write, factories.NOW + export_runs.LEASE
+
+    def be_overtaken(*given: Any, **named: Any) -> None:
+        written(*given, **named)
+        monkeypatch.setattr(files, "write", written)
+        ride_in(RideStatus.COMPLETED)
+        export_runs.work(clock=lambda: later)
+
+    monkeypatch.setattr(files, "write", be_overtaken)
+    tasks.make_exports()
+
+    export = Export.objects.get()
+    assert (export.state, export.rows, export.attempts) == ("ready", 2, 2)
+    (whole,) = folder.iterdir()
+    assert files.digest(whole) == export.sha256
+    assert Event.objects.filter(type="export.ready").count() == 1
+
+
+@pytest.mark.parametrize("end", ["cancel", "unlock"])
+def test_rides_stay_free_when_the_export_is_let_go_while_they_are_locked(
+    api: TokenClient, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    for _ in range(3):
+        ride_in(RideStatus.COMPLETED)
+    export = Export.objects.get(pk=ask(api, lock=True).json()["id"])
+    monkeypatch.setattr(export_runs, "_LOCKED_AT_ONCE", 1)
+    lock_some, found = export_runs._lock_some, []
+
+    def lock_and_let_go(held: Any, versions: Any) -> None:
+        lock_some(held, versions)
+        found.append(RideLock.objects.count())
+        if len(found) == 1:
+            if end == "cancel":
+                exports.cancel(export_id=export.pk, by=system(), at=factories.NOW)
+            else:
+                exports.unlock(export_id=export.pk, by=system())
+
+    monkeypatch.setattr(export_runs, "_lock_some", lock_and_let_go)
+    tasks.make_exports()
+
+    assert (found[0], RideLock.objects.count()) == (1, 0)
+    assert Export.objects.get().state == {"cancel": "cancelled", "unlock": "ready"}[end]
 
 
 def test_lost_lease_is_noticed_at_the_next_piece(api: TokenClient, folder: Path) -> None:
@@ -153,7 +202,7 @@ def test_lease_is_renewed_and_tells_how_far_the_export_is(api: TokenClient, fold
     assert not held.lost.is_set()
 
 
-def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, folder: Path) -> None:
+def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, folder: Path, tmp_path: Path) -> None:
     ride_in(RideStatus.COMPLETED)
     ask(api)
     lost = export_runs.claim(at=factories.NOW)
@@ -171,7 +220,7 @@ def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, fold
     assert Event.objects.filter(type="export.ready").count() == 1
     late = export_runs._Claim(lost, lambda: later, rows=7)
     with pytest.raises(export_runs.Lost):
-        export_runs._settle_ready(late, [], by=system())
+        export_runs._settle_ready(late, tmp_path / "late", [], by=system())
     assert Export.objects.get().rows == 1
 
 

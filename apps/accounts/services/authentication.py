@@ -14,9 +14,10 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from apps.accounts import token_format
-from apps.accounts.models import ApiToken, AuditEntry
+from apps.accounts.models import ApiToken, AuditEntry, User
 from apps.accounts.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services import audit
+from apps.accounts.sessions import reach_of
 from lib.access import Phi, Principal
 from lib.client_address import is_within
 from lib.errors import Code, DomainError
@@ -182,6 +183,23 @@ def principal_of(token: ApiToken, *, request_id: str = "", ip: str | None = None
         request_id=request_id,
         ip=ip,
     )
+
+
+def as_it_stands(actor: str, *, at: datetime, request_id: str = "", ip: str | None = None) -> Principal | None:
+    """Make the principal that an actor names, with the rights of this moment, for what was begun earlier.
+
+    None: the person has left, or the token has ended or was switched off.  Up to two queries.
+    """
+    kind, _, key = actor.partition(":")
+    if kind == "user":
+        person = User.objects.filter(pk=key, is_active=True).first()
+        return None if person is None else reach_of(person, request_id=request_id, ip=ip).principal
+    if kind == "token":
+        tokens = ApiToken.objects.select_related("client").filter(revoked_at__isnull=True, client__active=True)
+        token = tokens.filter(pk=key).first()
+        if token is not None and at < token.ends_at:
+            return principal_of(token, request_id=request_id, ip=ip)
+    return None
 
 
 def report_leak(key_id: str, *, request_id: str, ip: str | None) -> None:

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from apps.reporting.models import Export
+from apps.reporting.definitions import BY_KEY
+from apps.reporting.models import Basis, Export
 from apps.reporting.queries.exporting import DATASETS
+from apps.reporting.queries.exporting_figures import STEPS
 from apps.reporting.services.export_wishes import Wanted
+from apps.rides.models.ride import ServiceType
 from lib.access import Phi
 from lib.api import fields
 from lib.api.query import PageQuery, Query
@@ -20,6 +23,10 @@ _FILTERS = (
     "payer_id",
     "status",
     "changed_since",
+    "kpi",
+    "service_type",
+    "group_by",
+    "basis",
 )
 
 
@@ -35,6 +42,28 @@ class _Filters(In):
     changed_since = fields.Instant(
         required=False,
         help_text="Rows that changed since then. A row may come again without a change: keep the highest rowVersion.",
+    )
+    kpi = fields.Listed(
+        child=fields.Choice(choices=[(key, key) for key in BY_KEY]),
+        required=False,
+        allow_empty=False,
+        help_text="kpis alone: keys of definitions; all where none is named.",
+    )
+    service_type = fields.Listed(
+        child=fields.Choice(choices=ServiceType.choices),
+        required=False,
+        allow_empty=False,
+        help_text="kpis alone: figures of these types of service.",
+    )
+    group_by = fields.Choice(
+        choices=[(step, step) for step in STEPS],
+        required=False,
+        help_text="kpis alone: rows for each day, week (from Monday) or month of the period.",
+    )
+    basis = fields.Choice(
+        choices=[(one.value, one.value) for one in (Basis.CLOSED, Basis.CURRENT)],
+        required=False,
+        help_text="kpis alone: closed days as they were closed (the default), or as they are now.",
     )
 
 
@@ -153,7 +182,7 @@ class ColumnOut(OutShape):
     """One column of a dataset."""
 
     name = fields.Text()
-    kind = _Word(help_text="id, word, text, count, amount, flag, instant, local, date, words or sealed.")
+    kind = _Word(help_text="id, word, text, count, amount, number, flag, instant, local, date, json, words or sealed.")
     phi = _PhiLevel(help_text="The PHI level that it takes; with riders named, also the scope `exports:phi`.")
 
 

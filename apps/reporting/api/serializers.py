@@ -8,7 +8,7 @@ from apps.reporting.defining import REASONS, Definition
 from apps.reporting.queries.behind import Behind
 from apps.reporting.queries.breakdowns import Counted
 from apps.reporting.queries.daily import Summary
-from apps.reporting.queries.figures import Figure
+from apps.reporting.queries.figures import Figure, as_json
 from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, Point, Trend
 from apps.reporting.queries.restatements import Restated
@@ -57,15 +57,7 @@ def figure_json(figure: Figure, progress: Progress) -> dict[str, Any]:
     """Write one figure, alike in every answer."""
     return {
         "key": figure.definition.key,
-        "value": figure.value,
-        "numerator": figure.numerator,
-        "denominator": figure.denominator,
-        "excluded": dict(figure.excluded),
-        "parts": {
-            name: {"value": part.value, "numerator": part.numerator, "denominator": part.denominator}
-            for name, part in figure.parts.items()
-        },
-        "suppressed": figure.suppressed,
+        **as_json(figure),
         "definitionVersion": figure.definition.version,
         "asOf": _instant(progress.as_of),
     }
@@ -322,12 +314,18 @@ class WorkOut(OutShape):
     """What one driver or vehicle has done."""
 
     id = fields.Uuid()
-    rides = fields.Integer(help_text="Completed.")
-    minutes_busy = fields.Integer(help_text="From setting out to handing over.")
-    minutes_on_board = fields.Integer(help_text="With a rider in the vehicle.")
-    minutes_on_shift = fields.Integer(help_text="Of planned shifts, inside the period.")
-    miles = fields.Number(help_text="With a rider in the vehicle.")
-    share_busy = fields.Number(allow_null=True, help_text="Of the time on shift; null without one.")
+    rides = fields.Integer(allow_null=True, help_text="Completed.")
+    minutes_busy = fields.Integer(allow_null=True, help_text="From setting out to handing over.")
+    minutes_on_board = fields.Integer(allow_null=True, help_text="With a rider in the vehicle.")
+    minutes_on_shift = fields.Integer(
+        allow_null=True,
+        help_text="Of planned shifts, inside the period; null where facilities or types of service narrow the rides.",
+    )
+    miles = fields.Number(allow_null=True, help_text="With a rider in the vehicle.")
+    share_busy = fields.Number(allow_null=True, help_text="Of the time on shift; null where that is null or 0.")
+    suppressed = fields.Boolean(
+        help_text="Fewer than five rides, and the caller may see no identity: nothing is shown."
+    )
 
 
 class UtilisationOut(OutShape):

@@ -99,10 +99,13 @@ class ReportViewSet(ApiViewSet):
         return self.answer((what, found, reading.progress()))
 
     def utilisation(self, request: Request) -> Response:
-        """Add up what drivers or vehicles have done in up to 92 days."""
+        """Add up what drivers or vehicles have done in up to 92 days.
+
+        Shifts are told where all rides are asked for and in reach: facilities and types of service are a part of them.
+        """
         of = self.query["of"]
         selection = self._period(most_days=utilisation.MOST_DAYS)
-        return self.answer({"of": of, "data": utilisation.utilisation(selection=selection, of=of)})
+        return self.answer({"of": of, "data": utilisation.utilisation(by=self.principal, selection=selection, of=of)})
 
     def definitions(self, request: Request) -> Response:
         """List the figures: what each one asks, which rides it counts, and what it leaves out."""

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from apps.reporting.dataset import Dataset
+from apps.reporting.dataset import Dataset, Filters
 from apps.reporting.models import SuggestedCode
-from apps.reporting.queries.exporting_parts import clocks, external_ids, identity, stop
+from apps.reporting.queries.exporting_parts import clocks, external_ids, identity, stop, stop_record
 from apps.rides.lifecycle import TERMINAL, RideStatus
 from apps.rides.queries.ride_list import conditions
 from lib.access import Phi, Principal
@@ -13,11 +13,10 @@ from lib.exporting.columns import Column, Kind, Sealed
 
 WAITED_FROM: Final = 30  # minutes; T2007 is counted in half hours
 _ENDED: Final = ", ".join(f"'{status.value}'" for status in sorted(TERMINAL))
-_MOBILITY: Final = "r.accommodation->>'mobility'"
 # What a claim would call the trip; the operator's table says which code that is.
-_ITEM: Final = f"""CASE WHEN car.type = 'bls_ambulance' THEN 'bls'
-    WHEN {_MOBILITY} LIKE 'stretcher%%' THEN 'stretcher'
-    WHEN {_MOBILITY} LIKE 'wheelchair%%' OR {_MOBILITY} = 'recliner_chair' THEN 'wheelchair'
+_ITEM: Final = """CASE WHEN car.type = 'bls_ambulance' THEN 'bls'
+    WHEN need.mobility LIKE 'stretcher%%' THEN 'stretcher'
+    WHEN need.mobility LIKE 'wheelchair%%' OR need.mobility = 'recliner_chair' THEN 'wheelchair'
     ELSE 'ambulatory' END"""
 
 _JOINS: Final = {
@@ -34,6 +33,12 @@ _JOINS: Final = {
         bool_or(m.type = 'boarded') AS boarded, bool_or(m.type = 'arrived_dropoff') AS arrived_dropoff,
         bool_or(m.type = 'dropped_off') AS dropped_off FROM rides_milestone m
         WHERE m.ride_id = r.id AND NOT m.voided AND m.lat IS NOT NULL) gps ON true""",
+    # Such JSON lies outside the row: it is fetched and read once for each, not for every value that is taken out of it.
+    "leaves": f"CROSS JOIN LATERAL {stop_record('r.pickup', 'leaves')}",
+    "arrives": f"CROSS JOIN LATERAL {stop_record('r.dropoff', 'arrives')}",
+    "need": """CROSS JOIN LATERAL jsonb_to_record(r.accommodation) AS need(mobility text, "assistLevel" text)""",
+    # OFFSET keeps it a row of its own, worked out once.
+    "billed": f"CROSS JOIN LATERAL (SELECT {_ITEM} AS item OFFSET 0) billed",
 }
 _CONDITIONS: Final = {
     # The second half is implied, with a day to spare for clocks: it lets the index on the pickup serve.
@@ -61,7 +66,7 @@ def _code(item: str, when: str) -> str:
     return f"CASE WHEN {when} THEN coalesce({found}, %(codes)s::jsonb #>> ARRAY['', {item}]) END"
 
 
-_TRIP: Final = _code(_ITEM, "r.status = 'completed'")
+_TRIP: Final = _code("billed.item", "r.status = 'completed'")
 
 
 _COMPLETIONS: Final = (
@@ -97,8 +102,8 @@ _COMPLETIONS: Final = (
     Column("serviceDate", Kind.DATE, "r.service_date"),
     Column("timezone", Kind.WORD, "r.timezone"),
     Column("serviceType", Kind.WORD, "r.service_type"),
-    *stop("origin", "pickup", "origin"),
-    *stop("destination", "dropoff", "destination"),
+    *stop("origin", "leaves", "origin"),
+    *stop("destination", "arrives", "destination"),
     *clocks("scheduledPickup", "r.pickup_at"),
     *clocks("appointment", "r.appointment_at"),
     *clocks("ready", "r.ready_at"),
@@ -124,8 +129,8 @@ _COMPLETIONS: Final = (
     Column("vehicleId", Kind.ID, "r.vehicle_id"),
     Column("vehiclePlate", Kind.TEXT, "crew.vehicle_plate", Phi.LIMITED),
     Column("vehicleType", Kind.WORD, "car.type"),
-    Column("mobility", Kind.WORD, _MOBILITY),
-    Column("assistLevel", Kind.WORD, "r.accommodation->>'assistLevel'", Phi.LIMITED),
+    Column("mobility", Kind.WORD, "need.mobility"),
+    Column("assistLevel", Kind.WORD, 'need."assistLevel"', Phi.LIMITED),
     Column("escorts", Kind.COUNT, "coalesce((r.companions->>'escorts')::int, 0)", Phi.LIMITED),
     Column("attendantsProvided", Kind.COUNT, "coalesce((r.companions->>'attendantsProvided')::int, 0)", Phi.LIMITED),
     Column("loadedMiles", Kind.AMOUNT, "r.loaded_miles"),
@@ -154,7 +159,7 @@ _COMPLETIONS: Final = (
         "suggestedMileageCode",
         Kind.WORD,
         f"CASE WHEN nullif({_TRIP}, '') IS NOT NULL THEN "
-        + _code(f"'mileage_' || {_ITEM}", "r.loaded_miles > 0")
+        + _code("'mileage_' || billed.item", "r.loaded_miles > 0")
         + " END",
     ),
     Column(
@@ -188,8 +193,8 @@ _RIDES: Final = (
     Column("serviceType", Kind.WORD, "r.service_type"),
     Column("priority", Kind.WORD, "r.priority"),
     Column("standingOrderId", Kind.ID, "r.standing_order_id"),
-    *stop("origin", "pickup", "origin"),
-    *stop("destination", "dropoff", "destination"),
+    *stop("origin", "leaves", "origin"),
+    *stop("destination", "arrives", "destination"),
     *clocks("pickup", "r.pickup_at"),
     Column("pickupTimeKind", Kind.WORD, "r.pickup_time_kind"),
     *clocks("appointment", "r.appointment_at"),
@@ -210,7 +215,7 @@ _RIDES: Final = (
     Column("providerName", Kind.TEXT, "company.name"),
     Column("driverId", Kind.ID, "r.driver_id"),
     Column("vehicleId", Kind.ID, "r.vehicle_id"),
-    Column("mobility", Kind.WORD, _MOBILITY),
+    Column("mobility", Kind.WORD, "need.mobility"),
     Column("payerId", Kind.ID, "r.payer_id"),
     Column("payerName", Kind.TEXT, "insurer.name"),
     Column("programCode", Kind.TEXT, "r.program_code"),
@@ -226,7 +231,7 @@ _RIDES: Final = (
 )
 
 
-def _codes() -> dict[str, Any]:
+def _codes(filters: Filters, by: Principal) -> dict[str, Any]:
     """Read the table of codes, some ten rows, into one value that the statement carries."""
     codes: dict[str, dict[str, str]] = {"": {}}
     for payer_id, item, code in SuggestedCode.objects.values_list("payer_id", "item", "code"):
@@ -265,6 +270,6 @@ COMPLETIONS: Final = Dataset(
     conditions={**_CONDITIONS, "status": f"(r.status = ANY(%(status)s) OR r.status NOT IN ({_ENDED}))"},
     always=f"(r.status IN ({_ENDED}) OR {_TAKEN_BACK})",
     statuses=tuple(sorted(status.value for status in TERMINAL)),
-    extra=_codes,
+    more=_codes,
     lockable=True,
 )

@@ -84,6 +84,21 @@ def total(names: Names, sums: Sums) -> int:
     return sum(len(sums[name]) // BYTES_OF_VALUE if name in PACKED else int(sums[name]) for name in names)
 
 
+def as_json(figure: Figure) -> dict[str, Any]:
+    """Write what a figure says, alike in every answer and file."""
+    return {
+        "value": figure.value,
+        "numerator": figure.numerator,
+        "denominator": figure.denominator,
+        "excluded": dict(figure.excluded),
+        "parts": {
+            name: {"value": part.value, "numerator": part.numerator, "denominator": part.denominator}
+            for name, part in figure.parts.items()
+        },
+        "suppressed": figure.suppressed,
+    }
+
+
 def is_small(count: int | None) -> bool:
     return count is not None and 0 < count < SMALLEST
 

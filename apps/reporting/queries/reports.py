@@ -1,7 +1,10 @@
 """The reports: figures by facility and over time, with the period before and what was restated beside them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -69,12 +72,33 @@ def facility_kpis(
 def _by_facility(
     by: Principal, selection: Selection, definitions: Sequence[Definition]
 ) -> tuple[dict[UUID | None, dict[str, Figure]], dict[str, Figure]]:
-    names = measures_of(definitions)
-    found = sums(selection, names, by=("facility",))
+    found = sums(selection, measures_of(definitions), by=("facility",))
+    return _shown(by, {facility: row for (facility,), row in found.items()}, definitions)
+
+
+def _shown(
+    by: Principal, found: Mapping[UUID | None, Sums], definitions: Sequence[Definition]
+) -> tuple[dict[UUID | None, dict[str, Figure]], dict[str, Figure]]:
     rows = [figures_of(definitions, one) for one in found.values()]
-    whole = figures_of(definitions, _added(list(found.values()), names))
+    whole = figures_of(definitions, _added(list(found.values()), measures_of(definitions)))
     shown, total = shown_beside_total(by, rows, whole)
-    return {facility: row for (facility,), row in zip(found, shown, strict=True)}, total
+    return dict(zip(found, shown, strict=True)), total
+
+
+def figures_by_facility(
+    *, by: Principal, selection: Selection, definitions: Sequence[Definition], step: str | None
+) -> Iterator[tuple[date | None, dict[UUID | None, dict[str, Figure]]]]:
+    """Give the figures of each facility, as `facility_kpis` shows them, for each step of the period that has rides.
+
+    `step` is "day", "week" or "month", and a step is named by its first day, which may lie before the period; without
+    steps it is all one, named None.  One query.
+    """
+    if step is None:
+        yield None, _by_facility(by, selection, definitions)[0]
+        return
+    found = sums(selection, measures_of(definitions), by=(step, "facility"))
+    for first, keys in groupby(found, key=itemgetter(0)):
+        yield first, _shown(by, {key[1]: found[key] for key in keys}, definitions)[0]
 
 
 def _added(rows: Sequence[Sums], names: Collection[str]) -> dict[str, Any]:

@@ -3,19 +3,21 @@
 import hashlib
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.accounts.services import audit, authentication
 from apps.reporting.models import Export, ExportLink
 from apps.reporting.services import export_files
+from apps.reporting.services.export_wishes import level
 from lib.access import Phi, Principal
 from lib.errors import Code, DomainError, NotFound
 from lib.exporting import files
+from lib.scopes import Scope
 
 LIVES: Final = timedelta(minutes=15)
 
@@ -27,7 +29,7 @@ class NotReady(DomainError):
 
 
 class LinkGone(DomainError):
-    """The link was used, or its time has passed, or the file was taken away."""
+    """The link was used, its time has passed, the file was taken away, or whoever made it may not fetch it any more."""
 
     code = Code.GONE
 
@@ -61,7 +63,7 @@ def link(*, export_id: UUID, by: Principal, at: datetime, reauthenticated: bool)
         NotReady: it has no file.
         NotAskedAgain: it holds rider data, and the caller has to sign in again first.
     """
-    export = Export.objects.visible_to(by).filter(pk=export_id).first()
+    export = _reached(export_id, by)
     if export is None:
         raise NotFound("export")
     if export.state != Export.State.READY:
@@ -78,11 +80,11 @@ def link(*, export_id: UUID, by: Principal, at: datetime, reauthenticated: bool)
 def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Handed:
     """Hand the file over to whoever has the link, and write down that it left.
 
-    Of two who come at once, one gets it.
+    Of two who come at once, one gets it.  The rights that count are those of whoever made the link, at this moment.
 
     Raises:
         NotFound: there is no such link.
-        LinkGone: it was used, or its time has passed, or the file is gone.
+        LinkGone: it was used, or its time has passed, the file is gone, or whoever made it may not fetch it any more.
     """
     with transaction.atomic():
         row = ExportLink.objects.select_related("export").filter(digest=_digest(secret)).first()
@@ -92,15 +94,9 @@ def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Handed
         export = row.export
         if not taken or export.state != Export.State.READY or not export_files.place_of(export).exists():
             raise LinkGone
-        kind, _, made_for = row.made_for.partition(":")
-        holder = Principal(
-            kind="user" if kind == "user" else "token",
-            id=UUID(made_for),
-            role=row.role,
-            scopes=frozenset(),
-            request_id=request_id,
-            ip=ip,
-        )
+        holder = authentication.as_it_stands(row.made_for, at=at, request_id=request_id, ip=ip)
+        if holder is None or not holder.may(Scope.EXPORTS_CREATE) or _reached(export.pk, holder) is None:
+            raise LinkGone
         audit.record(
             by=holder,
             action="exports.fetch",
@@ -110,6 +106,11 @@ def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Handed
             details={"dataset": export.dataset, "format": export.format, "rows": export.rows},
         )
     return Handed(export, files.read(export_files.place_of(export)))
+
+
+def _reached(export_id: UUID, by: Principal) -> Export | None:
+    """Find an export that holds no more than the caller's exports may."""
+    return Export.objects.visible_to(replace(by, phi=level(by))).filter(pk=export_id).first()
 
 
 def forget(*, at: datetime) -> int:

@@ -25,11 +25,9 @@ from django.db.models import Q, QuerySet
 from apps.accounts.models import ApiToken, User
 from apps.events import services as events
 from apps.reporting.models import Export
-from apps.reporting.queries import exporting
 from apps.reporting.services import export_files, export_links, exports
 from apps.reporting.services.export_wishes import Wanted, filters_from_kept, plan_of
 from apps.rides.services import locking
-from lib import replica
 from lib.access import Everything, Phi, Principal, system
 from lib.api.fields import instant_text
 from lib.errors import DomainError
@@ -70,6 +68,17 @@ class _Claim:
     def row(self) -> QuerySet[Export]:
         """Find the row as long as it is this worker's."""
         return Export.objects.filter(pk=self.export.pk, claim_id=self.export.claim_id, state=Export.State.RUNNING)
+
+    def standing(self) -> Export:
+        """Lock the row, so that nobody cancels, unlocks or claims it before this transaction ends.
+
+        Raises:
+            Lost: it is no longer this worker's.
+        """
+        row = self.row().select_for_update(no_key=True).first()
+        if row is None:
+            raise Lost
+        return row
 
     def beat(self) -> None:
         """Renew the lease and tell how far it is; notice that the export is another's."""
@@ -149,21 +158,19 @@ def _make(held: _Claim) -> None:
 
 
 def _write(held: _Claim, scratch: Path) -> None:
-    export, using = held.export, replica.alias()
+    export = held.export
     by = principal_of(export)
     filters = filters_from_kept(export.filters)
-    plan = plan_of(Wanted(export.dataset, export.format, filters, tuple(export.columns), sealed=True), by)
-    export.data_as_of = replica.as_of(using)
-    export.total = exporting.count(plan.dataset, plan.filters, by=by, using=using)
-    riders = exporting.riders(plan.dataset, plan.filters, by=by, using=using)
+    plan = plan_of(Wanted(export.dataset, export.format, filters, tuple(export.columns)), by)
+    rows, export.data_as_of = exports.read(plan, by=by)
+    export.total, riders = rows.count(), rows.riders()
     held.row().update(total=export.total, data_as_of=export.data_as_of)
-    table = exports.table_of(export, plan, by=by, using=using, seconds=MOST_SECONDS)
+    table = exports.table_of(export, plan, rows, seconds=MOST_SECONDS)
     path = scratch / f"file.{export.format}"
     files.write(path, export.format, table, heard=held.heard)
     export.sha256, export.bytes = files.digest(path), path.stat().st_size
     _lock_rides(held)
-    path.replace(export_files.place_of(export))
-    _settle_ready(held, riders, by=by)
+    _settle_ready(held, path, riders, by=by)
 
 
 def principal_of(export: Export) -> Principal:
@@ -198,9 +205,14 @@ def _lock_rides(held: _Claim) -> None:
     export = held.export
     locking.release_rides(export_id=export.pk)  # of an earlier try
     for start in range(0, len(held.versions), _LOCKED_AT_ONCE):
-        held.heard([])
-        versions = held.versions[start : start + _LOCKED_AT_ONCE]
-        locking.lock_rides(versions, export_id=export.pk, at=held.clock())
+        _lock_some(held, held.versions[start : start + _LOCKED_AT_ONCE])
+
+
+@transaction.atomic
+def _lock_some(held: _Claim, versions: Sequence[tuple[UUID, int]]) -> None:
+    """Lock rides while nobody can cancel or unlock the export; none of an export that was unlocked meanwhile."""
+    if held.standing().locked:
+        locking.lock_rides(versions, export_id=held.export.pk, at=held.clock())
 
 
 @contextmanager
@@ -237,15 +249,17 @@ def _workshop(export: Export) -> Iterator[Path]:
 
 
 @transaction.atomic
-def _settle_ready(held: _Claim, riders: Sequence[UUID], *, by: Principal) -> None:
-    """Say that the file is there.  If the export is another's by now, nothing is: what lies there will be swept away.
+def _settle_ready(held: _Claim, path: Path, riders: Sequence[UUID], *, by: Principal) -> None:
+    """Put the file in its place and say that it is there, while nobody else can have the export.
 
     Raises:
-        Lost: it is another's.
+        Lost: it is another's, or cancelled, and there is another file in that place, or none.
     """
     export, at = held.export, held.clock()
     expires_at = at + timedelta(hours=settings.EXPORT_RETENTION_HOURS)
-    settled = held.row().update(
+    held.standing()
+    path.replace(export_files.place_of(export))
+    held.row().update(
         state=Export.State.READY,
         claim_id=None,
         lease_until=None,
@@ -255,8 +269,6 @@ def _settle_ready(held: _Claim, riders: Sequence[UUID], *, by: Principal) -> Non
         ended_at=at,
         expires_at=expires_at,
     )
-    if not settled:
-        raise Lost
     export.rows = held.rows
     exports.name_riders("exports.make", export, riders, by=by)
     _tell("export.ready", export, at, rows=held.rows, expiresAt=instant_text(expires_at))

@@ -20,7 +20,6 @@ from lib.exporting.columns import Column
 from lib.exporting.files import CONTENT_TYPES
 from lib.scopes import Scope
 
-IDENTITY: Final = 3  # columns, the first of every dataset: which row, which version of it, which export
 MOST_DAYS: Final = 3660  # of service dates
 
 
@@ -70,6 +69,7 @@ def plan_of(wanted: Wanted, by: Principal) -> Plan:
         raise ScopeMissing(dataset.scope)
     _check(dataset, wanted.filters)
     _check_reach(wanted.filters, by)
+    dataset.check(wanted.filters, by)
     phi = level(by)
     return Plan(dataset, wanted.format, _columns(dataset, wanted, phi), wanted.filters, phi)
 
@@ -110,7 +110,7 @@ def _columns(dataset: Dataset, wanted: Wanted, phi: Phi) -> tuple[Column, ...]:
     if above := [name for name in wanted.columns if levels[name] > phi]:
         raise PhiNotPermitted(above, levels)
     # In the dataset's order, whatever theirs was; what tells rows apart is always there.
-    return tuple(one for place, one in enumerate(dataset.columns) if place < IDENTITY or one.name in named)
+    return tuple(one for place, one in enumerate(dataset.columns) if place < dataset.identity or one.name in named)
 
 
 def filters_as_kept(filters: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,4 +137,8 @@ _READ: Final[Mapping[str, Any]] = {
     "payer_id": UUID,
     "status": list,
     "changed_since": dt.datetime.fromisoformat,
+    "kpi": list,
+    "service_type": list,
+    "group_by": str,
+    "basis": str,
 }

@@ -4,8 +4,8 @@ Every export is a row, those that are sent at once too: its id stands in the fil
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from django.db import connection, transaction
 from apps.accounts.services import audit
 from apps.reporting.models import Export
 from apps.reporting.queries import exporting
+from apps.reporting.queries.exporting import Rows
 from apps.reporting.services import export_files
 from apps.reporting.services.export_wishes import Plan, Wanted, filters_as_kept, plan_of
 from apps.riders import disclosure
@@ -27,13 +28,14 @@ from lib import replica
 from lib.access import Phi, Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, ScopeMissing
 from lib.exporting import files
-from lib.exporting.copy_out import Source
 from lib.exporting.files import Table
 from lib.ids import uuid7
 from lib.rows import insert
 from lib.scopes import Scope
 
 MOST_AT_ONCE: Final = 100_000  # rows; more is a job
+# What is made before its first byte is sent: a person waits seconds for a workbook, and not more than a minute.
+MOST_AT_ONCE_OF: Final[Mapping[str, int]] = {"xlsx": 10_000}
 AT_ONCE_SECONDS: Final = 120  # that the database may take, and the client to read
 _HOUR: Final = timedelta(hours=1)
 _RIDERS_IN_A_ROW: Final = 10_000  # of the trail
@@ -44,9 +46,9 @@ class TooManyRows(DomainError):
 
     code = Code.PAYLOAD_TOO_LARGE
 
-    def __init__(self) -> None:
-        message = f"More than {MOST_AT_ONCE:,} rows are not sent at once: narrow the filters, or POST /exports."
-        also = {"maxRows": MOST_AT_ONCE}
+    def __init__(self, format: str, most: int) -> None:
+        message = f"More than {most:,} rows are not sent at once as {format}: narrow the filters, or POST /exports."
+        also = {"maxRows": most}
         super().__init__(message, details=[Detail(code="make_an_export", message="POST /exports.", also=also)])
 
 
@@ -104,33 +106,43 @@ def send(*, wanted: Wanted, by: Principal, at: datetime) -> Sending:
         TooManyRows: it would be longer than is sent at once.
         TooManyExports: as many were made within the hour.
     """
-    plan, using = plan_of(wanted, by), replica.alias()
-    total = exporting.count(plan.dataset, plan.filters, by=by, using=using, most=MOST_AT_ONCE)
-    if total > MOST_AT_ONCE:
-        raise TooManyRows
-    riders = exporting.riders(plan.dataset, plan.filters, by=by, using=using)
+    plan = plan_of(wanted, by)
+    most = MOST_AT_ONCE_OF.get(plan.format, MOST_AT_ONCE)
+    rows, as_of = read(plan, by=by)
+    total = rows.count(most=most)
+    if total > most:
+        raise TooManyRows(plan.format, most)
+    riders = rows.riders()
     with transaction.atomic():
         _within_limit(by, at)
         made = _row(plan, by, at)
         made.state, made.total, made.rows = Export.State.STREAMED, total, total
-        made.ended_at, made.data_as_of = at, replica.as_of(using)
+        made.ended_at, made.data_as_of = at, as_of
         insert(made)
         _audit("exports.create", made, by)
         name_riders("exports.send", made, riders, by=by)
-    table = table_of(made, plan, by=by, using=using, seconds=AT_ONCE_SECONDS)
-    return Sending(made, _pieces(made.format, table))
+    return Sending(made, _pieces(made.format, table_of(made, plan, rows, seconds=AT_ONCE_SECONDS)))
 
 
-def table_of(export: Export, plan: Plan, *, by: Principal, using: str, seconds: int) -> Table:
+def read(plan: Plan, *, by: Principal) -> tuple[Rows, datetime | None]:
+    """Say which rows a plan has, and up to which moment they know everything; None: nobody can tell.
+
+    Of figures, too, no more is shown than the level of the export tells: its file goes by that.
+    """
+    using, dataset = replica.alias(), plan.dataset
+    as_of = replica.as_of(using) if dataset.known_until is None else dataset.known_until(using)
+    return exporting.rows_of(dataset, plan.filters, by=replace(by, phi=plan.phi), using=using), as_of
+
+
+def table_of(export: Export, plan: Plan, rows: Rows, *, seconds: int) -> Table:
     """Say what the file of an export is made of."""
-    rows: Source = exporting.source(plan.dataset, plan.columns, plan.filters, batch=export.pk, by=by, using=using)
     about = {
         "dataset": export.dataset,
         "datasetVersion": str(export.dataset_version),
         "exportBatchId": str(export.pk),
     }
     show = partial(disclosure.masked, phi=Phi(export.phi))
-    return Table(export.dataset, plan.columns, rows, show, seconds, about)
+    return Table(export.dataset, plan.columns, rows.source(plan.columns, batch=export.pk), show, seconds, about)
 
 
 def cancel(*, export_id: UUID, by: Principal, at: datetime) -> Export:
