@@ -365,6 +365,7 @@ LANGUAGE_CODE = "en-us"
 LANGUAGES = [("en", "English"), ("es", "Español")]  # of pages; the API, tasks and logs are English
 TIME_ZONE = "UTC"  # storage and API; pages activate the facility's zone
 OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")  # of rides without a facility
+OPERATOR_NAME = env.str("OPERATOR_NAME", default="")  # at the head of reports on paper
 # The clock of pages and papers, for whoever has not chosen one: of 24 hours or of 12.
 CLOCK_HOURS = safe_values.clock_hours("CLOCK_HOURS", env.int("CLOCK_HOURS", default=24))
 # Where rides may start and end without asking: latitude, longitude, radius in miles.  Empty: anywhere.

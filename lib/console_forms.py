@@ -18,13 +18,35 @@ def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, firs
     cast(forms.ChoiceField, form.fields[name]).choices = choices if first is None else [("", first), *choices]
 
 
+class Ticks(forms.CheckboxSelectMultiple):
+    """Boxes to tick.  An address names what is ticked one by one, as browsers do, or with commas between."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        texts: list[str] = data.getlist(name)
+        return sorted({one for text in texts for one in text.split(",") if one})
+
+
+class Several(forms.MultipleChoiceField):
+    """Some of what is offered; none of them asks for all, which is called `whole`."""
+
+    widget = Ticks
+
+    def __init__(self, *, whole: Any, **options: Any) -> None:
+        super().__init__(required=False, **options)
+        self.whole = whole
+
+
 class ListFilter(forms.Form):
     """What of a list is shown; all of it stands in the address."""
 
     def known(self) -> dict[str, str]:
         """Say what is asked for as addresses do: fields of the form alone, and of them what holds and is not empty."""
         self.is_valid()
-        return {name: str(value) for name, value in self.cleaned_data.items() if value}
+        return {name: _spelled(value) for name, value in self.cleaned_data.items() if value}
+
+
+def _spelled(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)
 
 
 def spoken(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:

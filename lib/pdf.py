@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
+
+PAPER: Final = Path(settings.BASE_DIR) / "templates" / "paper.css"  # what all papers share
 _VARIANT: Final = "pdf/ua-1"
 
 
@@ -11,7 +14,7 @@ class PangoMissing(Exception):
 
 
 def write(html: str, *, style: Path) -> bytes:
-    """Lay a whole document out with one style sheet.  Nothing is fetched: it may refer to no other file.
+    """Lay a whole document out with the styles of all papers and its own.  Nothing is fetched: it refers to no file.
 
     Raises:
         PangoMissing: as it says.
@@ -22,7 +25,8 @@ def write(html: str, *, style: Path) -> bytes:
     except OSError as error:
         raise PangoMissing from error
     document = HTML(string=html, url_fetcher=_nothing)
-    written: bytes = document.write_pdf(stylesheets=[CSS(filename=str(style))], pdf_variant=_VARIANT)
+    styles = [CSS(filename=str(one)) for one in (PAPER, style)]
+    written: bytes = document.write_pdf(stylesheets=styles, pdf_variant=_VARIANT)
     return written
 
 

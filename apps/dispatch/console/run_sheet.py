@@ -2,14 +2,12 @@
 
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.utils.translation import gettext as _
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from apps.accounts.console.papers import printed
 from apps.accounts.console.rights import needs
-from apps.accounts.services import audit
 from apps.dispatch import sheet
 from apps.dispatch.axis import Axis
 from apps.dispatch.console.page import page_of, reader_of
@@ -17,7 +15,6 @@ from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of
 from apps.rides.disclosure import disclosure_of
 from apps.rides.queries.doors import doors_of
-from lib import pdf
 from lib.scopes import Scope
 
 
@@ -34,19 +31,14 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     rides = rides_of(driver_id, axis, by=reader.by)
     doors = doors_of(rides, disclosure_of(reader.by))
     whose = sheet.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, doors)
-    try:
-        paper = sheet.paper(sheet.html(lanes[0], rides, page.day, whose))
-    except pdf.PangoMissing:
-        messages.error(request, _("Run sheets need Pango on the server, which is not installed (docs/operations.md)."))
-        return redirect("board_run", driver_id=driver_id)
-    audit.record(
-        by=reader.by,
+    return printed(
+        request,
+        lambda: sheet.paper(sheet.html(lanes[0], rides, page.day, whose)),
+        name="run-sheet",
+        instead=reverse("board_run", kwargs={"driver_id": driver_id}),
         action="rides.run_sheet",
         subject_type="driver",
         subject_id=driver_id,
         rider_ids={ride.rider_id for ride in rides},
         details={"day": page.day.isoformat()},
-    )
-    return HttpResponse(
-        paper, content_type="application/pdf", headers={"Content-Disposition": 'inline; filename="run-sheet.pdf"'}
     )

@@ -78,6 +78,11 @@ class TrendQuery(PeriodQuery):
 
     kpi = fields.Listed(child=fields.Choice(choices=_KEYS), max_length=10, help_text="Keys of definitions, up to 10.")
     by = fields.Choice(choices=[(one, one) for one in BY], default="day")
+    each = fields.Choice(
+        choices=[("facility", "facility")],
+        required=False,
+        help_text="Adds `lines`: two to six facilities that are named, one by one; by day, week or month.",
+    )
 
 
 class BreakdownQuery(PeriodQuery):

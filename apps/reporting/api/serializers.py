@@ -12,6 +12,7 @@ from apps.reporting.queries.figures import Figure, as_json
 from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, Point, Trend
 from apps.reporting.queries.restatements import Restated
+from apps.reporting.queries.utilisation import Work
 from lib.api import fields
 from lib.api.fields import instant_text
 from lib.api.serializers import OutShape
@@ -208,29 +209,48 @@ class PointOut(OutShape):
         child=fields.Text(),
         help_text="The day, or the first day of week or month; weekday (Monday 1) and hour; pattern; shift; id.",
     )
+    name = fields.Text(allow_null=True, help_text="Of the facility or provider whose id the key is.")
     figures = FigureOut(many=True)
 
 
+class LineOut(OutShape):
+    """One of several facilities, along the steps in which it has rides."""
+
+    facility_id = fields.Uuid()
+    facility_name = fields.Text()
+    points = PointOut(many=True)
+
+
 class TrendOut(OutShape):
-    """Figures along time, or along hours of the week, patterns of dialysis, chair shifts."""
+    """Figures along time, or along hours of the week, dialysis, facilities, providers, service types."""
 
     by = fields.Text()
     data = PointOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
+    lines = LineOut(many=True, help_text="With each=facility.")
     restatements = RestatementOut(many=True)
     progress = ProgressOut()
 
     def to_representation(self, trend: Trend) -> dict[str, Any]:
         return {
             "by": trend.by,
-            "data": [self._point(point, trend.progress) for point in trend.points],
+            "data": [self._point(point, trend) for point in trend.points],
+            "lines": [
+                {
+                    "facilityId": str(line.facility_id),
+                    "facilityName": line.name,
+                    "points": [self._point(point, trend) for point in line.points],
+                }
+                for line in trend.lines
+            ],
             "restatements": _restated(trend.restatements),
             "progress": _progress(trend.progress),
         }
 
     @staticmethod
-    def _point(point: Point, progress: Progress) -> dict[str, Any]:
+    def _point(point: Point, trend: Trend) -> dict[str, Any]:
         key = [None if part is None else str(part) for part in point.key]
-        return {"key": key, "figures": _figures(point.figures, progress)}
+        name = trend.names.get(point.key[0])
+        return {"key": key, "name": name, "figures": _figures(point.figures, trend.progress)}
 
 
 class BreakdownOut(OutShape):
@@ -311,7 +331,7 @@ class RideBehindOut(OutShape):
 
 
 class WorkOut(OutShape):
-    """What one driver or vehicle has done."""
+    """What one driver or vehicle has done.  Numbers are null where it is `suppressed`."""
 
     id = fields.Uuid()
     rides = fields.Integer(allow_null=True, help_text="Completed.")
@@ -323,9 +343,22 @@ class WorkOut(OutShape):
     )
     miles = fields.Number(allow_null=True, help_text="With a rider in the vehicle.")
     share_busy = fields.Number(allow_null=True, help_text="Of the time on shift; null where that is null or 0.")
-    suppressed = fields.Boolean(
-        help_text="Fewer than five rides, and the caller may see no identity: nothing is shown."
-    )
+    last_date = fields.LocalDate(allow_null=True, help_text="Their last day with a completed ride.")
+    suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
+
+    def to_representation(self, work: Work) -> dict[str, Any]:
+        done = work.done
+        return {
+            "id": str(work.id),
+            "rides": done and done.rides,
+            "minutesBusy": done and done.minutes_busy,
+            "minutesOnBoard": done and done.minutes_on_board,
+            "minutesOnShift": done and done.minutes_on_shift,
+            "miles": done and done.miles,
+            "shareBusy": done and done.share_busy,
+            "lastDate": work.last_date.isoformat() if done else None,
+            "suppressed": done is None,
+        }
 
 
 class UtilisationOut(OutShape):

@@ -87,10 +87,16 @@ class ReportViewSet(ApiViewSet):
         return self.answer(report)
 
     def trends(self, request: Request) -> Response:
-        """Follow figures over days, weeks and months, hours of the week, patterns of dialysis, or chair shifts."""
+        """Follow figures over time, or by hours of the week, dialysis, facility, provider, or service type."""
         definitions = [BY_KEY[key] for key in self.query["kpi"]]
-        along = self.query["by"]
-        return self.answer(trends(by=self.principal, selection=self._period(), definitions=definitions, along=along))
+        found = trends(
+            by=self.principal,
+            selection=self._period(),
+            definitions=definitions,
+            along=self.query["by"],
+            each="each" in self.query,
+        )
+        return self.answer(found)
 
     def breakdown(self, request: Request) -> Response:
         """Count why rides ended, whose doing it was, or which exceptions there were."""

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any, Final, cast
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -11,9 +11,10 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.console.rights import needs
 from apps.accounts.sessions import principal_of
-from apps.reporting.console import words
+from apps.reporting.console import papers, words
 from apps.reporting.console.figure_views import counted_row
 from apps.reporting.console.forms import OWN, ReportFilter, filters
+from apps.reporting.console.standing import standing
 from apps.reporting.queries.daily import Summary, daily_summary
 from apps.reporting.queries.selection import Selection
 from apps.rides.console import words as ride_words
@@ -29,21 +30,25 @@ def day(request: HttpRequest) -> HttpResponse:
     """Show the summary of a day, yesterday where none is named.  As many queries for any number of rides."""
     by, at = principal_of(request), timezone.now()
     read = filters(by, at=at)
-    asked = QueryDict(mutable=True)
-    asked.update({name: value for name, value in request.GET.dict().items() if name not in _NOT_ASKED})
+    asked = request.GET.copy()
     first = cast(ReportFilter, read(request.GET))
     yesterday = (first.today - timedelta(days=1)).isoformat()
     the_day = request.GET.get("day") or yesterday
-    asked.update({"period": OWN, "from": the_day, "to": the_day})
+    for name, value in (("period", OWN), ("from", the_day), ("to", the_day)):
+        asked[name] = value
     form = cast(ReportFilter, read(asked))
     selection = form.selection(by)
     kept = {name: value for name, value in form.known().items() if name not in _NOT_ASKED}
     fields = [field for field in form if field.name not in _NOT_ASKED]
     context: dict[str, Any] = {"form": form, "day": the_day if selection else "", "fields": fields}
-    if selection is not None:
-        summary = daily_summary(by=by, selection=selection, at=at)
-        context |= _told(summary, selection, form.known(), kept)
-    return render(request, "reports/day.html", context)
+    if selection is None:
+        return render(request, "reports/day.html", context)
+    summary = daily_summary(by=by, selection=selection, at=at)
+    context |= _told(summary, selection, form.known(), kept)
+    if papers.asked(request):
+        return papers.report(request, "day", context, name="day", at=at, details={"figures": list(summary.figures)})
+    here = spelled({**kept, "day": selection.first})
+    return render(request, "reports/day.html", {**context, "paper": papers.address(here)})
 
 
 def _told(summary: Summary, selection: Selection, asked: dict[str, str], kept: dict[str, str]) -> dict[str, Any]:
@@ -51,7 +56,7 @@ def _told(summary: Summary, selection: Selection, asked: dict[str, str], kept: d
     figures = summary.figures.values()
     now = summary.now
     return {
-        "selection": selection,
+        **standing(selection, summary.restatements, summary.progress),
         "earlier": f"?{spelled({**kept, 'day': selection.first - timedelta(days=1)})}",
         "later": f"?{spelled({**kept, 'day': selection.first + timedelta(days=1)})}",
         "statuses": [
@@ -67,9 +72,6 @@ def _told(summary: Summary, selection: Selection, asked: dict[str, str], kept: d
                 for one, count in now.open_exceptions.items()
             ),
         ],
-        "restatements": summary.restatements,
-        "restated_rides": len({ride for one in summary.restatements for ride in one.ride_ids}),
-        "progress": summary.progress,
     }
 
 

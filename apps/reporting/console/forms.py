@@ -1,9 +1,9 @@
 """What a report is about, as its address says it: days, and ids of facilities and providers, never names."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -19,7 +19,7 @@ from apps.reporting.models import Basis
 from apps.reporting.queries.selection import MOST_DAYS, Selection, select
 from apps.rides.models.ride import ServiceType
 from lib.access import Principal
-from lib.console_forms import ListFilter, choose, day_field, put_on, spoken
+from lib.console_forms import ListFilter, Several, choose, day_field, put_on, spoken
 from lib.errors import InvalidInput
 from lib.newest_first import uuid_or_none
 
@@ -35,13 +35,14 @@ PERIODS: Final[Sequence[tuple[str, str | Promise]]] = (
     (OWN, _("From, to")),
 )
 Choices = Sequence[tuple[UUID, str]]
+_SAID: Final = ("facility", "provider", "type", "basis")
 
 
 class ReportFilter(ListFilter):
     """Which days, whose rides, and by which reading of closed days."""
 
     period = forms.ChoiceField(label=_("Period"), required=False, choices=PERIODS)
-    facility = forms.ChoiceField(label=_("Facility"), required=False)
+    facility = Several(label=_("Facilities"), whole=_("All facilities"))
     provider = forms.ChoiceField(label=_("Provider"), required=False)
     type = forms.ChoiceField(
         label=_("Service"), required=False, choices=[("", _("All services")), *spoken(ServiceType.choices)]
@@ -59,7 +60,7 @@ class ReportFilter(ListFilter):
         days = {"from": day_field(_("From"), required=False), "to": day_field(_("To"), required=False)}
         others = list(self.fields.items())
         self.fields = dict([others[0], *days.items(), *others[1:]])
-        choose(self, "facility", facilities, first=_("All facilities"))
+        choose(self, "facility", facilities)
         choose(self, "provider", providers, first=_("All providers"))
 
     def clean(self) -> dict[str, Any]:
@@ -99,10 +100,10 @@ class ReportFilter(ListFilter):
                 by=by,
                 first=first,
                 last=last,
-                facility_ids=self._ids("facility"),
-                provider_ids=self._ids("provider"),
+                facility_ids=[UUID(one) for one in self.cleaned_data["facility"]],
+                provider_ids=list(filter(None, [uuid_or_none(self.cleaned_data["provider"])])),
                 service_types=list(filter(None, [self.cleaned_data["type"]])),
-                basis=Basis(self.cleaned_data["basis"] or Basis.CLOSED),
+                basis=Basis(self.cleaned_data.get("basis") or Basis.CLOSED),
                 most_days=most_days,
             )
         except InvalidInput as refusal:
@@ -112,14 +113,32 @@ class ReportFilter(ListFilter):
     def refuse(self, refusal: InvalidInput) -> None:
         put_on(self, refusal, {"to": "to"})
 
-    def _ids(self, name: str) -> list[UUID]:
-        found = uuid_or_none(self.cleaned_data[name])
-        return [found] if found else []
+    def said(self) -> list[tuple[str, str]]:
+        """Say in words what a form that holds narrows the report down to: labels of fields, and what is chosen."""
+        fields = {name: cast(forms.ChoiceField, self.fields[name]) for name in _SAID if name in self.fields}
+        return [(str(field.label), self._chosen(name, field)) for name, field in fields.items()]
+
+    def _chosen(self, name: str, field: forms.ChoiceField) -> str:
+        asked = self.cleaned_data[name]
+        if isinstance(field, Several) and not asked:
+            return str(field.whole)
+        wanted = asked if isinstance(asked, list) else [asked]
+        return ", ".join(str(label) for value, label in _options(field) if value in wanted)
 
 
-def filters(by: Principal, *, at: datetime) -> Filters:
+def _options(field: forms.ChoiceField) -> Iterable[tuple[str, Any]]:
+    return cast(Iterable[tuple[str, Any]], field.choices)
+
+
+class WorkFilter(ReportFilter):
+    """Which days, and whose rides: they are read as they are now, whatever was closed."""
+
+    basis = None  # type: ignore[assignment]  # forms take a field away so
+
+
+def filters(by: Principal, *, at: datetime, form: type[ReportFilter] = ReportFilter) -> Filters:
     """Give what reads filters of reports.  Two queries, however many are read."""
     facilities = list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
     providers = list(TransportProvider.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
     today = at.astimezone(ZoneInfo(settings.OPERATOR_TIME_ZONE)).date()
-    return partial(ReportFilter, facilities=facilities, providers=providers, today=today)
+    return partial(form, facilities=facilities, providers=providers, today=today)

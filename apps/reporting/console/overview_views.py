@@ -17,10 +17,11 @@ from apps.accounts.console.exports import exported
 from apps.accounts.console.lists import Filters, arranged, views_of
 from apps.accounts.console.rights import needs
 from apps.accounts.sessions import principal_of
-from apps.reporting.console import words
+from apps.reporting.console import papers, words
 from apps.reporting.console.forms import ReportFilter, filters
+from apps.reporting.console.standing import standing
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
-from apps.reporting.queries.reports import FacilityReport, FacilityRow, facility_kpis
+from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, facility_kpis
 from apps.reporting.queries.selection import Selection
 from lib.access import Principal
 from lib.listing import DOWN, Listing, spelled
@@ -56,10 +57,14 @@ def overview(request: HttpRequest) -> HttpResponse:
     shown = arranged(request, LIST, form.known())
     context: dict[str, Any] = {"form": form, "shown": shown, "filtered": bool(form.known())}
     context |= views_of(request, shown, read)
-    if selection is not None:
-        report = facility_kpis(by=by, selection=selection)
-        context |= _told(report, selection, shown.asked, shown.sort)
-    return render(request, "reports/overview.html", context)
+    if selection is None:
+        return render(request, "reports/overview.html", context)
+    report = facility_kpis(by=by, selection=selection)
+    context |= _told(report, selection, shown.asked, shown.sort)
+    if papers.asked(request):
+        keys = [*MAIN, *(one.key for one in DEFINITIONS if one.key not in MAIN)]
+        return papers.report(request, "overview", context, name="reports", at=at, details={"figures": keys})
+    return render(request, "reports/overview.html", {**context, "paper": papers.address(shown.query)})
 
 
 @require_safe
@@ -73,12 +78,9 @@ def overview_file(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse('reports')}?{request.GET.urlencode()}")
     definitions = [BY_KEY[key] for key in MAIN]
     report = facility_kpis(by=by, selection=selection, definitions=definitions, compared=False)
-    rows = [
-        [_name(row), *(cell for key in MAIN for cell in words.cells(row.figures[key]))]
-        for row in in_order(report.rows, LIST.sort(request.GET.get("sort", "")))
-    ]
-    total = [_("All together"), *(cell for key in MAIN for cell in words.cells(report.total[key]))]
-    heads = [head for one in definitions for head in words.cell_heads(one)]
+    rows = [[_name(row), *_filed(row.figures)] for row in in_order(report.rows, LIST.sort(request.GET.get("sort", "")))]
+    total = [_("All together"), *_filed(report.total)]
+    heads = [head for write in (words.cell_heads, words.left_out_heads) for one in definitions for head in write(one)]
     return exported(
         request,
         f"reports-{selection.first}-{selection.last}",
@@ -88,6 +90,11 @@ def overview_file(request: HttpRequest) -> HttpResponse:
         at=at,
         details={"figures": list(MAIN)},
     )
+
+
+def _filed(figures: Figures) -> list[object]:
+    """Write figures into a file; what they leave out stands at the end, so that the first columns stay as they were."""
+    return [cell for write in (words.cells, words.left_out) for key in MAIN for cell in write(figures[key])]
 
 
 def view_filters(by: Principal) -> Filters:
@@ -118,7 +125,7 @@ def _told(report: FacilityReport, selection: Selection, asked: Any, sort: str) -
     known = {**asked}
     tiles = {key: _figure(report, key, address, known) for key in (one.key for one in DEFINITIONS)}
     return {
-        "selection": selection,
+        **standing(selection, report.restatements, report.progress),
         "before": selection.before(),
         "tiles": [tiles[key] for key in MAIN],
         "others": [one for key, one in tiles.items() if key not in MAIN],
@@ -128,9 +135,7 @@ def _told(report: FacilityReport, selection: Selection, asked: Any, sort: str) -
         ],
         "total": [words.shown(report.total[key], address) for key in MAIN],
         "heads": list(MAIN),
-        "restatements": report.restatements,
-        "restated_rides": len({ride for one in report.restatements for ride in one.ride_ids}),
-        "progress": report.progress,
+        "work": f"{reverse('report_work')}?{spelled(known)}",
         "file": f"{reverse('reports_file')}?{spelled({**known, 'sort': sort})}",
     }
 

@@ -1,6 +1,6 @@
 """How pages and files write figures: the value in its unit, what it is made of, and how it is counted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -66,6 +66,20 @@ def count_said(count: int) -> str:
     return number_format(count, force_grouping=True)
 
 
+def share_said(share: float | None) -> str:
+    return DASH if share is None else f"{_rounded(100 * share, 1)} %"
+
+
+def duration_said(minutes: int) -> str:
+    """Write minutes as hours and minutes."""
+    hours, rest = divmod(minutes, 60)
+    return _("%(hours)s h %(minutes)02d min") % {"hours": count_said(hours), "minutes": rest}
+
+
+def miles_said(miles: float) -> str:
+    return f"{_rounded(miles, 1)} mi"
+
+
 def parts_said(figure: Figure) -> str:
     """Say what a figure is made of."""
     if figure.suppressed:
@@ -76,6 +90,11 @@ def parts_said(figure: Figure) -> str:
         return _("of %(count)s values") % {"count": count_said(figure.denominator)}
     counts = {"numerator": count_said(figure.numerator), "denominator": count_said(figure.denominator)}
     return _("%(numerator)s of %(denominator)s") % counts
+
+
+def said(figure: Figure) -> str:
+    """Say a value and what it is made of."""
+    return f"{value_said(figure.definition, figure.value)}, {parts_said(figure)}"
 
 
 def shown(figure: Figure, address: Address | None, **changes: object) -> dict[str, Any]:
@@ -121,13 +140,29 @@ def counted(figure: Figure, address: Address) -> dict[str, Any]:
     }
 
 
-def cells(figure: Figure) -> Iterable[object]:
-    """Write a figure into a file: value, numerator and denominator as the API gives them."""
+def cells(figure: Figure | None) -> list[object]:
+    """Write a figure into a file: value, numerator and denominator as the API gives them; None: there are no rides."""
+    if figure is None:
+        return ["", "", ""]
     if figure.suppressed:
-        return (_("Too few rides to show"), "", "")
-    return ("" if one is None else one for one in (figure.value, figure.numerator, figure.denominator))
+        return [_("Too few rides to show"), "", ""]
+    return ["" if one is None else one for one in (figure.value, figure.numerator, figure.denominator)]
 
 
-def cell_heads(definition: Definition) -> list[str]:
-    title = title_of(definition)
+def cell_heads(definition: Definition, *, of: str = "") -> list[str]:
+    """Head the columns of `cells`; `of` names whose figure it is, where that is not all of them."""
+    title = f"{of}: {title_of(definition)}" if of else title_of(definition)
     return [title, f"{title}, {_('numerator')}", f"{title}, {_('denominator')}"]
+
+
+def left_out(figure: Figure) -> list[object]:
+    """Write what a figure leaves out into a file, a column for each reason; what is hidden says so."""
+    return [_("Too few rides to show") if count is None else count for count in figure.excluded.values()]
+
+
+def left_out_heads(definition: Definition) -> list[str]:
+    title = title_of(definition)
+    return [
+        _("%(title)s, left out: %(reason)s") % {"title": title, "reason": retold(REASONS[one])}
+        for one in definition.excluded
+    ]

@@ -1,27 +1,30 @@
 """The reports: figures by facility and over time, with the period before and what was restated beside them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
-from apps.organizations.models import Facility
+from apps.organizations.models import Facility, TransportProvider
 from apps.reporting.defining import Definition
 from apps.reporting.definitions import DEFINITIONS
 from apps.reporting.measures import PACKED
 from apps.reporting.queries import reading
-from apps.reporting.queries.figures import Figure, figures_of, shown_beside_total, shown_to
+from apps.reporting.queries.figures import Figure, figures_of, hidden, shown_beside_total
 from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.restatements import Restated, restatements
 from apps.reporting.queries.selection import Selection
 from apps.reporting.queries.sums import Sums, sums
-from lib.access import Principal
+from lib.access import Phi, Principal
+from lib.errors import InvalidInput
 from lib.replica import alias
 
 Figures = Mapping[str, Figure]
+Names = Mapping[UUID, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def facility_kpis(
     rows, total = _by_facility(by, selection, definitions)
     before, total_before = _by_facility(by, selection.before(), definitions) if compared else ({}, {})
     empty = _nothing(definitions)
-    names = dict(Facility.objects.using(alias()).filter(pk__in=filter(None, rows)).values_list("pk", "name"))
+    names = _names(Facility, rows)
     return FacilityReport(
         rows=sorted(
             (
@@ -127,8 +130,18 @@ BY: Final[Mapping[str, tuple[str, ...]]] = {
     "pattern": ("pattern",),
     "shift": ("shift",),
     "weekday_of_dialysis": ("pattern", "weekday"),
+    "facility": ("facility",),
     "provider": ("provider",),
     "service_type": ("service_type",),
+}
+# Along these, several facilities are told one by one, beside one another.
+TIMES: Final = ("day", "week", "month")
+FEWEST_LINES: Final = 2
+MOST_LINES: Final = 6
+NO_NAMES: Final[Names] = {}
+_NAMED: Final[Mapping[str, type[Facility | TransportProvider]]] = {
+    "facility": Facility,
+    "provider": TransportProvider,
 }
 
 
@@ -141,22 +154,94 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One of several facilities along the steps in which it has rides; `name` as it is now."""
+
+    facility_id: UUID
+    name: str
+    points: list[Point]
+
+
+@dataclass(frozen=True, slots=True)
 class Trend:
+    """`names` are those of facilities or providers in the keys, as they are now; `lines` those that were asked for."""
+
     by: str
     points: list[Point]
     restatements: list[Restated]
     progress: Progress
+    names: Names = field(default_factory=dict)
+    lines: list[Line] = field(default_factory=list)
 
 
-def trends(*, by: Principal, selection: Selection, definitions: Sequence[Definition], along: str) -> Trend:
-    """Give the figures of each step of a period that has rides; `along` is a key of `BY`.  Three queries.
+def trends(
+    *, by: Principal, selection: Selection, definitions: Sequence[Definition], along: str, each: bool = False
+) -> Trend:
+    """Give the figures of each step of a period that has rides; `along` is a key of `BY`.  Three or four queries.
+
+    `each` tells the selected facilities one by one, besides.  Facilities and providers come by name, none of them last.
 
     Raises:
-        InvalidInput: `along` cannot be told for what is selected (`Selection.grain`).
+        InvalidInput: `along` cannot be told for what is selected (`Selection.grain`), or facilities one by one.
     """
-    found = sums(selection, measures_of(definitions), by=BY[along])
-    points = [
-        Point(key, {name: shown_to(by, figure) for name, figure in figures_of(definitions, row).items()})
-        for key, row in found.items()
+    if each:
+        points, lines = _one_by_one(by, selection, definitions, along)
+        return Trend(along, points, restatements(by=by, selection=selection), reading.progress(), lines=lines)
+    names = measures_of(definitions)
+    found = sums(selection, names, by=BY[along])
+    shown, _total = _beside_total(by, list(found.values()), definitions)
+    points = [Point(key, figures) for key, figures in zip(found, shown, strict=True)]
+    called = _names(_NAMED[along], [point.key[0] for point in points]) if along in _NAMED else NO_NAMES
+    if along in _NAMED:
+        points.sort(key=lambda point: (point.key[0] is None, called.get(point.key[0], ""), str(point.key[0])))
+    return Trend(along, points, restatements(by=by, selection=selection), reading.progress(), called)
+
+
+def _one_by_one(
+    by: Principal, selection: Selection, definitions: Sequence[Definition], along: str
+) -> tuple[list[Point], list[Line]]:
+    """Follow all selected facilities together, and each of them.
+
+    What is hidden of all together at a step hides each at that step, and the other way round: they add up to it.
+    """
+    ids = selection.facility_ids
+    if ids is None or not FEWEST_LINES <= len(ids) <= MOST_LINES or along not in TIMES:
+        raise InvalidInput("each", "Choose two to six facilities to follow them by day, week or month.")
+    steps: dict[tuple[Any, ...], dict[UUID, Sums]] = defaultdict(dict)
+    for place, row in sums(selection, measures_of(definitions), by=("facility", *BY[along])).items():
+        steps[place[1:]][place[0]] = row
+    keys = sorted(steps)
+    wholes = [_added(list(steps[key].values()), measures_of(definitions)) for key in keys]
+    together, _total = _beside_total(by, wholes, definitions)
+    points: list[Point] = []
+    told: dict[UUID, list[Point]] = {one: [] for one in ids}
+    for key, whole in zip(keys, together, strict=True):
+        rows, total = _beside_total(by, list(steps[key].values()), definitions)
+        points.append(Point(key, {name: _least_shown(one, total.get(name)) for name, one in whole.items()}))
+        for facility, row in zip(steps[key], rows, strict=True):
+            figures = {name: _least_shown(figure, points[-1].figures[name]) for name, figure in row.items()}
+            told[facility].append(Point(key, figures))
+    called = _names(Facility, ids)
+    lines = [
+        Line(one, called.get(one, ""), told[one]) for one in sorted(ids, key=lambda one: (called.get(one, ""), one))
     ]
-    return Trend(along, points, restatements(by=by, selection=selection), reading.progress())
+    return points, lines
+
+
+def _least_shown(figure: Figure, other: Figure | None) -> Figure:
+    return hidden(figure) if other is not None and other.suppressed else figure
+
+
+def _beside_total(
+    by: Principal, rows: Sequence[Sums], definitions: Sequence[Definition]
+) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
+    """Make figures of rows, as they may be shown beside their total; it is left out where it hides nothing."""
+    told = [figures_of(definitions, row) for row in rows]
+    if by.phi > Phi.NONE:
+        return told, {}
+    return shown_beside_total(by, told, figures_of(definitions, _added(rows, measures_of(definitions))))
+
+
+def _names(model: type[Facility | TransportProvider], ids: Iterable[UUID | None]) -> Names:
+    rows = model._default_manager.using(alias()).filter(pk__in=[one for one in ids if one])
+    return dict(rows.values_list("pk", "name"))
