@@ -34,6 +34,10 @@ def by_key(figures: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {figure["key"]: figure for figure in figures}
 
 
+def _without_addresses(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in figure.items() if name != "rides"} for figure in figures]
+
+
 def test_facility_kpis_are_those_of_paper(api: TokenClient, month: legs.Cast) -> None:
     body = read(api, f"facility-kpis?{PERIOD}")
 
@@ -43,7 +47,7 @@ def test_facility_kpis_are_those_of_paper(api: TokenClient, month: legs.Cast) ->
         key: (one["value"], one["numerator"], one["denominator"], one["excluded"])
         for key, one in by_key(row["figures"]).items()
     } == PAPER
-    assert by_key(body["total"]) == by_key(row["figures"])
+    assert _without_addresses(body["total"]) == _without_addresses(row["figures"])
     assert {(one["value"], one["denominator"]) for one in row["before"]} == {(None, 0)}
     assert {(one["definitionVersion"], one["asOf"]) for one in row["figures"]} == {("kpi-1", AS_OF)}
     assert body["restatements"] == []

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
+from apps.reporting.api.opening import Address, Opening
 from apps.reporting.defining import REASONS, Definition
 from apps.reporting.queries.behind import Behind
 from apps.reporting.queries.breakdowns import Counted
@@ -39,6 +40,11 @@ class FigureOut(OutShape):
     excluded = fields.Anything(help_text="What the figure leaves out, by reason.")
     parts = fields.Anything(help_text="Figures about some of the rides, by name.")
     suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
+    rides = fields.Text(
+        allow_null=True,
+        help_text="Where the rides it is about are; counted=numerator, or excluded and a reason, asks for others. "
+        "Null where nothing is shown, over more than 92 days, and for rides without a facility or provider.",
+    )
     definition_version = fields.Text()
     as_of = fields.Instant(allow_null=True, help_text="The figure holds what was recorded before.")
 
@@ -50,22 +56,24 @@ class FigureOut(OutShape):
         "excluded": _EXCLUDED,
         "parts": {},
         "suppressed": False,
+        "rides": "/api/reports/rides?kpi=fulfillmentRate&from=2026-11-01&to=2026-11-30",
         "definitionVersion": "kpi-1",
     }
 
 
-def figure_json(figure: Figure, progress: Progress) -> dict[str, Any]:
+def figure_json(figure: Figure, progress: Progress, address: Address) -> dict[str, Any]:
     """Write one figure, alike in every answer."""
     return {
         "key": figure.definition.key,
         **as_json(figure),
+        "rides": address.of(figure),
         "definitionVersion": figure.definition.version,
         "asOf": _instant(progress.as_of),
     }
 
 
-def _figures(figures: Figures, progress: Progress) -> list[dict[str, Any]]:
-    return [figure_json(figure, progress) for figure in figures.values()]
+def _figures(figures: Figures, progress: Progress, address: Address) -> list[dict[str, Any]]:
+    return [figure_json(figure, progress, address) for figure in figures.values()]
 
 
 class ChangeOut(OutShape):
@@ -153,7 +161,7 @@ class SummaryOut(OutShape):
     def to_representation(self, summary: Summary) -> dict[str, Any]:
         return {
             "statuses": dict(summary.statuses),
-            "figures": _figures(summary.figures, summary.progress),
+            "figures": _figures(summary.figures, summary.progress, self.context["opening"].whole()),
             "topReasons": counted_json(summary.top_reasons),
             "now": {
                 "openExceptions": dict(summary.now.open_exceptions),
@@ -184,21 +192,22 @@ class FacilityKpisOut(OutShape):
     progress = ProgressOut()
 
     def to_representation(self, report: FacilityReport) -> dict[str, Any]:
+        opening: Opening = self.context["opening"]
         return {
-            "data": [self._row(row, report.progress) for row in report.rows],
-            "total": _figures(report.total, report.progress),
-            "totalBefore": _figures(report.total_before, report.progress),
+            "data": [self._row(row, report.progress, opening) for row in report.rows],
+            "total": _figures(report.total, report.progress, opening.whole()),
+            "totalBefore": _figures(report.total_before, report.progress, opening.before()),
             "restatements": _restated(report.restatements),
             "progress": _progress(report.progress),
         }
 
     @staticmethod
-    def _row(row: FacilityRow, progress: Progress) -> dict[str, Any]:
+    def _row(row: FacilityRow, progress: Progress, opening: Opening) -> dict[str, Any]:
         return {
             "facilityId": _id(row.facility_id),
             "facilityName": row.name,
-            "figures": _figures(row.figures, progress),
-            "before": _figures(row.before, progress),
+            "figures": _figures(row.figures, progress, opening.facility(row.facility_id)),
+            "before": _figures(row.before, progress, opening.facility(row.facility_id, before=True)),
         }
 
 
@@ -233,12 +242,12 @@ class TrendOut(OutShape):
     def to_representation(self, trend: Trend) -> dict[str, Any]:
         return {
             "by": trend.by,
-            "data": [self._point(point, trend) for point in trend.points],
+            "data": [self._point(point, trend, None) for point in trend.points],
             "lines": [
                 {
                     "facilityId": str(line.facility_id),
                     "facilityName": line.name,
-                    "points": [self._point(point, trend) for point in line.points],
+                    "points": [self._point(point, trend, line.facility_id) for point in line.points],
                 }
                 for line in trend.lines
             ],
@@ -246,11 +255,11 @@ class TrendOut(OutShape):
             "progress": _progress(trend.progress),
         }
 
-    @staticmethod
-    def _point(point: Point, trend: Trend) -> dict[str, Any]:
+    def _point(self, point: Point, trend: Trend, facility_id: UUID | None) -> dict[str, Any]:
+        address = self.context["opening"].step(trend.by, point.key, facility_id)
         key = [None if part is None else str(part) for part in point.key]
         name = trend.names.get(point.key[0])
-        return {"key": key, "name": name, "figures": _figures(point.figures, trend.progress)}
+        return {"key": key, "name": name, "figures": _figures(point.figures, trend.progress, address)}
 
 
 class BreakdownOut(OutShape):

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.reporting.api.opening import Opening
 from apps.reporting.api.parameters import (
     BreakdownQuery,
     DailyQuery,
@@ -61,6 +62,11 @@ class ReportViewSet(ApiViewSet):
         "rides": RideBehindOut,
     }
     refusals = {"rides": (Code.INVALID_CURSOR,)}
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """Add what opens figures to the rides behind them, to answers that have any."""
+        told = self.action in ("daily_summary", "facility_kpis", "trends")
+        return {**super().get_serializer_context(), **({"opening": Opening(self.query)} if told else {})}
 
     def daily_summary(self, request: Request) -> Response:
         """Summarize one day.

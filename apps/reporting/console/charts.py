@@ -10,7 +10,8 @@ from typing import Any, Final
 from apps.reporting.console import steps, words
 from apps.reporting.defining import Definition, Unit
 from apps.reporting.queries.figures import Figure
-from apps.reporting.queries.reports import TIMES, Point, Trend
+from apps.reporting.queries.reports import Point, Trend
+from apps.reporting.steps import TIMES
 
 _LARGE_SHARE: Final = 0.5
 

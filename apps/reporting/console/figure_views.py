@@ -25,8 +25,9 @@ from apps.reporting.console.standing import standing
 from apps.reporting.defining import Definition
 from apps.reporting.definitions import BY_KEY
 from apps.reporting.queries.breakdowns import Counted, breakdown
-from apps.reporting.queries.reports import FEWEST_LINES, MOST_LINES, TIMES, Trend, facility_kpis, trends
+from apps.reporting.queries.reports import FEWEST_LINES, MOST_LINES, Trend, facility_kpis, trends
 from apps.reporting.queries.selection import Selection
+from apps.reporting.steps import TIMES
 from apps.rides.console import words as ride_words
 from apps.rides.next_steps import ADVICE
 from apps.rides.reason_words import Reason

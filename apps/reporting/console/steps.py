@@ -1,7 +1,6 @@
 """The steps of a trend: what they are called, and which rides stand behind one of them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
 from typing import Any, Final
 
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
@@ -11,8 +10,9 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.reporting.queries.reports import TIMES, Names
+from apps.reporting.queries.reports import Names
 from apps.reporting.queries.selection import Selection
+from apps.reporting.steps import TIMES, opened
 from apps.rides.models.ride import ServiceType
 
 ALONG: Final[Mapping[str, str | Promise]] = {
@@ -36,8 +36,8 @@ SHIFTS: Final[Mapping[str, str | Promise]] = {
     "second": gettext_lazy("Second shift"),
     "third": gettext_lazy("Third shift"),
 }
-# The field of the filter that opens one facility, provider or service alone.
-_FIELDS: Final[Mapping[str, str]] = {"facility": "facility", "provider": "provider", "service_type": "type"}
+# Fields of the filter that are called otherwise than what opens a step.
+_FIELDS: Final[Mapping[str, str]] = {"first": "from", "last": "to", "service_type": "type"}
 
 
 def label(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
@@ -69,18 +69,9 @@ def short(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> s
 
 def narrowed(along: str, key: Sequence[Any], selection: Selection) -> dict[str, object] | None:
     """Say what an address of rides asks for besides, so that it opens one step alone; None where none does."""
-    if along in TIMES:
-        first, last = _span(along, key[0])
-        return {"period": "own", "from": max(first, selection.first), "to": min(last, selection.last)}
-    if along == "weekday_hour":
-        # Addresses leave out what is empty, and 0 is an hour.
-        return {"weekday": key[0], "hour": str(key[1])}
-    if along in _FIELDS:
-        return {_FIELDS[along]: key[0]} if key[0] else None
-    return {along: key[0]}
-
-
-def _span(along: str, first: date) -> tuple[date, date]:
-    if along == "month":
-        return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-    return first, first + timedelta(days=6 if along == "week" else 0)
+    found = opened(along, key, first=selection.first, last=selection.last)
+    if found is None:
+        return None
+    # Addresses leave out what is empty, and 0 is an hour.
+    asked: dict[str, object] = {_FIELDS.get(name, name): str(value) for name, value in found.items()}
+    return {"period": "own", **asked} if along in TIMES else asked

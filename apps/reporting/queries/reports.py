@@ -19,6 +19,7 @@ from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.restatements import Restated, restatements
 from apps.reporting.queries.selection import Selection
 from apps.reporting.queries.sums import Sums, sums
+from apps.reporting.steps import TIMES
 from lib.access import Phi, Principal
 from lib.errors import InvalidInput
 from lib.replica import alias
@@ -135,7 +136,6 @@ BY: Final[Mapping[str, tuple[str, ...]]] = {
     "service_type": ("service_type",),
 }
 # Along these, several facilities are told one by one, beside one another.
-TIMES: Final = ("day", "week", "month")
 FEWEST_LINES: Final = 2
 MOST_LINES: Final = 6
 NO_NAMES: Final[Names] = {}
