@@ -88,6 +88,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "lib.api.shortcut.ApiShortcutMiddleware",
     "csp.middleware.CSPMiddleware",
+    # Under ASGI Django warns that its files are synchronous iterators: it reads each whole, and they are small.
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -15,13 +15,14 @@ REPLICA: Final = "replica"
 
 _reading: ContextVar[str | None] = ContextVar("reading from", default=None)
 
-# What has been received is replayed, and the server that sends it is there: the copy knows all there is.
+# The server said with its last message how far its log went then: where that is replayed, the copy knows all there was.
+# What came after is on its way, or cannot come: nothing here would tell.  That message can be read by members of
+# pg_read_all_stats alone; for others it is the last change that was replayed, which is true, and older.
 _AS_OF: Final = """
-    SELECT CASE
-        WHEN NOT pg_is_in_recovery() THEN statement_timestamp()
-        WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()
-            AND EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming') THEN statement_timestamp()
-        ELSE pg_last_xact_replay_timestamp() END
+    SELECT CASE WHEN pg_is_in_recovery() THEN greatest(
+        pg_last_xact_replay_timestamp(),
+        (SELECT last_msg_send_time FROM pg_stat_wal_receiver WHERE latest_end_lsn <= pg_last_wal_replay_lsn())
+    ) ELSE statement_timestamp() END
 """
 
 

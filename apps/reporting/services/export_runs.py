@@ -261,6 +261,7 @@ def _settle_ready(held: _Claim, path: Path, riders: Sequence[UUID], *, by: Princ
     path.replace(export_files.place_of(export))
     held.row().update(
         state=Export.State.READY,
+        error_code="",  # of an earlier try
         claim_id=None,
         lease_until=None,
         rows=held.rows,
