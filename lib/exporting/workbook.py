@@ -26,6 +26,7 @@ def write(
 
     options = {
         "constant_memory": True,
+        "use_zip64": True,  # where it has to be: half a million completions are a sheet of 2 GB
         "tmpdir": str(path.parent),
         "strings_to_formulas": False,
         "strings_to_urls": False,

@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import io
 import json
+import zipfile
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -166,6 +167,15 @@ def test_long_table_goes_on_on_another_sheet(tmp_path: Path) -> None:
         sheet.title: [row[0] for row in sheet.iter_rows(values_only=True)] for sheet in openpyxl.load_workbook(path)
     }
     assert sheets == {"rides": ["number", 1, 2], "rides 2": ["number", 3, 4], "rides 3": ["number", 5]}
+
+
+@pytest.mark.django_db
+def test_sheet_of_more_than_two_gigabytes_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1000)
+
+    book = openpyxl.load_workbook(_file(tmp_path, "xlsx"))
+
+    assert book.worksheets[0].max_row == 3
 
 
 @pytest.mark.django_db
