@@ -31,8 +31,8 @@ class Dataset:
     which a statement takes those alone that it looks at.  `conditions` say in SQL what each filter keeps, with
     parameters of the filter's name; `reach` gives the condition of a caller's data scope.  `order` has to be a total
     one.  `more` gives parameters that the statement refers to, for these filters and this caller.  A dataset that is
-    computed in Python is rows of `json_to_recordset(%(rows)s::json)`, with `more` for them: filters and reach have been
-    looked at there, and its conditions keep everything.
+    computed in Python is rows of `json_to_recordset(%(rows)s::json)`, with `more` for them and `counted` for how many
+    they are: filters and reach have been looked at there, and its conditions keep everything.
     """
 
     name: str

@@ -315,3 +315,25 @@ def test_address_that_keeps_guessing_is_stopped(api: TokenClient) -> None:
     assert codes[: throttles.FAILURES.burst] == ["UNAUTHENTICATED"] * throttles.FAILURES.burst
     assert codes[-1] == "RATE_LIMITED"
     assert api.get(SELF, REMOTE_ADDR=address).status_code == 200
+
+
+def test_actor_stands_as_their_rights_are_now(api: TokenClient, now: dt.datetime) -> None:
+    person = factories.UserFactory.create(role="planner")
+    person.facilities.add(factories.FacilityFactory.create())
+    token = api.token.pk
+
+    found = [authentication.as_it_stands(actor, at=now) for actor in (f"token:{token}", f"user:{person.pk}")]
+    ApiToken.objects.filter(pk=token).update(expires_at=now)
+    type(person).objects.filter(pk=person.pk).update(is_active=False)
+    gone = [
+        authentication.as_it_stands(actor, at=now)
+        for actor in (f"token:{token}", f"token:{uuid7()}", f"user:{person.pk}", "system")
+    ]
+
+    assert found[0] == authentication.principal_of(api.token)
+    assert found[1]
+    assert (found[1].actor, found[1].facility_ids) == (
+        f"user:{person.pk}",
+        frozenset(person.facilities.values_list("pk", flat=True)),
+    )
+    assert gone == [None, None, None, None]

@@ -28,7 +28,8 @@ from lib.errors import InvalidInput
 from lib.exporting.columns import Column, Kind
 from lib.scopes import Scope
 
-MOST_FIGURES: Final = 100_000  # they are held in memory, some 400 bytes each
+# A month by day of 60 facilities.  They are held in memory while they are sent: 100,000 took 184 MB.
+MOST_FIGURES: Final = 70_000
 # Steps of a period, and the fewest days that one has.
 STEPS: Final = {"day": 1, "week": 7, "month": 28}
 _ROWS: Final = recordset.source(
@@ -90,8 +91,11 @@ def _definitions(filters: Filters) -> tuple[Definition, ...]:
 def _figures(filters: Filters, by: Principal) -> dict[str, Any]:
     selection = _selection(filters, by)
     as_of = reading.progress().as_of  # before the figures: they know at least that
-    rows = b",".join(orjson.dumps(row) for row in _told(selection, filters, by))
-    return {"rows": f"[{rows.decode()}]", "as_of": as_of, "read_basis": selection.basis.value}
+    rows, count = bytearray(b"["), 0
+    for row in _told(selection, filters, by):  # not a list of them: they take several times as much
+        rows += b"," * (count > 0) + orjson.dumps(row)
+        count += 1
+    return {"rows": (rows + b"]").decode(), "counted": count, "as_of": as_of, "read_basis": selection.basis.value}
 
 
 def _told(selection: Selection, filters: Filters, by: Principal) -> Iterator[dict[str, Any]]:
