@@ -1,5 +1,6 @@
 from apps.reporting.models.cells import Basis, Cell, Tally
 from apps.reporting.models.codes import SuggestedCode
+from apps.reporting.models.destinations import ExportDestination, ExportDestinationQuerySet
 from apps.reporting.models.exports import Export, ExportLink, ExportQuerySet
 from apps.reporting.models.upkeep import Restatement, Upkeep
 
@@ -7,6 +8,8 @@ __all__ = [
     "Basis",
     "Cell",
     "Export",
+    "ExportDestination",
+    "ExportDestinationQuerySet",
     "ExportLink",
     "ExportQuerySet",
     "Restatement",
