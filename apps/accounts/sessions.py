@@ -77,6 +77,14 @@ def principal_of_user(user: User, request: HttpRequest) -> Principal:
     return _reach(user, request).principal
 
 
+def principal_of_absent(user: User) -> Principal:
+    """Name a person for what is done in their name, or sent to them, while they are not there.
+
+    One query for roles that are bound to facilities or providers, none for the others.
+    """
+    return _reach(user, None).principal
+
+
 def forget(request: HttpRequest) -> None:
     """Have the next question about this request look again: its user has just changed."""
     vars(request).pop(_KEPT_ON_REQUEST, None)
@@ -103,7 +111,7 @@ def _reach_of(request: HttpRequest) -> Reach:
     return kept
 
 
-def _reach(user: User, request: HttpRequest) -> Reach:
+def _reach(user: User, request: HttpRequest | None) -> Reach:
     operator_zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
     facilities = _members_of(user.facilities) if user.is_bound_to_facilities else None
     providers = _members_of(user.providers) if user.is_bound_to_providers else None
@@ -116,8 +124,8 @@ def _reach(user: User, request: HttpRequest) -> Reach:
         facility_ids=None if facilities is None else frozenset(pk for pk, _ in facilities),
         provider_ids=None if providers is None else frozenset(pk for pk, _ in providers),
         phi=user.phi if user.is_active else Phi.NONE,
-        request_id=id_of(request),
-        ip=address_of(request),
+        request_id="" if request is None else id_of(request),
+        ip=None if request is None else address_of(request),
     )
     return Reach(principal, ZoneInfo(zones[0]) if zones else operator_zone)
 

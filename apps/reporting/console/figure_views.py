@@ -76,6 +76,7 @@ def figure(request: HttpRequest, key: str) -> HttpResponse:
     context: dict[str, Any] = {
         "form": form,
         "title": words.title_of(definition),
+        "key": key,
         "along": along,
         "alongs": [(name, label, f"?{spelled({**form.known(), 'by': name})}") for name, label in ALONG.items()],
         "here": reverse("report_figure", args=[key]),

@@ -19,14 +19,14 @@ from uuid import UUID, uuid4
 import psycopg
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
-from django.db import DatabaseError, connection, connections, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import ApiToken, User
 from apps.events import services as events
 from apps.reporting.models import Export
 from apps.reporting.queries import exporting
-from apps.reporting.services import export_files, export_links, exports
+from apps.reporting.services import export_files, export_links, exports, leases
 from apps.reporting.services.export_wishes import Wanted, filters_from_kept, plan_of
 from apps.rides.services import locking
 from lib import replica
@@ -38,8 +38,6 @@ from lib.exporting import files
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 2  # exports being made, by all workers
-LEASE: Final = timedelta(seconds=60)
-BEAT_SECONDS: Final = 10.0  # between signs of life of a worker
 MOST_SECONDS: Final = 1_500  # that the database may take; below the limit of the task
 TRIES: Final = 3
 _TRY_AGAIN_AFTER: Final = (timedelta(minutes=1), timedelta(minutes=5))
@@ -73,7 +71,7 @@ class _Claim:
 
     def beat(self) -> None:
         """Renew the lease and tell how far it is; notice that the export is another's."""
-        if not self.row().update(lease_until=self.clock() + LEASE, rows=self.rows):
+        if not self.row().update(lease_until=self.clock() + leases.LEASE, rows=self.rows):
             self.lost.set()
 
     def heard(self, rows: Sequence[bytes]) -> None:
@@ -120,7 +118,7 @@ def claim(*, at: datetime) -> Export | None:
     if export.attempts >= TRIES:
         _fail(export, "worker_lost", at)
         return None
-    export.state, export.claim_id, export.lease_until = Export.State.RUNNING, uuid4(), at + LEASE
+    export.state, export.claim_id, export.lease_until = Export.State.RUNNING, uuid4(), at + leases.LEASE
     export.attempts, export.rows, export.bytes = export.attempts + 1, 0, 0
     export.save(update_fields=["state", "claim_id", "lease_until", "attempts", "rows", "bytes"])
     return export
@@ -129,7 +127,7 @@ def claim(*, at: datetime) -> Export | None:
 def _make(held: _Claim) -> None:
     export = held.export
     try:
-        with _beating(held), _workshop(export) as scratch:
+        with leases.renewed(held.beat, export.pk), _workshop(export) as scratch:
             _write(held, scratch)
     except Lost:
         log.info("export is no longer ours", extra={"export_id": str(export.pk)})
@@ -152,7 +150,7 @@ def _write(held: _Claim, scratch: Path) -> None:
     export, using = held.export, replica.alias()
     by = principal_of(export)
     filters = filters_from_kept(export.filters)
-    plan = plan_of(Wanted(export.dataset, export.format, filters, tuple(export.columns), sealed=True), by)
+    plan = plan_of(Wanted(export.dataset, export.format, filters, tuple(export.columns)), by)
     export.data_as_of = replica.as_of(using)
     export.total = exporting.count(plan.dataset, plan.filters, by=by, using=using)
     riders = exporting.riders(plan.dataset, plan.filters, by=by, using=using)
@@ -201,30 +199,6 @@ def _lock_rides(held: _Claim) -> None:
         held.heard([])
         versions = held.versions[start : start + _LOCKED_AT_ONCE]
         locking.lock_rides(versions, export_id=export.pk, at=held.clock())
-
-
-@contextmanager
-def _beating(held: _Claim) -> Iterator[None]:
-    """Renew the lease beside the work, from a thread: a workbook takes minutes to close."""
-    over = threading.Event()
-
-    def beat() -> None:
-        try:
-            while not over.wait(BEAT_SECONDS):
-                try:
-                    held.beat()
-                except DatabaseError:
-                    log.warning("lease not renewed", extra={"export_id": str(held.export.pk)})
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=beat, name="export-lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 @contextmanager
