@@ -83,7 +83,7 @@ class _ScheduleForm(forms.Form):
     zone = forms.ChoiceField(label=_("Time zone"), choices=[(zone, zone) for zone in sorted(known_zones())])
     facility_id = forms.ChoiceField(label=_("Facility"), required=False)
     provider_id = forms.ChoiceField(label=_("Provider"), required=False)
-    recipients = forms.MultipleChoiceField(label=_("To whom"), required=False, widget=forms.CheckboxSelectMultiple)
+    recipients = forms.MultipleChoiceField(label=_("People"), required=False, widget=forms.CheckboxSelectMultiple)
 
     kind: str
     own_filters: Sequence[str] = ("facility_id", "provider_id")
