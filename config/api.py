@@ -18,6 +18,7 @@ from apps.organizations.api.views import FacilityViewSet
 from apps.recurring.api.shifts import CalendarShiftViewSet, FacilityShiftViewSet
 from apps.recurring.api.views import OccurrenceViewSet, RiderOrderViewSet, StandingOrderViewSet
 from apps.reporting.api.export_views import ExportViewSet
+from apps.reporting.api.schedule_views import ScheduleViewSet
 from apps.reporting.api.views import ReportViewSet
 from apps.riders.api.views import RiderViewSet
 from apps.rides.api.accommodation import RiderAccommodationViewSet
@@ -135,6 +136,12 @@ reporting = [
 exports = [
     path("exports", ExportViewSet.as_view(_LIST)),
     path("exports/datasets", ExportViewSet.as_view({"get": "datasets"})),
+    path("exports/schedules", ScheduleViewSet.as_view(_LIST)),
+    path("exports/schedules/<uuid:id>", ScheduleViewSet.as_view({**_ONE, "delete": "destroy"})),
+    path("exports/schedules/<uuid:id>/pause", ScheduleViewSet.as_view({"post": "pause"})),
+    path("exports/schedules/<uuid:id>/resume", ScheduleViewSet.as_view({"post": "resume"})),
+    path("exports/schedules/<uuid:id>/run", ScheduleViewSet.as_view({"post": "run"})),
+    path("exports/schedules/<uuid:id>/runs", ScheduleViewSet.as_view({"get": "runs"})),
     path("exports/<uuid:id>", ExportViewSet.as_view({"get": "retrieve"})),
     path("exports/<uuid:id>/cancel", ExportViewSet.as_view({"post": "cancel"})),
     path("exports/<uuid:id>/unlock", ExportViewSet.as_view({"post": "unlock"})),

@@ -77,6 +77,14 @@ def principal_of_user(user: User, request: HttpRequest) -> Principal:
     return _reach(user, request).principal
 
 
+def principal_of_absent(user: User, *, request_id: str = "", ip: str | None = None) -> Principal:
+    """Name a person, as they stand now, for what is done in their name, or sent to them, while they are not there.
+
+    One query for roles that are bound to facilities or providers, none for the others.
+    """
+    return _reach_from(user, request_id, ip).principal
+
+
 def forget(request: HttpRequest) -> None:
     """Have the next question about this request look again: its user has just changed."""
     vars(request).pop(_KEPT_ON_REQUEST, None)
@@ -104,11 +112,10 @@ def _reach_of(request: HttpRequest) -> Reach:
 
 
 def _reach(user: User, request: HttpRequest) -> Reach:
-    return reach_of(user, request_id=id_of(request), ip=address_of(request))
+    return _reach_from(user, id_of(request), address_of(request))
 
 
-def reach_of(user: User, *, request_id: str = "", ip: str | None = None) -> Reach:
-    """Name a person as the caller of something, as they stand now.  At most one query."""
+def _reach_from(user: User, request_id: str, ip: str | None) -> Reach:
     operator_zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
     facilities = _members_of(user.facilities) if user.is_bound_to_facilities else None
     providers = _members_of(user.providers) if user.is_bound_to_providers else None

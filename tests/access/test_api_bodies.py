@@ -34,7 +34,7 @@ def _kind(path: tuple[str, ...]) -> str:
 # Kept as it comes, and shown to the one who wrote it alone: nothing tells one that is there from another.
 KEPT_AS_GIVEN: Final = {"documentId"}
 # The operator's, the same for everybody.
-SHARED: Final = {"payerId", "escalationPolicyId"}
+SHARED: Final = {"payerId", "escalationPolicyId", "destinationId"}
 
 
 def _body(operation: Operation, path: tuple[str, ...], value: str, world: World) -> dict[str, Any]:

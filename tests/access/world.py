@@ -14,7 +14,7 @@ from apps.events.models import Event
 from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Vehicle
 from apps.organizations.models import CalendarShift, ExternalId, Facility, HomeBase, Payer, TransportProvider
 from apps.recurring.models import Hold, StandingOrder, Terms
-from apps.reporting.models import Export
+from apps.reporting.models import Export, ReportSchedule
 from apps.riders import accommodation
 from apps.riders.models import Rider
 from apps.rides.exception_types import ExceptionType
@@ -395,6 +395,25 @@ def _export(side: Side, client: ApiClient, facility: Facility, provider: Transpo
         expires_at=factories.NOW + dt.timedelta(days=1),
     )
     side.add("exports", export)
+    schedule = ReportSchedule.objects.create(
+        kind="export",
+        name=side.canaries.text("access", "schedule.name"),
+        client=client,
+        facility_ids=[facility.pk],
+        provider_ids=[provider.pk],
+        dataset="completions",
+        format="csv",
+        covers="previous_day",
+        every="day",
+        at_time=dt.time(6),
+        zone="America/Chicago",
+        way="mail",
+        next_at=factories.NOW + dt.timedelta(days=1),
+        begun_at=factories.NOW,
+        created_at=factories.NOW,
+        updated_at=factories.NOW,
+    )
+    side.add("exports/schedules", schedule)
 
 
 def _name(side: Side, subject_type: str, subject_id: UUID, kind: Kind) -> str:

@@ -20,6 +20,7 @@ from apps.accounts.services import idempotency, resealing
 from apps.fleet.models import Document, Driver
 from apps.fleet.services import documents
 from apps.recurring.models import Terms
+from apps.reporting.models import ExportDestination
 from apps.riders.models import Rider
 from apps.rides.models import Assignment, BookingDraft, Ride
 from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
@@ -31,6 +32,7 @@ from lib.ids import uuid7
 from tests import factories
 from tests.fleet.scans import PDF
 from tests.recurring import cast
+from tests.reporting import places
 from tests.rides.drafts import HOME
 from tests.webhooks import made
 
@@ -96,6 +98,7 @@ def _seal_one_of_each() -> None:
     draft = BookingDraft(user=person, key=uuid7(), created_at=factories.NOW, kept_at=factories.NOW)
     draft.said = '{"new_last_name": "Nguyen"}'
     draft.save()
+    places.server(secret="hunter2")
     documents.add(credential_id=paper.pk, data=PDF, size=len(PDF), by=system(), at=factories.NOW)
 
 
@@ -119,6 +122,7 @@ def _read_one_of_each() -> list[Any]:
         *(open_seed(totp.instance.data["secret"]), codes.get_unused_codes()),
         Document.objects.get().content,
         BookingDraft.objects.get().said,
+        ExportDestination.objects.get().secret,
     ]
 
 
@@ -130,6 +134,7 @@ def test_every_sealed_column_is_known() -> None:
         "recurring_terms.dropoff_access_sealed",
         "recurring_terms.pickup_access_sealed",
         "recurring_terms.return_dropoff_access_sealed",
+        "reporting_exportdestination.secret_sealed",
         "riders_rider.medicaid_id_sealed",
         "riders_rider.member_id_sealed",
         "rides_assignment.license_number_sealed",

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from apps.accounts.roles import TokenRole
 from apps.reporting.models import Export
-from apps.reporting.services import export_runs
+from apps.reporting.services import export_runs, leases
 from tests import factories
 from tests.callers import TokenClient, api_with
 
@@ -86,7 +86,7 @@ def test_export_of_a_killed_worker_is_whole_when_another_has_made_it(asked: Expo
         worker.send_signal(signal.SIGKILL)
     asked.refresh_from_db()
     killed = (asked.state, asked.attempts)
-    at = timezone.now() + export_runs.LEASE
+    at = timezone.now() + leases.LEASE
 
     export_runs.work(clock=lambda: at)
     export_runs.tend(at=at)

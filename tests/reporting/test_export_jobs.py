@@ -16,7 +16,7 @@ from apps.accounts.roles import TokenRole
 from apps.events.models import Event
 from apps.reporting import tasks
 from apps.reporting.models import Export, ExportLink
-from apps.reporting.services import export_files, export_runs, exports
+from apps.reporting.services import export_files, export_runs, exports, leases
 from apps.reporting.services.export_wishes import Wanted
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideLock
@@ -127,7 +127,7 @@ def test_worker_that_was_too_slow_leaves_the_file_of_the_other_alone(
     """It is stopped between its last row and the end, while another makes the export; then it goes on."""
     ride_in(RideStatus.COMPLETED)
     ask(api)
-    written, later = files.write, factories.NOW + export_runs.LEASE
+    written, later = files.write, factories.NOW + leases.LEASE
 
     def be_overtaken(*given: Any, **named: Any) -> None:
         written(*given, **named)
@@ -198,7 +198,7 @@ def test_lease_is_renewed_and_tells_how_far_the_export_is(api: TokenClient, fold
     held.beat()
 
     claimed.refresh_from_db()
-    assert (claimed.lease_until, claimed.rows) == (later + export_runs.LEASE, 5)
+    assert (claimed.lease_until, claimed.rows) == (later + leases.LEASE, 5)
     assert not held.lost.is_set()
 
 
@@ -209,7 +209,7 @@ def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, fold
     assert lost
     export_files.workshop(lost)
     assert export_runs.claim(at=factories.NOW + dt.timedelta(seconds=59)) is None
-    later = factories.NOW + export_runs.LEASE
+    later = factories.NOW + leases.LEASE
 
     made = export_runs.work(clock=lambda: later)
     export_files.sweep()
@@ -229,7 +229,7 @@ def test_export_that_kills_its_workers_is_given_up(api: TokenClient) -> None:
     at = factories.NOW
     for _ in range(export_runs.TRIES):
         assert export_runs.claim(at=at)
-        at += export_runs.LEASE
+        at += leases.LEASE
 
     assert export_runs.claim(at=at) is None
 

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from apps.accounts.roles import TokenRole
 from apps.reporting import tasks
 from apps.reporting.models import Export
-from apps.reporting.services import export_links, export_runs, exports
+from apps.reporting.services import export_links, export_runs, exports, leases
 from apps.rides.lifecycle import RideStatus
 from lib import replica
 from lib.access import Principal
@@ -50,7 +50,7 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
         assert twice.wait(10)
         raise NotFound("export")
 
-    monkeypatch.setattr(export_runs, "BEAT_SECONDS", 0.001)
+    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.001)
     monkeypatch.setattr(export_runs._Claim, "beat", beat)
     monkeypatch.setattr(files, "write", wait)
     ask(api)

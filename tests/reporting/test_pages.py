@@ -13,8 +13,8 @@ from django.test import Client
 from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import TokenRole, UserRole
 from apps.reporting.console import words
-from apps.reporting.console.overview_views import MAIN
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.queries.said import MAIN
 from apps.reporting.services import folding
 from apps.rides.models import Ride
 from lib.access import system

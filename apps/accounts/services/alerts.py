@@ -34,6 +34,7 @@ AUDIENCES: Final = frozenset(
         Scope.DRIVERS_WRITE.value,
         Scope.RIDES_WRITE.value,
         Scope.RIDES_CORRECT.value,
+        Scope.USERS_MANAGE.value,
     }
 )
 

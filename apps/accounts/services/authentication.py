@@ -17,7 +17,7 @@ from apps.accounts import token_format
 from apps.accounts.models import ApiToken, AuditEntry, User
 from apps.accounts.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services import audit
-from apps.accounts.sessions import reach_of
+from apps.accounts.sessions import principal_of_absent
 from lib.access import Phi, Principal
 from lib.client_address import is_within
 from lib.errors import Code, DomainError
@@ -193,7 +193,7 @@ def as_it_stands(actor: str, *, at: datetime, request_id: str = "", ip: str | No
     kind, _, key = actor.partition(":")
     if kind == "user":
         person = User.objects.filter(pk=key, is_active=True).first()
-        return None if person is None else reach_of(person, request_id=request_id, ip=ip).principal
+        return None if person is None else principal_of_absent(person, request_id=request_id, ip=ip)
     if kind == "token":
         tokens = ApiToken.objects.select_related("client").filter(revoked_at__isnull=True, client__active=True)
         token = tokens.filter(pk=key).first()

@@ -61,6 +61,7 @@ def figure(request: HttpRequest, key: str) -> HttpResponse:
     context: dict[str, Any] = {
         "form": form,
         "title": words.title_of(definition),
+        "key": key,
         "along": along,
         "each": EACH if each else "",
         "alongs": [

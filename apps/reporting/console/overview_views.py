@@ -22,22 +22,12 @@ from apps.reporting.console.forms import ReportFilter, filters
 from apps.reporting.console.standing import standing
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, facility_kpis
+from apps.reporting.queries.said import MAIN
 from apps.reporting.queries.selection import Selection
 from lib.access import Principal
 from lib.listing import DOWN, Listing, spelled
 from lib.scopes import Scope
 
-# Those that a service is judged by come first; the others stand below.
-MAIN: Final = {
-    "pickupOnTimeRate": gettext_lazy("Pickups on time"),
-    "appointmentOnTimeRate": gettext_lazy("Appointments on time"),
-    "completionRate": gettext_lazy("Completion"),
-    "fulfillmentRate": gettext_lazy("Fulfillment"),
-    "noShowRate": gettext_lazy("No-shows"),
-    "lateCancelRate": gettext_lazy("Late cancellations"),
-    "willCallResponse": gettext_lazy("Will-call, median"),
-    "dischargeReadyToDepart": gettext_lazy("Discharge, median"),
-}
 NAME: Final = "name"
 LIST: Final = Listing(
     "reports",

@@ -5,17 +5,44 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.urls import reverse
-from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.reporting.defining import REASONS, Definition, Unit, Way
 from apps.reporting.queries.figures import Figure
+from apps.reporting.queries.said import (
+    DASH,
+    count_said,
+    duration_said,
+    miles_said,
+    parts_said,
+    said,
+    share_said,
+    title_of,
+    value_said,
+)
 from lib.listing import spelled
 from lib.retelling import retold
 
-DASH: Final = "\N{EN DASH}"
+__all__ = [
+    "DASH",
+    "UNITS",
+    "Address",
+    "cell_heads",
+    "cells",
+    "count_said",
+    "counted",
+    "duration_said",
+    "miles_said",
+    "parts_said",
+    "said",
+    "share_said",
+    "shown",
+    "title_of",
+    "value_said",
+]
+
 UNITS: Final[Mapping[Unit, str | Promise]] = {
     Unit.SHARE: gettext_lazy("Share"),
     Unit.MINUTES: gettext_lazy("Minutes"),
@@ -34,67 +61,6 @@ class Address:
     def rides(self, definition: Definition, counted: str, **changes: object) -> str:
         values = {**self.asked, "counted": counted, **changes}
         return f"{reverse('report_rides', args=[definition.key])}?{spelled(values)}"
-
-
-def title_of(definition: Definition) -> str:
-    """Say a title, some of which are made of two phrases."""
-    said = retold(definition.title)
-    if said != definition.title or ", " not in said:
-        return said
-    return ", ".join(map(retold, definition.title.split(", ")))
-
-
-def value_said(definition: Definition, value: float | None, *, short: bool = False) -> str:
-    """Write a value in its unit, a dash where there is none; `short` for where there is little room."""
-    if value is None:
-        return DASH
-    match definition.unit:
-        case Unit.SHARE:
-            return f"{_rounded(100 * value, 0 if short else 1)} %"
-        case Unit.MINUTES:
-            text = _rounded(value, 0 if short or value == int(value) else 1)
-            return text if short else f"{text} min"
-    return _rounded(value, 2)
-
-
-def _rounded(value: float, digits: int) -> str:
-    """Write a number; Django's formats cut digits off, and 89.97 would be 89.9."""
-    return number_format(round(value, digits), digits, force_grouping=True)
-
-
-def count_said(count: int) -> str:
-    return number_format(count, force_grouping=True)
-
-
-def share_said(share: float | None) -> str:
-    return DASH if share is None else f"{_rounded(100 * share, 1)} %"
-
-
-def duration_said(minutes: int) -> str:
-    """Write minutes as hours and minutes."""
-    hours, rest = divmod(minutes, 60)
-    return _("%(hours)s h %(minutes)02d min") % {"hours": count_said(hours), "minutes": rest}
-
-
-def miles_said(miles: float) -> str:
-    return f"{_rounded(miles, 1)} mi"
-
-
-def parts_said(figure: Figure) -> str:
-    """Say what a figure is made of."""
-    if figure.suppressed:
-        return _("Too few rides to show")
-    if not figure.denominator:
-        return _("Nothing to count")
-    if figure.numerator is None:
-        return _("of %(count)s values") % {"count": count_said(figure.denominator)}
-    counts = {"numerator": count_said(figure.numerator), "denominator": count_said(figure.denominator)}
-    return _("%(numerator)s of %(denominator)s") % counts
-
-
-def said(figure: Figure) -> str:
-    """Say a value and what it is made of."""
-    return f"{value_said(figure.definition, figure.value)}, {parts_said(figure)}"
 
 
 def shown(figure: Figure, address: Address | None, **changes: object) -> dict[str, Any]:

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 class ExportQuerySet(models.QuerySet["Export"]):
     def visible_to(self, principal: "Principal") -> "ExportQuerySet":
-        """Keep the exports of the caller's own client, or, of people, their own: none that holds more than they see.
+        """Keep the exports of the caller's own client or, of people, their own and those that were sent to them.
 
+        None that holds more than they see.
         Whoever was narrowed since sees no export any more that reaches further.
         """
         exports = self.filter(phi__lte=principal.phi)
         if principal.kind == "token":
             exports = exports.filter(client_id=principal.client_id)
         elif principal.kind == "user":
-            exports = exports.filter(created_by=principal.actor)
+            exports = exports.filter(Q(created_by=principal.actor) | Q(sent_to__contains=[principal.id]))
         if principal.facility_ids is not None:
             exports = exports.filter(facility_ids__contained_by=sorted(principal.facility_ids))
         if principal.provider_ids is not None:
@@ -70,6 +71,8 @@ class Export(models.Model):
     provider_ids = ArrayField(models.UUIDField(), null=True)  # null: every provider
     phi = models.PositiveSmallIntegerField(default=Phi.NONE.value)  # lib.access.Phi
     created_at = models.DateTimeField()
+    # People who were told that it is ready, besides whoever asked.
+    sent_to = ArrayField(models.UUIDField(), default=list, db_default=[])
 
     total = models.PositiveIntegerField(null=True)  # rows counted when it began
     rows = models.PositiveIntegerField(default=0)

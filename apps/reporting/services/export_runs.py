@@ -19,13 +19,13 @@ from uuid import UUID, uuid4
 import psycopg
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
-from django.db import DatabaseError, connection, connections, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import ApiToken, User
 from apps.events import services as events
 from apps.reporting.models import Export
-from apps.reporting.services import export_files, export_links, exports
+from apps.reporting.services import export_files, export_links, exports, leases
 from apps.reporting.services.export_wishes import Wanted, filters_from_kept, plan_of
 from apps.rides.services import locking
 from lib.access import Everything, Phi, Principal, system
@@ -36,8 +36,6 @@ from lib.exporting import files
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 2  # exports being made, by all workers
-LEASE: Final = timedelta(seconds=60)
-BEAT_SECONDS: Final = 10.0  # between signs of life of a worker
 MOST_SECONDS: Final = 1_500  # that the database may take; below the limit of the task
 TRIES: Final = 3
 _TRY_AGAIN_AFTER: Final = (timedelta(minutes=1), timedelta(minutes=5))
@@ -82,7 +80,7 @@ class _Claim:
 
     def beat(self) -> None:
         """Renew the lease and tell how far it is; notice that the export is another's."""
-        if not self.row().update(lease_until=self.clock() + LEASE, rows=self.rows):
+        if not self.row().update(lease_until=self.clock() + leases.LEASE, rows=self.rows):
             self.lost.set()
 
     def heard(self, rows: Sequence[bytes]) -> None:
@@ -129,7 +127,7 @@ def claim(*, at: datetime) -> Export | None:
     if export.attempts >= TRIES:
         _fail(export, "worker_lost", at)
         return None
-    export.state, export.claim_id, export.lease_until = Export.State.RUNNING, uuid4(), at + LEASE
+    export.state, export.claim_id, export.lease_until = Export.State.RUNNING, uuid4(), at + leases.LEASE
     export.attempts, export.rows, export.bytes = export.attempts + 1, 0, 0
     export.save(update_fields=["state", "claim_id", "lease_until", "attempts", "rows", "bytes"])
     return export
@@ -138,7 +136,7 @@ def claim(*, at: datetime) -> Export | None:
 def _make(held: _Claim) -> None:
     export = held.export
     try:
-        with _beating(held), _workshop(export) as scratch:
+        with leases.renewed(held.beat, export.pk), _workshop(export) as scratch:
             _write(held, scratch)
     except Lost:
         log.info("export is no longer ours", extra={"export_id": str(export.pk)})
@@ -213,30 +211,6 @@ def _lock_some(held: _Claim, versions: Sequence[tuple[UUID, int]]) -> None:
     """Lock rides while nobody can cancel or unlock the export; none of an export that was unlocked meanwhile."""
     if held.standing().locked:
         locking.lock_rides(versions, export_id=held.export.pk, at=held.clock())
-
-
-@contextmanager
-def _beating(held: _Claim) -> Iterator[None]:
-    """Renew the lease beside the work, from a thread: a workbook takes minutes to close."""
-    over = threading.Event()
-
-    def beat() -> None:
-        try:
-            while not over.wait(BEAT_SECONDS):
-                try:
-                    held.beat()
-                except DatabaseError:
-                    log.warning("lease not renewed", extra={"export_id": str(held.export.pk)})
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=beat, name="export-lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def plan_of(wanted: Wanted, by: Principal) -> Plan:
     if dataset.scope is not None and not by.may(dataset.scope):
         raise ScopeMissing(dataset.scope)
     _check(dataset, wanted.filters)
-    _check_reach(wanted.filters, by)
+    check_reach(wanted.filters, by)
     dataset.check(wanted.filters, by)
     phi = level(by)
     return Plan(dataset, wanted.format, _columns(dataset, wanted, phi), wanted.filters, phi)
@@ -86,7 +86,7 @@ def _check(dataset: Dataset, filters: Mapping[str, Any]) -> None:
         raise InvalidInput("serviceDateTo", "serviceDateTo must not lie before serviceDateFrom, or ten years after.")
 
 
-def _check_reach(filters: Mapping[str, Any], by: Principal) -> None:
+def check_reach(filters: Mapping[str, Any], by: Principal) -> None:
     """Refuse places and companies out of reach as those that nobody has."""
     rows: dict[str, tuple[str, QuerySet[Any]]] = {
         "facility_id": ("facility", Facility.objects.visible_to(by)),

@@ -1,0 +1,451 @@
+"""Schedules at work: each moment once, what it covers, tries again, rest, and who is told."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.mail import EmailMultiAlternatives
+from django.db import DatabaseError
+
+from apps.accounts.models import Alert, AuditEntry, User
+from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.services.authentication import principal_of
+from apps.reporting.models import Export, ExportDestination, ReportSchedule, ScheduleRun
+from apps.reporting.models.destinations import PutCode
+from apps.reporting.models.schedule_words import Pause
+from apps.reporting.services import (
+    destinations,
+    export_files,
+    export_runs,
+    exports,
+    schedule_mails,
+    schedule_runs,
+    schedules,
+)
+from apps.reporting.services.destinations import PutRefused
+from apps.rides.lifecycle import RideStatus
+from tests import factories
+from tests.callers import api_with
+from tests.factories import NOW
+from tests.reporting.scheduled import (
+    DAY,
+    Clock,
+    Places,
+    by_of,
+    exports_daily,
+    ids,
+    keep,
+    only_run,
+    person,
+    reports_weekly,
+    stand_in,
+    tick,
+    to_bucket,
+    told,
+)
+from tests.rides.rides_in import ride_in
+
+pytestmark = pytest.mark.django_db
+DUE = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)  # six in the morning in Chicago, the day after NOW
+
+
+@pytest.fixture(autouse=True)
+def folder(settings: Any, tmp_path: Path) -> Path:
+    settings.EXPORTS_DIR = str(tmp_path / "exports")
+    settings.EXPORTS_PER_HOUR = 1000
+    return tmp_path / "exports"
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> Places:
+    return stand_in(monkeypatch)
+
+
+def test_export_is_put_under_its_name_when_it_is_due(places: Places) -> None:
+    ride = ride_in(RideStatus.COMPLETED)
+    schedule, clock = to_bucket(person()), Clock(DUE - dt.timedelta(seconds=1))
+    tick(clock)
+    before = told(schedule)
+
+    clock.at = DUE
+    tick(clock)
+
+    schedule.refresh_from_db()
+    assert before == []
+    assert told(schedule) == [("2026-11-20", "done", "")]
+    name = f"carelane_completions_2026-11-20_{schedule.pk.hex[-8:]}.csv"
+    assert list(places.files) == [name]
+    assert str(ride.pk) in places.files[name].decode()
+    assert schedule.next_at == DUE + DAY
+    export = Export.objects.get()
+    assert export.filters == {"serviceDateFrom": "2026-11-20", "serviceDateTo": "2026-11-20"}
+    assert (export.created_by, export.phi) == (f"user:{schedule.user_id}", 0)
+    entry = AuditEntry.objects.get(action="report_schedules.send")
+    assert (entry.actor, entry.subject_id) == (f"user:{schedule.user_id}", schedule.pk)
+    assert entry.details["destinationId"] == str(schedule.destination_id)
+
+
+def test_days_that_nobody_worked_are_all_made_late_and_cover_what_they_should(places: Places) -> None:
+    schedule, clock = to_bucket(person()), Clock(DUE + 4 * DAY + dt.timedelta(hours=3))
+
+    tick(clock)
+    tick(clock)
+
+    assert told(schedule) == [(f"2026-11-{day}", "done", "") for day in range(20, 25)]
+    assert sorted(name[21:31] for name in places.files) == [f"2026-11-{day}" for day in range(20, 25)]
+
+
+def test_no_more_than_a_month_is_caught_up_and_the_rest_written_down() -> None:
+    schedule = to_bucket(person())
+
+    schedule_runs.plan(at=DUE + 40 * DAY)
+
+    states = [state for _day, state, _outcome in told(schedule)]
+    assert states == ["missed"] * 10 + ["queued"] * 31
+    assert told(schedule)[0] == ("2026-11-20", "missed", "superseded")
+
+
+@pytest.mark.parametrize("covers", ["changes"])
+def test_of_changes_the_latest_run_alone_is_made(places: Places, covers: str) -> None:
+    schedule, clock = to_bucket(person(), covers=covers), Clock(DUE + 3 * DAY)
+
+    tick(clock)
+
+    assert told(schedule) == [("None", "missed", "superseded")] * 3 + [("None", "done", "")]
+
+
+def test_changes_are_counted_from_what_the_last_run_that_worked_knew(places: Places) -> None:
+    schedule, clock = to_bucket(person(), covers="changes"), Clock(DUE)
+    tick(clock)
+    first = only_run(schedule)
+    known = first.export.data_as_of if first.export else None
+    places.refusal = PutRefused(PutCode.NOT_AUTHORIZED, retryable=False)
+    clock.at = DUE + DAY
+    tick(clock)
+    places.refusal = None
+    clock.at = DUE + 2 * DAY
+    tick(clock)
+    clock.at = DUE + 3 * DAY
+    schedules.change(
+        schedule_id=schedule.pk,
+        wish=exports_daily(covers="changes", destination_id=schedule.destination_id, format="ndjson"),
+        expected_version=None,
+        by=by_of(User.objects.get()),
+        at=clock.at - dt.timedelta(hours=1),
+    )
+    tick(clock)
+
+    found = list(ScheduleRun.objects.order_by("due_at").values_list("state", "changed_since"))
+    assert found[:3] == [("done", None), ("failed", known), ("done", known)]  # what failed leaves no gap
+    assert found[3] == ("done", None)  # another file: from the beginning
+    assert known is not None
+    assert "_changes-2026-11-21T1200Z_" in next(iter(places.files))
+
+
+def test_moment_is_one_run_however_often_it_is_planned(places: Places) -> None:
+    schedule = to_bucket(person())
+    schedule_runs.plan(at=DUE)
+    ReportSchedule.objects.update(next_at=DUE)
+
+    schedule_runs.plan(at=DUE)
+
+    assert ScheduleRun.objects.filter(schedule=schedule).count() == 1
+
+
+def test_refusal_that_may_pass_is_tried_again_and_the_same_file_sent(places: Places) -> None:
+    schedule, clock = to_bucket(person()), Clock(DUE)
+    places.refusal = PutRefused(PutCode.UNREACHABLE, retryable=True)
+
+    tick(clock)
+    waiting = only_run(schedule)
+    clock.pass_(seconds=59)
+    tick(clock)
+    early = len(places.puts)
+    clock.pass_(seconds=1)
+    places.refusal = None
+    tick(clock)
+
+    assert (waiting.state, waiting.outcome, waiting.try_at) == ("queued", "unreachable", DUE + dt.timedelta(minutes=1))
+    assert early == 1
+    assert (told(schedule), Export.objects.count()) == ([("2026-11-20", "done", "")], 1)
+    assert places.puts[0] == places.puts[1]
+
+
+def test_six_tries_are_a_failure_and_three_failures_let_it_rest(places: Places) -> None:
+    owner = person()
+    admin = person(UserRole.ADMIN)
+    schedule, clock = to_bucket(owner), Clock(DUE)
+    places.refusal = PutRefused(PutCode.TIMED_OUT, retryable=True)
+    for _try in range(6):
+        tick(clock)
+        clock.pass_(minutes=180)
+    after_one = (ReportSchedule.objects.get().failures, len(places.puts))
+    places.refusal = PutRefused(PutCode.HOST_KEY_CHANGED, retryable=False)
+    for day in (1, 2):
+        clock.at = DUE + day * DAY
+        tick(clock)
+    clock.at = DUE + 3 * DAY
+    tick(clock)
+
+    schedule.refresh_from_db()
+    assert after_one == (1, 6)
+    assert told(schedule) == [
+        ("2026-11-20", "failed", "timed_out"),
+        ("2026-11-21", "failed", "host_key_changed"),
+        ("2026-11-22", "failed", "host_key_changed"),
+    ]
+    assert (schedule.active, schedule.paused_for, schedule.next_at) == (False, "failing", DUE + 3 * DAY)
+    alert = Alert.objects.get()
+    assert (alert.scope, alert.path) == ("users:manage", f"/console/reports/schedules/{schedule.pk}/")
+    assert schedule.name not in alert.title + alert.text
+    assert Alert.objects.visible_to(by_of(admin)).exists()
+    assert not Alert.objects.visible_to(by_of(owner)).exists()
+
+    schedule_mails.send_notices(at=DUE + 2 * DAY)
+    schedule_mails.send_notices(at=DUE + 2 * DAY)
+
+    (message,) = mail.outbox
+    assert message.to == [owner.email]
+    assert f"/console/reports/schedules/{schedule.pk}/" in message.body
+    assert schedule.name not in message.subject + str(message.body)
+
+
+def test_resuming_what_the_service_stopped_makes_what_was_missed(places: Places) -> None:
+    owner = person()
+    schedule, clock = to_bucket(owner), Clock(DUE)
+    tick(clock)
+    places.refusal = PutRefused(PutCode.NO_SPACE, retryable=False)
+    for day in (1, 2, 3):
+        clock.at = DUE + day * DAY
+        tick(clock)
+    places.refusal = None
+    clock.at = DUE + 5 * DAY
+
+    schedules.resume(schedule_id=schedule.pk, by=by_of(owner), at=clock.at)
+    tick(clock)
+    tick(clock)
+
+    assert told(schedule) == [(f"2026-11-{day}", "done", "") for day in range(20, 26)]
+    assert Alert.objects.get().resolved_at == clock.at
+    schedule.refresh_from_db()
+    assert (schedule.failures, schedule.notice_due_at) == (0, None)
+
+
+def test_resuming_what_people_paused_goes_on_from_now(places: Places) -> None:
+    owner = person()
+    schedule, clock = to_bucket(owner), Clock(DUE)
+    schedules.pause(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
+    tick(clock)
+
+    schedules.resume(schedule_id=schedule.pk, by=by_of(owner), at=DUE + 3 * DAY + dt.timedelta(hours=1))
+    clock.at = DUE + 4 * DAY
+    tick(clock)
+
+    assert told(schedule) == [("2026-11-24", "done", "")]
+
+
+def test_report_that_rested_for_a_failure_has_nothing_made_again() -> None:
+    owner = person(UserRole.DISPATCHER)
+    schedule = keep(reports_weekly(recipients=ids(owner)), owner)
+    ReportSchedule.objects.update(active=False, paused_for="failing")
+
+    resumed = schedules.resume(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
+
+    assert (resumed.active, told(schedule)) == (True, [])
+
+
+LOSSES: dict[str, dict[str, Any]] = {
+    "left": {"is_active": False},
+    "role": {"role": UserRole.PLANNER},
+    "level": {"role": UserRole.ANALYST},
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("moment", ["before it is made", "before it is sent"])
+def test_owner_who_lost_a_right_is_refused_and_those_who_manage_accounts_are_told(
+    places: Places, loss: str, moment: str
+) -> None:
+    owner = person()
+    schedule, clock = to_bucket(owner, phi=2), Clock(DUE)
+    if moment == "before it is sent":
+        schedule_runs.work(clock=clock)
+    User.objects.filter(pk=owner.pk).update(**LOSSES[loss])
+
+    tick(clock)
+
+    schedule.refresh_from_db()
+    assert told(schedule) == [("2026-11-20", "refused", "not_permitted")]
+    assert (schedule.active, schedule.paused_for) == (False, "not_permitted")
+    assert places.puts == []
+    assert "may not make it any more" in Alert.objects.get().text
+    assert ("made" if Export.objects.filter(state="ready").exists() else "not made") == (
+        "made" if moment == "before it is sent" and loss != "left" else "not made"
+    )
+    told_owners = schedule_mails.send_notices(at=clock.at)
+    assert told_owners == (0 if loss == "left" else 1)  # who has left is told nothing
+
+
+def test_owner_who_reaches_less_is_refused() -> None:
+    here, there = factories.FacilityFactory.create_batch(2)
+    owner = person(UserRole.PLANNER)
+    owner.facilities.set([here, there])
+    schedule = keep(reports_weekly(recipients=ids(owner)), owner)
+    owner.facilities.set([here])
+
+    tick(Clock(dt.datetime(2026, 11, 23, 13, tzinfo=dt.UTC)))
+
+    assert told(schedule) == [("2026-11-22", "refused", "not_permitted")]
+    assert mail.outbox == []
+
+
+def test_facility_that_is_gone_refuses_its_export(places: Places) -> None:
+    facility = factories.FacilityFactory.create()
+    schedule = to_bucket(person(), filters={"facility_id": facility.pk})
+    facility.delete()
+
+    tick(Clock(DUE))
+
+    assert told(schedule) == [("2026-11-20", "refused", "not_permitted")]
+
+
+def test_token_that_was_rotated_stands_for_its_successor_and_one_that_was_revoked_for_nobody(places: Places) -> None:
+    api = api_with(TokenRole.BILLING_READONLY)
+    place = ExportDestination.objects.first() or to_bucket(person()).destination
+    assert place is not None
+    ReportSchedule.objects.all().delete()
+    schedule = schedules.keep(wish=exports_daily(destination_id=place.pk), by=principal_of(api.token), at=NOW)
+    newer = api_with(TokenRole.BILLING_READONLY, client=api.token.client, replaces=api.token)
+    api.token.overlap_until = NOW
+    api.token.save()
+    clock = Clock(DUE)
+    tick(clock)
+    by_successor = Export.objects.get().created_by
+    newer.token.revoked_at, newer.token.revoked_reason = NOW, "over"
+    newer.token.save()
+    clock.at += DAY
+    tick(clock)
+
+    assert by_successor == f"token:{newer.token.pk}"
+    assert told(schedule) == [("2026-11-20", "done", ""), ("2026-11-21", "refused", "not_permitted")]
+    assert schedule_mails.send_notices(at=clock.at) == 0  # nobody's address is known
+
+
+def test_destination_that_takes_no_rider_data_any_more_gets_none(places: Places) -> None:
+    schedule, clock = to_bucket(person(), phi=2), Clock(DUE)
+    ExportDestination.objects.update(phi_agreed_at=None, phi_agreed_by="")
+
+    tick(clock)
+
+    assert (told(schedule), places.puts) == ([("2026-11-20", "failed", "destination_gone")], [])
+
+
+def test_export_that_fails_is_made_anew_and_one_that_is_cancelled_is_not(places: Places) -> None:
+    owner = person()
+    schedule, clock = to_bucket(owner), Clock(DUE)
+    schedule_runs.work(clock=clock)
+    Export.objects.update(state="failed", error_code="database_unavailable")
+    tick(clock)
+    waiting = only_run(schedule)
+    clock.pass_(minutes=1)
+    schedule_runs.work(clock=clock)
+    again = Export.objects.get(state="queued")
+    exports.cancel(export_id=again.pk, by=by_of(owner), at=clock.at)
+    tick(clock)
+
+    assert (waiting.state, waiting.outcome, waiting.export) == ("queued", "export_failed", None)
+    assert told(schedule) == [("2026-11-20", "failed", "export_cancelled")]
+
+
+def test_file_that_was_taken_away_meanwhile_is_made_anew(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule, clock = to_bucket(person()), Clock(DUE)
+    schedule_runs.work(clock=clock)
+    export_runs.work(clock=clock)
+    export_files.place_of(Export.objects.get()).unlink()
+    schedule_runs.work(clock=clock)
+    waiting = only_run(schedule)
+    clock.pass_(minutes=1)
+    put = places.put
+    monkeypatch.setattr(destinations, "put", lambda *given: (_ for _ in ()).throw(FileNotFoundError()))
+    tick(clock)
+    twice = only_run(schedule)
+    monkeypatch.setattr(destinations, "put", put)
+    clock.pass_(minutes=5)
+    tick(clock)
+
+    assert (waiting.state, waiting.outcome, waiting.export) == ("queued", "storage_unavailable", None)
+    assert (twice.state, twice.outcome) == ("queued", "storage_unavailable")
+    assert told(schedule) == [("2026-11-20", "done", "")]
+
+
+def test_owner_who_made_many_exports_within_the_hour_waits(places: Places, settings: Any) -> None:
+    settings.EXPORTS_PER_HOUR = 1
+    schedule, clock = to_bucket(person()), Clock(DUE + DAY)
+
+    tick(clock)
+    found = told(schedule)
+    clock.pass_(hours=1)
+    tick(clock)
+
+    assert found == [("2026-11-20", "done", ""), ("2026-11-21", "queued", "too_many_exports")]
+    assert [state for _day, state, _outcome in told(schedule)] == ["done", "done"]
+
+
+def test_run_by_hand_is_made_even_where_the_schedule_rests(places: Places) -> None:
+    owner = person()
+    schedule = to_bucket(owner)
+    schedules.pause(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
+
+    schedules.run_now(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
+    with pytest.raises(schedules.AlreadySo):
+        schedules.run_now(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
+    tick(Clock(NOW))
+
+    assert told(schedule) == [("2026-11-19", "done", "")]
+    assert only_run(schedule).by_hand
+
+
+@pytest.mark.parametrize(
+    ("trouble", "state", "code"),
+    [(DatabaseError(), "queued", "database_unavailable"), (ZeroDivisionError(), "failed", "internal_error")],
+)
+def test_trouble_of_ours_is_told(
+    places: Places, monkeypatch: pytest.MonkeyPatch, trouble: Exception, state: str, code: str
+) -> None:
+    schedule = to_bucket(person())
+
+    def raise_(*given: Any) -> None:
+        raise trouble
+
+    monkeypatch.setattr(schedule_runs, "_put", raise_)
+    tick(Clock(DUE))
+
+    assert told(schedule) == [("2026-11-20", state, code)]
+
+
+def test_rides_of_another_level_are_not_in_the_file_of_a_schedule_without_riders(places: Places) -> None:
+    ride = ride_in(RideStatus.COMPLETED)
+    to_bucket(person())
+
+    tick(Clock(DUE))
+
+    (content,) = places.files.values()
+    assert ride.rider.last_name not in content.decode()
+    assert "riderLastName" not in content.decode().splitlines()[0]
+
+
+def test_notices_that_cannot_be_mailed_are_tried_again(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(message: Any) -> None:
+        raise OSError
+
+    monkeypatch.setattr(EmailMultiAlternatives, "send", refuse)
+    schedule = to_bucket(person())
+    schedules.rest(schedule, Pause.FAILING, at=NOW)
+    ReportSchedule.objects.update(notice_due_at=NOW)
+    found = [schedule_mails.send_notices(at=NOW + dt.timedelta(minutes=minutes)) for minutes in (0, 1, 2)]
+    late = schedule_mails.send_notices(at=NOW + 2 * DAY)
+
+    assert (found, late) == ([0, 0, 0], 0)
+    assert ReportSchedule.objects.get().notice_due_at is None  # given up after a day
