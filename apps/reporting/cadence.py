@@ -75,8 +75,9 @@ class Cadence:
         counts (`local_instant`).  A day that a zone leaves out is due with the next one, once.
         """
         last = moment
-        for day in self.dates(moment.astimezone(ZoneInfo(self.zone)).date() - _DAY):
-            due = local_instant(day, self.at, zone=self.zone)
+        days = self.dates(moment.astimezone(ZoneInfo(self.zone)).date() - _DAY)
+        while True:
+            due = local_instant(next(days), self.at, zone=self.zone)
             if due > last:
                 yield due
                 last = due

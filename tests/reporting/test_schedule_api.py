@@ -124,6 +124,7 @@ def test_schedule_is_run_paused_and_resumed(api: TokenClient, monkeypatch: pytes
     paused, again = post(api, {}, f"{at}/pause"), post(api, {}, f"{at}/pause")
     resumed, twice = post(api, {}, f"{at}/resume"), post(api, {}, f"{at}/resume")
     runs = api.get(f"{at}/runs?state=done").json()["data"]
+    assert runs == api.get(f"{at}/runs").json()["data"]
 
     assert (ran.status_code, ran.json()["state"], ran.json()["byHand"]) == (202, "queued", True)
     assert (ran.json()["firstDay"], ran.json()["lastDay"]) == ("2026-11-19", "2026-11-19")
@@ -209,6 +210,16 @@ def test_scope_and_level_are_asked() -> None:
     assert error_of(drivers)["details"][0]["requiredScope"] == "drivers:read"
     assert error_of(reports)["details"][0]["requiredScope"] == "reports:read"
     assert ReportSchedule.objects.count() == 0
+
+
+@pytest.mark.parametrize(("name", "field"), [("service_type", "serviceType"), ("basis", "basis")])
+def test_words_of_filters_are_looked_at_below_the_doors(name: str, field: str) -> None:
+    owner = person(UserRole.ANALYST)
+
+    with pytest.raises(InvalidInput) as refused:
+        keep(reports_weekly(recipients=ids(owner), filters={name: "flown"}), owner)
+
+    assert [detail.field for detail in refused.value.details] == [field]
 
 
 def test_nobody_keeps_more_than_fifty(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:

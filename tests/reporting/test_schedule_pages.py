@@ -115,6 +115,19 @@ def test_form_that_makes_no_sense_comes_back_and_nothing_is_kept(given: dict[str
     assert said in text_of(response)
 
 
+def test_report_is_changed_and_said_with_all_that_it_is_narrowed_to() -> None:
+    owner, provider = person(UserRole.DISPATCHER), factories.TransportProviderFactory.create(name="Prairie Rides")
+    schedule = keep(reports_weekly(recipients=ids(owner)), owner)
+    client, change = visit(owner), f"{PAGE}{schedule.pk}/change/"
+
+    client.post(change, filled(client, change, provider_id=str(provider.pk), basis="current", report="noShowRate"))
+
+    page = client.get(f"{PAGE}{schedule.pk}/")
+    assert "Prairie Rides, As they are now" in text_of(page)
+    address = f"/console/reports/noShowRate/?provider={provider.pk}&amp;basis=current"
+    assert address in page.content.decode()
+
+
 def test_actions_are_done_and_refusals_are_said() -> None:
     owner = person()
     schedule = keep(exports_daily(recipients=ids(owner)), owner)
@@ -188,6 +201,9 @@ def test_export_that_is_ready_is_told_by_mail_and_fetched_by_who_was_told() -> N
     export = Export.objects.get()
     url = f"{PAGE}{schedule.pk}/files/{export.pk}/"
 
+    Export.objects.update(sent_to=[])
+    untold = visit(reader).post(url).status_code
+    Export.objects.update(sent_to=[reader.pk])
     fetched = visit(reader).post(url)
     stranger = visit(person(UserRole.ANALYST)).post(url).status_code
     file = Client().get(fetched.headers["Location"])
@@ -198,6 +214,7 @@ def test_export_that_is_ready_is_told_by_mail_and_fetched_by_who_was_told() -> N
     assert all("/files/" not in str(message.body) for message in mail.outbox)  # no key in a mail
     assert "2026-11-19" in str(mail.outbox[0].body)
     assert (fetched.status_code, file.status_code, stranger) == (302, 200, 404)
+    assert untold == 404
     assert "Fetch" in text_of(visit(reader).get(f"{PAGE}{schedule.pk}/"))
 
 

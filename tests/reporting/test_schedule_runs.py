@@ -10,9 +10,8 @@ from django.core.mail import EmailMultiAlternatives
 from django.db import DatabaseError
 
 from apps.accounts.models import Alert, AuditEntry, User
-from apps.accounts.roles import TokenRole, UserRole
-from apps.accounts.services.authentication import principal_of
-from apps.reporting.models import Export, ExportDestination, ReportSchedule, ScheduleRun
+from apps.accounts.roles import UserRole
+from apps.reporting.models import Export, ReportSchedule, ScheduleRun
 from apps.reporting.models.destinations import PutCode
 from apps.reporting.models.schedule_words import Pause
 from apps.reporting.services import (
@@ -26,8 +25,6 @@ from apps.reporting.services import (
 )
 from apps.reporting.services.destinations import PutRefused
 from apps.rides.lifecycle import RideStatus
-from tests import factories
-from tests.callers import api_with
 from tests.factories import NOW
 from tests.reporting.scheduled import (
     DAY,
@@ -105,6 +102,47 @@ def test_no_more_than_a_month_is_caught_up_and_the_rest_written_down() -> None:
     states = [state for _day, state, _outcome in told(schedule)]
     assert states == ["missed"] * 10 + ["queued"] * 31
     assert told(schedule)[0] == ("2026-11-20", "missed", "superseded")
+
+
+def test_day_that_failed_is_made_when_the_next_one_works(places: Places) -> None:
+    owner = person()
+    schedule, clock = to_bucket(owner), Clock(DUE)
+    places.refusal = PutRefused(PutCode.NO_SPACE, retryable=False)
+    tick(clock)
+    clock.at = DUE + DAY
+    schedule_runs.work(clock=clock)
+    exports.cancel(export_id=Export.objects.get(state="queued").pk, by=by_of(owner), at=clock.at)
+    tick(clock)
+    failed = told(schedule)
+    places.refusal = None
+    clock.at = DUE + 2 * DAY
+    tick(clock)
+    tick(clock)
+
+    assert failed == [("2026-11-20", "failed", "no_space"), ("2026-11-21", "failed", "export_cancelled")]
+    assert told(schedule) == [
+        ("2026-11-20", "done", ""),
+        ("2026-11-21", "failed", "export_cancelled"),  # somebody wanted none
+        ("2026-11-22", "done", ""),
+    ]
+
+
+def test_one_round_does_no_more_than_it_may(places: Places) -> None:
+    schedule, clock = to_bucket(person()), Clock(DUE + DAY)
+
+    schedule_runs.work(clock=clock, most=1)
+    export_runs.work(clock=clock)
+    sent = schedule_runs.work(clock=clock, most=1)
+
+    assert (sent, told(schedule)) == (1, [("2026-11-20", "done", ""), ("2026-11-21", "making", "")])
+
+
+def test_export_of_several_days_is_named_by_the_first_and_the_last(places: Places) -> None:
+    schedule = to_bucket(person(), covers="last_7_days")
+
+    tick(Clock(DUE))
+
+    assert list(places.files) == [f"carelane_completions_2026-11-14_2026-11-20_{schedule.short_id}.csv"]
 
 
 @pytest.mark.parametrize("covers", ["changes"])
@@ -256,92 +294,6 @@ def test_report_that_rested_for_a_failure_has_nothing_made_again() -> None:
     assert (resumed.active, told(schedule)) == (True, [])
 
 
-LOSSES: dict[str, dict[str, Any]] = {
-    "left": {"is_active": False},
-    "role": {"role": UserRole.PLANNER},
-    "level": {"role": UserRole.ANALYST},
-}
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("moment", ["before it is made", "before it is sent"])
-def test_owner_who_lost_a_right_is_refused_and_those_who_manage_accounts_are_told(
-    places: Places, loss: str, moment: str
-) -> None:
-    owner = person()
-    schedule, clock = to_bucket(owner, phi=2), Clock(DUE)
-    if moment == "before it is sent":
-        schedule_runs.work(clock=clock)
-    User.objects.filter(pk=owner.pk).update(**LOSSES[loss])
-
-    tick(clock)
-
-    schedule.refresh_from_db()
-    assert told(schedule) == [("2026-11-20", "refused", "not_permitted")]
-    assert (schedule.active, schedule.paused_for) == (False, "not_permitted")
-    assert places.puts == []
-    assert "may not make it any more" in Alert.objects.get().text
-    assert ("made" if Export.objects.filter(state="ready").exists() else "not made") == (
-        "made" if moment == "before it is sent" and loss != "left" else "not made"
-    )
-    told_owners = schedule_mails.send_notices(at=clock.at)
-    assert told_owners == (0 if loss == "left" else 1)  # who has left is told nothing
-
-
-def test_owner_who_reaches_less_is_refused() -> None:
-    here, there = factories.FacilityFactory.create_batch(2)
-    owner = person(UserRole.PLANNER)
-    owner.facilities.set([here, there])
-    schedule = keep(reports_weekly(recipients=ids(owner)), owner)
-    owner.facilities.set([here])
-
-    tick(Clock(dt.datetime(2026, 11, 23, 13, tzinfo=dt.UTC)))
-
-    assert told(schedule) == [("2026-11-22", "refused", "not_permitted")]
-    assert mail.outbox == []
-
-
-def test_facility_that_is_gone_refuses_its_export(places: Places) -> None:
-    facility = factories.FacilityFactory.create()
-    schedule = to_bucket(person(), filters={"facility_id": facility.pk})
-    facility.delete()
-
-    tick(Clock(DUE))
-
-    assert told(schedule) == [("2026-11-20", "refused", "not_permitted")]
-
-
-def test_token_that_was_rotated_stands_for_its_successor_and_one_that_was_revoked_for_nobody(places: Places) -> None:
-    api = api_with(TokenRole.BILLING_READONLY)
-    place = ExportDestination.objects.first() or to_bucket(person()).destination
-    assert place is not None
-    ReportSchedule.objects.all().delete()
-    schedule = schedules.keep(wish=exports_daily(destination_id=place.pk), by=principal_of(api.token), at=NOW)
-    newer = api_with(TokenRole.BILLING_READONLY, client=api.token.client, replaces=api.token)
-    api.token.overlap_until = NOW
-    api.token.save()
-    clock = Clock(DUE)
-    tick(clock)
-    by_successor = Export.objects.get().created_by
-    newer.token.revoked_at, newer.token.revoked_reason = NOW, "over"
-    newer.token.save()
-    clock.at += DAY
-    tick(clock)
-
-    assert by_successor == f"token:{newer.token.pk}"
-    assert told(schedule) == [("2026-11-20", "done", ""), ("2026-11-21", "refused", "not_permitted")]
-    assert schedule_mails.send_notices(at=clock.at) == 0  # nobody's address is known
-
-
-def test_destination_that_takes_no_rider_data_any_more_gets_none(places: Places) -> None:
-    schedule, clock = to_bucket(person(), phi=2), Clock(DUE)
-    ExportDestination.objects.update(phi_agreed_at=None, phi_agreed_by="")
-
-    tick(clock)
-
-    assert (told(schedule), places.puts) == ([("2026-11-20", "failed", "destination_gone")], [])
-
-
 def test_export_that_fails_is_made_anew_and_one_that_is_cancelled_is_not(places: Places) -> None:
     owner = person()
     schedule, clock = to_bucket(owner), Clock(DUE)
@@ -423,17 +375,6 @@ def test_trouble_of_ours_is_told(
     tick(Clock(DUE))
 
     assert told(schedule) == [("2026-11-20", state, code)]
-
-
-def test_rides_of_another_level_are_not_in_the_file_of_a_schedule_without_riders(places: Places) -> None:
-    ride = ride_in(RideStatus.COMPLETED)
-    to_bucket(person())
-
-    tick(Clock(DUE))
-
-    (content,) = places.files.values()
-    assert ride.rider.last_name not in content.decode()
-    assert "riderLastName" not in content.decode().splitlines()[0]
 
 
 def test_notices_that_cannot_be_mailed_are_tried_again(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

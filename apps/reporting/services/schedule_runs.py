@@ -28,7 +28,7 @@ from apps.reporting.services.destinations import PutRefused
 from apps.reporting.services.export_runs import NoLongerPermitted
 from apps.reporting.services.export_wishes import Wanted, filters_from_kept
 from apps.reporting.services.exports import TooManyExports
-from apps.reporting.services.schedules import alert_key, rest, run_of
+from apps.reporting.services.schedules import alert_key, make_again, rest, run_of
 from lib.access import Principal
 from lib.errors import DomainError
 from lib.scopes import Scope
@@ -311,9 +311,9 @@ def _settle_done(held: _Claim, by: Principal) -> None:
     schedule = run.schedule
     run.state, run.outcome, run.ended_at, run.claim_id, run.lease_until = RunState.DONE, "", at, None, None
     run.save(update_fields=["state", "outcome", "ended_at", "claim_id", "lease_until"])
-    if schedule.failures:
-        schedule.failures = 0
-        schedule.save(update_fields=["failures"])
+    schedule.failures = 0
+    schedule.save(update_fields=["failures"])
+    make_again(schedule, at=at)
     audit.record(
         by=by,
         action="report_schedules.send",

@@ -1,7 +1,7 @@
 """Schedules as people and integrators keep them: made, changed, paused, resumed, run by hand, taken away."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, cast
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from apps.accounts.models import User
 from apps.accounts.services import alerts, audit
 from apps.reporting.cadence import Covers, days_covered
 from apps.reporting.models import ReportSchedule, ScheduleRun
-from apps.reporting.models.schedule_words import Pause, RunState
+from apps.reporting.models.schedule_words import Outcome, Pause, RunState
 from apps.reporting.services import schedule_wishes
 from apps.reporting.services.schedule_wishes import Wish
 from lib.access import Principal
@@ -19,6 +19,7 @@ from lib.errors import Code, DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
 
 MOST: Final = 50  # of one owner
+MADE_AGAIN_WITHIN: Final = timedelta(days=31)
 # What a schedule makes: when one of these is another, "what changed" begins anew.
 _MADE: Final = ("dataset", "format", "columns", "filters", "phi", "covers", "facility_ids", "provider_ids")
 _WHEN: Final = ("every", "weekdays", "month_day", "at_time", "zone")
@@ -122,8 +123,8 @@ def pause(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
 def resume(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
     """Go on with a clean slate.
 
-    What was due meanwhile is made where the service had stopped by itself: runs that failed or were refused since the
-    last one that worked, and moments that nobody looked at.  Whoever paused it wanted nothing of that time.
+    What was due meanwhile is made where the service had stopped by itself: days that failed or were refused within a
+    month, and moments that nobody looked at.  Whoever paused it wanted nothing of that time.
 
     Raises:
         NotFound: the caller has no such schedule.
@@ -134,8 +135,8 @@ def resume(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
         raise AlreadySo("The schedule does not rest.")
     if schedule.paused_for == Pause.BY_PEOPLE:
         schedule.next_at = next(schedule.cadence.after(at))
-    elif schedule.kind == ReportSchedule.Kind.EXPORT and schedule.covers != Covers.CHANGES:
-        _make_again(schedule, at)
+    else:
+        make_again(schedule, at=at)
     schedule.active, schedule.paused_for, schedule.failures, schedule.notice_due_at = True, "", 0, None
     schedule.version += 1
     schedule.updated_at = at
@@ -199,6 +200,19 @@ def run_of(schedule: ReportSchedule, due_at: datetime, at: datetime) -> Schedule
     return ScheduleRun(schedule=schedule, due_at=due_at, first_day=first, last_day=last, try_at=at, created_at=at)
 
 
+def make_again(schedule: ReportSchedule, *, at: datetime) -> None:
+    """Have the days of an export made that came to nothing within the last month: what was in the way is gone.
+
+    Of reports and of changes the next run makes up for it; what people cancelled stays so.
+    """
+    if schedule.kind != ReportSchedule.Kind.EXPORT or schedule.covers == Covers.CHANGES:
+        return
+    runs = schedule.runs.filter(state__in=[RunState.FAILED, RunState.REFUSED], due_at__gt=at - MADE_AGAIN_WITHIN)
+    runs.exclude(outcome=Outcome.EXPORT_CANCELLED).update(
+        state=RunState.QUEUED, outcome="", export=None, attempts=0, try_at=at, ended_at=None
+    )
+
+
 def rest(schedule: ReportSchedule, why: Pause, *, at: datetime) -> None:
     """Let a locked schedule rest, and say why."""
     schedule.active, schedule.paused_for = False, why
@@ -209,15 +223,6 @@ def rest(schedule: ReportSchedule, why: Pause, *, at: datetime) -> None:
 
 def alert_key(schedule: ReportSchedule) -> str:
     return f"report_schedule_rests:{schedule.pk}"
-
-
-def _make_again(schedule: ReportSchedule, at: datetime) -> None:
-    """Have the runs made again that came to nothing since the last one that worked."""
-    runs = schedule.runs.filter(state__in=[RunState.FAILED, RunState.REFUSED])
-    worked = schedule.runs.filter(state=RunState.DONE, by_hand=False).order_by("-due_at").first()
-    if worked is not None:
-        runs = runs.filter(due_at__gt=worked.due_at)
-    runs.update(state=RunState.QUEUED, outcome="", export=None, attempts=0, try_at=at, ended_at=None)
 
 
 def _own(schedule_id: UUID, by: Principal) -> ReportSchedule:
