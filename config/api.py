@@ -17,6 +17,7 @@ from apps.fleet.api.views import (
 from apps.organizations.api.views import FacilityViewSet
 from apps.recurring.api.shifts import CalendarShiftViewSet, FacilityShiftViewSet
 from apps.recurring.api.views import OccurrenceViewSet, RiderOrderViewSet, StandingOrderViewSet
+from apps.reporting.api.destination_views import DestinationViewSet
 from apps.reporting.api.export_views import ExportViewSet
 from apps.reporting.api.views import ReportViewSet
 from apps.riders.api.views import RiderViewSet
@@ -134,6 +135,10 @@ reporting = [
 
 exports = [
     path("exports", ExportViewSet.as_view(_LIST)),
+    path("exports/destinations", DestinationViewSet.as_view(_LIST)),
+    path("exports/destinations/<uuid:id>", DestinationViewSet.as_view({**_ONE, "delete": "destroy"})),
+    path("exports/destinations/<uuid:id>/test", DestinationViewSet.as_view({"post": "test"})),
+    path("exports/destinations/<uuid:id>/host-keys", DestinationViewSet.as_view({"post": "host_keys"})),
     path("exports/datasets", ExportViewSet.as_view({"get": "datasets"})),
     path("exports/<uuid:id>", ExportViewSet.as_view({"get": "retrieve"})),
     path("exports/<uuid:id>/cancel", ExportViewSet.as_view({"post": "cancel"})),

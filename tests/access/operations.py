@@ -55,7 +55,8 @@ class Operation:
     def kind(self) -> str:
         """Which rows the id in the path names, by the first word of the path, or two."""
         first, _, rest = self.route.partition("/")
-        return f"{first}/{rest.partition('/')[0]}" if first == "webhooks" else first
+        two = first == "webhooks" or rest.startswith("destinations")
+        return f"{first}/{rest.partition('/')[0]}" if two else first
 
     @property
     def takes_id(self) -> bool:
