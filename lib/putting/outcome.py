@@ -26,6 +26,7 @@ class PutCode(TextChoices):
     BUSY = "busy", "it has trouble of its own for now"
     SWITCHED_OFF = "switched_off", "it is switched off here"
     SECRET_UNREADABLE = "secret_unreadable", "its secret cannot be opened any more"
+    NO_SCRATCH = "no_scratch", "the folder of exports cannot be written to here"
     NO_PROGRAM = "no_program", "the program sftp is not installed here"
 
 
@@ -35,6 +36,7 @@ _PASSES: Final = frozenset(
         PutCode.UNREACHABLE,
         PutCode.NAME_UNKNOWN,
         PutCode.NO_SPACE,
+        PutCode.NO_SCRATCH,
         PutCode.TIMED_OUT,
         PutCode.DAMAGED,
         PutCode.BUSY,

@@ -409,6 +409,17 @@ def test_test_that_fails_says_why(listening: Listening) -> None:
     assert (tried.code, tried.destination.test_code) == (PutCode.HOST_KEY_CHANGED, "host_key_changed")
 
 
+def test_folder_that_cannot_be_written_to_is_told(listening: Listening, file: Path, settings: Any) -> None:
+    settings.EXPORTS_DIR = str(file)
+    destination = at_server(listening)
+
+    tried = keeping.test(destination_id=destination.pk, by=admin(), at=NOW)
+    with pytest.raises(PutRefused) as refusal:
+        destinations.put(destination, file, NAME)
+
+    assert (tried.code, refusal.value.code, refusal.value.retryable) == (PutCode.NO_SCRATCH, PutCode.NO_SCRATCH, True)
+
+
 def test_host_keys_are_told_for_somebody_to_compare(listening: Listening) -> None:
     destination = at_server(listening, host_key="")
 

@@ -40,6 +40,9 @@ TODO: Final[Mapping[str, Text]] = {
     PutCode.BUSY: _("It is tried again by itself; if it stays so, ask whoever runs it."),
     PutCode.SWITCHED_OFF: _("Switch it on again under Change."),
     PutCode.SECRET_UNREADABLE: _("Enter the secret again under Change."),
+    PutCode.NO_SCRATCH: _(
+        "Whoever runs this service has to let it write into EXPORTS_DIR, and see that there is room."
+    ),
     PutCode.NO_PROGRAM: _("Whoever runs this service has to install openssh-client."),
 }
 _LABELS: Final = {code.value: code for code in PutCode}

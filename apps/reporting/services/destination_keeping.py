@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,7 +12,7 @@ from django.db import IntegrityError, transaction
 from apps.accounts.services import audit
 from apps.reporting.models import ExportDestination
 from apps.reporting.services import destination_wishes as wishes
-from apps.reporting.services import destinations, export_files
+from apps.reporting.services import destinations
 from apps.reporting.services.destination_wishes import Wanted
 from lib.access import Principal
 from lib.constraints import constraint_of
@@ -209,13 +207,13 @@ def _locked(destination_id: UUID, by: Principal, expected_version: int | None) -
 
 
 def _try(destination: ExportDestination) -> tuple[PutCode | None, bool]:
-    with TemporaryDirectory(dir=export_files.folder(), prefix=export_files.SENDING) as scratch:
-        path = Path(scratch) / "file"
-        path.write_bytes(_TEST_TEXT)
-        try:
+    try:
+        with destinations.workshop() as scratch:
+            path = scratch / "file"
+            path.write_bytes(_TEST_TEXT)
             destinations.put_file(destination, path, TEST_FILE, limits=_TEST_LIMITS)
-        except PutRefused as refusal:
-            return refusal.code, False
+    except PutRefused as refusal:
+        return refusal.code, False
     try:
         destinations.remove_file(destination, TEST_FILE, limits=_TEST_LIMITS)
     except PutRefused:

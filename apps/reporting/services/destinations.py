@@ -22,7 +22,7 @@ from lib.putting.names import check_name
 from lib.putting.outcome import Limits, PutCode, PutRefused
 from lib.putting.sigv4 import Key
 
-__all__ = ["PutCode", "PutRefused", "put", "put_file", "remove_file", "rules"]
+__all__ = ["PutCode", "PutRefused", "put", "put_file", "remove_file", "rules", "workshop"]
 
 log = logging.getLogger(__name__)
 _PORTS = frozenset({443, 8443, 9000, 9443})  # of buckets: the webhooks' own, and those that MinIO is given
@@ -75,8 +75,8 @@ def put_file(destination: ExportDestination, path: Path, name: str, *, limits: L
     if destination.kind == ExportDestination.Kind.S3:
         s3.put(_bucket(destination, limits), path, name)
     else:
-        with _workshop() as workshop:
-            sftp.put(_server(destination, limits), path, name, workshop=workshop)
+        with workshop() as place:
+            sftp.put(_server(destination, limits), path, name, workshop=place)
 
 
 def remove_file(destination: ExportDestination, name: str, *, limits: Limits | None = None) -> None:
@@ -89,15 +89,23 @@ def remove_file(destination: ExportDestination, name: str, *, limits: Limits | N
     if destination.kind == ExportDestination.Kind.S3:
         s3.remove(_bucket(destination, limits), name)
     else:
-        with _workshop() as workshop:
-            sftp.remove(_server(destination, limits), name, workshop=workshop)
+        with workshop() as place:
+            sftp.remove(_server(destination, limits), name, workshop=place)
 
 
 @contextmanager
-def _workshop() -> Iterator[Path]:
-    """Make a folder for a private key, which the sweep of exports takes away where a crash leaves it."""
-    with TemporaryDirectory(dir=export_files.folder(), prefix=export_files.SENDING) as place:
-        yield Path(place)
+def workshop() -> Iterator[Path]:
+    """Make a folder for what is needed for a moment, which the sweep of exports takes away where a crash leaves it.
+
+    Raises:
+        PutRefused: it cannot be made.
+    """
+    try:
+        place = TemporaryDirectory(dir=export_files.folder(), prefix=export_files.SENDING)
+    except OSError:
+        raise PutRefused(PutCode.NO_SCRATCH) from None
+    with place as name:
+        yield Path(name)
 
 
 def _bucket(destination: ExportDestination, limits: Limits) -> s3.Bucket:
