@@ -17,6 +17,7 @@ from apps.fleet.api.views import (
 from apps.organizations.api.views import FacilityViewSet
 from apps.recurring.api.shifts import CalendarShiftViewSet, FacilityShiftViewSet
 from apps.recurring.api.views import OccurrenceViewSet, RiderOrderViewSet, StandingOrderViewSet
+from apps.reporting.api.destination_views import DestinationViewSet
 from apps.reporting.api.export_views import ExportViewSet
 from apps.reporting.api.schedule_views import ScheduleViewSet
 from apps.reporting.api.views import ReportViewSet
@@ -135,6 +136,10 @@ reporting = [
 
 exports = [
     path("exports", ExportViewSet.as_view(_LIST)),
+    path("exports/destinations", DestinationViewSet.as_view(_LIST)),
+    path("exports/destinations/<uuid:id>", DestinationViewSet.as_view({**_ONE, "delete": "destroy"})),
+    path("exports/destinations/<uuid:id>/test", DestinationViewSet.as_view({"post": "test"})),
+    path("exports/destinations/<uuid:id>/host-keys", DestinationViewSet.as_view({"post": "host_keys"})),
     path("exports/datasets", ExportViewSet.as_view({"get": "datasets"})),
     path("exports/schedules", ScheduleViewSet.as_view(_LIST)),
     path("exports/schedules/<uuid:id>", ScheduleViewSet.as_view({**_ONE, "delete": "destroy"})),

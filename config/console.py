@@ -179,6 +179,13 @@ CONTENTS: Final = (
                 Scope.REPORTS_READ,
                 "g r",
             ),
+            _scoped(
+                _("Export destinations"),
+                "export_destinations",
+                "send",
+                _("Buckets and servers that exports are put to, and how they do"),
+                Scope.DESTINATIONS_MANAGE,
+            ),
         ),
     ),
     Group(

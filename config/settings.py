@@ -353,6 +353,12 @@ REPORT_LOCK_AFTER_DAYS = safe_values.between(env, "REPORT_LOCK_AFTER_DAYS", 7, 1
 # Where files of exports lie until they are fetched, and how long; how many somebody may make within an hour (S-64).
 EXPORTS_DIR = safe_values.folder("EXPORTS_DIR", env.str("EXPORTS_DIR", default="")) or VAR_DIR / "exports"
 EXPORT_RETENTION_HOURS = safe_values.between(env, "EXPORT_RETENTION_HOURS", 24, 1, 24 * 31)
+# Where files may be put besides the public internet, and whether buckets may be http, on any port.
+EXPORT_DESTINATION_NETWORKS = safe_values.networks(
+    "EXPORT_DESTINATION_NETWORKS",
+    env.list("EXPORT_DESTINATION_NETWORKS", default=["127.0.0.0/8", "::1"] if DEMO_MODE else []),
+)
+EXPORT_DESTINATION_PLAIN_HTTP = env.bool("EXPORT_DESTINATION_PLAIN_HTTP", default=DEMO_MODE)
 EXPORTS_PER_HOUR = safe_values.between(env, "EXPORTS_PER_HOUR", 10, 1, 1000)
 
 # The downtime pack (docs/operations.md): without a passphrase there is none.

@@ -27,6 +27,7 @@ urlpatterns = [
     path("console/exceptions/", include("apps.rides.console.desk_urls")),
     path("calendar/<str:secret>.ics", calendar_file, name="calendar_file"),
     path("console/reports/", include("apps.reporting.console.urls")),
+    path("console/destinations/", include("apps.reporting.console.destination_urls")),
     path("console/developers/", include("apps.webhooks.console.urls")),
     path("metrics", MetricsViewSet.as_view({"get": "metrics"}), name="metrics"),
     path("docs/api", reference, name="docs-reference"),

@@ -59,7 +59,7 @@ class Code(Enum):
     PAYLOAD_TOO_LARGE = Kind(413, False, "The body, or an answer that is sent at once, exceeds the limit.")
     UNSUPPORTED_MEDIA_TYPE = Kind(415, False, "The body is not application/json.")
     RULE_VIOLATION = Kind(422, False, "The request is well formed but breaks a rule of the domain.")
-    ENDPOINT_URL_BLOCKED = Kind(422, False, "Webhooks may not go to this URL; details say what is wrong with it.")
+    ENDPOINT_URL_BLOCKED = Kind(422, False, "Nothing may be sent to this address; details say what is wrong with it.")
     IDEMPOTENCY_KEY_REUSED = Kind(422, False, "The Idempotency-Key was used with another body.")
     PRECONDITION_REQUIRED = Kind(428, False, "This deployment requires If-Match on changes.")
     RATE_LIMITED = Kind(429, True, "Too many requests; Retry-After says when to come back.")

@@ -10,7 +10,7 @@ import ipaddress
 import re
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -101,6 +101,23 @@ def _within(address: Address, networks: Sequence[Network]) -> bool:
     return any(address.version == network.version and address in network for network in networks)
 
 
+def check_host(host: str, rules: Rules) -> None:
+    """Judge the name or address of a host by its text alone.
+
+    Raises:
+        BadUrl: it is neither.
+        Blocked: it is an address, of no network that is let through or written as a number.
+    """
+    address = literal(host)
+    if address is not None:  # no name stands for it, and no certificate: for networks of the operator's own alone
+        if not (_within(address, rules.networks) and rules.allow(address)):
+            raise Blocked
+    elif _NUMBERS.fullmatch(host):
+        raise Blocked
+    elif not _NAME.fullmatch(host):
+        raise BadUrl("must have a host name of letters, digits and hyphens.")
+
+
 def check_form(url: str, rules: Rules) -> SplitResult:
     """Judge a URL by its text alone.
 
@@ -120,15 +137,7 @@ def check_form(url: str, rules: Rules) -> SplitResult:
         raise BadUrl("must have no user, password or fragment.")
     if not rules.plain_http and (port or 443) not in rules.ports:
         raise BadUrl(f"must use one of the ports {', '.join(map(str, sorted(rules.ports)))}.")
-    host = parts.hostname or ""
-    address = literal(host)
-    if address is not None:  # no name stands for it, and no certificate: for networks of the operator's own alone
-        if not (_within(address, rules.networks) and rules.allow(address)):
-            raise Blocked
-    elif _NUMBERS.fullmatch(host):
-        raise Blocked
-    elif not _NAME.fullmatch(host):
-        raise BadUrl("must have a host name of letters, digits and hyphens.")
+    check_host(parts.hostname or "", rules)
     return parts
 
 
@@ -150,14 +159,26 @@ def check_url(url: str, rules: Rules, *, resolve: Callable[[str, int], Sequence[
     """
     parts = check_form(url, rules)
     host = parts.hostname or ""
-    if literal(host) is not None:
-        return
+    if literal(host) is None:
+        allowed_addresses(host, parts.port or 443, rules, resolve=resolve)
+
+
+def allowed_addresses(
+    host: str, port: int, rules: Rules, *, resolve: Callable[[str, int], Sequence[str]] | None = None
+) -> list[str]:
+    """Look up where a name, or an address, leads to: for programs that are told the address to connect to.
+
+    Raises:
+        NameUnknown: the name does not resolve.
+        Blocked: any one of its addresses is not allowed.
+    """
     try:
-        found = (resolve or addresses_of)(host, parts.port or 443)
+        found = list((resolve or addresses_of)(host, port))
     except (OSError, UnicodeError):
         raise NameUnknown from None
     if not all(rules.allow(ipaddress.ip_address(one.partition("%")[0])) for one in found):
         raise Blocked
+    return found
 
 
 def addresses_of(host: str, port: int) -> list[str]:
@@ -179,6 +200,13 @@ def addresses_of(host: str, port: int) -> list[str]:
 
     threading.Thread(target=look_up, daemon=True).start()
     return answer.result(LOOKUP_SECONDS)
+
+
+def causes(failure: BaseException | None) -> Iterator[BaseException]:
+    """Walk through what lies behind a failure: libraries wrap what `socket_factory` and `Resolver` raise."""
+    while failure is not None:
+        yield failure
+        failure = failure.__cause__ or failure.__context__ or getattr(failure, "os_error", None)
 
 
 def socket_factory(rules: Rules) -> Callable[[Any], socket.socket]:

@@ -22,6 +22,7 @@ class Scope(TextChoices):
     REPORTS_READ = "reports:read"
     EXPORTS_CREATE = "exports:create"
     EXPORTS_PHI = "exports:phi"  # with riders named, as far as the PHI level reaches
+    DESTINATIONS_MANAGE = "destinations:manage"  # where exports are put outside
     EVENTS_READ = "events:read"
     WEBHOOKS_MANAGE = "webhooks:manage"
     TOKENS_MANAGE = "tokens:manage"

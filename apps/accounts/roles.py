@@ -61,6 +61,7 @@ SCOPES_OF_USER: Final[dict[UserRole, frozenset[str]]] = {
             _S.DRIVERS_WRITE,
             _S.TOKENS_MANAGE,
             _S.WEBHOOKS_MANAGE,
+            _S.DESTINATIONS_MANAGE,
             _S.USERS_MANAGE,
             _S.AUDIT_READ,
         }

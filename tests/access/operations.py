@@ -55,7 +55,7 @@ class Operation:
     def kind(self) -> str:
         """Which rows the id in the path names, by the first word of the path, or two."""
         first, _, rest = self.route.partition("/")
-        two = first == "webhooks" or rest.startswith("schedules")
+        two = first == "webhooks" or rest.startswith(("schedules", "destinations"))
         return f"{first}/{rest.partition('/')[0]}" if two else first
 
     @property

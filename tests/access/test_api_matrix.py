@@ -18,7 +18,7 @@ from tests.access.operations import (
     likened,
     state,
 )
-from tests.access.world import World, absent, reached
+from tests.access.world import SHARED, World, absent, reached
 from tests.callers import error_of
 
 # Answered without a token.  Everything else asks for one.
@@ -42,7 +42,7 @@ CALLERS = [
 ANSWERING_OFFERS = {"POST rides/<uuid:id>/assignment/accept", "POST rides/<uuid:id>/assignment/decline"}
 # Rows that a caller of the binding does reach on the other side: a fleet is no facility's, a place no provider's.
 FLEET = {"drivers", "vehicles", "credentials", "shifts"}
-REACHED = {"facility": FLEET, "provider": {"facilities"}, "both": set[str]()}
+REACHED = {"facility": FLEET | SHARED, "provider": {"facilities", *SHARED}, "both": SHARED}
 
 
 def test_walk_covers_the_whole_api() -> None:

@@ -26,6 +26,7 @@ from lib.ids import uuid7
 from tests import factories
 from tests.access.canaries import Canaries, Canary, Kind
 from tests.callers import TokenClient, api_with
+from tests.reporting import places
 from tests.rides.rides_in import ride_in
 
 ORDERED_FROM: Final = dt.date(2026, 11, 23)  # the first day of the standing orders: a Monday
@@ -38,6 +39,10 @@ HIDDEN: Final[dict[str, tuple[Kind, ...]]] = {
     "provider": ("person", "fleet", "access"),
     "both": ("place", "person", "fleet", "access"),
 }
+
+
+# Rows that are the operator's own, and the same for everybody who may ask for them.
+SHARED: Final = {"exports/destinations"}
 
 
 @dataclass
@@ -59,7 +64,7 @@ class Side:
         return str(self.first(kind).pk)
 
     def ids(self) -> set[str]:
-        return {str(row.pk) for rows in self.rows.values() for row in rows}
+        return {str(row.pk) for kind, rows in self.rows.items() if kind not in SHARED for row in rows}
 
 
 @dataclass
@@ -414,6 +419,7 @@ def _export(side: Side, client: ApiClient, facility: Facility, provider: Transpo
         updated_at=factories.NOW,
     )
     side.add("exports/schedules", schedule)
+    side.add("exports/destinations", places.server(name=f"Drop box {uuid7()}"))
 
 
 def _name(side: Side, subject_type: str, subject_id: UUID, kind: Kind) -> str:

@@ -1,5 +1,6 @@
 """Where exports are put outside of this service: buckets that speak S3, and servers that speak SFTP."""
 
+from cryptography.exceptions import InvalidTag
 from django.db import models
 from django.db.models import Q
 
@@ -7,26 +8,8 @@ from lib.access import Phi, Principal
 from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
-
-
-class PutCode(TextChoices):
-    """Why a file could not be put somewhere."""
-
-    UNREACHABLE = "unreachable", "nobody answers there"
-    NAME_UNKNOWN = "name_unknown", "the host name is unknown"
-    ADDRESS_REFUSED = "address_refused", "it lies where nothing may be sent"
-    TLS_FAILED = "tls_failed", "its certificate does not hold"
-    HOST_KEY_CHANGED = "host_key_changed", "its host key is not the one agreed on"
-    NOT_AUTHORIZED = "not_authorized", "it does not let us in, or not do this"
-    NO_SUCH_BUCKET = "no_such_bucket", "there is no such bucket"
-    NO_SUCH_FOLDER = "no_such_folder", "there is no such folder"
-    NO_SPACE = "no_space", "it has no room left"
-    TIMED_OUT = "timed_out", "it took too long"
-    REDIRECTED = "redirected", "it sends us to another address"
-    DAMAGED = "damaged", "what arrived is not what was sent"
-    REFUSED = "refused", "it refuses"
-    SWITCHED_OFF = "switched_off", "it is switched off here"
-    SECRET_UNREADABLE = "secret_unreadable", "its secret cannot be opened any more"
+from lib.putting.outcome import PutCode as PutCode
+from lib.putting.ssh_keys import host_key, public_line
 
 
 class ExportDestinationQuerySet(models.QuerySet["ExportDestination"]):
@@ -138,6 +121,32 @@ class ExportDestination(models.Model):
 
     def __str__(self) -> str:
         return f"export destination {self.pk}"
+
+    @property
+    def place(self) -> str:
+        """Say where it is, for people: no secret stands in it."""
+        if self.kind == self.Kind.S3:
+            return f"{self.endpoint_url} {'/'.join(filter(None, (self.bucket, self.folder)))}"
+        folder = f" {self.folder}" if self.folder else ""
+        return f"{self.username}@{self.host}:{self.port}{folder}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Give the fingerprint of the host key agreed on, as `ssh-keygen -l` has it; "" where there is none."""
+        return host_key(self.host_key).fingerprint if self.host_key else ""
+
+    @property
+    def public_key(self) -> str:
+        """Give the line for authorized_keys of a server that knows us by a key; "" of others.
+
+        "" as well where the secret cannot be opened any more.
+        """
+        if self.sign_in != self.SignIn.PRIVATE_KEY:
+            return ""
+        try:
+            return public_line(self.secret, "carelane")
+        except (KeyError, InvalidTag):
+            return ""
 
     def takes(self, phi: Phi) -> bool:
         """Say whether what was exported at this level may go there: riders are named only where that was agreed on."""

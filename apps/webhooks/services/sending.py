@@ -3,7 +3,7 @@
 import asyncio
 import email.utils
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from yarl import URL
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.services.deadlines import Deadlines, deadlines
 from apps.webhooks.wire import unsigned_headers
-from lib.outbound import Blocked, Resolver, Rules, socket_factory
+from lib.outbound import Blocked, Resolver, Rules, causes, socket_factory
 from lib.standard_webhooks import Signer, headers
 
 DEADLINE: Final = 15.0  # seconds for everything, from the look-up of the name to the last byte of the answer
@@ -207,20 +207,13 @@ def _retry_after(text: str, now: datetime | None = None) -> timedelta | None:
 
 
 def _class_of(failure: BaseException) -> str:
-    causes = list(_causes(failure))
-    if any(isinstance(cause, Blocked) for cause in causes):
+    behind = list(causes(failure))
+    if any(isinstance(cause, Blocked) for cause in behind):
         return ErrorClass.BLOCKED_IP
     if isinstance(failure, aiohttp.ClientConnectorDNSError):
         return ErrorClass.DNS
-    if isinstance(failure, aiohttp.ClientSSLError) or any(isinstance(cause, ssl.SSLError) for cause in causes):
+    if isinstance(failure, aiohttp.ClientSSLError) or any(isinstance(cause, ssl.SSLError) for cause in behind):
         return ErrorClass.TLS
     if isinstance(failure, (aiohttp.ClientPayloadError, aiohttp.ClientResponseError, aiohttp.http.HttpProcessingError)):
         return ErrorClass.PROTOCOL
     return ErrorClass.CONNECT
-
-
-def _causes(failure: BaseException | None) -> Iterator[BaseException]:
-    """Walk through what lies behind a failure."""
-    while failure is not None:
-        yield failure
-        failure = failure.__cause__ or failure.__context__ or getattr(failure, "os_error", None)
