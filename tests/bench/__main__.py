@@ -30,6 +30,7 @@ from tests.bench import (
     memory,
     posts,
     recurring,
+    report_page,
     reports,
     searching,
 )
@@ -54,6 +55,7 @@ MEASUREMENTS: Final[dict[str, Callable[[], list[Figure]]]] = {
     "live": live.listening,
     "riders": searching.answering,
     "reports": reports.answering,
+    "report_page": report_page.opening,
     "exports": exporting.exporting,
 }
 WITHOUT_RIDES: Final = {
@@ -67,6 +69,7 @@ WITHOUT_RIDES: Final = {
     "sheet",
     "riders",
     "reports",
+    "report_page",
 }
 GOALS: Final = (
     Goal("export_ndjson_vs_copy", "x", ">=", 0.4, measures="exports"),
@@ -114,6 +117,8 @@ GOALS: Final = (
     Goal("report_vs_rows", "x", ">=", 20, measures="reports"),
     Goal("report_trend", "ms", "<=", 500, measures="reports"),
     Goal("report_upkeep", "%", "<=", 15, measures="reports"),
+    Goal("report_page_p95", "ms", "<=", 2000, measures="report_page"),
+    Goal("report_figure_p95", "ms", "<=", 2000, measures="report_page"),
 )
 FOOTNOTES: Final = (
     "One gunicorn gthread worker with 4 threads and a pool of 8 has a core for itself; PostgreSQL and wrk (1 thread,",
@@ -129,6 +134,7 @@ FOOTNOTES: Final = (
     "Exports: 1,000,000 completions; a bare COPY of the same columns by the same statement, NDJSON and CSV in turn, 3",
     "rounds, ratios of medians; XLSX and Parquet once.  Memory is the peak of the process that writes the file.",
     "Reports: 5,000,000 rides over two years; upkeep: rides from booking to handing over, and one run of the task.",
+    "Pages of reports: 90 days with 250,000 rides in Chromium, no cache, until the page has loaded; 20 loads each.",
 )
 
 

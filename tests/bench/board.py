@@ -61,7 +61,7 @@ def standing() -> list[Figure]:
         browser = playwright.chromium.launch(
             executable_path=chromium.find_whole(), args=["--no-sandbox", "--disable-background-networking"]
         )
-        with _serving(on_server_core(), variables) as first, _serving(on_other_core(), variables) as second:
+        with serving(on_server_core(), variables) as first, serving(on_other_core(), variables) as second:
             plain = [_load(browser, first, signed_in, day) for _ in range(LOADS)]
             slow = [_load(browser, first, signed_in, day, slowed=SLOWED) for _ in range(LOADS)]
             opened = _opens(browser, first, signed_in, day)
@@ -106,7 +106,7 @@ def sheet() -> list[Figure]:
 
 def _load(browser: Browser, url: str, signed_in: str, day: Day, *, slowed: int = 1) -> dict[str, float]:
     """Open the board in a browser that has never seen it; milliseconds, and kilobytes as they came over the wire."""
-    with _page(browser, url, signed_in) as page:
+    with page_of(browser, url, signed_in) as page:
         session = page.context.new_cdp_session(page)
         session.send("Network.enable")
         session.send("Emulation.setCPUThrottlingRate", {"rate": slowed})
@@ -128,7 +128,7 @@ def _load(browser: Browser, url: str, signed_in: str, day: Day, *, slowed: int =
 def _opens(browser: Browser, url: str, signed_in: str, day: Day) -> Figure:
     """Open the page of a ride from the board, by the link of its panel, until the browser has read it; and go back."""
     ride, took = day.waiting[0], []
-    with _page(browser, url, signed_in) as page:
+    with page_of(browser, url, signed_in) as page:
         page.goto(f"{url}/console/board/?day={day.date}", wait_until="load")
         page.locator(f"#ride-{ride.pk}").click()
         for _round in range(LOADS + 1):  # the first one fetches what the page is made of, and does not count
@@ -147,7 +147,7 @@ def _changes(browser: Browser, first: str, second: str, signed_in: str, day: Day
     """Give waiting rides to drivers in this process; time each until a page of the second server shows it."""
     streams = _Streams([first, second], signed_in)
     arrivals = []
-    with streams, _page(browser, second, signed_in) as page:
+    with streams, page_of(browser, second, signed_in) as page:
         page.goto(f"{second}/console/board/?day={day.date}", wait_until="load")
         page.wait_for_selector("#live[data-state=live]")
         for number in range(CHANGES):
@@ -193,7 +193,8 @@ class _Streams:
 
 
 @contextmanager
-def _page(browser: Browser, url: str, signed_in: str) -> Iterator[Page]:
+def page_of(browser: Browser, url: str, signed_in: str) -> Iterator[Page]:
+    """Open a page of somebody who is signed in, in a browser that has never seen the service."""
     name, _, value = signed_in.partition("=")
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_cookies([{"name": name, "value": value, "url": url}])
@@ -205,7 +206,8 @@ def _page(browser: Browser, url: str, signed_in: str) -> Iterator[Page]:
 
 
 @contextmanager
-def _serving(core: list[str], variables: dict[str, str]) -> Iterator[str]:
+def serving(core: list[str], variables: dict[str, str]) -> Iterator[str]:
+    """Serve under uvicorn; gives the address."""
     port = free_port()
     command = [*core, sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port)]
     command += ["--lifespan", "off", "--log-level", "error", "--timeout-graceful-shutdown", "1"]

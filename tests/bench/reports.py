@@ -50,7 +50,7 @@ class NotTheSame(Exception):
 
 def answering() -> list[Figure]:
     """Fill two years in, ask for a quarter of all facilities and for the whole time, and keep up with writing."""
-    _prepare()
+    prepare(RIDES)
     quarter = select(by=BY, first=FIRST, last=LAST)
     ours = _times(lambda: facility_kpis(by=BY, selection=quarter, compared=False), ROUNDS)
     rows = _times(_from_rows, 3)
@@ -74,12 +74,13 @@ def answering() -> list[Figure]:
     ]
 
 
-def _prepare() -> None:
-    say(f"Making {RIDES:,} rides.")
+def prepare(rides: int) -> None:
+    """Write that many rides over two years, and fill their rollups in."""
+    say(f"Making {rides:,} rides.")
     with psycopg.connect(conninfo(RUN), autocommit=True) as session:
         session.execute("SET synchronous_commit = off")
         session.execute("SET maintenance_work_mem = '512MB'")
-        session.execute(f"SET bench.rides = {RIDES}")
+        session.execute(f"SET bench.rides = {rides}")
         session.execute(SCRIPT.read_bytes())
         session.execute("VACUUM ANALYZE")
     began = time.perf_counter()

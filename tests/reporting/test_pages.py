@@ -33,7 +33,7 @@ PAGE = "/console/reports/"
 TOO_FEW = "Too few rides to show"
 
 
-def _driven(day: int, arrived: int) -> legs.Leg:
+def driven(day: int, arrived: int) -> legs.Leg:
     """Make a leg that was driven; `arrived` in minutes after the pickup time."""
     return legs.Leg(day=day, arrived=arrived, boarded=arrived + 5, delivered=arrived + 20, dropped=arrived + 25)
 
@@ -175,8 +175,8 @@ def test_facilities_sort_by_name_and_by_figure(supervisor: Client, db: None) -> 
     for cast, name in ((good, "Birch"), (bad, "Alder"), (empty, "Cedar")):
         cast.facility.name = name
         cast.facility.save()
-    legs.write(_driven(2, 0), good)
-    legs.write(_driven(2, 40), bad)
+    legs.write(driven(2, 0), good)
+    legs.write(driven(2, 40), bad)
     legs.write(legs.Leg(day=2, status="cancelled", reason="rider_request", fault="rider", timing="advance"), empty)
     folding.keep_up(by=system(), at=NOW, seconds=60)
 
@@ -191,7 +191,7 @@ def test_facilities_sort_by_name_and_by_figure(supervisor: Client, db: None) -> 
 
 def test_rides_of_no_facility_have_a_row_that_opens_nothing(supervisor: Client, db: None) -> None:
     cast = legs.cast()
-    legs.write(_driven(2, 0), legs.Cast(None, cast.rider, cast.driver, cast.vehicle))
+    legs.write(driven(2, 0), legs.Cast(None, cast.rider, cast.driver, cast.vehicle))
     folding.keep_up(by=system(), at=NOW, seconds=60)
 
     (row,) = supervisor.get(f"{PAGE}?{NOVEMBER}").context["rows"]
@@ -343,7 +343,7 @@ def test_hours_of_the_week_are_stronger_the_larger(supervisor: Client, month: le
 
 
 def test_hours_that_are_all_alike_are_pale(supervisor: Client, db: None) -> None:
-    legs.write(_driven(2, 0), legs.cast())
+    legs.write(driven(2, 0), legs.cast())
     folding.keep_up(by=system(), at=NOW, seconds=60)
 
     heat = supervisor.get(f"{PAGE}pickupOnTimeRate/?{NOVEMBER}&by=weekday_hour").context["heat"]
@@ -465,7 +465,7 @@ def test_pages_cost_as_many_queries_for_any_number(
     supervisor: Client, db: None, django_assert_num_queries: Any, count: int
 ) -> None:
     for number in range(count):
-        legs.write(_driven(2 + number, 0), legs.cast())
+        legs.write(driven(2 + number, 0), legs.cast())
     folding.keep_up(by=system(), at=NOW, seconds=60)
     supervisor.get(PAGE)  # the session is fresh after it
 

@@ -112,10 +112,7 @@ def _lines(chart: Chart) -> Picture:
         height=_HEIGHT,
         about=_about(chart, range(len(chart.labels))),
         unit=chart.unit,
-        rules=[
-            Text(_n(_LEFT - 6), _n(height), number_format(round(value, 4)))
-            for value, height in zip(axis, heights, strict=True)
-        ],
+        rules=[Text(_n(_LEFT - 6), _n(height), _said(value)) for value, height in zip(axis, heights, strict=True)],
         names=[
             Text(_n(_LEFT + across * at), _n(_HEIGHT - 8), text)
             for at, text in enumerate(chart.short)
@@ -194,6 +191,11 @@ def _path(run: Sequence[tuple[float, float]]) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1].rstrip()}…"
+
+
+def _said(value: float) -> str:
+    rounded = round(value, 4)  # steps are made of halves and fifths, which no number of a computer is exactly
+    return number_format(int(rounded) if rounded == int(rounded) else rounded, force_grouping=True)
 
 
 def _n(length: float) -> str:

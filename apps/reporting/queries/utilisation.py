@@ -25,8 +25,7 @@ WORKERS: Final = tuple(_COLUMNS)
 # Minutes of all rides of one worker may overlap: two riders in one vehicle are both on board.
 _RIDDEN: Final = """
     count(*) AS rides,
-    coalesce(sum(floor(extract(epoch FROM dropped_off_at - coalesce(departed_at, boarded_at)) / 60)), 0)::bigint
-        AS busy,
+    sum(floor(extract(epoch FROM dropped_off_at - coalesce(departed_at, boarded_at)) / 60))::bigint AS busy,
     coalesce(sum(onboard_minutes), 0)::bigint AS onboard, coalesce(sum(loaded_miles), 0) AS miles
 """
 _WORK: Final = """

@@ -1,0 +1,82 @@
+"""The overview of 90 days in Chromium, over a quarter of a million rides in that time (console.md, P3).
+
+`BENCH_PAGE_RIDES` makes it smaller, for a quick try: rides of two years, of which an eighth is in the 90 days.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from typing import Final
+
+from django.conf import settings
+from django.db import connections
+from django.test import Client
+from playwright.sync_api import Browser, sync_playwright
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.rides.models import Ride
+from tests.accounts.signed_in import sign_in
+from tests.bench import ROOT, reports
+from tests.bench.board import page_of, serving
+from tests.bench.servers import on_server_core
+from tests.bench.table import Figure
+from tests.browser import chromium
+
+RIDES: Final = int(os.environ.get("BENCH_PAGE_RIDES", "2100000"))
+LOADS: Final = 20  # five tell a median, and no 95th of a hundred
+# Until the browser has laid the page out and its script has run, which for a figure has drawn the chart.
+_TOOK: Final = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
+
+
+def opening() -> list[Figure]:
+    """Open the overview and one figure with its chart, each in a browser that has never seen them."""
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright has a loop in this thread
+    reports.prepare(RIDES)
+    within = Ride.objects.filter(service_date__range=(reports.FIRST, reports.LAST)).count()
+    asked = f"?from={reports.FIRST}&to={reports.LAST}"
+    signed_in = _cookie()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        variables = {**os.environ, "STATIC_MANIFEST": "true", "VAR_DIR": folder}
+        collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
+        subprocess.run(collect, cwd=ROOT, env=variables, check=True)
+        browser = playwright.chromium.launch(
+            executable_path=chromium.find_whole(), args=["--no-sandbox", "--disable-background-networking"]
+        )
+        with serving(on_server_core(), variables) as url:
+            overview = _loads(browser, f"{url}/console/reports/{asked}", url, signed_in)
+            figure = _loads(browser, f"{url}/console/reports/pickupOnTimeRate/{asked}", url, signed_in)
+        browser.close()
+    connections.close_all()
+    return [
+        _figure("report_page_p95", overview, f"{within:,} rides in 90 days, 60 facilities, all figures"),
+        _figure("report_figure_p95", figure, "one figure by day, with its chart"),
+    ]
+
+
+def _loads(browser: Browser, address: str, url: str, signed_in: str) -> list[float]:
+    took = []
+    for _round in range(LOADS + 1):  # the first one warms the server, and does not count
+        with page_of(browser, url, signed_in) as page:
+            answer = page.goto(address, wait_until="load")
+            assert answer is not None, address
+            assert answer.status == 200, answer.status
+            assert page.locator(".by-facility tbody tr, #chart svg").count() > 0
+            page.wait_for_function(f"() => ({_TOOK})() > 0")
+            took.append(float(page.evaluate(_TOOK)))
+    return took[1:]
+
+
+def _figure(name: str, took: list[float], made_of: str) -> Figure:
+    five = statistics.median(took[:5])
+    p95 = statistics.quantiles(took, n=20)[-1]
+    return Figure(name, p95, f"median of the first five {five:.0f} ms, {min(took):.0f} to {max(took):.0f}; {made_of}")
+
+
+def _cookie() -> str:
+    client = Client()
+    known = {"name": "Bench", "role": UserRole.DISPATCH_SUPERVISOR}
+    sign_in(client, User.objects.get_or_create(email="reports@example.org", defaults=known)[0])
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
