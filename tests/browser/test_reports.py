@@ -58,6 +58,9 @@ def _file(page: Page, address: str) -> list[list[str]]:
         f"{PAGE}pickupOnTimeRate/?{NOVEMBER}&by=weekday_hour",
         f"{PAGE}pickupOnTimeRate/rides/?{NOVEMBER}",
         f"{PAGE}day/?day=2026-11-02",
+        f"{PAGE}appointmentOnTimeRate/?{NOVEMBER}&by=service_type",
+        f"{PAGE}utilisation/?{NOVEMBER}",
+        f"{PAGE}utilisation/?{NOVEMBER}&of=vehicle",
     ],
 )
 def test_pages_pass_in_both_themes_and_every_width(desk: Inspector, path: str) -> None:
@@ -138,3 +141,64 @@ def test_figures_open_to_rides_by_keys_alone(desk: Inspector) -> None:
         page.locator(".figures > li > .of a").first.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("Rides behind: Pickups on time")
         expect(page.locator("main tbody tr")).to_have_count(45)
+
+
+def test_facilities_are_chosen_by_keys_and_drawn_one_by_one(desk: Inspector) -> None:
+    other = legs.cast()
+    other.facility.name = "Alder"
+    other.facility.save()
+    for day in range(1, 12):
+        legs.write(_driven(day, 3 * day), other)
+    call_command("rebuild_reports", "--from", "2026-11-01", "--to", "2026-11-30", "--anew")
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{PAGE}pickupOnTimeRate/?{NOVEMBER}")
+        choice = page.locator(".several summary")
+        choice.press("Enter")
+        boxes = page.locator(".several input[type=checkbox]")
+        expect(boxes).to_have_count(2)
+        assert faults(page) == []
+        page.keyboard.press("Tab")  # the list, which scrolls
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        expect(choice).to_contain_text("2 chosen")
+        with page.expect_navigation():
+            page.get_by_role("link", name="Each facility").press("Enter")
+        expect(page.locator(".legend li")).to_have_text(["=Birch & Sons", "Alder"])
+        chart = page.locator("#chart")
+        expect(chart.locator("svg")).to_be_visible()
+        said = chart.get_attribute("aria-label") or ""
+        assert "=Birch & Sons. Sun 2026-11-01: " in said
+        assert "Alder. Sun 2026-11-01: 100.0 %, 1 of 1" in said
+        dashes = chart.locator("svg path[stroke-dasharray]").evaluate_all(
+            "(all) => all.map((one) => one.getAttribute('stroke'))"
+        )
+        assert "var(--bad)" in dashes
+        assert "var(--brand)" not in dashes
+        assert faults(page) == []
+
+
+def test_work_opens_to_the_days_of_a_driver(desk: Inspector) -> None:
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{PAGE}?{NOVEMBER}")
+        with page.expect_navigation():
+            page.get_by_role("link", name="Drivers and vehicles").press("Enter")
+        with page.expect_navigation():
+            page.locator("main table.list tbody th a").first.press("Enter")
+        expect(page.locator("main table.list tbody tr").first).to_be_visible()
+        assert faults(page) == []
+
+
+def test_paper_is_offered_beside_the_file(desk: Inspector) -> None:
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(f"{desk.url}{PAGE}pickupOnTimeRate/?{NOVEMBER}")
+        address = page.get_by_role("link", name="PDF").get_attribute("href") or ""
+        answer = page.request.get(f"{desk.url}{PAGE}pickupOnTimeRate/{address}")
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/pdf")
+        assert answer.body().startswith(b"%PDF-")

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.roles import TokenRole, UserRole
 from apps.events.models import Event, EventQuerySet
+from apps.reporting.measure_words import WORDS
+from apps.reporting.measures import MEASURES
 from apps.reporting.models import Restatement, Upkeep
 from apps.reporting.services import folding
 from apps.rides.models import Ride
 from lib.access import system
 from tests.callers import TokenClient, api_with
+from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 from tests.reporting import legs, told
 from tests.reporting.golden import MONTH
@@ -212,3 +215,23 @@ def test_analyst_hears_which_measures_but_no_small_numbers(late: Ride) -> None:
     found = changes(read(analyst, f"facility-kpis?{PERIOD}&kpi=leadTime"))
 
     assert found == {"arrived_on_time": (None, None), "driver_wait": (None, None)}
+
+
+def test_every_measure_is_said_in_words() -> None:
+    assert list(WORDS) == list(MEASURES)
+    assert len(set(WORDS.values())) == len(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "Arrived on time 1 → 0 ; Minutes that drivers waited at the door, all together 5 → 3"),
+     ("es", "Llegaron a tiempo 1 → 0 ; Minutos que los conductores esperaron en la puerta, en total 5 → 3")],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["?", "pickupOnTimeRate/?", "day/?day=2026-11-02&"])
+def test_pages_say_in_words_what_was_restated(late: Ride, path: str, language: str, said: str) -> None:
+    client = visitor(UserRole.DISPATCH_SUPERVISOR)
+
+    page = client.get(f"/console/reports/{path}from=2026-11-01&to=2026-11-30", headers={"Accept-Language": language})
+
+    assert said in text_of(page)
+    assert "arrived_on_time" not in page.content.decode()

@@ -176,10 +176,10 @@ def test_files_of_a_filter_that_does_not_hold_are_none(supervisor: Client, three
     assert response.status_code == 302
 
 
-def test_small_steps_hide_their_facilities_and_the_other_way_round(db: None) -> None:
-    # On the 2nd 6 and 5 rides, on the 3rd 6 and 2, on the 4th 2 and 2: what is small takes what would tell of it along.
+def test_steps_that_are_hidden_hide_their_facilities(db: None) -> None:
+    # The 4th is small and takes the 3rd along, of which each facility by itself has enough.
     casts = [legs.cast(), legs.cast()]
-    for day, counts in ((2, (6, 5)), (3, (6, 2)), (4, (2, 2))):
+    for day, counts in ((2, (6, 6)), (3, (6, 5)), (4, (2, 2)), (5, (7, 8))):
         for cast, count in zip(casts, counts, strict=True):
             for _ in range(count):
                 legs.write(driven(day, 0), cast)
@@ -194,11 +194,10 @@ def test_small_steps_hide_their_facilities_and_the_other_way_round(db: None) -> 
         return [one["figures"][0]["denominator"] for one in body["data"]], lines
 
     first, second = (str(one.facility.pk) for one in casts)
-    assert seen(api_with(TokenRole.BILLING_READONLY)) == ([11, 8, 4], {first: [6, 6, 2], second: [5, 2, 2]})
-    # The 4th is small and takes the 3rd along; there, nothing of a facility is told either.
+    assert seen(api_with(TokenRole.BILLING_READONLY)) == ([12, 11, 4, 15], {first: [6, 6, 2, 7], second: [6, 5, 2, 8]})
     assert seen(api_with(TokenRole.ANALYTICS_READONLY)) == (
-        [11, None, None],
-        {first: [6, None, None], second: [5, None, None]},
+        [12, None, None, 15],
+        {first: [6, None, None, 7], second: [6, None, None, 8]},
     )
 
 

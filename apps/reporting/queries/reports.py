@@ -202,7 +202,7 @@ def _one_by_one(
 ) -> tuple[list[Point], list[Line]]:
     """Follow all selected facilities together, and each of them.
 
-    What is hidden of all together at a step hides each at that step, and the other way round: they add up to it.
+    What is hidden of all together at a step hides each at that step: they add up to it.
     """
     ids = selection.facility_ids
     if ids is None or not FEWEST_LINES <= len(ids) <= MOST_LINES or along not in TIMES:
@@ -216,20 +216,16 @@ def _one_by_one(
     points: list[Point] = []
     told: dict[UUID, list[Point]] = {one: [] for one in ids}
     for key, whole in zip(keys, together, strict=True):
-        rows, total = _beside_total(by, list(steps[key].values()), definitions)
-        points.append(Point(key, {name: _least_shown(one, total.get(name)) for name, one in whole.items()}))
+        rows, _whole = _beside_total(by, list(steps[key].values()), definitions)
+        points.append(Point(key, whole))
         for facility, row in zip(steps[key], rows, strict=True):
-            figures = {name: _least_shown(figure, points[-1].figures[name]) for name, figure in row.items()}
+            figures = {name: hidden(one) if whole[name].suppressed else one for name, one in row.items()}
             told[facility].append(Point(key, figures))
     called = _names(Facility, ids)
     lines = [
         Line(one, called.get(one, ""), told[one]) for one in sorted(ids, key=lambda one: (called.get(one, ""), one))
     ]
     return points, lines
-
-
-def _least_shown(figure: Figure, other: Figure | None) -> Figure:
-    return hidden(figure) if other is not None and other.suppressed else figure
 
 
 def _beside_total(
