@@ -12,8 +12,8 @@ from pypdf import PdfReader
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import UserRole
-from apps.reporting.console.overview_views import MAIN
 from apps.reporting.definitions import DEFINITIONS
+from apps.reporting.queries.said import MAIN
 from apps.reporting.services import folding
 from lib.access import system
 from tests import pango

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from apps.accounts.roles import TokenRole, UserRole
-from apps.reporting.console.overview_views import MAIN
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.queries.said import MAIN
 from apps.reporting.services import folding
 from lib.access import system
 from tests.callers import TokenClient, api_with

@@ -243,8 +243,9 @@ def test_lease_is_renewed_while_a_file_is_put(places: Places, monkeypatch: pytes
 
     def wait() -> None:
         clock.at = DUE + dt.timedelta(seconds=30)
-        renewed.clear()
-        assert renewed.wait(10)
+        for _again in range(2):  # the first one may have looked at the clock before
+            renewed.clear()
+            assert renewed.wait(10)
         leases_until.append(only_run(schedule).lease_until)
 
     places.then = wait
