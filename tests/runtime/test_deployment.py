@@ -153,19 +153,21 @@ def test_compose_file_sets_nothing_that_settings_do_not_know() -> None:
     assert {"SECRET_KEY", "DATABASE_URL", "ENCRYPTION_KEYS"} <= secrets <= known
 
 
-def test_downtime_packs_lie_in_a_volume_that_their_maker_may_write_to() -> None:
+def test_files_lie_in_volumes_that_their_makers_may_write_to() -> None:
     compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
     image = (ROOT / "deploy" / "Containerfile").read_text()
     (folder,) = re.findall(r"^WORKDIR (.+)$", image, flags=re.MULTILINE)
-    packs = f"{folder}/var/downtime"  # as settings have it where DOWNTIME_DIR is not set
+    # As settings have them where DOWNTIME_DIR and EXPORTS_DIR are not set.
+    packs, exports = f"{folder}/var/downtime", f"{folder}/var/exports"
     makes = [
         name for name, one in compose["services"].items() if "--queues carelane" in " ".join(one.get("command", []))
     ]
 
-    mounted = {name: one["volumes"] for name, one in compose["services"].items() if name in makes}
+    mounted = {name: one["volumes"] for name, one in compose["services"].items() if name in [*makes, "web"]}
 
-    assert mounted == {"worker": [f"downtime:{packs}"]}
-    assert "downtime" in compose["volumes"]
+    # Exports are made by workers, at once by the web server too, and fetched from it.
+    assert mounted == {"worker": [f"downtime:{packs}", f"exports:{exports}"], "web": [f"exports:{exports}"]}
+    assert {"downtime", "exports"} <= set(compose["volumes"])
     # An engine gives a new volume the owner and mode of the folder that it covers.
-    assert f"install --directory --owner carelane --group carelane --mode 0700 {packs}" in image
+    assert f"install --directory --owner carelane --group carelane --mode 0700 {packs} {exports}" in image
     assert compose["services"]["worker"]["environment"]["DOWNTIME_PASSPHRASE"] == "${DOWNTIME_PASSPHRASE:-}"
