@@ -151,6 +151,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({**EXPORT, "destinationId": "{bucket}", "time": "25:00"}, "time"),
     ({**EXPORT, "destinationId": "{bucket}", "monthDay": 32}, "monthDay"),
     ({**EXPORT, "destinationId": "{bucket}", "dataset": "drivers"}, "covers"),
+    ({**EXPORT, "destinationId": "{bucket}", "dataset": "kpis", "covers": "changes"}, "covers"),
     ({**EXPORT, "destinationId": "{bucket}", "report": "overview"}, "report"),
     ({**EXPORT, "destinationId": "{bucket}", "serviceType": "dialysis"}, "serviceType"),
     ({**EXPORT, "destinationId": "{bucket}", "columns": ["flown"]}, "columns"),

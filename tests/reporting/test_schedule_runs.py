@@ -84,6 +84,29 @@ def test_export_is_put_under_its_name_when_it_is_due(places: Places) -> None:
     assert entry.details["destinationId"] == str(schedule.destination_id)
 
 
+@pytest.mark.parametrize(
+    ("covers", "period"),
+    [
+        ("previous_day", ("2026-11-20", "2026-11-20")),
+        ("last_7_days", ("2026-11-14", "2026-11-20")),
+        ("previous_month", ("2026-10-01", "2026-10-31")),
+    ],
+)
+def test_figures_are_exported_over_the_days_that_a_run_covers(
+    places: Places, covers: str, period: tuple[str, str]
+) -> None:
+    schedule, clock = to_bucket(person(), dataset="kpis", covers=covers), Clock(DUE)
+
+    tick(clock)
+    tick(clock)
+
+    assert told(schedule) == [(period[1], "done", "")]
+    export = Export.objects.get()
+    assert (export.filters["serviceDateFrom"], export.filters["serviceDateTo"]) == period
+    (file,) = places.files.values()
+    assert file.startswith(b"kpi,definitionVersion,")
+
+
 def test_days_that_nobody_worked_are_all_made_late_and_cover_what_they_should(places: Places) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE + 4 * DAY + dt.timedelta(hours=3))
 

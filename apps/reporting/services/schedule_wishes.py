@@ -9,10 +9,11 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.accounts.sessions import principal_of_absent
 from apps.organizations.zones import known_zones
-from apps.reporting.cadence import Covers, Every
+from apps.reporting.cadence import Covers, Every, days_covered
 from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Basis, ExportDestination, ReportSchedule
 from apps.reporting.models.schedules import OVERVIEW
+from apps.reporting.queries.exporting import DATASETS
 from apps.reporting.services import schedule_people
 from apps.reporting.services.export_wishes import (
     Wanted,
@@ -30,6 +31,7 @@ from lib.errors import InvalidInput, ScopeMissing
 
 MOST_RECIPIENTS: Final = 20
 # What narrows a schedule; days and changes follow from the moment at which it is due.
+_AFTER_31_DAYS: Final = dt.datetime(2001, 2, 1, 12, tzinfo=dt.UTC)
 EXPORT_FILTERS: Final = ("facility_id", "provider_id", "payer_id", "status")
 REPORT_FILTERS: Final = ("facility_id", "provider_id", "service_type", "basis")
 
@@ -161,11 +163,15 @@ def _check_export(wish: Wish, by: Principal) -> None:
     if wish.phi > level(by):
         raise PhiNotPermitted(["phi"], {"phi": wish.phi})
     _check_filters(wish, EXPORT_FILTERS)
-    wanted = Wanted(wish.dataset, wish.format, wish.filters, wish.columns)
-    plan = plan_of(wanted, replace(by, phi=wish.phi))
+    dataset = DATASETS.get(wish.dataset)
     needed = "changed_since" if wish.covers == Covers.CHANGES else "service_date_from"
-    if needed not in plan.dataset.conditions:
-        raise InvalidInput("covers", f"covers must be another one for {plan.dataset.name}.")
+    if dataset is not None and needed not in dataset.conditions:
+        raise InvalidInput("covers", f"covers must be another one for {dataset.name}.")
+    # What a run adds, over the longest time that it may be about.
+    days = days_covered(Covers(wish.covers), _AFTER_31_DAYS, wish.zone)
+    period = {} if days is None else {"service_date_from": days[0], "service_date_to": days[1]}
+    wanted = Wanted(wish.dataset, wish.format, {**wish.filters, **period}, wish.columns)
+    plan_of(wanted, replace(by, phi=wish.phi))
 
 
 def _check_destination(wish: Wish, destination_id: UUID) -> None:
