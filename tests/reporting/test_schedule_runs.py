@@ -11,6 +11,7 @@ from django.db import DatabaseError
 
 from apps.accounts.models import Alert, AuditEntry, User
 from apps.accounts.roles import UserRole
+from apps.reporting import tasks
 from apps.reporting.models import Export, ReportSchedule, ScheduleRun
 from apps.reporting.models.destinations import PutCode
 from apps.reporting.models.schedule_words import Pause
@@ -82,6 +83,24 @@ def test_export_is_put_under_its_name_when_it_is_due(places: Places) -> None:
     entry = AuditEntry.objects.get(action="report_schedules.send")
     assert (entry.actor, entry.subject_id) == (f"user:{schedule.user_id}", schedule.pk)
     assert entry.details["destinationId"] == str(schedule.destination_id)
+
+
+def test_tasks_of_the_clock_make_and_send_what_is_due_and_tell_of_what_rests(places: Places) -> None:
+    schedule = to_bucket(person())
+    ReportSchedule.objects.filter(pk=schedule.pk).update(next_at=NOW)
+    resting = to_bucket(person(), name="Resting")
+    schedules.rest(resting, Pause.FAILING, at=NOW)
+    ReportSchedule.objects.filter(pk=resting.pk).update(notice_due_at=NOW)
+
+    tasks.run_schedules()
+    tasks.make_exports()
+    tasks.run_schedules()
+    tasks.tell_of_schedules()
+
+    assert told(schedule) == [("2026-11-19", "done", "")]
+    assert len(places.files) == 1
+    (letter,) = mail.outbox
+    assert letter.to == [User.objects.get(pk=resting.user_id).email]
 
 
 @pytest.mark.parametrize(
