@@ -10,6 +10,7 @@ from typing import Final
 
 from lib.access import Phi
 from lib.csv_file import neutral_sql
+from lib.exporting.sheet_text import in_cell_sql
 
 
 class Kind(Enum):
@@ -49,10 +50,12 @@ class Column:
     sealed: Sealed | None = None
 
 
-# Around what stands for a sealed value until it is opened.  JSON holds neither byte; in CSV the mark tells ours.
+# Around what stands for a sealed value until it is opened.  JSON and XML hold neither; in CSV the mark tells ours.
 OPENS: Final = "\x03"
 CLOSES: Final = "\x04"
 _PAIRS_AT_ONCE: Final = 30  # of three arguments each: functions of PostgreSQL take 100
+_CELLS_AT_ONCE: Final = 90  # of one argument each
+_EMPTY: Final = "'<c/>'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,16 @@ class Writer:
         groups = [told[start : start + _PAIRS_AT_ONCE] for start in range(0, len(told), _PAIRS_AT_ONCE)]
         parts = [f"concat({', '.join(group)})" for group in groups]
         return f"concat('{{', {', '.join(parts)}, '}}')"
+
+    def xml(self, columns: Iterable[Column]) -> str:
+        """Write one expression for a row of a sheet: a cell for every column, an empty one where there is no value.
+
+        Cells name no place of theirs: the first stands in the first column, and each beside the one before.
+        """
+        cells = [self._sheet_cell(place, column) for place, column in enumerate(columns)]
+        groups = [cells[start : start + _CELLS_AT_ONCE] for start in range(0, len(cells), _CELLS_AT_ONCE)]
+        parts = [f"concat({', '.join(group)})" for group in groups]
+        return f"concat('<row>', {', '.join(parts)}, '</row>')"
 
     def _cell(self, place: int, column: Column, for_spreadsheets: bool) -> tuple[str, str]:
         text = self._text(place, column)
@@ -113,10 +126,31 @@ class Writer:
             case _:
                 return f"coalesce('\"' || {self._text(place, column)} || '\"', 'null')"
 
+    def _sheet_cell(self, place: int, column: Column) -> str:
+        """Write the value as a cell of a sheet, never null.  Text is never a formula: such a cell holds none."""
+        text = self._text(place, column)
+        match column.kind:
+            case Kind.COUNT | Kind.AMOUNT | Kind.NUMBER:
+                return f"coalesce('<c><v>' || {text} || '</v></c>', {_EMPTY})"
+            case Kind.FLAG:
+                return f"coalesce('<c t=\"b\"><v>' || {_value(column)}::int || '</v></c>', {_EMPTY})"
+            case Kind.TEXT:
+                return _text_cell(in_cell_sql(neutral_sql(text)), blanks=True)
+            case Kind.JSON:
+                return _text_cell(in_cell_sql(text), blanks=True)
+            case _:
+                return _text_cell(text, blanks=column.kind is Kind.SEALED)
+
     def _placeholder(self, place: int, column: Column) -> str:
         """Stand for a sealed value; null where nothing is stored."""
         start = f"chr(3) || '{self.mark}:{place}:' || {_key(column)}"
         return f"({start} || ':' || encode({_value(column)}, 'hex') || chr(4))"
+
+
+def _text_cell(text: str, *, blanks: bool) -> str:
+    """Write a cell of text; with `blanks`, those at its beginning and end count."""
+    space = ' xml:space="preserve"' if blanks else ""
+    return f"""coalesce('<c t="inlineStr"><is><t{space}>' || {text} || '</t></is></c>', {_EMPTY})"""
 
 
 def _value(column: Column) -> str:

@@ -17,8 +17,8 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "parquet": "application/vnd.apache.parquet",
 }
-# Formats that are the bytes of COPY, and can be sent while they come.
-STREAMED: Final[Mapping[str, Form]] = {"ndjson": Form.NDJSON, "csv": Form.CSV}
+# Formats whose rows PostgreSQL writes, and that can be sent while they come.
+STREAMED: Final[Mapping[str, Form]] = {"ndjson": Form.NDJSON, "csv": Form.CSV, "xlsx": Form.SHEET}
 _READ: Final = 262_144  # bytes
 
 Heard = Callable[[Sequence[bytes]], None]
@@ -42,6 +42,11 @@ class Table:
         """Give the rows as the bytes of one of the forms of COPY; see `copy_out.pieces`."""
         return pieces(self.columns, self.source, form, show=self.show, seconds=self.seconds, heard=heard)
 
+    def streamed(self, format: str, heard: Heard | None = None) -> Iterator[bytes]:
+        """Give the bytes of a file of one of the formats of `STREAMED`, as its rows come."""
+        rows = self.pieces(STREAMED[format], heard)
+        return workbook.pieces(self.name, self.columns, rows) if format == "xlsx" else rows
+
 
 def write(path: Path, format: str, table: Table, *, heard: Heard | None = None) -> None:
     """Write a file and see it on the disk.  `heard` is given rows as they come, and may end it all by raising.
@@ -49,22 +54,14 @@ def write(path: Path, format: str, table: Table, *, heard: Heard | None = None) 
     Raises:
         OSError: the folder does not take it.
     """
-    rows = table.pieces(form_of(format), heard)
     path.touch(mode=0o600)  # for the eyes of the service alone, whoever writes it
     if format in STREAMED:
         with path.open("wb") as file:
-            file.writelines(rows)
-    elif format == "xlsx":
-        workbook.write(path, table.name, table.columns, rows)
+            file.writelines(table.streamed(format, heard))
     else:
-        parquet.write(path, table.columns, rows, about=dict(table.about))
+        parquet.write(path, table.columns, table.pieces(Form.PLAIN, heard), about=dict(table.about))
     with path.open("rb+") as file:
         os.fsync(file.fileno())
-
-
-def form_of(format: str) -> Form:
-    """Say in which form rows come out of the database for a format."""
-    return STREAMED.get(format, Form.CSV if format == "xlsx" else Form.PLAIN)
 
 
 def read(path: Path) -> Iterator[bytes]:

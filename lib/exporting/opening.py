@@ -13,6 +13,7 @@ import orjson
 from lib.crypto import unseal
 from lib.csv_file import neutral
 from lib.exporting.columns import CLOSES, OPENS, Column, Kind
+from lib.exporting.sheet_text import in_cell
 
 _REMEMBERED: Final = 50_000  # values; riders come again and again
 _SPECIAL: Final = re.compile(r'[",\r\n]')
@@ -37,6 +38,11 @@ def plain_in_csv(text: str) -> bytes:
     """Write text as a cell of a CSV file (RFC 4180, 2.5 to 2.7)."""
     quoted = text.replace('"', '""')
     return (f'"{quoted}"' if _SPECIAL.search(text) else text).encode()
+
+
+def in_xml(text: str) -> bytes:
+    """Write text as the content of a cell of a workbook, as safe as in a CSV file."""
+    return in_cell(neutral(text)).encode()
 
 
 class Opener:

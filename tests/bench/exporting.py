@@ -1,8 +1,8 @@
 """Exports of 1,000,000 completions, each by a process of its own, beside a bare COPY of the same columns.
 
 The bare COPY sends what the same statement selects, with nothing written around the values.  `EXPORT_ROWS` takes fewer
-rows, for a quick look; the goals are about a million.  Whole it took 36 minutes on a busy machine, 19 of them the
-workbook.
+rows, for a quick look; the goals are about a million.  Whole it took 36 minutes on a busy machine, 19 of them a
+workbook that a library made.
 """
 
 import os

@@ -4,7 +4,6 @@ import csv
 import datetime as dt
 import io
 import json
-import zipfile
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +20,7 @@ from hypothesis.extra.django import TestCase
 
 from lib.crypto import seal
 from lib.csv_file import neutral
-from lib.exporting import files, workbook
+from lib.exporting import files
 from lib.exporting.columns import Column, Kind, Sealed
 from lib.exporting.copy_out import Form, Source, pieces
 from lib.exporting.files import Table
@@ -139,43 +138,6 @@ def test_csv_is_that_of_the_rfc_and_safe_for_spreadsheets(tmp_path: Path) -> Non
         *("2026-11-20T20:00:00.12Z", "2026-11-20T20:00:00Z", "2026-11-20T14:00:00", "2026-11-20"),
         *('{"not_booked":3,"other":null}', "odometer_end;arrived_pickup", ""),
     ]
-
-
-@pytest.mark.django_db
-def test_workbook_holds_texts_and_numbers_and_no_formula(tmp_path: Path) -> None:
-    book = openpyxl.load_workbook(_file(tmp_path, "xlsx"))
-
-    assert book.sheetnames == ["rides"]
-    head, row, again = book["rides"].iter_rows()
-    assert [cell.value for cell in head] == list(ONE)
-    values = dict(zip(ONE, [cell.value for cell in row], strict=True))
-    assert (values["text"], values["count"], values["amount"], values["flag"]) == ('\'=Núñez, "Ada"', 7, 12.5, True)
-    assert (values["empty"], values["none"], values["words"]) == (None, None, "odometer_end;arrived_pickup")
-    assert all(cell.data_type != "f" for cell in row)
-    assert [cell.value for cell in again] == [cell.value for cell in row]
-
-
-@pytest.mark.django_db
-def test_long_table_goes_on_on_another_sheet(tmp_path: Path) -> None:
-    path, columns = tmp_path / "long.xlsx", (Column("number", Kind.COUNT, "n.number"),)
-    source = Source("FROM generate_series(1, 5) AS n(number) ORDER BY n.number", {})
-    rows = pieces(columns, source, Form.CSV, show=str, seconds=5)
-
-    workbook.write(path, "rides", columns, rows, most_rows=3)
-
-    sheets = {
-        sheet.title: [row[0] for row in sheet.iter_rows(values_only=True)] for sheet in openpyxl.load_workbook(path)
-    }
-    assert sheets == {"rides": ["number", 1, 2], "rides 2": ["number", 3, 4], "rides 3": ["number", 5]}
-
-
-@pytest.mark.django_db
-def test_sheet_of_more_than_two_gigabytes_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1000)
-
-    book = openpyxl.load_workbook(_file(tmp_path, "xlsx"))
-
-    assert book.worksheets[0].max_row == 3
 
 
 @pytest.mark.django_db

@@ -16,7 +16,7 @@ from apps.reporting.services.export_wishes import Wanted
 from lib.access import Principal
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of
-from tests.reporting.exported import ask, body_of, get, link_to, make, rows_of
+from tests.reporting.exported import FORMATS, ask, body_of, exported, get, link_to, make
 
 pytestmark = pytest.mark.django_db
 
@@ -221,34 +221,22 @@ def test_file_that_is_none_is_not_found(api: TokenClient, file: str) -> None:
     assert error_of(get(api, file))["code"] == "NOT_FOUND"
 
 
-def test_more_rows_than_are_sent_at_once_are_a_job(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("format", FORMATS)
+def test_more_rows_than_are_sent_at_once_are_a_job(
+    api: TokenClient, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
     monkeypatch.setattr(exports, "MOST_AT_ONCE", 2)
     for _ in range(2):
         factories.RideFactory.create()
-    two = body_of(get(api, "rides.ndjson"))
+    two = exported(api, f"rides.{format}")
     factories.RideFactory.create()
 
-    three = get(api, "rides.ndjson")
+    three = get(api, f"rides.{format}")
 
-    assert len(two.splitlines()) == 2
+    assert len(two) == 2
     error = error_of(three)
     assert (error["code"], error["details"][0]["maxRows"]) == ("PAYLOAD_TOO_LARGE", 2)
     assert Export.objects.count() == 1
-
-
-def test_workbook_is_a_job_where_making_it_would_take_a_minute(
-    api: TokenClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing of it can be sent before all of it is made."""
-    monkeypatch.setattr(exports, "MOST_AT_ONCE_OF", {"xlsx": 2})
-    for _ in range(3):
-        factories.RideFactory.create()
-
-    refused, other = get(api, "rides.xlsx"), get(api, "rides.parquet")
-
-    error = error_of(refused)
-    assert (error["code"], error["details"][0]["maxRows"]) == ("PAYLOAD_TOO_LARGE", 2)
-    assert len(rows_of(body_of(other), "parquet")) == 3
 
 
 def test_datasets_say_their_columns_and_filters(api: TokenClient) -> None:

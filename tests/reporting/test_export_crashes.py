@@ -19,6 +19,7 @@ from django.utils import timezone
 from apps.accounts.roles import TokenRole
 from apps.reporting.models import Export
 from apps.reporting.services import export_runs, leases
+from lib.exporting.files import STREAMED
 from tests import factories
 from tests.callers import TokenClient, api_with
 
@@ -152,10 +153,11 @@ def test_asgi_server_sends_rows_as_they_come(many: None) -> None:
     assert max(map(len, found)) < 80_000
 
 
-def test_client_that_goes_away_ends_the_statement(many: None) -> None:
+@pytest.mark.parametrize("format", STREAMED)
+def test_client_that_goes_away_ends_the_statement(many: None, format: str) -> None:
     api = api_with(TokenRole.FULL_ACCESS)
 
-    status, found = asyncio.run(_read(api, "/api/exports/drivers.ndjson", pieces=2))
+    status, found = asyncio.run(_read(api, f"/api/exports/drivers.{format}", pieces=2))
 
     assert (status, len(found)) == (200, 2)
     until = time.monotonic() + 10

@@ -308,7 +308,7 @@ def test_foreign_files_in_the_folder_are_left_alone(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == [sending.name, "README"]
 
 
-@pytest.mark.parametrize("format", ["csv", "ndjson", "parquet"])
+@pytest.mark.parametrize("format", FORMATS)
 def test_ride_of_a_locked_export_is_not_corrected_until_it_is_unlocked(
     api: TokenClient, supervisor: Principal, format: str
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-LARGE = {"numpy", "pyarrow", "xlsxwriter", "weasyprint"}
+LARGE = {"numpy", "pyarrow", "weasyprint"}
 PROCESSES = {
     "web": "import config.asgi; from django.urls import get_resolver; get_resolver().url_patterns",
     "worker": "from config.celery import app; app.loader.import_default_modules(); app.finalize()",

@@ -117,7 +117,7 @@ class ExportViewSet(ApiViewSet):
         return self.answer(whole(list(DATASETS.values())))
 
     def at_once(self, request: Request, file: str) -> HttpResponseBase:
-        """Export up to 100,000 rows at once, as a workbook up to 10,000.
+        """Export up to 100,000 rows at once.
 
         `file` is a dataset and a format: `completions.csv`. More rows are refused: POST /exports. An answer that
         breaks off is not whole. `Data-As-Of` is the moment up to which it knows everything.

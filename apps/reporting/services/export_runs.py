@@ -40,7 +40,10 @@ MOST_SECONDS: Final = 1_500  # that the database may take; below the limit of th
 TRIES: Final = 3
 _TRY_AGAIN_AFTER: Final = (timedelta(minutes=1), timedelta(minutes=5))
 _LOCKED_AT_ONCE: Final = 5_000  # rides
-_IDENTITY: Final = re.compile(rb'(?:\{"rideId":")?([0-9a-f-]{36})(?:","rowVersion":|,)(\d+)[,}]')
+_IDENTITY: Final = re.compile(
+    rb'(?:\{"rideId":"|<row><c t="inlineStr"><is><t>)?'
+    rb'([0-9a-f-]{36})(?:","rowVersion":|,|</t></is></c><c><v>)(\d+)[,}<]'
+)
 
 Clock = Callable[[], datetime]
 
@@ -97,7 +100,7 @@ class _Claim:
 
 
 def _version(row: bytes) -> tuple[UUID, int]:
-    """Read key and version, with which every row begins, of CSV or NDJSON."""
+    """Read key and version, with which every row begins, of CSV, NDJSON or a sheet."""
     key, version = _IDENTITY.match(row).groups()  # type: ignore[union-attr]  # no row begins otherwise
     return UUID(key.decode()), int(version)
 

@@ -4,7 +4,7 @@ Every export is a row, those that are sent at once too: its id stands in the fil
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -34,8 +34,6 @@ from lib.rows import insert
 from lib.scopes import Scope
 
 MOST_AT_ONCE: Final = 100_000  # rows; more is a job
-# What is made before its first byte is sent: a person waits seconds for a workbook, and not more than a minute.
-MOST_AT_ONCE_OF: Final[Mapping[str, int]] = {"xlsx": 10_000}
 AT_ONCE_SECONDS: Final = 120  # that the database may take, and the client to read
 _HOUR: Final = timedelta(hours=1)
 _RIDERS_IN_A_ROW: Final = 10_000  # of the trail
@@ -107,11 +105,10 @@ def send(*, wanted: Wanted, by: Principal, at: datetime) -> Sending:
         TooManyExports: as many were made within the hour.
     """
     plan = plan_of(wanted, by)
-    most = MOST_AT_ONCE_OF.get(plan.format, MOST_AT_ONCE)
     rows, as_of = read(plan, by=by)
-    total = rows.count(most=most)
-    if total > most:
-        raise TooManyRows(plan.format, most)
+    total = rows.count(most=MOST_AT_ONCE)
+    if total > MOST_AT_ONCE:
+        raise TooManyRows(plan.format, MOST_AT_ONCE)
     riders = rows.riders()
     with transaction.atomic():
         _within_limit(by, at)
@@ -253,11 +250,10 @@ def name_riders(action: str, export: Export, riders: Sequence[UUID], *, by: Prin
 
 
 def _pieces(format: str, table: Table) -> Iterator[bytes]:
-    form = files.STREAMED.get(format)
-    if form is not None:
-        yield from table.pieces(form)
+    if format in files.STREAMED:
+        yield from table.streamed(format)
         return
-    # A workbook ends with its table of contents, and Parquet with its schema: they are made before they are sent.
+    # Groups of rows of a Parquet file come together only when they are whole: it is made before it is sent.
     with TemporaryDirectory(dir=export_files.folder(), prefix=export_files.SENDING) as scratch:
         path = Path(scratch) / "file"
         files.write(path, format, table)

@@ -18,7 +18,7 @@ BEAT_SECONDS: Final = 10.0
 
 @contextmanager
 def renewed(beat: Callable[[], None], row_id: UUID) -> Iterator[None]:
-    """Call `beat` every ten seconds beside the work, from a thread: a workbook takes minutes to close."""
+    """Call `beat` every ten seconds beside the work, from a thread: a single step may take minutes."""
     over = threading.Event()
 
     def renew() -> None:
