@@ -86,9 +86,9 @@ def test_export_is_put_under_its_name_when_it_is_due(places: Places) -> None:
 
 
 def test_tasks_of_the_clock_make_and_send_what_is_due_and_tell_of_what_rests(places: Places) -> None:
-    schedule = to_bucket(person())
+    schedule, owner = to_bucket(person()), person()
     ReportSchedule.objects.filter(pk=schedule.pk).update(next_at=NOW)
-    resting = to_bucket(person(), name="Resting")
+    resting = to_bucket(owner, name="Resting")
     schedules.rest(resting, Pause.FAILING, at=NOW)
     ReportSchedule.objects.filter(pk=resting.pk).update(notice_due_at=NOW)
 
@@ -100,7 +100,7 @@ def test_tasks_of_the_clock_make_and_send_what_is_due_and_tell_of_what_rests(pla
     assert told(schedule) == [("2026-11-19", "done", "")]
     assert len(places.files) == 1
     (letter,) = mail.outbox
-    assert letter.to == [User.objects.get(pk=resting.user_id).email]
+    assert letter.to == [owner.email]
 
 
 @pytest.mark.parametrize(
