@@ -7,6 +7,7 @@ before finds nothing that it could rename.
 """
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -48,6 +49,8 @@ _SAID: Final = (
     ("Connection reset", PutCode.UNREACHABLE),
     ("Broken pipe", PutCode.UNREACHABLE),
 )
+# Of a rename: a file of that name is there.  Folders and greetings may hold the word, too.
+_RENAME_FAILED: Final = re.compile(r"^(?:remote rename|Couldn't rename file) \".*\": Failure\s*$", re.MULTILINE)
 _UNIMPORTANT: Final = ("remote delete", "Couldn't delete", "Couldn't read directory")
 
 
@@ -87,7 +90,7 @@ def put(server: Server, path: Path, name: str, *, workshop: Path) -> None:
     place, beside = session.remote(name), session.remote(part)
     sweep = f"-rm {session.remote(others)}????????.part"
     said = session.run([sweep, f"put -f file {beside}", f"rename {beside} {place}"])
-    if said is not None and "rename" in said:
+    if said is not None and _RENAME_FAILED.search(said):
         # Servers without posix-rename@openssh.com do not put one file in the place of another.
         said = session.run([f"-rm {place}", f"rename {beside} {place}"])
     if said is not None:

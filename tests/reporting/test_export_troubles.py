@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pyarrow.parquet as pq
 import pytest
-from django.db import DatabaseError
+from django.db import InterfaceError, connection
 
 from apps.accounts.roles import TokenRole
 from apps.reporting import tasks
@@ -38,12 +38,14 @@ def folder(settings: Any, tmp_path: Path) -> Path:
 def test_lease_is_renewed_beside_the_work_even_after_a_failure(
     api: TokenClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beats, twice = [], threading.Event()
+    beats, twice, connected = [], threading.Event(), []
 
     def beat(held: export_runs._Claim) -> None:
         beats.append(held.export.pk)
+        connected.append(connection.connection)
+        connection.ensure_connection()
         if len(beats) == 1:
-            raise DatabaseError
+            raise InterfaceError
         twice.set()
 
     def wait(*given: Any, **named: Any) -> None:
@@ -58,6 +60,7 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
 
     export = Export.objects.get()
     assert set(beats) == {export.pk}
+    assert connected[:2] == [None, None]  # one that broke is not used again
     assert (export.state, export.error_code) == ("failed", "not_found")
 
 

@@ -165,6 +165,28 @@ def test_each_person_gets_a_report_once_though_the_mail_server_refuses_some(monk
     assert told(schedule) == [("2026-11-22", "done", "")]
 
 
+def test_address_that_takes_no_mail_does_not_let_the_schedule_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, other = person(UserRole.ANALYST), person(UserRole.ANALYST)
+    schedule = keep(reports_weekly(recipients=ids(owner, other)), owner)
+    send = EmailMultiAlternatives.send
+
+    def refuse(message: EmailMultiAlternatives, *given: Any) -> int:
+        if message.to[0] == other.email:
+            raise OSError
+        return send(message, *given)
+
+    monkeypatch.setattr(EmailMultiAlternatives, "send", refuse)
+    clock = Clock(MONDAY)
+    for _again in range(schedule_runs.TRIES):
+        tick(clock)
+        clock.pass_(minutes=180)
+
+    assert [message.to for message in mail.outbox] == [[owner.email]]
+    assert told(schedule) == [("2026-11-22", "done", "")]
+    schedule.refresh_from_db()
+    assert (schedule.failures, schedule.active) == (0, True)
+
+
 def test_missed_reports_are_not_sent_but_the_latest() -> None:
     owner = person(UserRole.DISPATCHER)
     schedule = keep(reports_weekly(recipients=ids(owner)), owner)

@@ -16,10 +16,12 @@ from apps.reporting.services import (
     schedule_runs,
     schedules,
 )
+from apps.reporting.services.destinations import PutCode, PutRefused
 from apps.rides.lifecycle import RideStatus
 from tests import factories
 from tests.callers import api_with
 from tests.factories import NOW
+from tests.reporting.places import bucket
 from tests.reporting.scheduled import (
     DAY,
     Clock,
@@ -161,6 +163,20 @@ def test_destination_that_takes_no_rider_data_any_more_gets_none(places: Places)
     tick(clock)
 
     assert (told(schedule), places.puts) == ([("2026-11-20", "failed", "destination_gone")], [])
+
+
+def test_file_with_riders_does_not_follow_its_schedule_to_a_place_that_takes_none(places: Places) -> None:
+    schedule, clock = to_bucket(person(), phi=2), Clock(DUE)
+    places.refusal = PutRefused(PutCode.UNREACHABLE, retryable=True)
+    tick(clock)
+    tried = list(places.puts)
+    ReportSchedule.objects.filter(pk=schedule.pk).update(phi=0, destination=bucket(name="Another"))
+    places.refusal = None
+    clock.pass_(minutes=1)
+    tick(clock)
+
+    assert (len(tried), places.puts, places.files) == (1, tried, {})
+    assert told(schedule) == [("2026-11-20", "failed", "destination_gone")]
 
 
 def test_rides_of_another_level_are_not_in_the_file_of_a_schedule_without_riders(places: Places) -> None:

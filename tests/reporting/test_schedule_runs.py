@@ -221,7 +221,7 @@ def test_changes_are_counted_from_what_the_last_run_that_worked_knew(places: Pla
     assert found[:3] == [("done", None), ("failed", known), ("done", known)]  # what failed leaves no gap
     assert found[3] == ("done", None)  # another file: from the beginning
     assert known is not None
-    assert "_changes-2026-11-21T1200Z_" in next(iter(places.files))
+    assert "_changes-2026-11-21T120000Z-" in next(iter(places.files))
 
 
 def test_moment_is_one_run_however_often_it_is_planned(places: Places) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db import DatabaseError, connections
+from django.db import Error, connections
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +26,9 @@ def renewed(beat: Callable[[], None], row_id: UUID) -> Iterator[None]:
             while not over.wait(BEAT_SECONDS):
                 try:
                     beat()
-                except DatabaseError:
+                except Error:
                     log.warning("lease not renewed", extra={"row_id": str(row_id)})
+                    connections.close_all()  # a connection that broke is not mended by itself
         finally:
             connections.close_all()
 

@@ -7,6 +7,7 @@ lapses: the same file goes to the same name again, and people who have their mai
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -28,8 +29,8 @@ from apps.reporting.services.destinations import PutRefused
 from apps.reporting.services.export_runs import NoLongerPermitted
 from apps.reporting.services.export_wishes import Wanted, filters_from_kept
 from apps.reporting.services.exports import TooManyExports
-from apps.reporting.services.schedules import alert_key, make_again, rest, run_of
-from lib.access import Principal
+from apps.reporting.services.schedules import alert_key, make_again, name_of, rest, run_of
+from lib.access import Phi, Principal
 from lib.errors import DomainError
 from lib.scopes import Scope
 
@@ -41,6 +42,7 @@ TRIES: Final = 6
 TRY_AGAIN_AFTER: Final = tuple(timedelta(minutes=number) for number in (1, 5, 15, 60, 180))
 FAILURES_TO_REST: Final = 3  # runs in a row
 _PLANNED_AT_ONCE: Final = 20
+_BEGINS_FOR: Final = 300.0  # seconds of a task
 _MAY_START: Final = Q(schedule__active=True) | Q(by_hand=True)
 
 Clock = Callable[[], datetime]
@@ -90,8 +92,10 @@ def work(*, clock: Clock, most: int = 20) -> int:
     for _ in range(most):
         if not begin(at=clock()):
             break
+    # Putting a file takes twenty minutes at the most: a run that is begun in this time ends before the task is stopped.
+    until = time.monotonic() + _BEGINS_FOR
     for sent in range(most):
-        run = claim(at=clock())
+        run = claim(at=clock()) if time.monotonic() < until else None
         if run is None:
             return sent
         _send(_Claim(run, clock))
@@ -162,18 +166,6 @@ def claim(*, at: datetime) -> ScheduleRun | None:
     run.attempts += 1
     run.save(update_fields=["state", "claim_id", "lease_until", "attempts"])
     return run
-
-
-def name_of(run: ScheduleRun) -> str:
-    """Name the file of a run: the same for the same run, whenever it is made, and nobody's name in it."""
-    schedule = run.schedule
-    if run.first_day is None:
-        period = f"changes-{run.due_at:%Y-%m-%dT%H%MZ}"
-    elif run.first_day == run.last_day:
-        period = f"{run.first_day}"
-    else:
-        period = f"{run.first_day}_{run.last_day}"
-    return f"carelane_{schedule.dataset}_{period}_{schedule.short_id}.{schedule.format}"
 
 
 def _locked_both(rows: QuerySet[ScheduleRun]) -> ScheduleRun | None:
@@ -265,7 +257,8 @@ def _put(run: ScheduleRun) -> None:
     assert schedule.destination is not None  # noqa: S101  # a constraint says so
     assert export is not None  # noqa: S101  # `_check_made` was here
     destination = schedule.destination
-    if destination.deleted_at is not None or not destination.takes(schedule.level):
+    # The file goes by the level that it was made with: the schedule may be another one by now.
+    if destination.deleted_at is not None or not destination.takes(Phi(export.phi)):
         raise _Failed(Outcome.DESTINATION_GONE, retryable=False)
     try:
         destinations.put(destination, export_files.place_of(export), name_of(run))
@@ -301,7 +294,8 @@ def _mail(held: _Claim) -> None:
         run.mailed_to = [*run.mailed_to, person.user.pk]
         if not held.row().update(mailed_to=run.mailed_to):
             raise Lost
-    if not delivered:
+    # An address that takes no mail at all must not let the schedule rest for those who have theirs.
+    if not delivered and not (run.mailed_to and run.attempts >= TRIES):
         raise _Failed(Outcome.MAIL_FAILED, retryable=True)
 
 
@@ -319,7 +313,7 @@ def _settle_done(held: _Claim, by: Principal) -> None:
         action="report_schedules.send",
         subject_type="report_schedule",
         subject_id=schedule.pk,
-        phi=schedule.phi_name,
+        phi=schedule.phi_name if run.export is None else Phi(run.export.phi).name.lower(),
         details={
             "runId": str(run.pk),
             "exportId": None if run.export_id is None else str(run.export_id),

@@ -20,8 +20,10 @@ from lib.scopes import Scope
 
 MOST: Final = 50  # of one owner
 MADE_AGAIN_WITHIN: Final = timedelta(days=31)
-# What a schedule makes: when one of these is another, "what changed" begins anew.
-_MADE: Final = ("dataset", "format", "columns", "filters", "phi", "covers", "facility_ids", "provider_ids")
+# What a schedule makes, and for whom: when one of these is another, "what changed" begins anew.
+_MADE: Final = (
+    "dataset", "format", "columns", "filters", "phi", "covers", "facility_ids", "provider_ids", "way", "destination_id",
+)  # fmt: skip
 _WHEN: Final = ("every", "weekdays", "month_day", "at_time", "zone")
 
 
@@ -198,6 +200,22 @@ def run_of(schedule: ReportSchedule, due_at: datetime, at: datetime) -> Schedule
     covered = days_covered(Covers(schedule.covers), due_at, schedule.zone)
     first, last = covered or (None, None)
     return ScheduleRun(schedule=schedule, due_at=due_at, first_day=first, last_day=last, try_at=at, created_at=at)
+
+
+def name_of(run: ScheduleRun) -> str:
+    """Name the file of a run by what was made: the same for the same run, whenever it is, and nobody's name in it.
+
+    No run writes over the changes that another one sent.
+    """
+    schedule, export = run.schedule, run.export
+    assert export is not None  # noqa: S101  # there is a file
+    if run.first_day is None:
+        period = f"changes-{run.due_at:%Y-%m-%dT%H%M%SZ}-{run.pk.hex[-8:]}"
+    elif run.first_day == run.last_day:
+        period = f"{run.first_day}"
+    else:
+        period = f"{run.first_day}_{run.last_day}"
+    return f"carelane_{export.dataset}_{period}_{schedule.short_id}.{export.format}"
 
 
 def make_again(schedule: ReportSchedule, *, at: datetime) -> None:

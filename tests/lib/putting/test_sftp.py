@@ -240,6 +240,15 @@ def test_full_disk_is_told_and_nothing_is_left(root: Path, file: Path) -> None:
     assert (code, listening.there()) == (PutCode.NO_SPACE, {})
 
 
+def test_full_disk_spares_the_older_file_whatever_its_folder_is_called(root: Path, file: Path) -> None:
+    (root / "renamed").mkdir()
+    (root / "renamed" / NAME).write_bytes(b"older")
+    with servers.sftp(root, answers=Full) as listening:
+        code = _refused(listening.server(folder="renamed"), file)
+
+    assert (code, (root / "renamed" / NAME).read_bytes()) == (PutCode.NO_SPACE, b"older")
+
+
 def test_server_that_lets_nothing_be_renamed_is_told(root: Path, file: Path) -> None:
     with servers.sftp(root, answers=NoRename) as listening:
         assert _refused(listening.server(), file) == PutCode.NOT_AUTHORIZED
