@@ -18,6 +18,7 @@ from apps.rides.models import Ride
 from lib.copying import copy_rows
 from lib.ids import uuid7
 from tests import factories
+from tests.browser.days import today
 from tests.browser.harness import Inspector, faults
 from tests.rides.drafts import HOME
 
@@ -298,7 +299,7 @@ def test_k2_new_rider_is_typed_and_a_namesake_shown(desk: Inspector, hospital: F
 
 def test_sheet_is_looked_at_row_by_row_before_it_is_booked(desk: Inspector, grace: Rider) -> None:
     ExternalId.objects.create(subject_type="rider", subject_id=grace.pk, system="epic", value="E1")
-    tomorrow = timezone.localdate() + dt.timedelta(days=2)
+    tomorrow = today() + dt.timedelta(days=2)
     rows = f"rider,reason,day,time\nE1,appointment,{tomorrow},14:30\nE9,appointment,{tomorrow},25:00"
     with desk.context() as context:
         page = context.new_page()

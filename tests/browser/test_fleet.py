@@ -17,6 +17,7 @@ from apps.fleet.models import Credential, Driver, Vehicle
 from apps.rides.models import Ride
 from lib.csv_file import neutral
 from tests import factories
+from tests.browser.days import today
 from tests.browser.harness import Inspector, faults
 from tests.fleet.crew import fit_pair
 
@@ -37,10 +38,6 @@ def sam(transactional_db: None) -> User:
     return factories.UserFactory.create(role=UserRole.DISPATCH_SUPERVISOR, name="Sam Supervisor")
 
 
-def _today() -> dt.date:
-    return timezone.localdate()
-
-
 def _crews(count: int) -> list[Driver]:
     """Drivers with papers of every standing, a row in sets."""
     provider = factories.TransportProviderFactory.create(name="Lakeshore Transit")
@@ -54,7 +51,7 @@ def _crews(count: int) -> list[Driver]:
         for place, type_ in enumerate(TYPES):
             how = STANDINGS[(number + place) % len(STANDINGS)]
             if how is not None:
-                expires_on = _today() + how["days"] * DAY
+                expires_on = today() + how["days"] * DAY
                 papers.append(
                     Credential(
                         driver=driver, type=type_, expires_on=expires_on, blocking=place < 4,
@@ -70,7 +67,7 @@ def _give(driver: Driver, vehicle: Vehicle, days: int) -> Ride:
     facility = factories.FacilityFactory.create(name="St. Brigid Hospital")
     rider = factories.RiderFactory.create(first_name="Orla", last_name="Abernathy")
     ride: Ride = factories.RideFactory.create(
-        facility=facility, rider=rider, pickup_at=at, service_date=_today() + days * DAY
+        facility=facility, rider=rider, pickup_at=at, service_date=today() + days * DAY
     )
     factories.put_driver_on(ride, driver=driver, vehicle=vehicle)
     return ride
@@ -104,7 +101,7 @@ def test_pages_of_the_fleet_are_sound_for_each_reader(inspector_of: InspectorOf,
 
 def test_c1_a_lapsed_paper_keeps_a_driver_off_rides_until_it_is_renewed(inspector_of: InspectorOf, sam: User) -> None:
     driver, vehicle = fit_pair(last_name="Diaz", first_name="Ada")
-    driver.credentials.filter(type="mvr").update(expires_on=_today() - DAY)
+    driver.credentials.filter(type="mvr").update(expires_on=today() - DAY)
     at = timezone.now() + dt.timedelta(hours=5)
     ride = factories.RideFactory.create(pickup_at=at, service_date=timezone.localtime(at).date())
     inspector, found = inspector_of(sam), []
@@ -122,7 +119,7 @@ def test_c1_a_lapsed_paper_keeps_a_driver_off_rides_until_it_is_renewed(inspecto
         }
         refused = context.request.post(assign, form=posted, headers={"Referer": assign})
         assert refused.status == 422
-        assert f"motor vehicle record expires on {_today() - DAY}, before the day of the ride." in refused.text()
+        assert f"motor vehicle record expires on {today() - DAY}, before the day of the ride." in refused.text()
         assert not Ride.objects.filter(driver=driver).exists()
 
         page.goto(inspector.url + BOARD)
@@ -134,7 +131,7 @@ def test_c1_a_lapsed_paper_keeps_a_driver_off_rides_until_it_is_renewed(inspecto
         page.get_by_role("button", name="Reject the paper").click()
         expect(page.locator(".error-summary")).to_be_focused()
         found += faults(page)
-        page.get_by_label("Last day it holds").fill((_today() + 300 * DAY).isoformat())
+        page.get_by_label("Last day it holds").fill((today() + 300 * DAY).isoformat())
         page.get_by_role("button", name="File the paper").click()
         expect(page.get_by_text("The paper is filed.")).to_be_visible()
         found += faults(page)
@@ -154,7 +151,7 @@ def test_c2_c3_c4_two_hundred_rows_are_sorted_soon_and_saved_as_they_are(
 ) -> None:
     _crews(199)
     last, _vehicle = fit_pair(last_name="Aaron", first_name="Ada")  # first by name
-    factories.CredentialFactory.create(driver=last, type="drug_screen", expires_on=_today() + 6 * DAY, blocking=False)
+    factories.CredentialFactory.create(driver=last, type="drug_screen", expires_on=today() + 6 * DAY, blocking=False)
     inspector = inspector_of(sam)
     with inspector.context() as context:
         page = context.new_page()

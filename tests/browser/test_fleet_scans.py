@@ -13,6 +13,7 @@ from apps.accounts.roles import UserRole
 from apps.fleet.models import Document
 from apps.fleet.services import reminding
 from tests import factories
+from tests.browser.days import today
 from tests.browser.harness import Inspector, faults
 from tests.fleet.crew import fit_driver
 from tests.fleet.scans import PDF, PNG
@@ -82,7 +83,7 @@ def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: Us
     with first.context() as context:
         page = context.new_page()
         page.goto(first.url + path)
-        page.get_by_label("Last day it holds").fill((timezone.localdate() + dt.timedelta(days=300)).isoformat())
+        page.get_by_label("Last day it holds").fill((today() + dt.timedelta(days=300)).isoformat())
         page.get_by_role("button", name="File the paper").click()
         expect(page.get_by_role("row", name="Motor vehicle record")).to_contain_text("Not verified")
         found += faults(page)
@@ -107,7 +108,7 @@ def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: Us
 
 def test_a_reminder_leads_from_the_inbox_to_the_paper(inspector_of: InspectorOf, sam: User) -> None:
     driver = fit_driver(last_name="Diaz", first_name="Ada")
-    driver.credentials.filter(type="mvr").update(expires_on=timezone.localdate() + dt.timedelta(days=14))
+    driver.credentials.filter(type="mvr").update(expires_on=today() + dt.timedelta(days=14))
     admin = factories.UserFactory.create(role=UserRole.FLEET_ADMIN, name="Flo Fleet")
     admin.providers.add(driver.provider)
     reminding.remind(at=timezone.now())

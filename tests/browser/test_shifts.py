@@ -11,6 +11,7 @@ from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.fleet.models import Driver, Leave, Shift, Vehicle
 from tests import factories
+from tests.browser.days import today
 from tests.browser.harness import Inspector, faults
 from tests.fleet.crew import fit_pair
 
@@ -62,7 +63,7 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
     vehicle.unit_number = "V17"
     vehicle.save()
     inspector, found = inspector_of(sam), []
-    day = timezone.localdate() + 7 * DAY
+    day = today() + 7 * DAY
     with inspector.context(java_script_enabled=script) as context:
         page = context.new_page()
 
