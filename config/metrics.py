@@ -13,6 +13,7 @@ from rest_framework.request import Request
 
 from apps.accounts.models import Alert
 from apps.dispatch.queries import downtime
+from apps.reporting.queries import lag
 from apps.rides.queries import watch_lag
 from apps.webhooks.queries import metrics
 from lib.api.views import ApiViewSet
@@ -31,7 +32,7 @@ class MetricsViewSet(ApiViewSet):
         return renderer, renderer.media_type
 
     def metrics(self, request: Request) -> HttpResponse:
-        """Read how webhooks, alerts, the watch over rides and the downtime pack do."""
+        """Read how webhooks, alerts, the watch over rides, exports and the downtime pack do."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Numbers(self.at))
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
@@ -52,3 +53,4 @@ class _Numbers(Collector):
         yield alerts
         yield from watch_lag.families(at=self._at)
         yield from downtime.families(at=self._at)
+        yield from lag.families(at=self._at)

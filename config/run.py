@@ -264,16 +264,20 @@ def _watch(environment: dict[str, str], port: int, facts: dict[str, Any], began:
         "web": f"{python} -m uvicorn config.asgi:application --host 127.0.0.1 --port {port} --no-access-log"
         " --log-level warning --timeout-graceful-shutdown 3 --lifespan off",
         "worker": f"{python} -m celery --quiet --app config.celery worker --beat --schedule {schedule} --pool threads"
-        " --concurrency 4 --queues carelane,webhooks --without-gossip --without-mingle --without-heartbeat"
+        # Twice as many as exports, and what schedules send, may hold for minutes.
+        " --concurrency 8 --queues carelane,webhooks,exports --without-gossip --without-mingle --without-heartbeat"
         " --loglevel WARNING",
     }
+    # Threads of the worker have connections besides: for signs of life, and for what is claimed while others wait.
+    connections = {"web": {}, "worker": {"DATABASE_POOL_SIZE": "24"}}
     _say("Starting the web server and the worker ...")
     for name, command in commands.items():
         # Files keep the terminal readable; `exec` makes the process honcho signals the service itself.
         log = VAR / "log" / f"{name}.log"
         if log.exists() and log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
-        manager.add_process(name, f"exec {command} >>{shlex.quote(str(log))} 2>&1", env=environment, cwd=str(ROOT))
+        own = connections[name] | environment
+        manager.add_process(name, f"exec {command} >>{shlex.quote(str(log))} 2>&1", env=own, cwd=str(ROOT))
     ended = threading.Event()
     threading.Thread(target=_tell_when_up, args=(port, environment, facts, began, ended), daemon=True).start()
     try:

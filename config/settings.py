@@ -160,8 +160,12 @@ else:
 BROKER_URL = safe_values.broker(env.str("BROKER_URL", default="filesystem://"))
 CELERY_BROKER_URL = BROKER_URL
 CELERY_TASK_DEFAULT_QUEUE = "carelane"
-# Deliveries have workers of their own where there is more than one: a slow receiver must not delay what rides need.
-CELERY_TASK_ROUTES = {"webhooks.deliver": {"queue": "webhooks"}}
+# What waits for receivers, or for a million rows, has workers of its own: it must not delay what rides need.
+CELERY_TASK_ROUTES = {
+    "webhooks.deliver": {"queue": "webhooks"},
+    "reporting.make_exports": {"queue": "exports"},
+    "reporting.run_schedules": {"queue": "exports"},
+}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker may be away for a day
 CELERY_BROKER_CONNECTION_TIMEOUT = 0.5

@@ -51,6 +51,11 @@ class Principal:
     def may(self, scope: str) -> bool:
         return scope in self.scopes
 
+    @property
+    def is_bound(self) -> bool:
+        """Say whether the caller reaches some facilities or providers only."""
+        return self.facility_ids is not None or self.provider_ids is not None
+
     def for_what_follows(self, *scopes: str) -> "Principal":
         """Give the same caller without bounds of reach, and with `scopes` besides.
 

@@ -76,6 +76,8 @@ class ApiViewSet(GenericViewSet[Any]):
     # What stands in paths that take something else than an id; for the document.
     example_in_path: ClassVar[str] = ""
     idempotency_key_required: ClassVar[frozenset[str]] = frozenset()
+    # POSTs that wait for other machines: without a transaction around them, and so for what may happen twice.
+    asks_others: ClassVar[frozenset[str]] = frozenset()
     # Actions that will be taken away, and when.
     retiring: ClassVar[dict[str, Retirement]] = {}
     # Bytes of the body, of actions that take more than API_MAX_BODY_BYTES.

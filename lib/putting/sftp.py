@@ -30,6 +30,7 @@ _ALIAS: Final = "destination"  # by which the pinned key is found, whatever the 
 _MOST_SAID: Final = 65_536  # bytes of complaints that are read
 _SIGNS_OF_LIFE: Final = 4  # that may stay away
 _SCAN_SECONDS: Final = 10
+_MOST_ADDRESSES: Final = 4  # of a name that are tried
 
 # What ssh and sftp say, in the order in which it is looked for; texts of OpenSSH 8.4 to 10.
 _SAID: Final = (
@@ -254,7 +255,7 @@ def _of_failure(said: str) -> str:
 
 
 def _reachable(host: str, port: int, rules: Rules, seconds: float) -> str:
-    """Find an address of a host that answers, of those that are allowed.
+    """Find an address of a host that answers, of those that are allowed; each has its share of the time that is left.
 
     Raises:
         PutRefused: there is none.
@@ -266,10 +267,12 @@ def _reachable(host: str, port: int, rules: Rules, seconds: float) -> str:
         raise PutRefused(PutCode.ADDRESS_REFUSED) from None
     except NameUnknown:
         raise PutRefused(PutCode.NAME_UNKNOWN) from None
-    code = PutCode.UNREACHABLE
-    for address in dict.fromkeys(found):
+    code, until = PutCode.UNREACHABLE, time.monotonic() + seconds
+    addresses = list(dict.fromkeys(found))[:_MOST_ADDRESSES]
+    for number, address in enumerate(addresses):
+        share = max(0.1, (until - time.monotonic()) / (len(addresses) - number))
         try:
-            socket.create_connection((address, port), timeout=seconds).close()
+            socket.create_connection((address, port), timeout=share).close()
         except TimeoutError:
             code = PutCode.TIMED_OUT
         except OSError:

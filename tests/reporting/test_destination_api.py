@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import TokenRole
 from apps.reporting.models import ExportDestination
 from apps.reporting.services import destination_keeping as keeping
 from lib.ids import uuid7
+from lib.putting.outcome import PutCode
 from tests.callers import api_with, error_of
 from tests.factories import NOW
 from tests.lib.putting import servers
@@ -208,6 +210,68 @@ def test_test_and_host_keys_are_told(listening: Listening) -> None:
     assert key["hostKey"] == listening.host_key
     assert key["fingerprint"] == json.loads(api.get(path).content)["fingerprint"]
     assert (json.loads(second.content), listening.there()) == ({"code": None, "left": False}, {})
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("headers", [{}, {"HTTP_IDEMPOTENCY_KEY": "k"}])
+@pytest.mark.parametrize("asks", ["test", "host-keys"])
+def test_no_transaction_is_open_while_others_are_asked(
+    monkeypatch: pytest.MonkeyPatch, asks: str, headers: dict[str, Any]
+) -> None:
+    """PostgreSQL ends one that stands still for half a minute, and the feed of events waits for it till then."""
+    seen = []
+
+    def look(*given: Any, **named: Any) -> Any:
+        seen.append(connection.in_atomic_block)
+        return []
+
+    monkeypatch.setattr(keeping, "_try", lambda destination: (None, bool(look())))
+    monkeypatch.setattr("lib.putting.sftp.host_keys", look)
+    path = f"{LIST}/{places.server().pk}/{asks}"
+
+    answer = api_with().post(path, "{}", content_type="application/json", **headers)
+
+    assert (answer.status_code, seen) == (200, [False])
+
+
+def test_answer_of_a_test_is_repeated_for_the_same_key_and_others_are_asked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def try_(destination: ExportDestination) -> tuple[PutCode | None, bool]:
+        asked.append(destination)
+        return PutCode.NO_SPACE, False
+
+    monkeypatch.setattr(keeping, "_try", try_)
+    api, rows = api_with(), [places.server(), places.server(name="Other")]
+    paths = [f"{LIST}/{row.pk}/test" for row in (rows[0], rows[0], rows[1])]
+    key: dict[str, Any] = {"content_type": "application/json", "HTTP_IDEMPOTENCY_KEY": "k"}
+
+    first, again, other = (api.post(path, "{}", **key) for path in paths)
+
+    assert asked == rows[:1]
+    assert (again.content, again.headers["Idempotent-Replayed"]) == (first.content, "true")
+    assert error_of(other)["code"] == "IDEMPOTENCY_KEY_REUSED"
+
+
+def test_two_tests_with_one_key_at_once_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, path = api_with(), f"{LIST}/{places.server().pk}/test"
+    key: dict[str, Any] = {"content_type": "application/json", "HTTP_IDEMPOTENCY_KEY": "k"}
+    inner: list[Any] = []
+
+    def try_(destination: ExportDestination) -> tuple[PutCode | None, bool]:
+        if inner:
+            return None, False
+        inner.append(None)
+        inner[0] = api.post(path, "{}", **key)  # arrives while the first one still waits
+        return PutCode.TIMED_OUT, False
+
+    monkeypatch.setattr(keeping, "_try", try_)
+    outer = api.post(path, "{}", **key)
+
+    assert json.loads(inner[0].content) == json.loads(outer.content) == {"code": None, "left": False}
+    assert outer.headers["Idempotent-Replayed"] == "true"
 
 
 def test_host_keys_of_nobody_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

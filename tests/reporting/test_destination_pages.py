@@ -120,8 +120,8 @@ def test_badge_says_how_it_does(columns: dict[str, Any], tone: str) -> None:
 
 
 def test_every_code_says_what_to_do() -> None:
-    assert set(words.TODO) == set(PutCode)
-    assert all(map(str, words.TODO.values()))
+    assert set(words.ADVICE) == set(PutCode)
+    assert all(map(str, words.ADVICE.values()))
     assert (words.label_of(""), str(words.label_of("no_space"))) == ("", "it has no room left")
 
 

@@ -7,14 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core import mail
 from django.core.mail import EmailMultiAlternatives
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 
 from apps.accounts.roles import UserRole
-from apps.reporting.models import Export, ReportSchedule, ScheduleRun
-from apps.reporting.services import export_runs, exports, leases, schedule_runs, schedules
+from apps.accounts.services import audit
+from apps.reporting.models import Export, ExportDestination, ReportSchedule, ScheduleRun
+from apps.reporting.services import destinations, export_runs, exports, leases, schedule_runs, schedules
 from tests.factories import NOW
 from tests.reporting.scheduled import (
     Clock,
@@ -142,6 +144,81 @@ def test_worker_killed_around_the_put_has_the_same_file_put_to_the_same_name(
     assert (run.state, run.attempts, Export.objects.count()) == ("done", 2, 1)
     assert (len(places.files), len(set(places.puts))) == (1, 1)
     assert len(places.puts) == (1 if step == "_put" else 2)
+
+
+@pytest.mark.parametrize("away", [1, 2])
+def test_file_is_put_once_though_the_database_was_away_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, away: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The connection of the worker broke while the file was under way, and again when that was to be written down."""
+    schedule, puts = to_bucket(person()), []
+
+    def put_file(destination: ExportDestination, path: Path, name: str) -> None:
+        puts.append(name)
+        _break(connection)
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    waits: list[float] = []
+    record, again = audit.record, iter(range(away - 1))
+
+    def breaks(**named: Any) -> None:
+        if named["action"] == "destinations.put" and next(again, None) is not None:
+            _break(connection)
+        record(**named)
+
+    monkeypatch.setattr(destinations, "put_file", put_file)
+    monkeypatch.setattr("apps.reporting.services.leases.time.sleep", sleep)
+    monkeypatch.setattr(audit, "record", breaks)
+
+    tick(Clock(DUE))
+
+    run = only_run(schedule)
+    assert (run.state, run.attempts, len(puts)) == ("done", 1, 1)
+    assert waits == [1.0][: away - 1]
+    assert ExportDestination.objects.get().sent_at is not None
+
+
+def test_export_that_failed_with_its_connection_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*given: Any, **named: Any) -> None:
+        _break(connection)
+        raise OSError
+
+    to_bucket(person())
+    schedule_runs.work(clock=Clock(DUE))
+    monkeypatch.setattr("apps.reporting.services.export_runs.files.write", breaks)
+
+    export_runs.work(clock=Clock(DUE))
+
+    export = Export.objects.get()
+    assert (export.state, export.error_code, export.claim_id) == ("queued", "storage_unavailable", None)
+
+
+def test_what_cannot_be_said_for_longer_than_a_lease_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("apps.reporting.services.leases.time.sleep", waits.append)
+
+    def away() -> None:
+        raise OperationalError
+
+    with pytest.raises(OperationalError):
+        leases.settle(away)
+
+    assert 30 < sum(waits) < leases.LEASE.total_seconds()
+
+
+def _break(broken: Any) -> None:
+    """Have the server end a connection, as it does when it stops."""
+    pid = broken.connection.info.backend_pid
+    with psycopg.connect(**_told(broken)) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+
+def _told(broken: Any) -> dict[str, Any]:
+    return {
+        key: value for key, value in broken.get_connection_params().items() if key in ("host", "port", "dbname", "user")
+    }
 
 
 def test_worker_killed_again_and_again_is_a_failure(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,6 +168,34 @@ def test_recipient_sees_it_and_may_leave_and_do_nothing_else() -> None:
     assert list(schedule.recipients.all()) == [owner]
 
 
+def test_reader_who_is_bound_sees_the_report_of_an_owner_who_is_not_and_may_leave() -> None:
+    """They are sent their own figures; who else is sent it elsewhere is not theirs to read."""
+    owner, reader = person(name="Olga Owner"), person(UserRole.PLANNER, name="Rita Reader")
+    reader.facilities.set([factories.FacilityFactory.create()])
+    schedule = keep(reports_weekly(recipients=ids(owner, reader)), owner)
+    at, client = f"{PAGE}{schedule.pk}/", visit(reader)
+
+    listed, seen = text_of(client.get(PAGE)), text_of(client.get(at))
+    left = client.post(f"{at}leave/")
+
+    assert "Week" in listed
+    assert "Rita Reader and one other" in seen
+    assert "Olga Owner" not in seen.partition("To whom")[2].partition("Kept by")[0]
+    assert left.headers["Location"] == PAGE
+    assert list(schedule.recipients.all()) == [owner]
+
+
+def test_reader_who_was_narrowed_sees_an_export_no_more_and_may_leave_it() -> None:
+    owner, reader = person(), person()
+    schedule = keep(exports_daily(recipients=ids(owner, reader), phi=2), owner)
+    User.objects.filter(pk=reader.pk).update(role=UserRole.ANALYST)
+    at, client = f"{PAGE}{schedule.pk}/", visit(User.objects.get(pk=reader.pk))
+
+    assert client.get(at).status_code == 404
+    assert client.post(f"{at}leave/").headers["Location"] == PAGE
+    assert list(schedule.recipients.all()) == [owner]
+
+
 def test_who_manages_accounts_sees_all_and_may_stop_them() -> None:
     owner = person()
     schedule = keep(reports_weekly(recipients=ids(owner)), owner)

@@ -401,6 +401,37 @@ def test_run_by_hand_is_made_even_where_the_schedule_rests(places: Places) -> No
     assert only_run(schedule).by_hand
 
 
+def test_people_are_mailed_by_hand_every_ten_minutes_at_the_most() -> None:
+    owner, clock = person(), Clock(NOW)
+    schedule = keep(reports_weekly(recipients=ids(owner)), owner)
+
+    def by_hand() -> None:
+        schedules.run_now(schedule_id=schedule.pk, by=by_of(owner), at=clock.at)
+        tick(clock)
+
+    by_hand()
+    clock.pass_(minutes=9)
+    with pytest.raises(schedules.MailedJustNow) as refusal:
+        by_hand()
+    clock.pass_(minutes=1)
+    by_hand()
+
+    assert refusal.value.wait == 60
+    assert len(mail.outbox) == 2
+
+
+def test_run_by_hand_that_mailed_nobody_may_be_tried_again_at_once(places: Places) -> None:
+    owner, clock = person(), Clock(NOW)
+    schedule = to_bucket(owner)
+
+    for _try in range(2):
+        schedules.run_now(schedule_id=schedule.pk, by=by_of(owner), at=clock.at)
+        tick(clock)
+        clock.pass_(seconds=5)
+
+    assert [state for _day, state, _outcome in told(schedule)] == ["done", "done"]
+
+
 @pytest.mark.parametrize(
     ("trouble", "state", "code"),
     [(DatabaseError(), "queued", "database_unavailable"), (ZeroDivisionError(), "failed", "internal_error")],

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 import yaml
 
+from config.celery import TIMETABLE, app
 from lib import embedded_postgres
 from lib.embedded_postgres import EmbeddedPostgres
 from tests.serving import serving
@@ -153,20 +155,50 @@ def test_compose_file_sets_nothing_that_settings_do_not_know() -> None:
     assert {"SECRET_KEY", "DATABASE_URL", "ENCRYPTION_KEYS"} <= secrets <= known
 
 
+def test_every_queue_has_workers_wherever_the_service_is_started() -> None:
+    app.loader.import_default_modules()
+    wanted = {app.conf.task_default_queue, *(route["queue"] for route in app.conf.task_routes.values())}
+    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+    units = [one.read_text() for one in (ROOT / "deploy" / "systemd").glob("*.service")]
+
+    assert set(app.conf.task_routes) <= set(TIMETABLE)
+    assert {_queue_of(one) for one in compose["services"].values()} - {""} == wanted
+    for text in ["\n".join(units), (ROOT / "docs" / "operations.md").read_text()]:
+        assert set(re.findall(r"worker --queues (\w+)", text)) == wanted
+    assert (
+        set(",".join(re.findall(r"--queues ([\w,]+)", (ROOT / "config" / "run.py").read_text())).split(",")) == wanted
+    )
+
+
+def test_tasks_of_minutes_hold_no_worker_that_rides_wait_for() -> None:
+    app.loader.import_default_modules()
+    long = {name for name, task in app.tasks.items() if (task.time_limit or 0) > app.conf.task_time_limit}
+
+    assert long == {"reporting.make_exports", "reporting.run_schedules"}
+    assert {app.conf.task_routes[name]["queue"] for name in long} == {"exports"}
+
+
+def _queue_of(service: dict[str, Any]) -> str:
+    """Name the queue that a service of the compose file works on; "" if it is no worker."""
+    command = service.get("command", [])
+    return command[command.index("--queues") + 1] if "--queues" in command else ""
+
+
 def test_files_lie_in_volumes_that_their_makers_may_write_to() -> None:
     compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
     image = (ROOT / "deploy" / "Containerfile").read_text()
     (folder,) = re.findall(r"^WORKDIR (.+)$", image, flags=re.MULTILINE)
     # As settings have them where DOWNTIME_DIR and EXPORTS_DIR are not set.
     packs, exports = f"{folder}/var/downtime", f"{folder}/var/exports"
-    makes = [
-        name for name, one in compose["services"].items() if "--queues carelane" in " ".join(one.get("command", []))
-    ]
+    mounted = {_queue_of(one): one.get("volumes") for one in compose["services"].values() if _queue_of(one)}
 
-    mounted = {name: one["volumes"] for name, one in compose["services"].items() if name in [*makes, "web"]}
-
-    # Exports are made by workers, at once by the web server too, and fetched from it.
-    assert mounted == {"worker": [f"downtime:{packs}", f"exports:{exports}"], "web": [f"exports:{exports}"]}
+    # Exports are made by workers, at once by the web server too, fetched from it, and swept by another worker.
+    assert mounted == {
+        "carelane": [f"downtime:{packs}", f"exports:{exports}"],
+        "exports": [f"exports:{exports}"],
+        "webhooks": None,
+    }
+    assert compose["services"]["web"]["volumes"] == [f"exports:{exports}"]
     assert {"downtime", "exports"} <= set(compose["volumes"])
     # An engine gives a new volume the owner and mode of the folder that it covers.
     assert f"install --directory --owner carelane --group carelane --mode 0700 {packs} {exports}" in image

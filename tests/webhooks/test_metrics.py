@@ -9,10 +9,15 @@ from rest_framework.test import APIClient
 from apps.accounts.roles import TokenRole
 from apps.accounts.services import alerts
 from apps.dispatch.models import DowntimePack
+from apps.reporting.models import Export, ReportSchedule
+from apps.reporting.services import exports
+from apps.reporting.services.export_wishes import Wanted
 from apps.webhooks.models import Delivery
 from apps.webhooks.services.publishing import publish
+from lib.access import system
 from tests.callers import TokenClient, api_with
 from tests.factories import NOW, RideFactory
+from tests.reporting import scheduled
 from tests.webhooks import made
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +81,25 @@ def test_how_far_the_watch_over_rides_is_behind(monitor: TokenClient) -> None:
     RideFactory.create(watch_at=None)
 
     assert {"carelane_rides_watch_due 3.0", "carelane_rides_watch_behind_seconds 300.0"} <= _lines(monitor)
+
+
+def test_how_far_workers_of_exports_are_behind(monitor: TokenClient) -> None:
+    names = ("carelane_exports_behind_seconds", "carelane_report_schedules_behind_seconds")
+    assert {f"{name} 0.0" for name in names} <= _lines(monitor)
+
+    owner = scheduled.person()
+    waits = scheduled.keep(scheduled.reports_weekly(recipients=[owner.pk]), owner)
+    rests = scheduled.keep(scheduled.reports_weekly(recipients=[owner.pk]), owner)
+    ReportSchedule.objects.filter(pk=waits.pk).update(next_at=NOW - dt.timedelta(seconds=90))
+    ReportSchedule.objects.filter(pk=rests.pk).update(
+        next_at=NOW - dt.timedelta(days=1), active=False, paused_for="failing"
+    )
+    made = [exports.request(wanted=Wanted("rides", "csv", {}, None), by=system(), at=NOW) for _number in range(3)]
+    for export, seconds in zip(made, (-60, 40, 7200), strict=True):
+        Export.objects.filter(pk=export.pk).update(due_at=NOW - dt.timedelta(seconds=seconds))
+    exports.cancel(export_id=made[2].pk, by=system(), at=NOW)
+
+    assert {f"{name} {value}" for name, value in zip(names, (40.0, 90.0), strict=True)} <= _lines(monitor)
 
 
 def test_how_old_the_downtime_pack_is(monitor: TokenClient, settings: Any) -> None:

@@ -1,8 +1,8 @@
 """What runs around every POST: one transaction, and at most one success per Idempotency-Key (api.md B.5)."""
 
 import re
-from collections.abc import Callable
-from typing import Any, Final, cast
+from collections.abc import Callable, Collection
+from typing import Any, Final, TypedDict, cast
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -19,6 +19,14 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
 _KEPT_HEADERS: Final = ("ETag", "Location")
 
 
+class _Key(TypedDict):
+    """What makes two requests the same one."""
+
+    client_id: UUID
+    key: str
+    fingerprint: bytes
+
+
 def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
     """Run the handler of a POST, or repeat what it answered to an earlier request with the same key.
 
@@ -31,34 +39,47 @@ def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
         apps.accounts.services.idempotency.KeyReused: it came with another request before.
         apps.accounts.services.idempotency.KeyInProgress: such a request is under way.
     """
-    key = _key_of(view)  # whoever passes the door for a POST holds a token, and so belongs to a client
+    key = _key_of(view)
+    if view.action in view.asks_others:
+        return handle() if key is None else _asked_first(view, handle, key)
     with all_or_nothing():
         if key is None:
             return handle()
-        principal: Principal = view.principal
-        fingerprint = idempotency.fingerprint_of(
-            view.request.method,
-            view.request.path,
-            canonical(view.request.data),
-            canonical([*reach(principal), sorted(principal.scopes)]),  # what an answer shows depends on scopes too
-        )
-        claim = idempotency.claim(client_id=cast(UUID, principal.client_id), key=key, fingerprint=fingerprint)
+        claim = idempotency.claim(**key)
         if claim.answer is not None:
-            _record_repeat(view, claim.answer.rider_ids)
-            return _replay(claim.answer)
+            return _repeat(view, claim.answer)
         with audit.riders_named() as rider_ids:
             response = handle()
-        idempotency.keep(
-            claim,
-            status=response.status_code,
-            headers={name: response[name] for name in _KEPT_HEADERS if response.has_header(name)},
-            body=JsonRenderer().render(response.data).decode(),
-            rider_ids=rider_ids,
-        )
-        return response
+        return _kept(claim, response, rider_ids)
 
 
-def _key_of(view: Any) -> str | None:
+def _asked_first(view: Any, handle: Callable[[], Response], key: _Key) -> HttpResponse:
+    """Run a handler that waits for other machines, and keep its answer afterwards: no transaction is open meanwhile.
+
+    Two requests with one key at the same moment both ask; both say what the first one was answered.
+    """
+    answer = idempotency.answer_of(**key)
+    if answer is not None:
+        return _repeat(view, answer)
+    with audit.riders_named() as rider_ids:
+        response = handle()
+    with all_or_nothing():
+        claim = idempotency.claim(**key)
+        return _repeat(view, claim.answer) if claim.answer else _kept(claim, response, rider_ids)
+
+
+def _kept(claim: idempotency.Claim, response: Response, rider_ids: Collection[UUID]) -> Response:
+    idempotency.keep(
+        claim,
+        status=response.status_code,
+        headers={name: response[name] for name in _KEPT_HEADERS if response.has_header(name)},
+        body=JsonRenderer().render(response.data).decode(),
+        rider_ids=rider_ids,
+    )
+    return response
+
+
+def _key_of(view: Any) -> _Key | None:
     key: str | None = view.request.headers.get("Idempotency-Key")
     if key is None:
         if view.action in view.idempotency_key_required:
@@ -66,24 +87,30 @@ def _key_of(view: Any) -> str | None:
         return None
     if not _KEY.fullmatch(key):
         raise InvalidInput("Idempotency-Key", "Idempotency-Key must be 1 to 255 visible ASCII characters.")
-    return key
+    principal: Principal = (
+        view.principal
+    )  # whoever passes the door for a POST holds a token, and so belongs to a client
+    fingerprint = idempotency.fingerprint_of(
+        view.request.method,
+        view.request.path,
+        canonical(view.request.data),
+        canonical([*reach(principal), sorted(principal.scopes)]),  # what an answer shows depends on scopes too
+    )
+    return {"client_id": cast(UUID, principal.client_id), "key": key, "fingerprint": fingerprint}
 
 
-def _record_repeat(view: Any, rider_ids: list[UUID]) -> None:
-    """Record who saw these riders again; the change itself is in the trail already."""
-    if rider_ids:
+def _repeat(view: Any, answer: idempotency.Answer) -> HttpResponse:
+    """Answer again, and record who saw these riders again; the change itself is in the trail already."""
+    if answer.rider_ids:
         by: Principal = view.principal
         route = view.request.resolver_match.route
         audit.record(
             by=by,
             action="answers.repeat",
-            rider_ids=rider_ids,
+            rider_ids=answer.rider_ids,
             phi=by.phi.name.lower(),
             details={"route": route},
         )
-
-
-def _replay(answer: idempotency.Answer) -> HttpResponse:
     response = HttpResponse(answer.body, status=answer.status, content_type="application/json")
     for name, value in answer.headers.items():
         response[name] = value

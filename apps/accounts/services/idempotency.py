@@ -77,11 +77,17 @@ def claim(*, client_id: UUID, key: str, fingerprint: bytes) -> Claim:
     record = IdempotencyRecord.objects.get(client_id=client_id, key=key)
     if record.pk == mine.pk:
         return Claim(record, None)
-    if bytes(record.fingerprint) != fingerprint:
-        raise KeyReused("The Idempotency-Key was used with another request; use a new one.")
-    body = unseal(bytes(record.body_sealed or b""), aad=_aad(record))
-    answer = Answer(status=record.status or 200, headers=record.headers, body=body, rider_ids=record.rider_ids)
-    return Claim(record, answer)
+    return Claim(record, _answer(record, fingerprint))
+
+
+def answer_of(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None:
+    """Find what the key was answered, without claiming it.  Costs one query.
+
+    Raises:
+        KeyReused: the key belongs to another request.
+    """
+    record = IdempotencyRecord.objects.filter(client_id=client_id, key=key).first()
+    return None if record is None else _answer(record, fingerprint)
 
 
 def keep(claim: Claim, *, status: int, headers: dict[str, str], body: str, rider_ids: Collection[UUID]) -> None:
@@ -90,6 +96,13 @@ def keep(claim: Claim, *, status: int, headers: dict[str, str], body: str, rider
     record.status, record.headers, record.body_sealed = status, headers, seal(body, aad=_aad(record))
     record.rider_ids = sorted(rider_ids)
     record.save(update_fields=["status", "headers", "body_sealed", "rider_ids"])
+
+
+def _answer(record: IdempotencyRecord, fingerprint: bytes) -> Answer:
+    if bytes(record.fingerprint) != fingerprint:
+        raise KeyReused("The Idempotency-Key was used with another request; use a new one.")
+    body = unseal(bytes(record.body_sealed or b""), aad=_aad(record))
+    return Answer(status=record.status or 200, headers=record.headers, body=body, rider_ids=record.rider_ids)
 
 
 @transaction.atomic

@@ -47,6 +47,8 @@ class DestinationViewSet(ApiViewSet):
         "host_keys": (Code.FORBIDDEN, Code.RULE_VIOLATION),
     }
 
+    asks_others = frozenset({"test", "host_keys"})
+
     def list(self, request: Request) -> Response:
         """List destinations, newest first: the operator's own, the same for every token."""
         rows = ExportDestination.objects.visible_to(self.principal)

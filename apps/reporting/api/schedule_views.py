@@ -100,7 +100,10 @@ class ScheduleViewSet(ApiViewSet):
         return self._answer(schedules.resume(schedule_id=id, by=self.principal, at=self.at))
 
     def run(self, request: Request, id: UUID) -> Response:
-        """Make it once now, as if it were due. Follow it among its runs."""
+        """Make it once now, as if it were due. Follow it among its runs.
+
+        Ten minutes after people were mailed at the earliest.
+        """
         return self.answer(schedules.run_now(schedule_id=id, by=self.principal, at=self.at))
 
     def runs(self, request: Request, id: UUID) -> Response:

@@ -11,7 +11,7 @@ from apps.reporting.models.destinations import PutCode
 
 Text = str | Promise
 
-TODO: Final[Mapping[str, Text]] = {
+ADVICE: Final[Mapping[str, Text]] = {
     PutCode.UNREACHABLE: _("Check the address and the port, and whether a firewall lets this service out to it."),
     PutCode.NAME_UNKNOWN: _("Check the spelling of the host name, and whether this service's name server knows it."),
     PutCode.ADDRESS_REFUSED: _(

@@ -55,8 +55,12 @@ def schedule(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     by = principal_of(request)
     found = _found(schedule_id, by)
     people = list(found.recipients.order_by("name", "pk"))
-    context = _shown(found, by) | {
-        "people": people,
+    shown = _shown(found, by)
+    # Whoever is bound to places is told of people elsewhere how many there are.
+    named = [one for one in people if one.pk == by.id or shown["may_stop"] or not by.is_bound]
+    context = shown | {
+        "people": named,
+        "others": len(people) - len(named),
         "gets_it": any(one.pk == by.id for one in people),
         "narrowed_to": scheduled.narrowed_to(found.filters),
         "page": scheduled.address_of(found) if found.kind == ReportSchedule.Kind.REPORT else "",

@@ -27,24 +27,30 @@ class ReportScheduleQuerySet(models.QuerySet["ReportSchedule"]):
             return self.filter(client_id=principal.client_id)
         return self.filter(user_id=cast(UUID, principal.id))
 
+    def sent_to(self, user_id: UUID) -> "ReportScheduleQuerySet":
+        """Keep those that somebody is sent."""
+        chosen = ReportSchedule.recipients.through.objects.filter(user_id=user_id)
+        return self.filter(pk__in=chosen.values("reportschedule_id"))
+
     def visible_to(self, principal: Principal) -> "ReportScheduleQuerySet":
         """Keep the caller's own and, of people, those they are sent.  Who manages accounts sees all.
 
-        Whoever was narrowed since sees none any more that reaches further.
+        Whoever was narrowed since sees none any more that reaches further, but for reports that they are sent: these
+        hold the figures of whoever gets them.
         """
         if principal.kind == "user" and principal.may(Scope.USERS_MANAGE):
             return self
-        found = self.owned_by(principal)
-        if principal.kind == "user":
-            own = cast(UUID, principal.id)
-            mine = ReportSchedule.recipients.through.objects.filter(user_id=own)
-            found = self.filter(Q(user_id=own) | Q(pk__in=mine.values("reportschedule_id")))
-        found = found.filter(phi__lte=principal.phi)
+        within = Q(phi__lte=principal.phi)
         if principal.facility_ids is not None:
-            found = found.filter(facility_ids__contained_by=sorted(principal.facility_ids))
+            within &= Q(facility_ids__contained_by=sorted(principal.facility_ids))
         if principal.provider_ids is not None:
-            found = found.filter(provider_ids__contained_by=sorted(principal.provider_ids))
-        return found
+            within &= Q(provider_ids__contained_by=sorted(principal.provider_ids))
+        if principal.kind == "token":
+            return self.owned_by(principal).filter(within)
+        person = cast(UUID, principal.id)
+        is_sent = Q(pk__in=ReportSchedule.objects.sent_to(person).values("pk"))
+        is_report = Q(kind=ReportSchedule.Kind.REPORT)
+        return self.filter(Q(user_id=person) & within | is_sent & (within | is_report))
 
 
 class ReportSchedule(models.Model):

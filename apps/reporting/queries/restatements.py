@@ -127,7 +127,7 @@ def _causes(by: Principal, selection: Selection) -> Mapping[Day, list[Restatemen
     """Read what caused restatements; a ride that the caller does not reach is none of their business."""
     rows = Restatement.objects.using(alias())
     rows = rows.filter(service_date__range=(selection.first, selection.last)).order_by("pk")
-    if by.facility_ids is not None or by.provider_ids is not None:
+    if by.is_bound:
         rows = rows.filter(ride_id__in=Ride.objects.visible_to(by).values("pk"))
     causes: dict[Day, list[Restatement]] = defaultdict(list)
     for row in rows:

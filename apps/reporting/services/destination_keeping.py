@@ -150,7 +150,8 @@ def remove(*, destination_id: UUID, expected_version: int | None = None, by: Pri
 def test(*, destination_id: UUID, by: Principal, at: datetime) -> Tried:
     """Put a small file there and take it away again, whether the destination is active or not; within 25 seconds.
 
-    A place that lets us put files and not delete them is as good: what is left is `carelane-test.txt`.
+    Wants no transaction around it.  A place that lets us put files and not delete them is as good: what is left is
+    `carelane-test.txt`.
 
     Raises:
         NotFound: there is no such destination.
@@ -160,13 +161,16 @@ def test(*, destination_id: UUID, by: Principal, at: datetime) -> Tried:
     destination = found(destination_id, by)
     code, left = _try(destination)
     rows = ExportDestination.objects.filter(pk=destination.pk)
-    rows.update(tested_at=at, test_code=code or "")
-    _audit("destinations.test", destination, by, outcome=code.value if code else "ok")
-    return Tried(rows.get(), code, left)
+    with transaction.atomic():
+        rows.update(tested_at=at, test_code=code or "")
+        _audit("destinations.test", destination, by, outcome=code.value if code else "ok")
+        return Tried(rows.get(), code, left)
 
 
 def host_keys(*, destination_id: UUID, by: Principal) -> list[HostKey]:
     """Ask a server for its host keys, the one to agree on first.  Somebody has to compare its fingerprint.
+
+    Takes 20 seconds at the most; wants no transaction around it.
 
     Raises:
         NotFound: there is no such destination.
@@ -266,7 +270,7 @@ def _name_is_free() -> Iterator[None]:
 
 
 def _check_reach(by: Principal) -> None:
-    if by.facility_ids is not None or by.provider_ids is not None:
+    if by.is_bound:
         raise ReachTooNarrow("Destinations are kept by those who reach every facility and provider.")
 
 

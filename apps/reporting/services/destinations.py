@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from apps.accounts.services import audit
 from apps.reporting.models import ExportDestination
-from apps.reporting.services import export_files
+from apps.reporting.services import export_files, leases
 from lib.access import system
 from lib.outbound import Rules
 from lib.putting import s3, sftp
@@ -55,18 +56,23 @@ def put(destination: ExportDestination, path: Path, name: str, *, clock: Callabl
             raise PutRefused(PutCode.SWITCHED_OFF)
         put_file(current, path, name)
     except PutRefused as refusal:
-        rows.update(failed_at=clock(), failure_code=refusal.code)
+        failed = {"failed_at": clock(), "failure_code": refusal.code}
+        leases.settle(lambda: rows.update(**failed))
         log.warning("file not put: %s", refusal.code.value, extra={"destination_id": str(destination.pk)})
         raise
-    with transaction.atomic():
-        rows.update(sent_at=clock())
-        audit.record(
-            by=system("reporting"),
-            action="destinations.put",
-            subject_type="export_destination",
-            subject_id=destination.pk,
-            details={"name": name},
-        )
+    leases.settle(partial(_record_put, destination, name, clock()))
+
+
+@transaction.atomic
+def _record_put(destination: ExportDestination, name: str, at: datetime) -> None:
+    ExportDestination.objects.filter(pk=destination.pk).update(sent_at=at)
+    audit.record(
+        by=system("reporting"),
+        action="destinations.put",
+        subject_type="export_destination",
+        subject_id=destination.pk,
+        details={"name": name},
+    )
 
 
 def put_file(destination: ExportDestination, path: Path, name: str, *, limits: Limits | None = None) -> None:

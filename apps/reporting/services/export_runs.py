@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
@@ -254,17 +255,21 @@ def _settle_ready(held: _Claim, path: Path, riders: Sequence[UUID], *, by: Princ
 
 def _settle_failed(held: _Claim, code: str, *, again: bool = False) -> None:
     """Give an export up, or back to be tried again later; unless it is another's by now."""
+    leases.settle(partial(_give_up_or_back, held, code, again=again))
+
+
+@transaction.atomic
+def _give_up_or_back(held: _Claim, code: str, *, again: bool) -> None:
     at = held.clock()
-    with transaction.atomic():
-        export = held.row().select_for_update().first()
-        if export is None:
-            return
-        if again and export.attempts < TRIES:
-            export.state, export.due_at = Export.State.QUEUED, at + _TRY_AGAIN_AFTER[export.attempts - 1]
-            export.error_code, export.claim_id, export.lease_until = code, None, None
-            export.save(update_fields=["state", "due_at", "error_code", "claim_id", "lease_until"])
-        else:
-            _fail(export, code, at)
+    export = held.row().select_for_update().first()
+    if export is None:
+        return
+    if again and export.attempts < TRIES:
+        export.state, export.due_at = Export.State.QUEUED, at + _TRY_AGAIN_AFTER[export.attempts - 1]
+        export.error_code, export.claim_id, export.lease_until = code, None, None
+        export.save(update_fields=["state", "due_at", "error_code", "claim_id", "lease_until"])
+    else:
+        _fail(export, code, at)
 
 
 def _fail(export: Export, code: str, at: datetime) -> None:

@@ -210,7 +210,7 @@ def _send(held: _Claim) -> None:
                 _put(run)
             else:
                 _mail(held)
-            _settle_done(held, by)
+            leases.settle(partial(_settle_done, held, by))
     except Lost:
         log.info("schedule run is no longer ours", extra={"run_id": str(run.pk)})
     except _Refused as refusal:
@@ -325,9 +325,13 @@ def _settle_done(held: _Claim, by: Principal) -> None:
 
 def _settle(held: _Claim, how: Callable[[ScheduleRun, datetime], None]) -> None:
     """Settle a run that came to nothing, unless it is another's by now."""
-    try:
+
+    def say() -> None:
         with transaction.atomic():
             how(*_ours(held))
+
+    try:
+        leases.settle(say)
     except Lost:
         log.info("schedule run is no longer ours", extra={"run_id": str(held.run.pk)})
 

@@ -6,6 +6,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Max
 
 from apps.accounts.models import User
 from apps.accounts.services import alerts, audit
@@ -20,6 +21,7 @@ from lib.scopes import Scope
 
 MOST: Final = 50  # of one owner
 MADE_AGAIN_WITHIN: Final = timedelta(days=31)
+MAILED_AGAIN_AFTER: Final = timedelta(minutes=10)  # by hand
 # What a schedule makes, and for whom: when one of these is another, "what changed" begins anew.
 _MADE: Final = (
     "dataset", "format", "columns", "filters", "phi", "covers", "facility_ids", "provider_ids", "way", "destination_id",
@@ -34,6 +36,16 @@ class TooManySchedules(DomainError):
 
     def __init__(self) -> None:
         super().__init__(f"There are {MOST} schedules already: remove one first.")
+
+
+class MailedJustNow(DomainError):
+    """People have had mail of a run by hand within the last ten minutes."""
+
+    code = Code.RATE_LIMITED
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__("People were sent this by hand less than ten minutes ago.")
+        self.wait = wait.total_seconds()
 
 
 class AlreadySo(DomainError):
@@ -155,11 +167,16 @@ def run_now(*, schedule_id: UUID, by: Principal, at: datetime) -> ScheduleRun:
     Raises:
         NotFound: the caller has no such schedule.
         AlreadySo: a run by hand is under way.
+        MailedJustNow: one has mailed people within the last ten minutes.
     """
     schedule = _own(schedule_id, by)
     under_way = [RunState.QUEUED, RunState.MAKING, RunState.SENDING]
     if schedule.runs.filter(by_hand=True, state__in=under_way).exists() or schedule.runs.filter(due_at=at).exists():
         raise AlreadySo("A run is under way.")
+    mailed = schedule.runs.filter(by_hand=True, ended_at__gt=at - MAILED_AGAIN_AFTER).exclude(mailed_to=[])
+    last = mailed.aggregate(last=Max("ended_at"))["last"]
+    if last is not None:
+        raise MailedJustNow(last + MAILED_AGAIN_AFTER - at)
     run = run_of(schedule, at, at)
     run.by_hand = True
     run.save(force_insert=True)
@@ -182,14 +199,15 @@ def remove(*, schedule_id: UUID, by: Principal, at: datetime) -> None:
 
 @transaction.atomic
 def leave(*, schedule_id: UUID, by: Principal) -> None:
-    """Have the caller left out from now on: nobody has to get mail.
+    """Have the caller left out from now on, whatever they reach by now: nobody has to get mail.
 
     Raises:
         NotFound: the caller gets no such thing.
     """
-    schedule = ReportSchedule.objects.visible_to(by).select_for_update(of=("self",)).filter(pk=schedule_id).first()
     person = User.objects.filter(pk=cast(UUID, by.id)).first() if by.kind == "user" else None
-    if schedule is None or person is None or not schedule.recipients.filter(pk=person.pk).exists():
+    sent = ReportSchedule.objects.none() if person is None else ReportSchedule.objects.sent_to(person.pk)
+    schedule = sent.select_for_update(of=("self",), no_key=True).filter(pk=schedule_id).first()
+    if schedule is None or person is None:
         raise NotFound("schedule")
     schedule.recipients.remove(person)
     _audit("report_schedules.leave", schedule, by)

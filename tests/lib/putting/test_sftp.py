@@ -391,6 +391,27 @@ def test_address_that_was_looked_at_is_the_one_that_is_connected_to(
     assert (asked, set(listening.there())) == (["sftp.example.org"], {NAME})
 
 
+def test_addresses_of_one_name_share_the_time_to_connect(
+    listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever owns a name may have it lead to any number of addresses where nobody answers."""
+    clock, asked = [100.0], []
+
+    def wait(address: tuple[str, int], timeout: float) -> None:
+        asked.append(timeout)
+        clock[0] += timeout
+        raise TimeoutError
+
+    monkeypatch.setattr("lib.outbound.addresses_of", lambda host, port: [f"127.0.0.{n}" for n in range(1, 41)])
+    monkeypatch.setattr("lib.putting.sftp.socket.create_connection", wait)
+    monkeypatch.setattr("lib.putting.sftp.time.monotonic", lambda: clock[0])
+
+    server = listening.server(host="sftp.example.org", limits=Limits(connect=8))
+
+    assert _refused(server, file) == PutCode.TIMED_OUT
+    assert asked == pytest.approx([2, 2, 2, 2])
+
+
 def test_programs_that_are_missing_are_told(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lib.putting.sftp.shutil.which", lambda name: None)
 
