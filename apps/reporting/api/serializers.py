@@ -6,7 +6,7 @@ from uuid import UUID
 
 from apps.reporting.api.opening import Address, Opening
 from apps.reporting.defining import REASONS, Definition
-from apps.reporting.queries.behind import Behind
+from apps.reporting.queries.behind import Behind, Count
 from apps.reporting.queries.breakdowns import Counted
 from apps.reporting.queries.daily import Summary
 from apps.reporting.queries.figures import Figure, as_json
@@ -38,7 +38,7 @@ class FigureOut(OutShape):
     numerator = fields.Integer(allow_null=True, help_text="Null for medians and percentiles.")
     denominator = fields.Integer(allow_null=True, help_text="For medians and percentiles, the number of values.")
     excluded = fields.Anything(help_text="What the figure leaves out, by reason.")
-    parts = fields.Anything(help_text="Figures about some of the rides, by name.")
+    parts = fields.Anything(help_text="Figures about some of the rides, by name; each opens to its rides, too.")
     suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
     rides = fields.Text(
         allow_null=True,
@@ -63,9 +63,12 @@ class FigureOut(OutShape):
 
 def figure_json(figure: Figure, progress: Progress, address: Address) -> dict[str, Any]:
     """Write one figure, alike in every answer."""
+    told = as_json(figure)
+    parts = {name: {**part, "rides": address.of_part(figure, name)} for name, part in told["parts"].items()}
     return {
         "key": figure.definition.key,
-        **as_json(figure),
+        **told,
+        "parts": parts,
         "rides": address.of(figure),
         "definitionVersion": figure.definition.version,
         "asOf": _instant(progress.as_of),
@@ -134,10 +137,19 @@ class CountedOut(OutShape):
     word = fields.Text(help_text="Status of the ending, or severity of the exceptions.")
     code = fields.Text(help_text="Reason, fault, or type of the exceptions.")
     amount = fields.Integer(allow_null=True)
+    rides = fields.Text(allow_null=True, help_text="Where these rides, or the rides of these exceptions, are.")
 
 
-def counted_json(found: list[Counted]) -> list[dict[str, Any]]:
-    return [{"word": one.word, "code": one.code, "amount": one.amount} for one in found]
+def counted_json(what: str, found: list[Counted], address: Address) -> list[dict[str, Any]]:
+    return [
+        {
+            "word": one.word,
+            "code": one.code,
+            "amount": one.amount,
+            "rides": address.of_count(Count(what, one.word, one.code), one.amount),
+        }
+        for one in found
+    ]
 
 
 class NowOut(OutShape):
@@ -152,6 +164,9 @@ class SummaryOut(OutShape):
     """One day."""
 
     statuses = fields.Anything(help_text="Rides by status.")
+    status_rides = fields.Anything(
+        help_text="Where they are, by status; null where there are none, or too few to show."
+    )
     figures = FigureOut(many=True)
     top_reasons = CountedOut(many=True)
     now = NowOut()
@@ -159,10 +174,14 @@ class SummaryOut(OutShape):
     progress = ProgressOut()
 
     def to_representation(self, summary: Summary) -> dict[str, Any]:
+        address: Address = self.context["opening"].whole()
         return {
             "statuses": dict(summary.statuses),
-            "figures": _figures(summary.figures, summary.progress, self.context["opening"].whole()),
-            "topReasons": counted_json(summary.top_reasons),
+            "statusRides": {
+                status: address.of_count(Count("status", status), amount) for status, amount in summary.statuses.items()
+            },
+            "figures": _figures(summary.figures, summary.progress, address),
+            "topReasons": counted_json("reason", summary.top_reasons, address),
             "now": {
                 "openExceptions": dict(summary.now.open_exceptions),
                 "unassignedNext24Hours": summary.now.unassigned_next_24_hours,
@@ -271,7 +290,8 @@ class BreakdownOut(OutShape):
 
     def to_representation(self, found: tuple[str, list[Counted], Progress]) -> dict[str, Any]:
         what, counted, progress = found
-        return {"what": what, "data": counted_json(counted), "progress": _progress(progress)}
+        address = self.context["opening"].whole()
+        return {"what": what, "data": counted_json(what, counted, address), "progress": _progress(progress)}
 
 
 class DefinitionOut(OutShape):
@@ -317,7 +337,7 @@ class DefinitionsOut(OutShape):
 
 
 class RideBehindOut(OutShape):
-    """A ride that a figure counts."""
+    """A ride that a figure, or a count, counts."""
 
     ride_id = fields.Uuid()
     service_date = fields.LocalDate()

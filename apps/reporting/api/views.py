@@ -23,6 +23,7 @@ from apps.reporting.api.serializers import (
     TrendOut,
     UtilisationOut,
 )
+from apps.reporting.defining import Names
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.models import Basis
 from apps.reporting.queries import behind, reading, utilisation
@@ -33,7 +34,7 @@ from apps.reporting.queries.selection import MOST_DAYS, Selection, select
 from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.api.views import ApiViewSet
 from lib.api.whole_list import whole
-from lib.errors import Code
+from lib.errors import Code, InvalidInput
 from lib.scopes import Scope
 
 
@@ -65,7 +66,7 @@ class ReportViewSet(ApiViewSet):
 
     def get_serializer_context(self) -> dict[str, Any]:
         """Add what opens figures to the rides behind them, to answers that have any."""
-        told = self.action in ("daily_summary", "facility_kpis", "trends")
+        told = self.action in ("daily_summary", "facility_kpis", "trends", "breakdown")
         return {**super().get_serializer_context(), **({"opening": Opening(self.query)} if told else {})}
 
     def daily_summary(self, request: Request) -> Response:
@@ -124,7 +125,7 @@ class ReportViewSet(ApiViewSet):
         return self.answer(whole(DEFINITIONS))
 
     def rides(self, request: Request) -> Response:
-        """List the rides behind a figure, as they are now, by pickup time.
+        """List the rides behind a figure (`kpi`) or a count (`what`), as they are now, by pickup time.
 
         Nothing is listed to callers without any PHI level where fewer than five rides are behind it.
         """
@@ -132,11 +133,12 @@ class ReportViewSet(ApiViewSet):
         asked = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
         bound = digest_of(["reports/rides", asked, reach(self.principal)])
         cursor = self.query.get("cursor")
-        names = behind.names_of(BY_KEY[self.query["kpi"]], self.query["counted"], self.query.get("reason"))
+        names, count = self._sought()
         found = behind.rides_behind(
             by=self.principal,
             selection=self._period(most_days=behind.MOST_DAYS),
             names=names,
+            count=count,
             after=tuple(open_cursor(cursor, bound=bound, parts=2)) if cursor else None,
             most=limit,
             narrowed={name: self.query[name] for name in behind.NARROWED_BY if name in self.query},
@@ -146,6 +148,25 @@ class ReportViewSet(ApiViewSet):
         page = {"limit": limit, "hasMore": found.has_more, "nextCursor": following, "suppressed": found.suppressed}
         shown = RideBehindOut(found.rows, many=True, context=self.get_serializer_context()).data
         return Response({"data": shown, "page": page})
+
+    def _sought(self) -> tuple[Names, behind.Count | None]:
+        """Read which rides are asked for.
+
+        Raises:
+            InvalidInput: neither a figure is named nor a count, or both, or one that is none.
+        """
+        asked = self.query
+        if "what" not in asked:
+            if "kpi" not in asked:
+                raise InvalidInput("kpi", "kpi or what is required.", detail_code="required")
+            for name in ("word", "code"):
+                if name in asked:
+                    raise InvalidInput(name, f"{name} goes with what alone.")
+            return behind.names_of(BY_KEY[asked["kpi"]], asked["counted"], asked.get("reason"), asked.get("part")), None
+        for name in ("kpi", "reason", "part"):
+            if name in asked:
+                raise InvalidInput(name, f"{name} has no place beside what.")
+        return (), behind.count_of(asked["what"], asked.get("word"), asked.get("code"))
 
     def _period(self, *, most_days: int = MOST_DAYS) -> Selection:
         return self._selection(self.query["first"], self.query["last"], most_days=most_days)

@@ -15,6 +15,7 @@ from apps.reporting.console import papers, words
 from apps.reporting.console.figure_views import counted_row
 from apps.reporting.console.forms import OWN, ReportFilter, filters
 from apps.reporting.console.standing import standing
+from apps.reporting.queries.behind import Count
 from apps.reporting.queries.daily import Summary, daily_summary
 from apps.reporting.queries.selection import Selection
 from apps.rides.console import words as ride_words
@@ -60,10 +61,12 @@ def _told(summary: Summary, selection: Selection, asked: dict[str, str], kept: d
         "earlier": f"?{spelled({**kept, 'day': selection.first - timedelta(days=1)})}",
         "later": f"?{spelled({**kept, 'day': selection.first + timedelta(days=1)})}",
         "statuses": [
-            (ride_words.STATUSES[status], _said(count)) for status, count in summary.statuses.items() if count != 0
+            (ride_words.STATUSES[status], _said(count), address.count(Count("status", status), count))
+            for status, count in summary.statuses.items()
+            if count != 0
         ],
         "tiles": [{**words.shown(one, address), "counted": words.counted(one, address)} for one in figures],
-        "reasons": [counted_row("reason", one) for one in summary.top_reasons],
+        "reasons": [counted_row("reason", one, address) for one in summary.top_reasons],
         "waiting": [
             (_("Without a driver, next 24 hours"), _said(now.unassigned_next_24_hours)),
             (_("Ready, and not yet reached"), _said(now.will_calls_waiting)),
