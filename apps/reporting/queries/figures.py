@@ -23,7 +23,8 @@ class Figure:
     """One value; a part has the definition of its whole.
 
     `value` None: nothing to count, or not shown, which `suppressed` tells apart.
-    Of a quantile there is no numerator, and the denominator is the number of values.
+    Of a quantile there is no numerator, and the denominator is the number of values.  `legs` is how many it stands on,
+    where its definition names them.
     """
 
     definition: Definition
@@ -33,6 +34,7 @@ class Figure:
     excluded: Mapping[str, int | None]
     parts: Mapping[str, "Figure"] = field(default_factory=dict)
     suppressed: bool = False
+    legs: int | None = None
 
 
 def figures_of(definitions: Sequence[Definition], sums: Sums) -> dict[str, Figure]:
@@ -63,7 +65,8 @@ def _figure(definition: Definition, sums: Sums, found: Mapping[tuple[str, float]
     parts = {
         name: _ratio(definition, part.numerator, part.denominator, sums) for name, part in definition.parts.items()
     }
-    return _ratio(definition, definition.numerator, definition.denominator, sums, excluded, parts)
+    figure = _ratio(definition, definition.numerator, definition.denominator, sums, excluded, parts)
+    return replace(figure, legs=total(definition.legs, sums)) if definition.legs else figure
 
 
 def _ratio(
@@ -107,15 +110,22 @@ def shown_to(by: Principal, figure: Figure) -> Figure:
     """Take away what the caller may not see: all of a figure that stands on too few legs, on either side."""
     if by.phi > Phi.NONE:
         return figure
-    left = None
-    if figure.definition.unit is Unit.SHARE and figure.numerator is not None and figure.denominator is not None:
-        left = figure.denominator - figure.numerator
-    if any(is_small(count) for count in (figure.numerator, figure.denominator, left)):
+    if any(map(is_small, _legs_of(figure))):
         return hidden(figure)
     parts = {name: shown_to(by, part) for name, part in figure.parts.items()}
     if any(part.suppressed for part in parts.values()):
         parts = {name: hidden(part) for name, part in parts.items()}
     return replace(figure, parts=parts, excluded=_shown_counts(figure.excluded))
+
+
+def _legs_of(figure: Figure) -> list[int | None]:
+    """Count the legs on which a figure stands, on either side of it."""
+    if figure.legs is not None:
+        return [figure.legs]
+    left = None
+    if figure.definition.unit is Unit.SHARE and figure.numerator is not None and figure.denominator is not None:
+        left = figure.denominator - figure.numerator
+    return [figure.numerator, figure.denominator, left]
 
 
 def _shown_counts(counts: Mapping[str, int | None]) -> Mapping[str, int | None]:
