@@ -3,7 +3,7 @@
 Whoever may see no identity is shown no figure that stands on fewer than five legs on either side of it (S-43).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -148,37 +148,42 @@ def hidden(figure: Figure) -> Figure:
 def shown_beside_total(
     by: Principal, rows: Sequence[Mapping[str, Figure]], whole: Mapping[str, Figure]
 ) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
-    """Show rows that add up to a whole: a single one that is hidden takes another with it, or else the whole.
+    """Show rows that add up to a whole: hidden ones that stand on too few legs together take more with them.
 
-    Otherwise it would be the difference between the whole and the rest.
+    Otherwise they would be the difference between the whole and the rest.  Where no more are left, the whole is hidden.
     """
     if by.phi > Phi.NONE:
         return [dict(row) for row in rows], dict(whole)
     shown = [{key: shown_to(by, figure) for key, figure in row.items()} for row in rows]
     total = {key: shown_to(by, figure) for key, figure in whole.items()}
     for key in whole:
-        lost = [number for number, row in enumerate(shown) if row[key].suppressed]
-        if len(lost) != 1:
-            continue
-        others = [number for number, row in enumerate(shown) if not row[key].suppressed and row[key].denominator]
-        if others:
-            least = min(others, key=lambda number: rows[number][key].denominator or 0)
-            shown[least][key] = hidden(shown[least][key])
-        else:
-            total[key] = hidden(total[key])
+        while _follows(key, rows, shown, total):
+            others = [number for number, row in enumerate(shown) if not row[key].suppressed and row[key].denominator]
+            if others:
+                least = min(others, key=lambda number: rows[number][key].denominator or 0)
+                shown[least][key] = hidden(shown[least][key])
+            else:
+                total[key] = hidden(total[key])
     return shown, total
 
 
+def _follows(
+    key: str, rows: Sequence[Mapping[str, Figure]], shown: Sequence[Mapping[str, Figure]], total: Mapping[str, Figure]
+) -> bool:
+    """Say whether something small follows from the whole and the rows that are shown."""
+    lost = [rows[number][key] for number, row in enumerate(shown) if row[key].suppressed]
+    if not lost or total[key].suppressed:
+        return False
+    together = [sum(filter(None, counts)) for counts in zip(*map(_legs_of, lost), strict=True)]
+    return len(lost) == 1 or any(map(is_small, together))
+
+
 def shown_amounts(by: Principal, amounts: Mapping[Any, int]) -> dict[Any, int | None]:
-    """Show counts that stand beside one another: small ones are hidden, and a single one takes the least with it."""
+    """Show counts that stand beside one another: small ones are hidden, and where they are few, the least, too."""
     if by.phi > Phi.NONE:
         return dict(amounts)
     lost = {key for key, count in amounts.items() if is_small(count)}
-    if len(lost) == 1:
-        rest: Collection[Any] = [key for key, count in amounts.items() if key not in lost and count]
-        lost |= {min(rest, key=_amount(amounts))} if rest else set()
+    rest = sorted((key for key, count in amounts.items() if key not in lost and count), key=amounts.__getitem__)
+    while lost and rest and (len(lost) == 1 or is_small(sum(amounts[key] for key in lost))):
+        lost.add(rest.pop(0))
     return {key: None if key in lost else count for key, count in amounts.items()}
-
-
-def _amount(amounts: Mapping[Any, int]) -> Callable[[Any], int]:
-    return lambda key: amounts[key]
