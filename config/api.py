@@ -151,8 +151,9 @@ exports = [
     path("exports/<uuid:id>/cancel", ExportViewSet.as_view({"post": "cancel"})),
     path("exports/<uuid:id>/unlock", ExportViewSet.as_view({"post": "unlock"})),
     path("exports/<uuid:id>/content", ExportViewSet.as_view({"get": "content"})),
-    path("exports/files/<str:secret>", ExportViewSet.as_view({"get": "link"})),
-    path("exports/<str:file>", ExportViewSet.as_view({"get": "at_once"})),
+    # HEAD brings no file, and would use the link up or count as an export.
+    path("exports/files/<str:secret>", ExportViewSet.as_view({"get": "link"}, http_method_names=["get"])),
+    path("exports/<str:file>", ExportViewSet.as_view({"get": "at_once"}, http_method_names=["get"])),
 ]
 
 webhooks = [

@@ -43,7 +43,8 @@ class Part:
 class Definition:
     """One figure.  `numerator`, `denominator` and `excluded` name measures (measures.py), which are added up.
 
-    Of a quantile the measure stands in `numerator`; its denominator is the number of values.
+    Of a quantile the measure stands in `numerator`; its denominator is the number of values.  `legs` counts what it
+    stands on, where its numerator is of minutes and tells nothing of that.
     """
 
     key: str
@@ -58,6 +59,7 @@ class Definition:
     way: Way = Way.RATIO
     quantile: float = 0.5
     parts: Mapping[str, Part] = field(default_factory=dict)
+    legs: Names = ()
     higher_is_better: bool | None = None  # None: neither
     version: str = VERSION
 
@@ -69,7 +71,7 @@ class Definition:
     @property
     def measures(self) -> frozenset[str]:
         """Name every measure that the figure is made of."""
-        named = [self.numerator, self.denominator, *self.excluded.values()]
+        named = [self.numerator, self.denominator, self.legs, *self.excluded.values()]
         named += [names for part in self.parts.values() for names in (part.numerator, part.denominator)]
         return frozenset(name for names in named for name in names)
 

@@ -106,6 +106,7 @@ OF_TIME: Final[tuple[Definition, ...]] = (
         counted=phrase("Minutes from the requested pickup to the promised time"),
         numerator=("promise_deviation",),
         denominator=("promised",),
+        legs=("promised",),
         excluded={**LEFT_OUT, "without_promise": ("not_promised",)},
     ),
     quantile_of(
@@ -151,6 +152,7 @@ OF_TIME: Final[tuple[Definition, ...]] = (
         counted=phrase("Minutes on board of all of them, by minutes of their direct drives"),
         numerator=("onboard_total",),
         denominator=("direct_total",),
+        legs=("ride_time_known",),
         excluded={**LEFT_OUT, "not_completed": NOT_COMPLETED, "without_ride_time": ("ride_time_unknown",)},
         higher_is_better=False,
     ),

@@ -172,6 +172,29 @@ def test_ending_that_is_taken_back_comes_once_more_with_a_higher_version(api: To
     assert str(other.pk) not in json.dumps(rows)
 
 
+def test_ending_that_became_another_one_is_told_to_who_asks_for_the_first(api: TokenClient, completed: Ride) -> None:
+    Ride.objects.filter(pk=completed.pk).update(
+        status="no_show", status_before_end="arrived", version=completed.version + 2, updated_at=factories.NOW,
+        reason_code="rider_unreachable", fault="rider", ended_by="system",
+    )  # fmt: skip
+    Event.objects.create(
+        type="ride.corrected",
+        subject_type="ride",
+        subject_id=completed.pk,
+        sequence=completed.version + 1,
+        occurred_at=factories.NOW,
+        actor="system",
+        data={"endedAs": "completed"},
+    )
+
+    asked = {"changedSince": factories.NOW.isoformat()}
+    of_completed, of_cancelled = (exported(api, "completions.ndjson", status=one, **asked) for one in
+        ("completed", "cancelled"))  # fmt: skip
+
+    assert [(row["rideId"], row["status"]) for row in of_completed] == [(str(completed.pk), "no_show")]
+    assert of_cancelled == []
+
+
 @pytest.mark.parametrize(
     ("query", "is_there"),
     [

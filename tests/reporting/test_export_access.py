@@ -38,6 +38,17 @@ def test_link_works_once(api: TokenClient, nobody: TokenClient) -> None:
     assert AuditEntry.objects.filter(action="exports.fetch").count() == 1
 
 
+def test_who_asks_for_heads_uses_nothing_up(api: TokenClient, nobody: TokenClient) -> None:
+    export = make(api)
+    address = link_to(api, export)
+
+    answers = [nobody.head(address), api.head("/api/exports/rides.csv")]
+
+    assert [(one.status_code, one.headers["Allow"]) for one in answers] == [(405, "GET"), (405, "GET")]
+    assert nobody.get(address).status_code == 200
+    assert Export.objects.get() == export
+
+
 def test_link_works_for_fifteen_minutes(api: TokenClient, now: dt.datetime) -> None:
     export = make(api)
     asker: Any = {"request_id": "", "ip": None}

@@ -217,6 +217,31 @@ def test_analyst_hears_which_measures_but_no_small_numbers(late: Ride) -> None:
     assert found == {"arrived_on_time": (None, None), "driver_wait": (None, None)}
 
 
+def test_analyst_is_not_told_of_the_minutes_of_one_ride(late: Ride) -> None:
+    late.boarded_at = late.pickup_at + dt.timedelta(minutes=47)
+    told.tell(late, changed=["milestones"])
+    keep_up()
+    wait = "driver_wait"
+
+    whole = changes(read(api_with(), f"facility-kpis?{PERIOD}&kpi=leadTime"))[wait]
+    hidden = changes(read(api_with(TokenRole.ANALYTICS_READONLY), f"facility-kpis?{PERIOD}&kpi=leadTime"))[wait]
+
+    assert (whole, hidden) == ((5, 31), (None, None))
+
+
+def test_analyst_hears_of_changes_of_many_rides(cast: legs.Cast) -> None:
+    rides = [told.tell(legs.write(MONTH[0], cast), "ride.scheduled") for _ in range(10)]
+    keep_up()
+    for ride in rides[:5]:
+        ride.missing_documents = ["signature"]
+        told.tell(ride, changed=["signatures"])
+    keep_up()
+
+    found = changes(read(api_with(TokenRole.ANALYTICS_READONLY), f"facility-kpis?{PERIOD}&kpi=leadTime"))
+
+    assert found == {"documented": (10, 5)}
+
+
 def test_every_measure_is_said_in_words() -> None:
     assert list(WORDS) == list(MEASURES)
     assert len(set(WORDS.values())) == len(WORDS)

@@ -1,12 +1,24 @@
 """S-43: counts that stand beside one another, as callers without PHI are shown them."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
 
+from apps.accounts.roles import TokenRole
+from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Cell, Restatement, Tally, Upkeep
-from apps.reporting.queries.figures import shown_amounts
+from apps.reporting.queries.figures import figures_of, shown_amounts, shown_beside_total, shown_to
+from apps.reporting.services import folding
 from lib.access import Phi, Principal, system
+from tests.callers import api_with
+from tests.factories import NOW
+from tests.reporting import legs
+from tests.reporting.golden import MONTH
+from tests.reporting.test_api import PERIOD, read
+from tests.reporting.test_golden_month import month
+
+__all__ = ["month"]  # the fixture
 
 ANALYST = Principal(kind="user", id=None, role="analyst", scopes=frozenset({"reports:read"}), phi=Phi.NONE)
 
@@ -19,12 +31,67 @@ ANALYST = Principal(kind="user", id=None, role="analyst", scopes=frozenset({"rep
         ({"a": 9, "b": 4, "c": 7}, {"a": 9, "b": None, "c": None}),
         ({"a": 9, "b": 4, "c": 0}, {"a": None, "b": None, "c": 0}),
         ({"a": 9, "b": 4, "c": 1}, {"a": 9, "b": None, "c": None}),
+        # Two that are two together are one each.
+        ({"a": 9, "b": 1, "c": 1, "d": 7}, {"a": 9, "b": None, "c": None, "d": None}),
         ({"a": 4, "b": 0}, {"a": None, "b": 0}),
     ],
 )
 def test_small_counts_are_hidden(amounts: dict[str, int], shown: dict[str, int | None]) -> None:
     assert shown_amounts(ANALYST, amounts) == shown
     assert shown_amounts(system(), amounts) == amounts
+
+
+@pytest.mark.parametrize(
+    ("key", "minutes", "legs", "is_hidden"),
+    [
+        # Minutes are many where rides are few, and few where rides are many.
+        ("rideTimeIndex", {"onboard_total": 25, "direct_total": 20}, {"ride_time_known": 1}, True),
+        ("rideTimeIndex", {"onboard_total": 125, "direct_total": 100}, {"ride_time_known": 5}, False),
+        ("etaDeviation", {"promise_deviation": 60}, {"promised": 4}, True),
+        ("etaDeviation", {"promise_deviation": 3}, {"promised": 500}, False),
+    ],
+)
+def test_figure_of_minutes_is_hidden_for_the_rides_it_stands_on(
+    key: str, minutes: dict[str, int], legs: dict[str, int], is_hidden: bool
+) -> None:
+    definition = BY_KEY[key]
+    sums = {**dict.fromkeys(definition.measures, 0), **minutes, **legs}
+
+    figure = figures_of([definition], sums)[key]
+
+    assert shown_to(ANALYST, figure).suppressed is is_hidden
+    assert shown_to(system(), figure) == figure
+
+
+def test_whole_is_hidden_where_no_other_row_can_be() -> None:
+    # Incidents of rides that did not take place stand on none: the row is no company to another one.
+    definition = BY_KEY["incidentRate"]
+    none = dict.fromkeys(definition.measures, 0)
+    sums = [none | {"incident": 1, "completed": 40}, none | {"incident": 7}]
+    rows = [figures_of([definition], one) for one in sums]
+    whole = figures_of([definition], none | {"incident": 8, "completed": 40})
+
+    shown, total = shown_beside_total(ANALYST, rows, whole)
+
+    assert [row["incidentRate"].suppressed for row in shown] == [True, False]
+    assert total["incidentRate"].suppressed is True
+
+
+def test_hidden_rows_that_are_few_together_take_another_with_them(month: legs.Cast) -> None:
+    # One ride each at two facilities: without the 6 hidden, the whole would tell both.
+    some = legs.cast()
+    for leg in MONTH[:6]:
+        legs.write(leg, some)
+    for alone in (legs.cast(), legs.cast()):
+        legs.write(MONTH[0], alone)
+    folding.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), anew=True, at=NOW)
+    analyst = api_with(TokenRole.ANALYTICS_READONLY)
+
+    body = read(analyst, f"facility-kpis?{PERIOD}&compare=false&kpi=fulfillmentRate")
+
+    shown = sorted(str(row["figures"][0]["denominator"]) for row in body["data"])
+    assert shown == ["43", "None", "None", "None"]
+    assert body["total"][0]["denominator"] == 51
 
 
 @pytest.mark.parametrize("model", [Cell, Tally, Upkeep, Restatement])

@@ -51,8 +51,13 @@ _CONDITIONS: Final = {
     "changed_since": "r.updated_at >= %(changed_since)s",
 }
 # An ending that was taken back is told once more, as what the ride is now: whoever has the row learns of it.
-_TAKEN_BACK: Final = f"""(r.status NOT IN ({_ENDED}) AND EXISTS (SELECT FROM events_event e
-    WHERE e.subject_type = 'ride' AND e.subject_id = r.id AND e.type = 'ride.corrected'))"""  # of ours
+_CORRECTED: Final = (
+    "SELECT FROM events_event e WHERE e.subject_type = 'ride' AND e.subject_id = r.id AND e.type = 'ride.corrected'"
+)
+_TAKEN_BACK: Final = f"(r.status NOT IN ({_ENDED}) AND EXISTS ({_CORRECTED}))"
+# Whatever status is asked for: a row that was given as completed and is so no longer would be missed.
+_OF_STATUS: Final = f"""(r.status = ANY(%(status)s) OR r.status NOT IN ({_ENDED})
+    OR EXISTS ({_CORRECTED} AND e.data->>'endedAs' = ANY(%(status)s)))"""
 
 
 def _signed(stop: str) -> str:
@@ -266,8 +271,7 @@ COMPLETIONS: Final = Dataset(
     reach=_reach,
     rider="r.rider_id",
     joins=_JOINS,
-    # Whatever status is asked for: a row that was given as completed and is so no longer would be missed.
-    conditions={**_CONDITIONS, "status": f"(r.status = ANY(%(status)s) OR r.status NOT IN ({_ENDED}))"},
+    conditions={**_CONDITIONS, "status": _OF_STATUS},
     always=f"(r.status IN ({_ENDED}) OR {_TAKEN_BACK})",
     statuses=tuple(sorted(status.value for status in TERMINAL)),
     more=_codes,

@@ -3,7 +3,7 @@
 Whoever may see no identity is shown no figure that stands on fewer than five legs on either side of it (S-43).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -23,7 +23,8 @@ class Figure:
     """One value; a part has the definition of its whole.
 
     `value` None: nothing to count, or not shown, which `suppressed` tells apart.
-    Of a quantile there is no numerator, and the denominator is the number of values.
+    Of a quantile there is no numerator, and the denominator is the number of values.  `legs` is how many it stands on,
+    where its definition names them.
     """
 
     definition: Definition
@@ -33,6 +34,7 @@ class Figure:
     excluded: Mapping[str, int | None]
     parts: Mapping[str, "Figure"] = field(default_factory=dict)
     suppressed: bool = False
+    legs: int | None = None
 
 
 def figures_of(definitions: Sequence[Definition], sums: Sums) -> dict[str, Figure]:
@@ -63,7 +65,8 @@ def _figure(definition: Definition, sums: Sums, found: Mapping[tuple[str, float]
     parts = {
         name: _ratio(definition, part.numerator, part.denominator, sums) for name, part in definition.parts.items()
     }
-    return _ratio(definition, definition.numerator, definition.denominator, sums, excluded, parts)
+    figure = _ratio(definition, definition.numerator, definition.denominator, sums, excluded, parts)
+    return replace(figure, legs=total(definition.legs, sums)) if definition.legs else figure
 
 
 def _ratio(
@@ -107,15 +110,22 @@ def shown_to(by: Principal, figure: Figure) -> Figure:
     """Take away what the caller may not see: all of a figure that stands on too few legs, on either side."""
     if by.phi > Phi.NONE:
         return figure
-    left = None
-    if figure.definition.unit is Unit.SHARE and figure.numerator is not None and figure.denominator is not None:
-        left = figure.denominator - figure.numerator
-    if any(is_small(count) for count in (figure.numerator, figure.denominator, left)):
+    if any(map(is_small, _legs_of(figure))):
         return hidden(figure)
     parts = {name: shown_to(by, part) for name, part in figure.parts.items()}
     if any(part.suppressed for part in parts.values()):
         parts = {name: hidden(part) for name, part in parts.items()}
     return replace(figure, parts=parts, excluded=_shown_counts(figure.excluded))
+
+
+def _legs_of(figure: Figure) -> list[int | None]:
+    """Count the legs on which a figure stands, on either side of it."""
+    if figure.legs is not None:
+        return [figure.legs]
+    left = None
+    if figure.definition.unit is Unit.SHARE and figure.numerator is not None and figure.denominator is not None:
+        left = figure.denominator - figure.numerator
+    return [figure.numerator, figure.denominator, left]
 
 
 def _shown_counts(counts: Mapping[str, int | None]) -> Mapping[str, int | None]:
@@ -138,37 +148,42 @@ def hidden(figure: Figure) -> Figure:
 def shown_beside_total(
     by: Principal, rows: Sequence[Mapping[str, Figure]], whole: Mapping[str, Figure]
 ) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
-    """Show rows that add up to a whole: a single one that is hidden takes another with it, or else the whole.
+    """Show rows that add up to a whole: hidden ones that stand on too few legs together take more with them.
 
-    Otherwise it would be the difference between the whole and the rest.
+    Otherwise they would be the difference between the whole and the rest.  Where no more are left, the whole is hidden.
     """
     if by.phi > Phi.NONE:
         return [dict(row) for row in rows], dict(whole)
     shown = [{key: shown_to(by, figure) for key, figure in row.items()} for row in rows]
     total = {key: shown_to(by, figure) for key, figure in whole.items()}
     for key in whole:
-        lost = [number for number, row in enumerate(shown) if row[key].suppressed]
-        if len(lost) != 1:
-            continue
-        others = [number for number, row in enumerate(shown) if not row[key].suppressed and row[key].denominator]
-        if others:
-            least = min(others, key=lambda number: rows[number][key].denominator or 0)
-            shown[least][key] = hidden(shown[least][key])
-        else:
-            total[key] = hidden(total[key])
+        while _follows(key, rows, shown, total):
+            others = [number for number, row in enumerate(shown) if not row[key].suppressed and row[key].denominator]
+            if others:
+                least = min(others, key=lambda number: rows[number][key].denominator or 0)
+                shown[least][key] = hidden(shown[least][key])
+            else:
+                total[key] = hidden(total[key])
     return shown, total
 
 
+def _follows(
+    key: str, rows: Sequence[Mapping[str, Figure]], shown: Sequence[Mapping[str, Figure]], total: Mapping[str, Figure]
+) -> bool:
+    """Say whether something small follows from the whole and the rows that are shown."""
+    lost = [rows[number][key] for number, row in enumerate(shown) if row[key].suppressed]
+    if not lost or total[key].suppressed:
+        return False
+    together = [sum(filter(None, counts)) for counts in zip(*map(_legs_of, lost), strict=True)]
+    return len(lost) == 1 or any(map(is_small, together))
+
+
 def shown_amounts(by: Principal, amounts: Mapping[Any, int]) -> dict[Any, int | None]:
-    """Show counts that stand beside one another: small ones are hidden, and a single one takes the least with it."""
+    """Show counts that stand beside one another: small ones are hidden, and where they are few, the least, too."""
     if by.phi > Phi.NONE:
         return dict(amounts)
     lost = {key for key, count in amounts.items() if is_small(count)}
-    if len(lost) == 1:
-        rest: Collection[Any] = [key for key, count in amounts.items() if key not in lost and count]
-        lost |= {min(rest, key=_amount(amounts))} if rest else set()
+    rest = sorted((key for key, count in amounts.items() if key not in lost and count), key=amounts.__getitem__)
+    while lost and rest and (len(lost) == 1 or is_small(sum(amounts[key] for key in lost))):
+        lost.add(rest.pop(0))
     return {key: None if key in lost else count for key, count in amounts.items()}
-
-
-def _amount(amounts: Mapping[Any, int]) -> Callable[[Any], int]:
-    return lambda key: amounts[key]

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from apps.reporting.measures import MEASURES, PACKED
+from apps.reporting.measures import MEASURES, PACKED, Kind
 from apps.reporting.models import Basis, Restatement
 from apps.reporting.queries import reading
 from apps.reporting.queries.figures import is_small
@@ -101,11 +101,14 @@ def _changes(by: Principal, closed: Sums, current: Sums) -> list[Change]:
         was, now = _told(name, closed), _told(name, current)
         if was == now and _same(name, closed, current):
             continue
-        if by.phi <= Phi.NONE and any(is_small(count) for count in (was, now, abs(now - was))):
-            changes.append(Change(name, None, None))
-        else:
-            changes.append(Change(name, was, now))
+        hides = by.phi <= Phi.NONE and _may_be_of_few(name, was, now)
+        changes.append(Change(name, None, None) if hides else Change(name, was, now))
     return changes
+
+
+def _may_be_of_few(name: str, was: int, now: int) -> bool:
+    """Say whether a change may stand on few legs: what was added up, such as minutes, does not tell of how many."""
+    return MEASURES[name].kind is not Kind.COUNT or any(map(is_small, (was, now, abs(now - was))))
 
 
 def _told(name: str, sums_: Mapping[str, Any]) -> int:
