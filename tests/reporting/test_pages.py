@@ -242,6 +242,12 @@ def test_rides_behind_a_figure_are_named_and_recorded(supervisor: Client, month:
     assert entry.details == {"figure": "fulfillmentRate", "counted": "numerator", "rows": 35}
 
 
+def test_rides_of_a_denominator_say_which_of_them_count(supervisor: Client, month: legs.Cast) -> None:
+    rows = supervisor.get(f"{PAGE}pickupOnTimeRate/rides/?{NOVEMBER}").context["rows"]
+
+    assert (len(rows), sum(row["counts"] for row in rows)) == (45, 36)
+
+
 def test_rides_left_out_open_by_reason(supervisor: Client, month: legs.Cast) -> None:
     response = supervisor.get(f"{PAGE}fulfillmentRate/rides/?{NOVEMBER}&counted=excluded&reason=cancelled")
 

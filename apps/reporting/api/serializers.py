@@ -344,7 +344,7 @@ class RideBehindOut(OutShape):
     facility_id = fields.Uuid(allow_null=True)
     pickup_time = fields.Instant()
     status = fields.Text()
-    measures = fields.Listed(child=fields.Text(), help_text="The measures by which it counts.")
+    measures = fields.Listed(child=fields.Text(), help_text="By which measures it counts, the numerator's among them.")
     minutes = fields.Listed(child=fields.Integer(), help_text="Its values, of figures made of minutes.")
 
     def to_representation(self, ride: Behind) -> dict[str, Any]:

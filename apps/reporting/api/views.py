@@ -127,17 +127,19 @@ class ReportViewSet(ApiViewSet):
     def rides(self, request: Request) -> Response:
         """List the rides behind a figure (`kpi`) or a count (`what`), as they are now, by pickup time.
 
-        Nothing is listed to callers without any PHI level where fewer than five rides are behind it.
+        Nothing is listed to callers without any PHI level where fewer than five rides are behind it, or would be told
+        apart by it.
         """
         limit = min(self.query["limit"], MAX_LIMIT)
         asked = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
         bound = digest_of(["reports/rides", asked, reach(self.principal)])
         cursor = self.query.get("cursor")
-        names, count = self._sought()
+        names, told, count = self._sought()
         found = behind.rides_behind(
             by=self.principal,
             selection=self._period(most_days=behind.MOST_DAYS),
             names=names,
+            told=told,
             count=count,
             after=tuple(open_cursor(cursor, bound=bound, parts=2)) if cursor else None,
             most=limit,
@@ -149,8 +151,8 @@ class ReportViewSet(ApiViewSet):
         shown = RideBehindOut(found.rows, many=True, context=self.get_serializer_context()).data
         return Response({"data": shown, "page": page})
 
-    def _sought(self) -> tuple[Names, behind.Count | None]:
-        """Read which rides are asked for.
+    def _sought(self) -> tuple[Names, Names, behind.Count | None]:
+        """Read which rides are asked for: by which measures, which of a numerator are told besides, or of which count.
 
         Raises:
             InvalidInput: neither a figure is named nor a count, or both, or one that is none.
@@ -162,11 +164,13 @@ class ReportViewSet(ApiViewSet):
             for name in ("word", "code"):
                 if name in asked:
                     raise InvalidInput(name, f"{name} goes with what alone.")
-            return behind.names_of(BY_KEY[asked["kpi"]], asked["counted"], asked.get("reason"), asked.get("part")), None
+            definition, part = BY_KEY[asked["kpi"]], asked.get("part")
+            names = behind.names_of(definition, asked["counted"], asked.get("reason"), part)
+            return names, behind.numerator_of(definition, part), None
         for name in ("kpi", "reason", "part"):
             if name in asked:
                 raise InvalidInput(name, f"{name} has no place beside what.")
-        return (), behind.count_of(asked["what"], asked.get("word"), asked.get("code"))
+        return (), (), behind.count_of(asked["what"], asked.get("word"), asked.get("code"))
 
     def _period(self, *, most_days: int = MOST_DAYS) -> Selection:
         return self._selection(self.query["first"], self.query["last"], most_days=most_days)

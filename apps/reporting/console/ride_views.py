@@ -93,7 +93,7 @@ def rides(request: HttpRequest, key: str) -> HttpResponse:
     }  # fmt: skip
     of = {"figure": key, "counted": counted} | ({"part": part} if part else {})
     return _list(
-        request, context, Sought(of, asked, names, counts=_numerator(definition, part), narrowed=point.narrowed())
+        request, context, Sought(of, asked, names, told=behind.numerator_of(definition, part), narrowed=point.narrowed())
     )
 
 
@@ -124,12 +124,8 @@ class Sought:
     asked: Mapping[str, str | None]
     names: Names = ()
     count: behind.Count | None = None
-    counts: frozenset[str] = frozenset()  # measures of the numerator
+    told: Names = ()  # measures of the numerator
     narrowed: Mapping[str, object] = field(default_factory=dict)
-
-
-def _numerator(definition: Definition, part: str | None) -> frozenset[str]:
-    return frozenset(definition.parts[part].numerator if part else definition.numerator)
 
 
 def _asked_for(request: HttpRequest) -> tuple[ReportFilter, PointFilter]:
@@ -160,12 +156,13 @@ def _list(request: HttpRequest, context: dict[str, Any], sought: Sought) -> Http
         by=by,
         selection=selection,
         names=sought.names,
+        told=sought.told,
         count=sought.count,
         after=_after(shown.after, by),
         most=shown.rows,
         narrowed=narrowed,
     )
-    rows = _rows(found.rows, sought.counts, by)
+    rows = _rows(found.rows, sought.told, by)
     context |= {
         "selection": selection,
         "narrowed": bool(narrowed),

@@ -119,11 +119,16 @@ def names_of(definition: Definition, counted: str, reason: str | None, part: str
     return definition.numerator if counted == "numerator" else definition.denominator or definition.numerator
 
 
+def numerator_of(definition: Definition, part: str | None) -> Names:
+    return definition.parts[part].numerator if part else definition.numerator
+
+
 def rides_behind(
     *,
     by: Principal,
     selection: Selection,
     names: Names = (),
+    told: Names = (),
     count: Count | None = None,
     after: tuple[datetime, UUID] | None = None,
     most: int,
@@ -131,7 +136,8 @@ def rides_behind(
 ) -> Rides:
     """List the rides that any of these measures, or this count, counts, by pickup, from behind `after` on.
 
-    One or two queries.
+    One or two queries.  Each says which of the measures count it, and which of those that are `told` besides: of a
+    denominator, the numerator.
     As they are now: for a restated day that is `basis` current.  `narrowed` opens one point of a trend: values by names
     of `NARROWED_BY`.
     """
@@ -146,36 +152,41 @@ def rides_behind(
     for name, value in narrowed.items():
         conditions.append(f"{NARROWED_BY[name]} = %({name})s")
         parameters[name] = value
-    if by.phi <= Phi.NONE and is_small(_count(conditions, parameters)):
+    if by.phi <= Phi.NONE and any(map(is_small, _counts(conditions, parameters, told))):
         return Rides([], has_more=False, suppressed=True)
     if after is not None:
         conditions.append("(pickup_at, id) > (%(after_at)s, %(after_id)s)")
         parameters |= {"after_at": after[0], "after_id": after[1]}
-    told = ", ".join(f"({measure.applies}) IS TRUE" for measure in measures)
+    said = tuple(dict.fromkeys((*names, *told)))
+    each = ", ".join(f"({MEASURES[name].applies}) IS TRUE" for name in said)
     values = [measure for measure in measures if measure.name in PACKED]
     minutes = _minutes(values[0].sql, values[0].kind) if values else "NULL::int[]"
     with connections[alias()].cursor() as cursor:
         cursor.execute(
-            f"SELECT id, service_date, facility_id, pickup_at, status, ARRAY[{told}]::bool[], {minutes}"  # noqa: S608  # of ours
+            f"SELECT id, service_date, facility_id, pickup_at, status, ARRAY[{each}]::bool[], {minutes}"  # noqa: S608  # of ours
             f" FROM ({facts_of(OF_PERIOD)}) fact WHERE {' AND '.join(conditions)}"
             " ORDER BY pickup_at, id LIMIT %(most)s",
             {**parameters, "most": most + 1},
         )
         found = cursor.fetchall()
-    return Rides([_behind(row, names) for row in found[:most]], has_more=len(found) > most)
+    return Rides([_behind(row, said) for row in found[:most]], has_more=len(found) > most)
 
 
 def _minutes(sql: str, kind: Kind) -> str:
     return f"({sql})" if kind is Kind.VALUES else f"ARRAY[{sql}]"
 
 
-def _count(conditions: Sequence[str], parameters: dict[str, Any]) -> int:
+def _counts(conditions: Sequence[str], parameters: dict[str, Any], told: Names) -> tuple[int, int, int]:
+    """Count the rides, those of them that are `told` of, and the others: a list would tell what a figure hides."""
+    those = " OR ".join(f"({MEASURES[name].applies})" for name in told) or "false"
     with connections[alias()].cursor() as cursor:
         cursor.execute(
-            f"SELECT count(*) FROM ({facts_of(OF_PERIOD)}) fact WHERE {' AND '.join(conditions)}",  # noqa: S608  # of ours
+            f"SELECT count(*), count(*) FILTER (WHERE {those}) FROM ({facts_of(OF_PERIOD)}) fact"  # noqa: S608  # of ours
+            f" WHERE {' AND '.join(conditions)}",
             parameters,
         )
-        return int(cursor.fetchone()[0])
+        every, some = cursor.fetchone()
+    return every, some, every - some
 
 
 def _behind(row: tuple[Any, ...], names: Names) -> Behind:
