@@ -19,6 +19,7 @@ from lib.api.fields import instant_text
 from lib.api.serializers import OutShape
 from lib.api.whole_list import WholePageOut
 
+_AS_OF: Final = "It holds all that was recorded before; null where the copy that was read cannot tell."
 _EXCLUDED: Final = {"not_booked": 12, "cancelled": 31, "no_show": 9, "not_ended": 0}
 
 
@@ -158,6 +159,7 @@ class NowOut(OutShape):
     open_exceptions = fields.Anything(help_text="By severity.")
     unassigned_next_24_hours = fields.Integer(allow_null=True)
     will_calls_waiting = fields.Integer(allow_null=True, help_text="Released, and not yet reached.")
+    as_of = fields.Instant(allow_null=True, help_text=_AS_OF)
 
 
 class SummaryOut(OutShape):
@@ -186,6 +188,7 @@ class SummaryOut(OutShape):
                 "openExceptions": dict(summary.now.open_exceptions),
                 "unassignedNext24Hours": summary.now.unassigned_next_24_hours,
                 "willCallsWaiting": summary.now.will_calls_waiting,
+                "asOf": _instant(summary.now.as_of),
             },
             "restatements": _restated(summary.restatements),
             "progress": _progress(summary.progress),
@@ -395,3 +398,4 @@ class UtilisationOut(OutShape):
 
     of = fields.Text()
     data = WorkOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
+    as_of = fields.Instant(allow_null=True, help_text=_AS_OF)

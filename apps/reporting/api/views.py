@@ -31,6 +31,7 @@ from apps.reporting.queries.breakdowns import breakdown
 from apps.reporting.queries.daily import daily_summary
 from apps.reporting.queries.reports import facility_kpis, trends
 from apps.reporting.queries.selection import MOST_DAYS, Selection, select
+from lib.api.fields import instant_text
 from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.api.views import ApiViewSet
 from lib.api.whole_list import whole
@@ -118,7 +119,9 @@ class ReportViewSet(ApiViewSet):
         """
         of = self.query["of"]
         selection = self._period(most_days=utilisation.MOST_DAYS)
-        return self.answer({"of": of, "data": utilisation.utilisation(by=self.principal, selection=selection, of=of)})
+        as_of = reading.known_until()
+        found = utilisation.utilisation(by=self.principal, selection=selection, of=of)
+        return self.answer({"of": of, "data": found, "as_of": as_of})
 
     def definitions(self, request: Request) -> Response:
         """List the figures: what each one asks, which rides it counts, and what it leaves out."""
@@ -127,14 +130,15 @@ class ReportViewSet(ApiViewSet):
     def rides(self, request: Request) -> Response:
         """List the rides behind a figure (`kpi`) or a count (`what`), as they are now, by pickup time.
 
-        Nothing is listed to callers without any PHI level where fewer than five rides are behind it, or would be told
-        apart by it.
+        `Data-As-Of` is the moment up to which the list knows everything. Nothing is listed to callers without any PHI
+        level where fewer than five rides are behind it, or would be told apart by it.
         """
         limit = min(self.query["limit"], MAX_LIMIT)
         asked = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
         bound = digest_of(["reports/rides", asked, reach(self.principal)])
         cursor = self.query.get("cursor")
         names, told, count = self._sought()
+        as_of = reading.known_until()
         found = behind.rides_behind(
             by=self.principal,
             selection=self._period(most_days=behind.MOST_DAYS),
@@ -149,7 +153,8 @@ class ReportViewSet(ApiViewSet):
         following = seal_cursor([last.pickup_at, last.ride_id], bound=bound) if last else None
         page = {"limit": limit, "hasMore": found.has_more, "nextCursor": following, "suppressed": found.suppressed}
         shown = RideBehindOut(found.rows, many=True, context=self.get_serializer_context()).data
-        return Response({"data": shown, "page": page})
+        headers = {"Data-As-Of": instant_text(as_of)} if as_of else {}
+        return Response({"data": shown, "page": page}, headers=headers)
 
     def _sought(self) -> tuple[Names, Names, behind.Count | None]:
         """Read which rides are asked for: by which measures, which of a numerator are told besides, or of which count.

@@ -67,6 +67,7 @@ def _told(summary: Summary, selection: Selection, asked: dict[str, str], kept: d
         ],
         "tiles": [{**words.shown(one, address), "counted": words.counted(one, address)} for one in figures],
         "reasons": [counted_row("reason", one, address) for one in summary.top_reasons],
+        "as_of": now.as_of,
         "waiting": [
             (_("Without a driver, next 24 hours"), _said(now.unassigned_next_24_hours)),
             (_("Ready, and not yet reached"), _said(now.will_calls_waiting)),

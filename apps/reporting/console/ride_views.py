@@ -21,7 +21,7 @@ from apps.reporting.console import words
 from apps.reporting.console.forms import ReportFilter, filters
 from apps.reporting.defining import REASONS, Definition, Names, Way
 from apps.reporting.definitions import BY_KEY
-from apps.reporting.queries import behind
+from apps.reporting.queries import behind, reading
 from apps.reporting.queries.behind import Behind, rides_behind
 from apps.riders.words import may_name, rider_name
 from apps.rides.console import words as ride_words
@@ -92,9 +92,8 @@ def rides(request: HttpRequest, key: str) -> HttpResponse:
         "what": _what(definition, counted, reason, part),
     }  # fmt: skip
     of = {"figure": key, "counted": counted} | ({"part": part} if part else {})
-    return _list(
-        request, context, Sought(of, asked, names, told=behind.numerator_of(definition, part), narrowed=point.narrowed())
-    )
+    told = behind.numerator_of(definition, part)
+    return _list(request, context, Sought(of, asked, names, told, narrowed=point.narrowed()))
 
 
 @require_safe
@@ -123,8 +122,8 @@ class Sought:
     of: dict[str, str]
     asked: Mapping[str, str | None]
     names: Names = ()
-    count: behind.Count | None = None
     told: Names = ()  # measures of the numerator
+    count: behind.Count | None = None
     narrowed: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -152,6 +151,7 @@ def _list(request: HttpRequest, context: dict[str, Any], sought: Sought) -> Http
     selection = form.selection(by, most_days=behind.MOST_DAYS)
     if selection is None:
         return render(request, "reports/rides.html", context)
+    as_of = reading.known_until()
     found = rides_behind(
         by=by,
         selection=selection,
@@ -165,6 +165,7 @@ def _list(request: HttpRequest, context: dict[str, Any], sought: Sought) -> Http
     rows = _rows(found.rows, sought.told, by)
     context |= {
         "selection": selection,
+        "as_of": as_of,
         "narrowed": bool(narrowed),
         "rows": rows,
         "suppressed": found.suppressed,

@@ -20,6 +20,7 @@ from apps.accounts.sessions import principal_of
 from apps.fleet.models import Driver, Vehicle
 from apps.reporting.console import papers, words
 from apps.reporting.console.forms import WorkFilter, filters
+from apps.reporting.queries import reading
 from apps.reporting.queries import utilisation as work
 from apps.reporting.queries.utilisation import WORKERS, Done, Work
 from apps.rides.naming import driver_name
@@ -56,6 +57,7 @@ def utilisation(request: HttpRequest) -> HttpResponse:
     context["back"] = f"{reverse('reports')}?{spelled(known)}"
     if selection is None:
         return render(request, "reports/work.html", context)
+    context["as_of"] = reading.known_until()
     found = work.utilisation(by=by, selection=selection, of=of)
     names = _names(of, [one.id for one in found], by)
     asked = {**known, "of": of}
@@ -120,6 +122,7 @@ def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
     }
     if selection is None:
         return render(request, "reports/worker.html", context)
+    context["as_of"] = reading.known_until()
     found = work.days_of(by=by, selection=selection, of=of, worker_id=worker_id)
     if not found:
         raise Http404
