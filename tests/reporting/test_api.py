@@ -384,20 +384,6 @@ def test_rides_of_a_denominator_name_the_measures_of_the_numerator(api: TokenCli
     assert sum("arrived_on_time" in row["measures"] for row in rows) == 36
 
 
-@pytest.mark.parametrize(
-    ("point", "count"),
-    [
-        ("kpi=treatmentsAtRisk&pattern=mwf", 3),
-        ("kpi=treatmentsAtRisk&pattern=tts", 3),
-        ("kpi=treatmentsAtRisk&shift=third", 1),
-        ("kpi=dischargeReadyToDepart&weekday=3&hour=13", 1),
-        ("kpi=dischargeReadyToDepart&weekday=3&hour=12", 0),
-    ],
-)
-def test_point_of_a_trend_opens_to_its_rides(api: TokenClient, month: legs.Cast, point: str, count: int) -> None:
-    assert len(read(api, f"rides?{PERIOD}&{point}")["data"]) == count
-
-
 def test_cursor_of_another_question_is_refused(api: TokenClient, month: legs.Cast) -> None:
     page = read(api, f"rides?{PERIOD}&kpi=noShowRate&limit=3")["page"]
 

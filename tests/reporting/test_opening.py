@@ -69,6 +69,20 @@ def test_every_step_opens_to_the_rides_it_counts(api: TokenClient, month: legs.C
     assert [count for count in counts if count[0] != count[1]] == []
 
 
+@pytest.mark.parametrize(
+    ("point", "count"),
+    [
+        ("kpi=treatmentsAtRisk&pattern=mwf", 3),
+        ("kpi=treatmentsAtRisk&pattern=tts", 3),
+        ("kpi=treatmentsAtRisk&shift=third", 1),
+        ("kpi=dischargeReadyToDepart&weekday=3&hour=13", 1),
+        ("kpi=dischargeReadyToDepart&weekday=3&hour=12", 0),
+    ],
+)
+def test_point_of_a_trend_opens_to_its_rides(api: TokenClient, month: legs.Cast, point: str, count: int) -> None:
+    assert len(read(api, f"rides?{PERIOD}&{point}")["data"]) == count
+
+
 def test_figures_of_longer_periods_and_of_no_facility_open_to_nothing(api: TokenClient, month: legs.Cast) -> None:
     Ride.objects.filter(pk=Ride.objects.values_list("pk")[:1]).update(facility=None)
     folding.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), anew=True, at=NOW)

@@ -6,20 +6,19 @@ from uuid import UUID
 
 from apps.reporting.api.opening import Address, Opening
 from apps.reporting.defining import REASONS, Definition
-from apps.reporting.queries.behind import Behind, Count
+from apps.reporting.queries.behind import Count
 from apps.reporting.queries.breakdowns import Counted
 from apps.reporting.queries.daily import Summary
 from apps.reporting.queries.figures import Figure, as_json
 from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, Point, Trend
 from apps.reporting.queries.restatements import Restated
-from apps.reporting.queries.utilisation import Work
 from lib.api import fields
 from lib.api.fields import instant_text
 from lib.api.serializers import OutShape
 from lib.api.whole_list import WholePageOut
 
-_AS_OF: Final = "It holds all that was recorded before; null where the copy that was read cannot tell."
+AS_OF: Final = "It holds all that was recorded before; null where the copy that was read cannot tell."
 _EXCLUDED: Final = {"not_booked": 12, "cancelled": 31, "no_show": 9, "not_ended": 0}
 
 
@@ -159,7 +158,7 @@ class NowOut(OutShape):
     open_exceptions = fields.Anything(help_text="By severity.")
     unassigned_next_24_hours = fields.Integer(allow_null=True)
     will_calls_waiting = fields.Integer(allow_null=True, help_text="Released, and not yet reached.")
-    as_of = fields.Instant(allow_null=True, help_text=_AS_OF)
+    as_of = fields.Instant(allow_null=True, help_text=AS_OF)
 
 
 class SummaryOut(OutShape):
@@ -337,65 +336,3 @@ class DefinitionsOut(OutShape):
 
     data = DefinitionOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
     page = WholePageOut()
-
-
-class RideBehindOut(OutShape):
-    """A ride that a figure, or a count, counts."""
-
-    ride_id = fields.Uuid()
-    service_date = fields.LocalDate()
-    facility_id = fields.Uuid(allow_null=True)
-    pickup_time = fields.Instant()
-    status = fields.Text()
-    measures = fields.Listed(child=fields.Text(), help_text="By which measures it counts, the numerator's among them.")
-    minutes = fields.Listed(child=fields.Integer(), help_text="Its values, of figures made of minutes.")
-
-    def to_representation(self, ride: Behind) -> dict[str, Any]:
-        return {
-            "rideId": str(ride.ride_id),
-            "serviceDate": ride.service_date.isoformat(),
-            "facilityId": _id(ride.facility_id),
-            "pickupTime": instant_text(ride.pickup_at),
-            "status": ride.status,
-            "measures": ride.measures,
-            "minutes": ride.minutes,
-        }
-
-
-class WorkOut(OutShape):
-    """What one driver or vehicle has done.  Numbers are null where it is `suppressed`."""
-
-    id = fields.Uuid()
-    rides = fields.Integer(allow_null=True, help_text="Completed.")
-    minutes_busy = fields.Integer(allow_null=True, help_text="From setting out to handing over.")
-    minutes_on_board = fields.Integer(allow_null=True, help_text="With a rider in the vehicle.")
-    minutes_on_shift = fields.Integer(
-        allow_null=True,
-        help_text="Of planned shifts, inside the period; null where facilities or types of service narrow the rides.",
-    )
-    miles = fields.Number(allow_null=True, help_text="With a rider in the vehicle.")
-    share_busy = fields.Number(allow_null=True, help_text="Of the time on shift; null where that is null or 0.")
-    last_date = fields.LocalDate(allow_null=True, help_text="Their last day with a completed ride.")
-    suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
-
-    def to_representation(self, work: Work) -> dict[str, Any]:
-        done = work.done
-        return {
-            "id": str(work.id),
-            "rides": done and done.rides,
-            "minutesBusy": done and done.minutes_busy,
-            "minutesOnBoard": done and done.minutes_on_board,
-            "minutesOnShift": done and done.minutes_on_shift,
-            "miles": done and done.miles,
-            "shareBusy": done and done.share_busy,
-            "lastDate": work.last_date.isoformat() if done else None,
-            "suppressed": done is None,
-        }
-
-
-class UtilisationOut(OutShape):
-    """Work of drivers or vehicles, the busiest first."""
-
-    of = fields.Text()
-    data = WorkOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
-    as_of = fields.Instant(allow_null=True, help_text=_AS_OF)

@@ -14,14 +14,13 @@ from apps.reporting.api.parameters import (
     TrendQuery,
     UtilisationQuery,
 )
+from apps.reporting.api.row_serializers import RideBehindOut, UtilisationOut
 from apps.reporting.api.serializers import (
     BreakdownOut,
     DefinitionsOut,
     FacilityKpisOut,
-    RideBehindOut,
     SummaryOut,
     TrendOut,
-    UtilisationOut,
 )
 from apps.reporting.defining import Names
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
