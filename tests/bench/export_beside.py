@@ -18,7 +18,7 @@ from tests.bench.cast import issue_token
 from tests.bench.servers import Server, fetch, serving
 from tests.bench.table import Figure, say
 
-_PATHS: Final = ("/api/rides?limit=25", "/api/rides?status=scheduled&limit=25", "/api/facilities?limit=25")
+_PATHS: Final = ("/api/rides?limit=25", "/api/rides?status=completed&limit=25", "/api/facilities?limit=25")
 _ROUNDS: Final = 4
 _SECONDS: Final = 15  # of each turn
 _PACE: Final = 0.05  # seconds from one request to the next
