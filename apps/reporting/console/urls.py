@@ -9,6 +9,7 @@ urlpatterns = [
     path("file/", overview_views.overview_file, name="reports_file"),
     path("day/", day_views.day, name="report_day"),
     path("rides/", ride_views.counted_rides, name="report_counted_rides"),
+    path("day/file/", day_views.day_file, name="report_day_file"),
     path("utilisation/", work_views.utilisation, name="report_work"),
     path("utilisation/file/", work_views.utilisation_file, name="report_work_file"),
     path("utilisation/<slug:of>/<uuid:worker_id>/", work_views.worker, name="report_worker"),
