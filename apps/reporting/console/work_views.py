@@ -23,7 +23,7 @@ from apps.reporting.console.forms import WorkFilter, filters
 from apps.reporting.queries import reading
 from apps.reporting.queries import utilisation as work
 from apps.reporting.queries.utilisation import WORKERS, Done, Work
-from apps.rides.naming import driver_name
+from apps.rides.naming import driver_name, unnamed
 from lib.access import Phi, Principal
 from lib.listing import spelled
 from lib.replica import alias
@@ -149,7 +149,7 @@ def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
     Who sees nobody's identity and no fleet, as analysts, is told ends of ids, as their exports have ids alone.
     """
     if by.phi <= Phi.NONE and not by.may(Scope.DRIVERS_READ):
-        return {one: f"…{str(one)[-8:]}" for one in ids}
+        return {one: unnamed(one) for one in ids}
     if of == "driver":
         drivers = Driver.objects.using(alias()).select_related("default_vehicle").filter(pk__in=ids)
         return {one.pk: driver_name(one, by) for one in drivers}
