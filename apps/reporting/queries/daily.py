@@ -65,6 +65,7 @@ class Summary:
 
 def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summary:
     """Summarize the days of the selection, usually one.  Three queries of rollups, and three of what is open now."""
+    progress = reading.progress()
     definitions = [BY_KEY[key] for key in FIGURES]
     names = measures_of(definitions) | {name for measures in _STATUSES.values() for name in measures}
     found = sums(selection, names)[()]
@@ -75,7 +76,7 @@ def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summa
         top_reasons=breakdown(by=by, selection=selection, what="reason", most=TOP_REASONS),
         now=_now(by, selection, at),
         restatements=restatements(by=by, selection=selection),
-        progress=reading.progress(),
+        progress=progress,
     )
 
 
