@@ -16,8 +16,13 @@ _BYTE_ORDER_MARK: Final = "\ufeff"  # without it Excel does not read UTF-8
 
 
 def neutral(value: object) -> str:
-    """Write a value so that it stands in a spreadsheet as text; what looks like a formula gets an apostrophe."""
+    """Write a value so that a spreadsheet runs nothing of it; what looks like a formula gets an apostrophe.
+
+    Numbers are none, and stay numbers below zero, too.
+    """
     text = str(value)
+    if isinstance(value, (int, float)):
+        return text
     return f"'{text}" if text.startswith(_BEGINS_A_FORMULA) else text
 
 

@@ -196,7 +196,7 @@ class OperationSchema(AutoSchema):
                 parameter |= {"style": "form", "explode": False}  # a,b
             if parameter["in"] == "path":
                 is_id = parameter["schema"].get("format") == "uuid"
-                parameter["example"] = UUID_EXAMPLE if is_id else self._viewset.example_in_path
+                parameter["example"] = UUID_EXAMPLE if is_id else self._viewset.examples_in_path[parameter["name"]]
         return parameters
 
     def get_request_serializer(self) -> Any:

@@ -73,8 +73,8 @@ class ApiViewSet(GenericViewSet[Any]):
     may_go_on: ClassVar[frozenset[str]] = frozenset()
     # Actions that answer a file, and its media types.
     files: ClassVar[dict[str, Collection[str]]] = {}
-    # What stands in paths that take something else than an id; for the document.
-    example_in_path: ClassVar[str] = ""
+    # What stands in paths that take something else than an id, by name; for the document.
+    examples_in_path: ClassVar[dict[str, str]] = {}
     idempotency_key_required: ClassVar[frozenset[str]] = frozenset()
     # POSTs that wait for other machines: without a transaction around them, and so for what may happen twice.
     asks_others: ClassVar[frozenset[str]] = frozenset()

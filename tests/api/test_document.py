@@ -71,6 +71,18 @@ def test_every_route_is_in_the_document() -> None:
     assert set(document()["paths"]) == routes
 
 
+def test_what_stands_in_paths_is_an_example_of_its_own() -> None:
+    stands = [one for _, _, operation in operations() for one in operation.get("parameters", ()) if one["in"] == "path"]
+
+    words = {(one["name"], one["example"]) for one in stands if one["schema"].get("format") != "uuid"}
+    assert words == {
+        ("date", "2026-11-23"),
+        ("file", "completions.csv"),
+        ("secret", "the-end-of-the-url-that-content-answers"),
+        ("type", "ride.completed"),
+    }
+
+
 def test_operation_ids_are_unique() -> None:
     ids = [operation["operationId"] for _, _, operation in operations()]
 

@@ -15,7 +15,7 @@ def test_what_looks_like_a_formula_is_text(text: str) -> None:
     assert neutral(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("value", ["Diaz, Ada", "", "a=b", 3])
+@pytest.mark.parametrize("value", ["Diaz, Ada", "", "a=b", 3, -3, -21.5])
 def test_other_values_stay_as_they_are(value: object) -> None:
     assert neutral(value) == str(value)
 

@@ -10,6 +10,7 @@ from django.db import connection, connections, transaction
 
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
+from apps.recurring import tasks
 from apps.recurring.models import Occurrence, StandingOrder
 from apps.recurring.services import following, generating, holding
 from apps.recurring.tasks import generate
@@ -38,6 +39,23 @@ def test_horizon_rolls_on_with_the_days() -> None:
     assert cast.live(order) == both([*DATES, DATES[-1] + 3 * DAY])
     order.refresh_from_db()
     assert order.generated_through == NOW.date() + 31 * DAY
+
+
+@pytest.mark.django_db
+def test_run_of_the_clock_ends_in_time_and_the_next_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it writes bears the moment at which it began, which exports of changes have passed soon."""
+    for _ in range(3):
+        cast.order()
+    monkeypatch.setattr(generating, "AT_ONCE", 1)
+    monkeypatch.setattr(tasks, "_SECONDS", 0.0)
+    StandingOrder.objects.update(generated_through=None)
+
+    left = []
+    for _ in range(3):
+        generate()
+        left.append(generating.due(NOW).count())
+
+    assert left == [2, 1, 0]
 
 
 @pytest.mark.django_db

@@ -159,6 +159,7 @@ def test_hours_are_not_kept_by_service_type(api: TokenClient, month: legs.Cast) 
         (f"trends?{PERIOD}&kpi=leadTime&by=year", "by"),
         (f"breakdown?{PERIOD}&what=weather", "what"),
         ("utilisation?from=2026-08-01&to=2026-11-30", "to"),
+        (f"utilisation?{PERIOD}&basis=current", "basis"),
         ("rides?from=2026-08-01&to=2026-11-30&kpi=leadTime", "to"),
         (f"rides?{PERIOD}&kpi=leadTime&counted=excluded&reason=weather", "reason"),
         ("daily-summary", "date"),

@@ -138,6 +138,8 @@ def test_schedule_is_run_paused_and_resumed(api: TokenClient, monkeypatch: pytes
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({**EXPORT}, "recipients"),
+    ({**{name: value for name, value in EXPORT.items() if name != "dataset"}, "destinationId": "{bucket}"}, "dataset"),
+    ({**{name: value for name, value in EXPORT.items() if name != "format"}, "destinationId": "{bucket}"}, "format"),
     ({**EXPORT, "recipients": ["stranger@example.net"]}, "recipients"),
     ({**EXPORT, "recipients": ["{planner}"]}, "recipients"),  # who may not make exports
     ({**EXPORT, "phi": "full", "recipients": ["{analyst}"]}, "recipients"),  # who sees no riders

@@ -123,12 +123,34 @@ def test_analyst_sees_no_few_rides(crew: legs.Cast, of: str) -> None:
     assert [one.get("rides", one.get("hidden")) for one in response.context["rows"]] == ["7", TOO_FEW, TOO_FEW]
     assert [row[1] for row in filed[1:]] == ["7", TOO_FEW, TOO_FEW]
     assert [(one["rides"], one["minutesBusy"], one["lastDate"], one["suppressed"]) for one in wire] == [
-        (7, 140, "2026-11-03", False),
+        (7, 40, "2026-11-03", False),  # four at once on one day, three on the other
         (None, None, None, True),
         (None, None, None, True),
     ]
     hidden = response.context["rows"][1]
     assert {one.get("hidden") for one in client.get(hidden["url"]).context["rows"]} == {TOO_FEW}
+
+
+@pytest.mark.parametrize("of", ["driver", "vehicle"])
+def test_who_has_two_riders_at_a_time_is_busy_once(supervisor: Client, crew: legs.Cast, of: str) -> None:
+    # From 10:05 to 10:25 there is one already; this one is on board from 10:15 to 10:35.
+    legs.write(legs.Leg(day=2, at="10:10", arrived=0, boarded=5, delivered=20, dropped=25, onboard=15), crew)
+
+    (row,) = supervisor.get(f"{WORK}?{NOVEMBER}&of={of}").context["rows"]
+    days = supervisor.get(row["url"]).context["rows"]
+
+    assert (row["rides"], row["busy"], row["on_board"]) == ("4", "1 h 10 min", "1 h 00 min")
+    assert [one["busy"] for one in days] == ["0 h 20 min", "0 h 50 min"]
+
+
+def test_times_out_of_order_make_no_trouble(supervisor: Client, crew: legs.Cast) -> None:
+    ride = legs.write(legs.Leg(day=4, boarded=5, dropped=25, onboard=20), crew)
+    ride.departed_at = ride.pickup_at + dt.timedelta(minutes=35)  # told late, and nobody told of the arrival
+    ride.save()
+
+    (row,) = supervisor.get(f"{WORK}?{NOVEMBER}").context["rows"]
+
+    assert (row["rides"], row["busy"]) == ("4", "1 h 30 min")
 
 
 def test_without_a_shift_there_is_no_share(supervisor: Client, crew: legs.Cast) -> None:

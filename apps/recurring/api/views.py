@@ -272,7 +272,7 @@ class OccurrenceViewSet(_OrderViews):
         **dict.fromkeys(("partial_update", "skip", "restore"), StandingOrderChangedOut),
     }
     refusals = dict.fromkeys(("partial_update", "skip", "restore"), _CHANGE)
-    example_in_path = "2026-11-23"
+    examples_in_path = {"date": "2026-11-23"}
 
     def list(self, request: Request, id: UUID) -> Response:
         """List what takes place, took place or would have, of a standing order.

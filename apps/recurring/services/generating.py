@@ -1,6 +1,8 @@
 """The generator: orders whose horizon has moved on since they were last looked at, some hundreds at a time."""
 
 import logging
+import math
+import time
 from collections.abc import Collection
 from datetime import datetime
 from typing import Final
@@ -35,15 +37,18 @@ def due(at: datetime) -> StandingOrderQuerySet:
     return found.order_by(F("generated_through").asc(nulls_first=True), "pk")
 
 
-def generate(*, by: Principal, at: datetime) -> int:
-    """Make the rides of every order that is due, and say how many orders that were.
+def generate(*, by: Principal, at: datetime, seconds: float = math.inf) -> int:
+    """Make the rides of every order that is due, and say how many orders that were; after `seconds`, no more are taken.
 
     Any number of workers may run it: each takes orders that no other has.  An order that cannot be followed at all is
     left for the next run, and the others go on.
     """
+    until = time.monotonic() + seconds
     done, failed = 0, set[UUID]()
     while taken := _batch(failed, by=by, at=at):
         done += taken
+        if time.monotonic() >= until:
+            break
     return done
 
 

@@ -52,7 +52,7 @@ class ExportViewSet(ApiViewSet):
         "content": (Code.INVALID_TRANSITION,),
         "link": (Code.GONE,),
     }
-    example_in_path = "rides.ndjson"
+    examples_in_path = {"file": "completions.csv", "secret": "the-end-of-the-url-that-content-answers"}
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
         """Take any Accept where a file is answered: its name says what it is."""

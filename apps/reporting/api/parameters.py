@@ -93,8 +93,9 @@ class BreakdownQuery(PeriodQuery):
 
 
 class UtilisationQuery(PeriodQuery):
-    """Whose work to add up."""
+    """Whose work to add up.  It is read from rides, as they are now."""
 
+    basis = None  # serializers take a field away so
     of = fields.Choice(choices=[("driver", "driver"), ("vehicle", "vehicle")], default="driver")
 
 

@@ -38,8 +38,10 @@ class WorkOut(OutShape):
 
     id = fields.Uuid()
     rides = fields.Integer(allow_null=True, help_text="Completed.")
-    minutes_busy = fields.Integer(allow_null=True, help_text="From setting out to handing over.")
-    minutes_on_board = fields.Integer(allow_null=True, help_text="With a rider in the vehicle.")
+    minutes_busy = fields.Integer(
+        allow_null=True, help_text="From setting out to handing over; of rides at the same time once."
+    )
+    minutes_on_board = fields.Integer(allow_null=True, help_text="With a rider in the vehicle, of each rider.")
     minutes_on_shift = fields.Integer(
         allow_null=True,
         help_text="Of planned shifts, inside the period; null where facilities or types of service narrow the rides.",

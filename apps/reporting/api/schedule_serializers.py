@@ -31,7 +31,8 @@ class ScheduleChangesIn(In):
     name = fields.Text(max_length=60, help_text="Whoever gets it may read it: nothing about riders.")
     covers = fields.Choice(
         choices=Covers.choices,
-        help_text="Which days a run is about, counted from the moment it was due; `changes` for exports alone.",
+        help_text="Which days a run is about, counted from the moment it was due; `changes` for exports alone. With "
+        "`every` `weekdays`, `previous_day` leaves Fridays and Saturdays out: `last_7_days` or `changes` have them.",
     )
     every = fields.Choice(choices=Every.choices)
     weekdays = fields.Listed(

@@ -107,9 +107,9 @@ class ReportViewSet(ApiViewSet):
 
     def breakdown(self, request: Request) -> Response:
         """Count why rides ended, whose doing it was, or which exceptions there were."""
-        what = self.query["what"]
+        what, progress = self.query["what"], reading.progress()
         found = breakdown(by=self.principal, selection=self._period(), what=what)
-        return self.answer((what, found, reading.progress()))
+        return self.answer((what, found, progress))
 
     def utilisation(self, request: Request) -> Response:
         """Add up what drivers or vehicles have done in up to 92 days.

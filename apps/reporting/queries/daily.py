@@ -72,6 +72,7 @@ def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summa
 
     One more asks how old what is open is.
     """
+    progress = reading.progress()
     definitions = [BY_KEY[key] for key in FIGURES]
     names = measures_of(definitions) | {name for measures in _STATUSES.values() for name in measures}
     found = sums(selection, names)[()]
@@ -82,7 +83,7 @@ def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summa
         top_reasons=breakdown(by=by, selection=selection, what="reason", most=TOP_REASONS),
         now=_now(by, selection, at),
         restatements=restatements(by=by, selection=selection),
-        progress=reading.progress(),
+        progress=progress,
     )
 
 

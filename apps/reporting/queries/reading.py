@@ -34,7 +34,7 @@ NOTHING_YET: Final = Progress(None, None, None)
 
 
 def progress() -> Progress:
-    """Read how far the figures are.  One query."""
+    """Read how far the figures are: before the figures themselves, which know at least that then.  One query."""
     row = Upkeep.objects.using(alias()).first()
     if row is None:
         return NOTHING_YET

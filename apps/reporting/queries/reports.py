@@ -54,6 +54,7 @@ def facility_kpis(
 
     `compared` reads the period before, too.  Four queries of rollups at the most, whatever the period.
     """
+    progress = reading.progress()
     rows, total = _by_facility(by, selection, definitions)
     before, total_before = _by_facility(by, selection.before(), definitions) if compared else ({}, {})
     empty = _nothing(definitions)
@@ -69,7 +70,7 @@ def facility_kpis(
         total=total,
         total_before=total_before,
         restatements=restatements(by=by, selection=selection),
-        progress=reading.progress(),
+        progress=progress,
     )
 
 
@@ -184,9 +185,10 @@ def trends(
     Raises:
         InvalidInput: `along` cannot be told for what is selected (`Selection.grain`), or facilities one by one.
     """
+    progress = reading.progress()
     if each:
         points, lines = _one_by_one(by, selection, definitions, along)
-        return Trend(along, points, restatements(by=by, selection=selection), reading.progress(), lines=lines)
+        return Trend(along, points, restatements(by=by, selection=selection), progress, lines=lines)
     names = measures_of(definitions)
     found = sums(selection, names, by=BY[along])
     shown, _total = _beside_total(by, list(found.values()), definitions)
@@ -194,7 +196,7 @@ def trends(
     called = _names(_NAMED[along], [point.key[0] for point in points]) if along in _NAMED else NO_NAMES
     if along in _NAMED:
         points.sort(key=lambda point: (point.key[0] is None, called.get(point.key[0], ""), str(point.key[0])))
-    return Trend(along, points, restatements(by=by, selection=selection), reading.progress(), called)
+    return Trend(along, points, restatements(by=by, selection=selection), progress, called)
 
 
 def _one_by_one(

@@ -22,11 +22,17 @@ from lib.replica import alias
 MOST_DAYS: Final = 92
 _COLUMNS: Final[Mapping[str, str]] = {"driver": "driver_id", "vehicle": "vehicle_id"}
 WORKERS: Final = tuple(_COLUMNS)
-# Minutes of all rides of one worker may overlap: two riders in one vehicle are both on board.
+# Two riders in one vehicle are both on board, and whoever drives them is busy once.  Where no arrival is known between
+# them, times may be out of order, of which PostgreSQL makes no range.
 _RIDDEN: Final = """
     count(*) AS rides,
-    sum(floor(extract(epoch FROM dropped_off_at - coalesce(departed_at, boarded_at)) / 60))::bigint AS busy,
+    range_agg(tstzrange(
+        least(departed_at, boarded_at, dropped_off_at), greatest(departed_at, boarded_at, dropped_off_at)
+    )) AS spans,
     coalesce(sum(onboard_minutes), 0)::bigint AS onboard, coalesce(sum(loaded_miles), 0) AS miles
+"""
+_BUSY: Final = """
+    coalesce((SELECT floor(extract(epoch FROM sum(upper(span) - lower(span))) / 60) FROM unnest(spans) span), 0)::bigint
 """
 _WORK: Final = """
     WITH ridden AS (
@@ -39,7 +45,7 @@ _WORK: Final = """
         FROM fleet_shift WHERE status = 'planned' AND starts_at < %(until)s::timestamp AT TIME ZONE %(zone)s
             AND ends_at > %(first)s::date::timestamp AT TIME ZONE %(zone)s GROUP BY 1
     )
-    SELECT worker, last, rides, busy, onboard, coalesce(shifts, 0), miles
+    SELECT worker, last, rides, {busy} AS busy, onboard, coalesce(shifts, 0), miles
     FROM ridden LEFT JOIN planned USING (worker) ORDER BY busy DESC, worker
 """
 _DAYS: Final = """
@@ -55,7 +61,7 @@ _DAYS: Final = """
             AND ends_at > day AT TIME ZONE %(zone)s
         WHERE {column} = %(worker)s AND status = 'planned' GROUP BY 1
     )
-    SELECT day, day, rides, busy, onboard, coalesce(shifts, 0), miles
+    SELECT day, day, rides, {busy}, onboard, coalesce(shifts, 0), miles
     FROM ridden LEFT JOIN planned USING (day) ORDER BY day DESC
 """
 
@@ -134,7 +140,7 @@ def _done(row: list[Any], selection: Selection) -> Done:
 def _read(statement: str, selection: Selection, of: str, more: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     condition, parameters = selection.where()
     until = {"until": selection.last.fromordinal(selection.last.toordinal() + 1), "zone": settings.OPERATOR_TIME_ZONE}
-    written = statement.format(column=_COLUMNS[of], legs=OF_PERIOD, condition=condition, ridden=_RIDDEN)
+    written = statement.format(column=_COLUMNS[of], legs=OF_PERIOD, condition=condition, ridden=_RIDDEN, busy=_BUSY)
     with connections[alias()].cursor() as cursor:
         cursor.execute(written, {**parameters, **until, **more})
         return list(cursor.fetchall())

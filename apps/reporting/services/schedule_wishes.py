@@ -160,6 +160,9 @@ def _check_report(wish: Wish, by: Principal) -> None:
 def _check_export(wish: Wish, by: Principal) -> None:
     if wish.report:
         raise InvalidInput("report", "report is for reports.", detail_code="unknown")
+    for name, value in (("dataset", wish.dataset), ("format", wish.format)):
+        if not value:
+            raise InvalidInput(name, f"{name} is required for exports.", detail_code="required")
     if wish.phi > level(by):
         raise PhiNotPermitted(["phi"], {"phi": wish.phi})
     _check_filters(wish, EXPORT_FILTERS)

@@ -278,7 +278,7 @@ class EventTypeViewSet(ApiViewSet):
     scopes = {"list": Scope.WEBHOOKS_MANAGE, "schema_of": Scope.WEBHOOKS_MANAGE}
     queries = {"schema_of": catalogue_shapes.SchemaQuery}
     answers = {"list": catalogue_shapes.EventTypeListOut, "schema_of": catalogue_shapes.SchemaOut}
-    example_in_path = "ride.completed"
+    examples_in_path = {"type": "ride.completed"}
 
     def list(self, request: Request) -> Response:
         """List all types of events, with schema and example of the body at every payload level."""
