@@ -122,7 +122,7 @@ OF_SERVICE: Final[tuple[Definition, ...]] = (
         unit=Unit.SHARE,
         population=phrase(
             "Rides with an arrival time, no-shows and cancellations at the door among them, completed rides"
-            " without one, and rides unfulfilled by the provider's fault: missing data count as not on time"
+            " without one, and rides unfulfilled by the provider's fault: these and missing data count as not on time"
         ),
         counted=phrase(
             "Arrived at the pickup no later than 15 minutes after the pickup time; of a will-call ride, after the"

@@ -140,7 +140,8 @@ _COUNTS: Final = {
     "failed_with_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at >= interval '{EARLY_NOTICE_HOURS} hours'",
     "failed_at_short_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at < interval '{EARLY_NOTICE_HOURS} hours'",
     # Arrival at the pickup; the last seven are true of one each.
-    "arrived_on_time": f"booked AND arrived_at <= {_after('due_at', LATE)}",
+    # A ride that the provider failed was not on time, whenever its vehicle came (domain.md 4.14).
+    "arrived_on_time": f"booked AND NOT ({_BY_PROVIDER}) AND arrived_at <= {_after('due_at', LATE)}",
     # Who is picked up when ready is not rushed, however soon it is (docs/adr/0022).
     "boarded_early": f"{_FIRM} AND arrived_at IS NOT NULL AND boarded_at < {_before('pickup_at', EARLY)}",
     "reached_firm": f"{_FIRM} AND arrived_at IS NOT NULL",

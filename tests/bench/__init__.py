@@ -10,9 +10,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import django
 import environ
-from psycopg.conninfo import make_conninfo
 
 from lib.embedded_postgres import EmbeddedPostgres
+from tests import addresses
 
 ROOT = Path(__file__).resolve().parents[2]
 DATASET = "carelane_bench"  # kept as it was made
@@ -32,9 +32,7 @@ def database_url(name: str) -> str:
 
 def conninfo(name: str) -> str:
     """Say the same in libpq's words."""
-    parts = environ.Env.db_url_config(database_url(name))
-    known = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
-    return make_conninfo(**{word: parts[key] for word, key in known.items() if parts.get(key)})
+    return addresses.conninfo(database_url(name))
 
 
 def _prepare() -> None:

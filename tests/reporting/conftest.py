@@ -49,6 +49,8 @@ def completed(db: None) -> Ride:
     crew.driver_name, crew.vehicle_plate, crew.license_number = "Marek Novak", "CL00001", "D400-7777"
     crew.save()
     Milestone.objects.filter(ride=ride).update(lat=None, lng=None)
-    Milestone.objects.filter(ride=ride, type="boarded").update(lat=41.9, lng=-87.6)
+    here = Milestone.objects.filter(ride=ride)
+    here.filter(type="boarded").update(lat=41.9, lng=-87.6, source="driver_app")
+    here.filter(type="dropped_off").update(lat=41.9, lng=-87.6, source="dispatcher_manual")
     ExternalId.objects.create(subject_type="ride", subject_id=ride.pk, system="epic", value="E-1")
     return ride

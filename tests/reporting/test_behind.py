@@ -64,6 +64,36 @@ def test_ride_says_by_what_it_counts(month: legs.Cast) -> None:
     assert (row.service_date, row.facility_id, row.pickup_at) == (late.service_date, late.facility_id, late.pickup_at)
 
 
+def test_ride_of_a_denominator_says_whether_the_numerator_counts_it(month: legs.Cast) -> None:
+    one = BY_KEY["pickupOnTimeRate"]
+
+    page = rides_behind(
+        by=system(),
+        selection=select(by=system(), first=FIRST, last=LAST),
+        names=names_of(one, "denominator", None),
+        told=one.numerator,
+        most=50,
+    )
+
+    assert (len(page.rows), sum("arrived_on_time" in row.measures for row in page.rows)) == (45, 36)
+
+
+@pytest.mark.parametrize(("key", "listed"), [("pickupOnTimeRate", 45), ("noShowRate", 0), ("documentationComplete", 0)])
+def test_rides_do_not_tell_what_a_figure_hides(month: legs.Cast, key: str, listed: int) -> None:
+    # 36 of 45; 2 of 40; 34 of 35.
+    analyst = Principal(kind="user", id=None, role="analyst", scopes=frozenset({"reports:read"}), phi=Phi.NONE)
+
+    page = rides_behind(
+        by=analyst,
+        selection=select(by=analyst, first=FIRST, last=LAST),
+        names=names_of(BY_KEY[key], "denominator", None),
+        told=BY_KEY[key].numerator,
+        most=50,
+    )
+
+    assert (len(page.rows), page.suppressed) == (listed, not listed)
+
+
 def test_exceptions_open_to_their_rides(month: legs.Cast) -> None:
     assert len(behind(BY_KEY["exceptionRate"], "numerator")) == 3
     assert len(behind(BY_KEY["mtta"], "numerator")) == 3

@@ -210,15 +210,9 @@ def test_what_cannot_be_said_for_longer_than_a_lease_is_left_to_it(monkeypatch: 
 
 def _break(broken: Any) -> None:
     """Have the server end a connection, as it does when it stops."""
-    pid = broken.connection.info.backend_pid
-    with psycopg.connect(**_told(broken)) as other:
-        other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
-
-
-def _told(broken: Any) -> dict[str, Any]:
-    return {
-        key: value for key, value in broken.get_connection_params().items() if key in ("host", "port", "dbname", "user")
-    }
+    told = broken.connection.info
+    with psycopg.connect(told.dsn, password=told.password) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [told.backend_pid])
 
 
 def test_worker_killed_again_and_again_is_a_failure(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

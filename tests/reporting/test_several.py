@@ -74,7 +74,7 @@ def test_day_reads_several_facilities(supervisor: Client, three: list[legs.Cast]
 
     response = supervisor.get(f"{PAGE}day/?day=2026-11-03&facility={one}&facility={other}")
 
-    assert [count for _badge, count in response.context["statuses"]] == ["2"]
+    assert [count for _badge, count, _url in response.context["statuses"]] == ["2"]
 
 
 def test_facilities_are_told_one_by_one(three: list[legs.Cast]) -> None:

@@ -82,6 +82,22 @@ def test_driver_is_named_to_those_who_may_know_them(crew: legs.Cast) -> None:
     assert row["day"] == ""
 
 
+@pytest.mark.parametrize("of", ["driver", "vehicle"])
+def test_analyst_is_told_no_name_and_no_plate(crew: legs.Cast, of: str) -> None:
+    for number in range(5):
+        legs.write(driven(4, number), crew)
+    client, worker = visitor(UserRole.ANALYST), getattr(crew, of)
+    asked = f"{NOVEMBER}&of={of}"
+
+    pages = [client.get(f"{WORK}{path}?{asked}") for path in ("", f"{of}/{worker.pk}/")]
+    rows = table_of(client.get(f"{WORK}file/?{asked}"))[1:]
+
+    said = " ".join(map(text_of, pages))
+    assert [row[0] for row in rows] == [f"…{str(worker.pk)[-8:]}"]
+    assert f"…{str(worker.pk)[-8:]}" in said
+    assert not [one for one in ("Mara", "Quill", crew.vehicle.license_plate) if one in said]
+
+
 def test_rides_out_of_reach_make_no_work(crew: legs.Cast) -> None:
     client = planner_of(factories.FacilityFactory.create())
 
@@ -198,4 +214,4 @@ def test_pages_cost_as_many_queries_for_any_number(
         supervisor.get(response.context["rows"][0]["url"])
 
 
-ALL, ONE = 7, 7
+ALL, ONE = 8, 8

@@ -20,6 +20,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.addresses import conninfo
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 180  # seconds; the demo data of a first start on a loaded machine
 
@@ -203,7 +205,7 @@ def test_run_stops_when_make_alone_is_told_to(start: Start, port: int, tmp_path:
 
 def test_run_uses_the_servers_it_is_given_and_loads_no_demo_data(start: Start, port: int, tmp_path: Path) -> None:
     name = f"carelane_run_{os.getpid()}"
-    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as session:
+    with psycopg.connect(conninfo(os.environ["DATABASE_URL"]), autocommit=True) as session:
         session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         try:
             service = start(port, DATABASE_URL=os.environ["DATABASE_URL"].rsplit("/", 1)[0] + f"/{name}")

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from apps.reporting.queries.behind import MOST_DAYS
+from apps.reporting.queries.behind import MOST_DAYS, Count
 from apps.reporting.queries.figures import Figure
 from apps.reporting.steps import opened
 
@@ -61,7 +61,7 @@ class Opening:
 
 
 class Address:
-    """Opens any figure of one row; without a text there is nothing to open."""
+    """Opens any figure or count of one row; without a text there is nothing to open."""
 
     def __init__(self, asked: str | None) -> None:
         self._asked = asked
@@ -70,3 +70,15 @@ class Address:
         if self._asked is None or figure.suppressed:
             return None
         return f"{_RIDES}?kpi={figure.definition.key}&{self._asked}"
+
+    def of_part(self, figure: Figure, name: str) -> str | None:
+        """Open a part of a figure."""
+        part = figure.parts[name]
+        return None if part.suppressed or (whole := self.of(figure)) is None else f"{whole}&part={name}"
+
+    def of_count(self, count: Count, amount: int | None) -> str | None:
+        """Open a count of rides, or of the exceptions of rides; None of nothing, and of what is not shown."""
+        if self._asked is None or not amount:
+            return None
+        code = {"code": count.code} if count.code else {}
+        return f"{_RIDES}?{urlencode({'what': count.what, 'word': count.word, **code})}&{self._asked}"

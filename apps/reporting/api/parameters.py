@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Basis
+from apps.reporting.queries.behind import COUNTS
 from apps.reporting.queries.reports import BY
 from apps.rides.models.ride import ServiceType
 from lib.api import fields
@@ -99,13 +100,19 @@ class UtilisationQuery(PeriodQuery):
 
 
 class RidesQuery(_FromTo, PageQuery):
-    """Behind which figure to look."""
+    """Behind which figure, or which count, to look."""
 
-    kpi = fields.Choice(choices=_KEYS)
+    kpi = fields.Choice(choices=_KEYS, required=False, help_text="Of a figure; or else `what`.")
     counted = fields.Choice(
         choices=[(one, one) for one in ("numerator", "denominator", "excluded")], default="denominator"
     )
     reason = fields.Text(required=False, max_length=60, help_text="A key of `excluded`, with counted=excluded.")
+    part = fields.Text(required=False, max_length=60, help_text="A key of `parts`, to look behind that one.")
+    what = fields.Choice(
+        choices=[(one, one) for one in COUNTS], required=False, help_text="Of a count; `word` and `code` say of which."
+    )
+    word = fields.Text(required=False, max_length=20, help_text="The status, or the severity of exceptions.")
+    code = fields.Text(required=False, max_length=60, help_text="The reason, fault, or type of exceptions.")
     first = fields.LocalDate(help_text="The first day.")
     last = fields.LocalDate(help_text="The last day, at most 92 days in all.")
     facility_id = _ids("One facility, or several separated by commas.")

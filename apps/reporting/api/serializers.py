@@ -6,19 +6,19 @@ from uuid import UUID
 
 from apps.reporting.api.opening import Address, Opening
 from apps.reporting.defining import REASONS, Definition
-from apps.reporting.queries.behind import Behind
+from apps.reporting.queries.behind import Count
 from apps.reporting.queries.breakdowns import Counted
 from apps.reporting.queries.daily import Summary
 from apps.reporting.queries.figures import Figure, as_json
 from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, Point, Trend
 from apps.reporting.queries.restatements import Restated
-from apps.reporting.queries.utilisation import Work
 from lib.api import fields
 from lib.api.fields import instant_text
 from lib.api.serializers import OutShape
 from lib.api.whole_list import WholePageOut
 
+AS_OF: Final = "It holds all that was recorded before; null where the copy that was read cannot tell."
 _EXCLUDED: Final = {"not_booked": 12, "cancelled": 31, "no_show": 9, "not_ended": 0}
 
 
@@ -38,7 +38,7 @@ class FigureOut(OutShape):
     numerator = fields.Integer(allow_null=True, help_text="Null for medians and percentiles.")
     denominator = fields.Integer(allow_null=True, help_text="For medians and percentiles, the number of values.")
     excluded = fields.Anything(help_text="What the figure leaves out, by reason.")
-    parts = fields.Anything(help_text="Figures about some of the rides, by name.")
+    parts = fields.Anything(help_text="Figures about some of the rides, by name; each opens to its rides, too.")
     suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
     rides = fields.Text(
         allow_null=True,
@@ -63,9 +63,12 @@ class FigureOut(OutShape):
 
 def figure_json(figure: Figure, progress: Progress, address: Address) -> dict[str, Any]:
     """Write one figure, alike in every answer."""
+    told = as_json(figure)
+    parts = {name: {**part, "rides": address.of_part(figure, name)} for name, part in told["parts"].items()}
     return {
         "key": figure.definition.key,
-        **as_json(figure),
+        **told,
+        "parts": parts,
         "rides": address.of(figure),
         "definitionVersion": figure.definition.version,
         "asOf": _instant(progress.as_of),
@@ -134,10 +137,19 @@ class CountedOut(OutShape):
     word = fields.Text(help_text="Status of the ending, or severity of the exceptions.")
     code = fields.Text(help_text="Reason, fault, or type of the exceptions.")
     amount = fields.Integer(allow_null=True)
+    rides = fields.Text(allow_null=True, help_text="Where these rides, or the rides of these exceptions, are.")
 
 
-def counted_json(found: list[Counted]) -> list[dict[str, Any]]:
-    return [{"word": one.word, "code": one.code, "amount": one.amount} for one in found]
+def counted_json(what: str, found: list[Counted], address: Address) -> list[dict[str, Any]]:
+    return [
+        {
+            "word": one.word,
+            "code": one.code,
+            "amount": one.amount,
+            "rides": address.of_count(Count(what, one.word, one.code), one.amount),
+        }
+        for one in found
+    ]
 
 
 class NowOut(OutShape):
@@ -146,12 +158,16 @@ class NowOut(OutShape):
     open_exceptions = fields.Anything(help_text="By severity.")
     unassigned_next_24_hours = fields.Integer(allow_null=True)
     will_calls_waiting = fields.Integer(allow_null=True, help_text="Released, and not yet reached.")
+    as_of = fields.Instant(allow_null=True, help_text=AS_OF)
 
 
 class SummaryOut(OutShape):
     """One day."""
 
     statuses = fields.Anything(help_text="Rides by status.")
+    status_rides = fields.Anything(
+        help_text="Where they are, by status; null where there are none, or too few to show."
+    )
     figures = FigureOut(many=True)
     top_reasons = CountedOut(many=True)
     now = NowOut()
@@ -159,14 +175,19 @@ class SummaryOut(OutShape):
     progress = ProgressOut()
 
     def to_representation(self, summary: Summary) -> dict[str, Any]:
+        address: Address = self.context["opening"].whole()
         return {
             "statuses": dict(summary.statuses),
-            "figures": _figures(summary.figures, summary.progress, self.context["opening"].whole()),
-            "topReasons": counted_json(summary.top_reasons),
+            "statusRides": {
+                status: address.of_count(Count("status", status), amount) for status, amount in summary.statuses.items()
+            },
+            "figures": _figures(summary.figures, summary.progress, address),
+            "topReasons": counted_json("reason", summary.top_reasons, address),
             "now": {
                 "openExceptions": dict(summary.now.open_exceptions),
                 "unassignedNext24Hours": summary.now.unassigned_next_24_hours,
                 "willCallsWaiting": summary.now.will_calls_waiting,
+                "asOf": _instant(summary.now.as_of),
             },
             "restatements": _restated(summary.restatements),
             "progress": _progress(summary.progress),
@@ -271,7 +292,8 @@ class BreakdownOut(OutShape):
 
     def to_representation(self, found: tuple[str, list[Counted], Progress]) -> dict[str, Any]:
         what, counted, progress = found
-        return {"what": what, "data": counted_json(counted), "progress": _progress(progress)}
+        address = self.context["opening"].whole()
+        return {"what": what, "data": counted_json(what, counted, address), "progress": _progress(progress)}
 
 
 class DefinitionOut(OutShape):
@@ -314,66 +336,3 @@ class DefinitionsOut(OutShape):
 
     data = DefinitionOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
     page = WholePageOut()
-
-
-class RideBehindOut(OutShape):
-    """A ride that a figure counts."""
-
-    ride_id = fields.Uuid()
-    service_date = fields.LocalDate()
-    facility_id = fields.Uuid(allow_null=True)
-    pickup_time = fields.Instant()
-    status = fields.Text()
-    measures = fields.Listed(child=fields.Text(), help_text="The measures by which it counts.")
-    minutes = fields.Listed(child=fields.Integer(), help_text="Its values, of figures made of minutes.")
-
-    def to_representation(self, ride: Behind) -> dict[str, Any]:
-        return {
-            "rideId": str(ride.ride_id),
-            "serviceDate": ride.service_date.isoformat(),
-            "facilityId": _id(ride.facility_id),
-            "pickupTime": instant_text(ride.pickup_at),
-            "status": ride.status,
-            "measures": ride.measures,
-            "minutes": ride.minutes,
-        }
-
-
-class WorkOut(OutShape):
-    """What one driver or vehicle has done.  Numbers are null where it is `suppressed`."""
-
-    id = fields.Uuid()
-    rides = fields.Integer(allow_null=True, help_text="Completed.")
-    minutes_busy = fields.Integer(
-        allow_null=True, help_text="From setting out to handing over; of rides at the same time once."
-    )
-    minutes_on_board = fields.Integer(allow_null=True, help_text="With a rider in the vehicle, of each rider.")
-    minutes_on_shift = fields.Integer(
-        allow_null=True,
-        help_text="Of planned shifts, inside the period; null where facilities or types of service narrow the rides.",
-    )
-    miles = fields.Number(allow_null=True, help_text="With a rider in the vehicle.")
-    share_busy = fields.Number(allow_null=True, help_text="Of the time on shift; null where that is null or 0.")
-    last_date = fields.LocalDate(allow_null=True, help_text="Their last day with a completed ride.")
-    suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
-
-    def to_representation(self, work: Work) -> dict[str, Any]:
-        done = work.done
-        return {
-            "id": str(work.id),
-            "rides": done and done.rides,
-            "minutesBusy": done and done.minutes_busy,
-            "minutesOnBoard": done and done.minutes_on_board,
-            "minutesOnShift": done and done.minutes_on_shift,
-            "miles": done and done.miles,
-            "shareBusy": done and done.share_busy,
-            "lastDate": work.last_date.isoformat() if done else None,
-            "suppressed": done is None,
-        }
-
-
-class UtilisationOut(OutShape):
-    """Work of drivers or vehicles, the busiest first."""
-
-    of = fields.Text()
-    data = WorkOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class

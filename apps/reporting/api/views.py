@@ -14,15 +14,15 @@ from apps.reporting.api.parameters import (
     TrendQuery,
     UtilisationQuery,
 )
+from apps.reporting.api.row_serializers import RideBehindOut, UtilisationOut
 from apps.reporting.api.serializers import (
     BreakdownOut,
     DefinitionsOut,
     FacilityKpisOut,
-    RideBehindOut,
     SummaryOut,
     TrendOut,
-    UtilisationOut,
 )
+from apps.reporting.defining import Names
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.models import Basis
 from apps.reporting.queries import behind, reading, utilisation
@@ -30,10 +30,11 @@ from apps.reporting.queries.breakdowns import breakdown
 from apps.reporting.queries.daily import daily_summary
 from apps.reporting.queries.reports import facility_kpis, trends
 from apps.reporting.queries.selection import MOST_DAYS, Selection, select
+from lib.api.fields import instant_text
 from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.api.views import ApiViewSet
 from lib.api.whole_list import whole
-from lib.errors import Code
+from lib.errors import Code, InvalidInput
 from lib.scopes import Scope
 
 
@@ -65,7 +66,7 @@ class ReportViewSet(ApiViewSet):
 
     def get_serializer_context(self) -> dict[str, Any]:
         """Add what opens figures to the rides behind them, to answers that have any."""
-        told = self.action in ("daily_summary", "facility_kpis", "trends")
+        told = self.action in ("daily_summary", "facility_kpis", "trends", "breakdown")
         return {**super().get_serializer_context(), **({"opening": Opening(self.query)} if told else {})}
 
     def daily_summary(self, request: Request) -> Response:
@@ -117,26 +118,32 @@ class ReportViewSet(ApiViewSet):
         """
         of = self.query["of"]
         selection = self._period(most_days=utilisation.MOST_DAYS)
-        return self.answer({"of": of, "data": utilisation.utilisation(by=self.principal, selection=selection, of=of)})
+        as_of = reading.known_until()
+        found = utilisation.utilisation(by=self.principal, selection=selection, of=of)
+        return self.answer({"of": of, "data": found, "as_of": as_of})
 
     def definitions(self, request: Request) -> Response:
         """List the figures: what each one asks, which rides it counts, and what it leaves out."""
         return self.answer(whole(DEFINITIONS))
 
     def rides(self, request: Request) -> Response:
-        """List the rides behind a figure, as they are now, by pickup time.
+        """List the rides behind a figure (`kpi`) or a count (`what`), as they are now, by pickup time.
 
-        Nothing is listed to callers without any PHI level where fewer than five rides are behind it.
+        `Data-As-Of` is the moment up to which the list knows everything. Nothing is listed to callers without any PHI
+        level where fewer than five rides are behind it, or would be told apart by it.
         """
         limit = min(self.query["limit"], MAX_LIMIT)
         asked = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
         bound = digest_of(["reports/rides", asked, reach(self.principal)])
         cursor = self.query.get("cursor")
-        names = behind.names_of(BY_KEY[self.query["kpi"]], self.query["counted"], self.query.get("reason"))
+        names, told, count = self._sought()
+        as_of = reading.known_until()
         found = behind.rides_behind(
             by=self.principal,
             selection=self._period(most_days=behind.MOST_DAYS),
             names=names,
+            told=told,
+            count=count,
             after=tuple(open_cursor(cursor, bound=bound, parts=2)) if cursor else None,
             most=limit,
             narrowed={name: self.query[name] for name in behind.NARROWED_BY if name in self.query},
@@ -145,7 +152,29 @@ class ReportViewSet(ApiViewSet):
         following = seal_cursor([last.pickup_at, last.ride_id], bound=bound) if last else None
         page = {"limit": limit, "hasMore": found.has_more, "nextCursor": following, "suppressed": found.suppressed}
         shown = RideBehindOut(found.rows, many=True, context=self.get_serializer_context()).data
-        return Response({"data": shown, "page": page})
+        headers = {"Data-As-Of": instant_text(as_of)} if as_of else {}
+        return Response({"data": shown, "page": page}, headers=headers)
+
+    def _sought(self) -> tuple[Names, Names, behind.Count | None]:
+        """Read which rides are asked for: by which measures, which of a numerator are told besides, or of which count.
+
+        Raises:
+            InvalidInput: neither a figure is named nor a count, or both, or one that is none.
+        """
+        asked = self.query
+        if "what" not in asked:
+            if "kpi" not in asked:
+                raise InvalidInput("kpi", "kpi or what is required.", detail_code="required")
+            for name in ("word", "code"):
+                if name in asked:
+                    raise InvalidInput(name, f"{name} goes with what alone.")
+            definition, part = BY_KEY[asked["kpi"]], asked.get("part")
+            names = behind.names_of(definition, asked["counted"], asked.get("reason"), part)
+            return names, behind.numerator_of(definition, part), None
+        for name in ("kpi", "reason", "part"):
+            if name in asked:
+                raise InvalidInput(name, f"{name} has no place beside what.")
+        return (), (), behind.count_of(asked["what"], asked.get("word"), asked.get("code"))
 
     def _period(self, *, most_days: int = MOST_DAYS) -> Selection:
         return self._selection(self.query["first"], self.query["last"], most_days=most_days)

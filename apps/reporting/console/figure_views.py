@@ -8,7 +8,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
@@ -24,14 +23,11 @@ from apps.reporting.console.heat import heat
 from apps.reporting.console.standing import standing
 from apps.reporting.defining import Definition
 from apps.reporting.definitions import BY_KEY
+from apps.reporting.queries.behind import Count
 from apps.reporting.queries.breakdowns import Counted, breakdown
 from apps.reporting.queries.reports import FEWEST_LINES, MOST_LINES, Trend, facility_kpis, trends
 from apps.reporting.queries.selection import Selection
 from apps.reporting.steps import TIMES
-from apps.rides.console import words as ride_words
-from apps.rides.next_steps import ADVICE
-from apps.rides.reason_words import Reason
-from apps.rides.reasons import Fault
 from lib.access import Principal
 from lib.errors import InvalidInput
 from lib.listing import spelled
@@ -184,7 +180,7 @@ def _told(
         "heat": heat(trend.points, key, address) if is_heat else None,
         "chart": chart and chart.data(),
         "legend": _legend(chart) if chart and trend.lines else [],
-        "breakdowns": _breakdowns(key, selection, by),
+        "breakdowns": _breakdowns(key, selection, by, address),
     }
 
 
@@ -212,25 +208,19 @@ def _legend(chart: Chart) -> list[dict[str, Any]]:
     return [{"name": one.name, "look": one.look} for one in chart.series]
 
 
-def _breakdowns(key: str, selection: Selection, by: Principal) -> list[dict[str, Any]]:
+def _breakdowns(key: str, selection: Selection, by: Principal, address: words.Address) -> list[dict[str, Any]]:
     wanted = ("reason", "fault") if key in _OF_ENDINGS else ("exception_type",) if key in _OF_EXCEPTIONS else ()
     return [
         {
             "title": _BREAKDOWNS[what],
-            "rows": [counted_row(what, one) for one in breakdown(by=by, selection=selection, what=what)],
+            "rows": [counted_row(what, one, address) for one in breakdown(by=by, selection=selection, what=what)],
         }
         for what in wanted
     ]
 
 
-def counted_row(what: str, one: Counted) -> tuple[str, str, str]:
-    """Say how it ended or how bad it was, the reason, and how many."""
-    if what == "exception_type":
-        ended, why = ride_words.SEVERITIES[one.word].text, ADVICE[one.code].title
-    else:
-        ended = ride_words.STATUSES[one.word].text
-        labels = Fault if what == "fault" else Reason
-        # A reason of the operator's own that is gone has no built-in one that it counts as.
-        why = labels(one.code).label if one.code in labels else one.code
+def counted_row(what: str, one: Counted, address: words.Address) -> tuple[str, str, str, str]:
+    """Say how it ended or how bad it was, the reason, and how many; then where these rides are."""
+    ended, why = words.count_words(Count(what, one.word, one.code))
     amount = _("Too few rides to show") if one.amount is None else str(one.amount)
-    return str(ended), capfirst(str(why)), amount
+    return ended, why, amount, address.count(Count(what, one.word, one.code), one.amount)

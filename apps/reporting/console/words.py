@@ -6,10 +6,12 @@ from typing import Any, Final
 
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.reporting.defining import REASONS, Definition, Unit, Way
+from apps.reporting.queries.behind import Count
 from apps.reporting.queries.figures import Figure
 from apps.reporting.queries.said import (
     DASH,
@@ -22,6 +24,10 @@ from apps.reporting.queries.said import (
     title_of,
     value_said,
 )
+from apps.rides.console import words as ride_words
+from apps.rides.next_steps import ADVICE
+from apps.rides.reason_words import Reason
+from apps.rides.reasons import Fault
 from lib.listing import spelled
 from lib.retelling import retold
 
@@ -32,6 +38,7 @@ __all__ = [
     "cell_heads",
     "cells",
     "count_said",
+    "count_words",
     "counted",
     "duration_said",
     "miles_said",
@@ -61,6 +68,13 @@ class Address:
     def rides(self, definition: Definition, counted: str, **changes: object) -> str:
         values = {**self.asked, "counted": counted, **changes}
         return f"{reverse('report_rides', args=[definition.key])}?{spelled(values)}"
+
+    def count(self, count: Count, amount: int | None) -> str:
+        """Give where the rides of a count are; "" of nothing, and of what is not shown."""
+        if not amount:
+            return ""
+        values = {**self.asked, "what": count.what, "word": count.word, "code": count.code}
+        return f"{reverse('report_counted_rides')}?{spelled(values)}"
 
 
 def shown(figure: Figure, address: Address | None, **changes: object) -> dict[str, Any]:
@@ -98,7 +112,12 @@ def counted(figure: Figure, address: Address) -> dict[str, Any]:
             for reason, count in figure.excluded.items()
         ],
         "parts": [
-            (retold(definition.parts[name].title), value_said(definition, part.value), parts_said(part))
+            (
+                retold(definition.parts[name].title),
+                value_said(definition, part.value),
+                parts_said(part),
+                address.rides(definition, "denominator", part=name) if part.denominator else "",
+            )
             for name, part in figure.parts.items()
         ],
         "version": definition.version,
@@ -132,3 +151,18 @@ def left_out_heads(definition: Definition) -> list[str]:
         _("%(title)s, left out: %(reason)s") % {"title": title, "reason": retold(REASONS[one])}
         for one in definition.excluded
     ]
+
+
+def count_words(count: Count) -> tuple[str, str]:
+    """Say what a count is of: the status or severity, and the reason, fault or type ("" of a status)."""
+    if count.what == "exception_type":
+        word, code = (
+            ride_words.SEVERITIES[count.word].text,
+            ADVICE[count.code].title if count.code in ADVICE else count.code,
+        )
+    else:
+        word = ride_words.STATUSES[count.word].text
+        labels = Fault if count.what == "fault" else Reason
+        # A reason of the operator's own that is gone has no built-in one that it counts as.
+        code = labels(count.code).label if count.code in labels else count.code
+    return str(word), str(capfirst(str(code)))

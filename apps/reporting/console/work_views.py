@@ -20,10 +20,11 @@ from apps.accounts.sessions import principal_of
 from apps.fleet.models import Driver, Vehicle
 from apps.reporting.console import papers, words
 from apps.reporting.console.forms import WorkFilter, filters
+from apps.reporting.queries import reading
 from apps.reporting.queries import utilisation as work
 from apps.reporting.queries.utilisation import WORKERS, Done, Work
 from apps.rides.naming import driver_name
-from lib.access import Principal
+from lib.access import Phi, Principal
 from lib.listing import spelled
 from lib.replica import alias
 from lib.scopes import Scope
@@ -56,6 +57,7 @@ def utilisation(request: HttpRequest) -> HttpResponse:
     context["back"] = f"{reverse('reports')}?{spelled(known)}"
     if selection is None:
         return render(request, "reports/work.html", context)
+    context["as_of"] = reading.known_until()
     found = work.utilisation(by=by, selection=selection, of=of)
     names = _names(of, [one.id for one in found], by)
     asked = {**known, "of": of}
@@ -120,6 +122,7 @@ def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
     }
     if selection is None:
         return render(request, "reports/worker.html", context)
+    context["as_of"] = reading.known_until()
     found = work.days_of(by=by, selection=selection, of=of, worker_id=worker_id)
     if not found:
         raise Http404
@@ -141,7 +144,12 @@ def _ofs(of: str, known: Mapping[str, str]) -> list[tuple[str | Promise, str, bo
 
 
 def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
-    """Name drivers as the reader may know them, and vehicles by what is written on them.  One query."""
+    """Name drivers as the reader may know them, and vehicles by what is written on them.  One query at the most.
+
+    Who sees nobody's identity and no fleet, as analysts, is told ends of ids, as their exports have ids alone.
+    """
+    if by.phi <= Phi.NONE and not by.may(Scope.DRIVERS_READ):
+        return {one: f"…{str(one)[-8:]}" for one in ids}
     if of == "driver":
         drivers = Driver.objects.using(alias()).select_related("default_vehicle").filter(pk__in=ids)
         return {one.pk: driver_name(one, by) for one in drivers}

@@ -1,6 +1,6 @@
-"""The rides behind a figure: what its numerator, its denominator, or one of its exclusions counts."""
+"""The rides behind a figure: what its numerator, its denominator, a part or an exclusion counts; and behind a count."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
@@ -13,6 +13,8 @@ from apps.reporting.facts import OF_PERIOD, facts_of
 from apps.reporting.measures import MEASURES, PACKED, Kind
 from apps.reporting.queries.figures import is_small
 from apps.reporting.queries.selection import Selection
+from apps.rides.exception_types import ExceptionSeverity
+from apps.rides.lifecycle import RideStatus
 from lib.access import Phi, Principal
 from lib.errors import InvalidInput
 from lib.replica import alias
@@ -26,6 +28,30 @@ NARROWED_BY: Final[Mapping[str, str]] = {
     "shift": "shift",
 }
 NOT_NARROWED: Final[Mapping[str, object]] = {}
+# Counts by word (breakdowns.py), and of a day by status: which rides they are of.
+_COUNTS: Final[Mapping[str, str]] = {
+    "status": "status = %(word)s",
+    "reason": "status = %(word)s AND reason = %(code)s",
+    "fault": "status = %(word)s AND fault = %(code)s",
+    "exception_type": "id IN (SELECT ride_id FROM rides_rideexception WHERE severity = %(word)s AND type = %(code)s)",
+}
+COUNTS: Final = tuple(_COUNTS)
+_ENDED: Final = (RideStatus.CANCELLED, RideStatus.NO_SHOW, RideStatus.UNFULFILLED)
+_WORDS: Final[Mapping[str, Collection[str]]] = {
+    "status": RideStatus.values,
+    "reason": _ENDED,
+    "fault": _ENDED,
+    "exception_type": ExceptionSeverity.values,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What is counted: `what` of `COUNTS`, the status or severity, and the reason, fault or type ("" of a status)."""
+
+    what: str
+    word: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +76,39 @@ class Rides:
     suppressed: bool = False
 
 
-def names_of(definition: Definition, counted: str, reason: str | None) -> Names:
-    """Name the measures that are `counted`: "numerator", "denominator", or "excluded" with its reason.
-
-    Of a quantile, numerator and denominator are both the rides that have a value.
+def count_of(what: str, word: str | None, code: str | None) -> Count:
+    """Read what a count is of.
 
     Raises:
-        InvalidInput: the figure has no such exclusion, or a reason came without need.
+        InvalidInput: there is no such status or severity, or a code is missing or has no place.
     """
+    if word is None or word not in _WORDS[what]:
+        known = ", ".join(_WORDS[what])
+        raise InvalidInput("word", f"word must be one of: {known}.", detail_code="invalid_choice")
+    if what == "status":
+        if code is not None:
+            raise InvalidInput("code", "code has no place with what=status.")
+    elif not code:
+        raise InvalidInput("code", f"code is required with what={what}.", detail_code="required")
+    return Count(what, word, code or "")
+
+
+def names_of(definition: Definition, counted: str, reason: str | None, part: str | None = None) -> Names:
+    """Name the measures that are `counted`: "numerator", "denominator", or "excluded" with its reason.
+
+    Of a quantile, numerator and denominator are both the rides that have a value.  `part` asks about one of the parts.
+
+    Raises:
+        InvalidInput: the figure has no such part or exclusion, or a reason came without need.
+    """
+    if part is not None:
+        if part not in definition.parts or counted == "excluded":
+            known = ", ".join(definition.parts) or "none"
+            raise InvalidInput("part", f"part must be one of: {known}; without counted=excluded.")
+        if reason is not None:
+            raise InvalidInput("reason", "reason goes with counted=excluded alone.")
+        found = definition.parts[part]
+        return found.numerator if counted == "numerator" else found.denominator or found.numerator
     if counted == "excluded":
         if reason is None or reason not in definition.excluded:
             known = ", ".join(definition.excluded)
@@ -68,57 +119,74 @@ def names_of(definition: Definition, counted: str, reason: str | None) -> Names:
     return definition.numerator if counted == "numerator" else definition.denominator or definition.numerator
 
 
+def numerator_of(definition: Definition, part: str | None) -> Names:
+    return definition.parts[part].numerator if part else definition.numerator
+
+
 def rides_behind(
     *,
     by: Principal,
     selection: Selection,
-    names: Names,
+    names: Names = (),
+    told: Names = (),
+    count: Count | None = None,
     after: tuple[datetime, UUID] | None = None,
     most: int,
     narrowed: Mapping[str, object] = NOT_NARROWED,
 ) -> Rides:
-    """List the rides that any of these measures counts, by pickup, from behind `after` on.  One or two queries.
+    """List the rides that any of these measures, or this count, counts, by pickup, from behind `after` on.
 
+    One or two queries.  Each says which of the measures count it, and which of those that are `told` besides: of a
+    denominator, the numerator.
     As they are now: for a restated day that is `basis` current.  `narrowed` opens one point of a trend: values by names
     of `NARROWED_BY`.
     """
     condition, parameters = selection.where()
     measures = [MEASURES[name] for name in names]
-    applies = " OR ".join(f"({measure.applies})" for measure in measures)
-    conditions = [condition, f"({applies})"]
+    conditions = [condition]
+    if measures:
+        conditions.append("(" + " OR ".join(f"({measure.applies})" for measure in measures) + ")")
+    if count is not None:
+        conditions.append(_COUNTS[count.what])
+        parameters |= {"word": count.word, "code": count.code}
     for name, value in narrowed.items():
         conditions.append(f"{NARROWED_BY[name]} = %({name})s")
         parameters[name] = value
-    if by.phi <= Phi.NONE and is_small(_count(conditions, parameters)):
+    if by.phi <= Phi.NONE and any(map(is_small, _counts(conditions, parameters, told))):
         return Rides([], has_more=False, suppressed=True)
     if after is not None:
         conditions.append("(pickup_at, id) > (%(after_at)s, %(after_id)s)")
         parameters |= {"after_at": after[0], "after_id": after[1]}
-    told = ", ".join(f"({measure.applies}) IS TRUE" for measure in measures)
+    said = tuple(dict.fromkeys((*names, *told)))
+    each = ", ".join(f"({MEASURES[name].applies}) IS TRUE" for name in said)
     values = [measure for measure in measures if measure.name in PACKED]
     minutes = _minutes(values[0].sql, values[0].kind) if values else "NULL::int[]"
     with connections[alias()].cursor() as cursor:
         cursor.execute(
-            f"SELECT id, service_date, facility_id, pickup_at, status, ARRAY[{told}], {minutes}"  # noqa: S608  # of ours
+            f"SELECT id, service_date, facility_id, pickup_at, status, ARRAY[{each}]::bool[], {minutes}"  # noqa: S608  # of ours
             f" FROM ({facts_of(OF_PERIOD)}) fact WHERE {' AND '.join(conditions)}"
             " ORDER BY pickup_at, id LIMIT %(most)s",
             {**parameters, "most": most + 1},
         )
         found = cursor.fetchall()
-    return Rides([_behind(row, names) for row in found[:most]], has_more=len(found) > most)
+    return Rides([_behind(row, said) for row in found[:most]], has_more=len(found) > most)
 
 
 def _minutes(sql: str, kind: Kind) -> str:
     return f"({sql})" if kind is Kind.VALUES else f"ARRAY[{sql}]"
 
 
-def _count(conditions: Sequence[str], parameters: dict[str, Any]) -> int:
+def _counts(conditions: Sequence[str], parameters: dict[str, Any], told: Names) -> tuple[int, int, int]:
+    """Count the rides, those of them that are `told` of, and the others: a list would tell what a figure hides."""
+    those = " OR ".join(f"({MEASURES[name].applies})" for name in told) or "false"
     with connections[alias()].cursor() as cursor:
         cursor.execute(
-            f"SELECT count(*) FROM ({facts_of(OF_PERIOD)}) fact WHERE {' AND '.join(conditions)}",  # noqa: S608  # of ours
+            f"SELECT count(*), count(*) FILTER (WHERE {those}) FROM ({facts_of(OF_PERIOD)}) fact"  # noqa: S608  # of ours
+            f" WHERE {' AND '.join(conditions)}",
             parameters,
         )
-        return int(cursor.fetchone()[0])
+        every, some = cursor.fetchone()
+    return every, some, every - some
 
 
 def _behind(row: tuple[Any, ...], names: Names) -> Behind:

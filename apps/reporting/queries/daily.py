@@ -44,11 +44,15 @@ _STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What waits at this moment, whatever the day of the summary; None: too few for the caller to see."""
+    """What waits at this moment, whatever the day of the summary; None: too few for the caller to see.
+
+    `as_of` is the moment up to which the database that was read knows everything; None: it cannot tell.
+    """
 
     open_exceptions: Mapping[str, int | None]  # by severity
     unassigned_next_24_hours: int | None
     will_calls_waiting: int | None
+    as_of: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,10 @@ class Summary:
 
 
 def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summary:
-    """Summarize the days of the selection, usually one.  Three queries of rollups, and three of what is open now."""
+    """Summarize the days of the selection, usually one.  Three queries of rollups, and three of what is open now.
+
+    One more asks how old what is open is.
+    """
     progress = reading.progress()
     definitions = [BY_KEY[key] for key in FIGURES]
     names = measures_of(definitions) | {name for measures in _STATUSES.values() for name in measures}
@@ -81,6 +88,7 @@ def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summa
 
 
 def _now(by: Principal, selection: Selection, at: datetime) -> Now:
+    as_of = reading.known_until()  # before the counts: they know at least that
     rides = _of(Ride.objects.using(alias()).visible_to(by), selection, "")
     unsettled = RideException.objects.using(alias()).visible_to(by).unsettled().filter(ride__isnull=False)
     severities = _of(unsettled, selection, "ride__").values_list("severity").annotate(amount=Count("pk"))
@@ -94,7 +102,7 @@ def _now(by: Principal, selection: Selection, at: datetime) -> Now:
         ),
     )
     counts = shown_amounts(by, waiting)
-    return Now(shown_amounts(by, exceptions), counts["unassigned"], counts["will_calls"])
+    return Now(shown_amounts(by, exceptions), counts["unassigned"], counts["will_calls"], as_of)
 
 
 def _of(rows: QuerySet[Any], selection: Selection, ride: str) -> QuerySet[Any]:

@@ -28,11 +28,12 @@ _JOINS: Final = {
     "company": "LEFT JOIN organizations_transportprovider company ON company.id = r.provider_id",
     "crew": "LEFT JOIN rides_assignment crew ON crew.id = r.assignment_id",
     "car": "LEFT JOIN fleet_vehicle car ON car.id = r.vehicle_id",
-    # Which of the moments that count a device said, and from where.
+    # Which of the moments that count a device said, and from where; a dispatcher who names a place was not there.
     "gps": """LEFT JOIN LATERAL (SELECT bool_or(m.type = 'arrived_pickup') AS arrived_pickup,
         bool_or(m.type = 'boarded') AS boarded, bool_or(m.type = 'arrived_dropoff') AS arrived_dropoff,
         bool_or(m.type = 'dropped_off') AS dropped_off FROM rides_milestone m
-        WHERE m.ride_id = r.id AND NOT m.voided AND m.lat IS NOT NULL) gps ON true""",
+        WHERE m.ride_id = r.id AND NOT m.voided AND m.lat IS NOT NULL
+            AND m.source IN ('driver_app', 'integration')) gps ON true""",
     # Such JSON lies outside the row: it is fetched and read once for each, not for every value that is taken out of it.
     "leaves": f"CROSS JOIN LATERAL {stop_record('r.pickup', 'leaves')}",
     "arrives": f"CROSS JOIN LATERAL {stop_record('r.dropoff', 'arrives')}",

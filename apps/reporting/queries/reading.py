@@ -7,12 +7,18 @@ from typing import Any, Final, cast
 from django.db import connections
 
 from apps.reporting.models import Upkeep
+from lib import replica
 from lib.replica import alias
 
 
 def binary_cursor() -> Any:
     """Open a cursor of that database that takes bytes as they are, not as text of twice the length."""
     return cast(Any, connections[alias()]).binary_cursor()
+
+
+def known_until() -> datetime | None:
+    """Ask up to which moment rides themselves are known there; None: it cannot tell.  One query."""
+    return replica.as_of(alias())
 
 
 @dataclass(frozen=True, slots=True)
