@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from apps.accounts.models import Alert, AuditEntry, User
 from apps.accounts.roles import UserRole
 from apps.reporting import tasks
-from apps.reporting.models import Export, ReportSchedule, ScheduleRun
+from apps.reporting.models import Export, ExportDestination, ReportSchedule, ScheduleRun
 from apps.reporting.models.destinations import PutCode
 from apps.reporting.models.schedule_words import Pause
 from apps.reporting.services import (
@@ -290,6 +290,27 @@ def test_six_tries_are_a_failure_and_three_failures_let_it_rest(places: Places) 
     assert message.to == [owner.email]
     assert f"/console/reports/schedules/{schedule.pk}/" in message.body
     assert schedule.name not in message.subject + str(message.body)
+
+
+def test_days_that_can_never_be_sent_do_not_let_a_schedule_rest_whose_other_days_are(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule, clock, put = to_bucket(person()), Clock(DUE), places.put
+
+    def refuse(destination: ExportDestination, path: Path, name: str) -> None:
+        if any(f"_2026-11-{day}_" in name for day in (20, 21, 23)):
+            raise PutRefused(PutCode.REFUSED, retryable=False)
+        put(destination, path, name)
+
+    monkeypatch.setattr(destinations, "put", refuse)
+    for day in range(6):
+        clock.at = DUE + day * DAY
+        tick(clock)
+        tick(clock)  # what is made again
+
+    assert [state for _day, state, _outcome in told(schedule)] == ["failed", "failed", "done", "failed", "done", "done"]
+    schedule.refresh_from_db()
+    assert (schedule.active, schedule.failures) == (True, 0)
 
 
 def test_resuming_what_the_service_stopped_makes_what_was_missed(places: Places) -> None:

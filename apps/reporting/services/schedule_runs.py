@@ -361,10 +361,10 @@ def _fail_or_wait(failure: _Failed, run: ScheduleRun, at: datetime) -> None:
 
 
 def _fail(code: str, run: ScheduleRun, at: datetime) -> None:
-    """Give a run up; the third in a row lets the schedule rest."""
+    """Give a run up; the third in a row lets the schedule rest.  Those that a later one has passed by do not count."""
     _end(run, RunState.FAILED, code, at)
     schedule = run.schedule
-    schedule.failures += 1
+    schedule.failures += not schedule.runs.filter(state=RunState.DONE, due_at__gt=run.due_at).exists()
     schedule.save(update_fields=["failures"])
     if schedule.failures >= FAILURES_TO_REST and schedule.active:
         _rest(schedule, Pause.FAILING, at)
