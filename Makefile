@@ -44,7 +44,7 @@ fix: install-dev ## Mend what the linter and the formatter can mend
 	$(VENV)/ruff check --fix .
 	$(VENV)/ruff format .
 
-docs: install-dev ## Write docs/openapi.json and docs/errors.md anew
+docs: install-dev ## Write docs/openapi.json, docs/errors.md and docs/figures.md anew
 	@exec env DJANGO_SETTINGS_MODULE=config.settings $(VENV)/python -c "from tests import environment; from django.core.management import execute_from_command_line as run; run(['manage.py', 'write_docs'])"
 
 texts: install-dev ## Bring locale/ in line with what is marked in the tree, and name what is not translated

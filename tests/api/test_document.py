@@ -216,11 +216,13 @@ def test_resolver_knows_no_other_route_of_the_api() -> None:
     assert [str(pattern.pattern) for pattern in api] == ["api/"]
 
 
-def test_command_writes_both_pages(settings: LazySettings, tmp_path: Path) -> None:
+def test_command_writes_all_pages(settings: LazySettings, tmp_path: Path) -> None:
     settings.BASE_DIR = tmp_path
     (tmp_path / "docs").mkdir()
 
     call_command("write_docs")
 
     written = {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()}
-    assert written == {name: (ROOT / "docs" / name).read_bytes() for name in ("openapi.json", "errors.md")}
+    assert written == {
+        name: (ROOT / "docs" / name).read_bytes() for name in ("openapi.json", "errors.md", "figures.md")
+    }

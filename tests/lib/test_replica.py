@@ -1,12 +1,14 @@
 """Where reports and exports read, and how old what they read is."""
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
+from django.test.utils import CaptureQueriesContext
 from environ import Env
 
 from apps.rides.models import Ride
@@ -15,6 +17,8 @@ from lib import replica
 from tests import factories
 from tests.callers import TokenClient
 from tests.reporting.exported import body_of, get
+
+PERIOD = "from=2026-11-01&to=2026-11-30"
 
 
 def _databases(monkeypatch: pytest.MonkeyPatch, **urls: str) -> dict[str, dict[str, Any]]:
@@ -78,6 +82,38 @@ def copy() -> Iterator[str]:
     pooled.close_pool()
     del connections.settings["replica"]
     del connections["replica"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"facility-kpis?{PERIOD}",
+        f"trends?{PERIOD}&kpi=fulfillmentRate&by=facility",
+        f"breakdown?{PERIOD}",
+        f"utilisation?{PERIOD}",
+        f"rides?{PERIOD}&kpi=fulfillmentRate",
+        "daily-summary?date=2026-11-20",
+    ],
+)
+def test_reports_read_the_copy_alone(copy: str, api: TokenClient, path: str) -> None:
+    factories.RideFactory.create()
+
+    with (
+        CaptureQueriesContext(connections["default"]) as own,
+        CaptureQueriesContext(connections[copy]) as of_the_copy,
+    ):
+        answer = api.get(f"/api/reports/{path}")
+
+    assert answer.status_code == 200
+    assert _reads(of_the_copy)
+    assert _reads(own) == []
+
+
+def _reads(captured: CaptureQueriesContext) -> list[str]:
+    """Keep the statements that read what reports are about."""
+    tables = re.compile(r"\b(reporting|rides|fleet|organizations)_\w+")
+    return [query["sql"] for query in captured.captured_queries if tables.search(query["sql"])]
 
 
 @pytest.mark.django_db(transaction=True)

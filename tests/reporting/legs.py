@@ -85,6 +85,22 @@ def pickup_of(leg: Leg) -> dt.datetime:
 
 def write(leg: Leg, by: Cast) -> Ride:
     """Write the rows of one leg, and no event."""
+    ride = factories.RideFactory.create(**columns_of(leg, by), rider_known_to_facility=False)
+    _hang(leg, ride, by)
+    return ride
+
+
+def become(ride: Ride, leg: Leg, by: Cast) -> None:
+    """Make the rows of a ride those of another leg, whatever it was: taken back, ended, released, corrected."""
+    for hung in (ride.assignments, ride.milestones, ride.exceptions):
+        hung.all().delete()
+    Ride.objects.filter(pk=ride.pk).update(**columns_of(leg, by), timezone=str(CHICAGO))
+    ride.refresh_from_db()
+    _hang(leg, ride, by)
+
+
+def columns_of(leg: Leg, by: Cast) -> dict[str, Any]:
+    """Give what a leg is as columns of a ride."""
     pickup_at = pickup_of(leg)
 
     def moment(minutes: int | None) -> dt.datetime | None:
@@ -136,9 +152,14 @@ def write(leg: Leg, by: Cast) -> Ride:
     if leg.service == "hospital_discharge":
         order = moment(leg.ordered)
         columns["discharge"] = {} if order is None else {"dischargeOrderAt": order.isoformat().replace("+00:00", "Z")}
-    ride = factories.RideFactory.create(**(columns | leg.also), rider_known_to_facility=False)
+    return columns | leg.also
+
+
+def _hang(leg: Leg, ride: Ride, by: Cast) -> None:
+    """Write what hangs on a ride: who accepted it, what a device said, what went wrong."""
+    pickup_at = pickup_of(leg)
     if leg.accepted is not None:
-        _assignment(ride, requested_at + dt.timedelta(minutes=leg.accepted), by)
+        _assignment(ride, pickup_at - dt.timedelta(minutes=leg.requested - leg.accepted), by)
     if leg.seen_at is not None:
         for kind, meters, at in zip(
             ("arrived_pickup", "arrived_dropoff"), leg.seen_at, (leg.arrived, leg.delivered), strict=True
@@ -153,7 +174,6 @@ def write(leg: Leg, by: Cast) -> Ride:
             )
     for trouble in leg.troubles:
         write_trouble(ride, trouble)
-    return ride
 
 
 def _assignment(ride: Ride, at: dt.datetime, by: Cast) -> None:

@@ -148,20 +148,26 @@ def _text(value: Any) -> str:
     return f"{float(value):g}" if not isinstance(value, (int, dt.date, UUID)) else str(value)
 
 
+def _was_corrected(ride: Ride) -> None:
+    """Record that an ending was taken back, as services do."""
+    Event.objects.create(
+        type="ride.corrected",
+        subject_type="ride",
+        subject_id=ride.pk,
+        sequence=ride.version + 1,
+        occurred_at=factories.NOW,
+        actor="system",
+        data={"endedAs": "completed"},
+    )
+
+
 def test_ending_that_is_taken_back_comes_once_more_with_a_higher_version(api: TokenClient, completed: Ride) -> None:
     Ride.objects.filter(pk=completed.pk).update(
         status="in_progress", status_before_end="", version=completed.version + 1, updated_at=factories.NOW
     )
     other = ride_in(RideStatus.IN_PROGRESS)
     before = exported(api, "completions.ndjson")
-    Event.objects.create(
-        type="ride.corrected",
-        subject_type="ride",
-        subject_id=completed.pk,
-        sequence=completed.version + 1,
-        occurred_at=factories.NOW,
-        actor="system",
-    )
+    _was_corrected(completed)
 
     rows = exported(api, "completions.ndjson", status="completed", changedSince=factories.NOW.isoformat())
 
@@ -177,15 +183,7 @@ def test_ending_that_became_another_one_is_told_to_who_asks_for_the_first(api: T
         status="no_show", status_before_end="arrived", version=completed.version + 2, updated_at=factories.NOW,
         reason_code="rider_unreachable", fault="rider", ended_by="system",
     )  # fmt: skip
-    Event.objects.create(
-        type="ride.corrected",
-        subject_type="ride",
-        subject_id=completed.pk,
-        sequence=completed.version + 1,
-        occurred_at=factories.NOW,
-        actor="system",
-        data={"endedAs": "completed"},
-    )
+    _was_corrected(completed)
 
     asked = {"changedSince": factories.NOW.isoformat()}
     of_completed, of_cancelled = (exported(api, "completions.ndjson", status=one, **asked) for one in

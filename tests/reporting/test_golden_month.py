@@ -6,19 +6,23 @@ that count are will-call.
 """
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
+from apps.events.models import EventQuerySet
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.models import Basis
 from apps.reporting.queries.figures import Figure
 from apps.reporting.queries.reports import facility_kpis
 from apps.reporting.queries.selection import select
 from apps.reporting.services import folding
+from apps.rides.models import Ride
 from apps.rides.models.reason_code import ReasonCode
 from lib.access import system
 from tests.factories import NOW
-from tests.reporting import legs
+from tests.reporting import legs, told
 from tests.reporting.golden import MONTH
 
 FIRST, LAST = dt.date(2026, 11, 1), dt.date(2026, 11, 30)
@@ -157,8 +161,9 @@ def month(db: None) -> legs.Cast:
     return by
 
 
-def figures(by: legs.Cast) -> dict[str, Figure]:
-    report = facility_kpis(by=system(), selection=select(by=system(), first=FIRST, last=LAST), compared=False)
+def figures(by: legs.Cast, basis: Basis = Basis.CLOSED) -> dict[str, Figure]:
+    selection = select(by=system(), first=FIRST, last=LAST, basis=basis)
+    report = facility_kpis(by=system(), selection=selection, compared=False)
     (row,) = report.rows
     assert row.facility_id == by.facility.pk
     return dict(row.figures)
@@ -182,6 +187,25 @@ def test_every_figure_is_what_paper_says(month: legs.Cast) -> None:
         for key, figure in found.items()
         if figure.parts
     } == PARTS
+
+
+def test_ride_that_was_ended_by_mistake_counts_as_what_it_was_corrected_to(
+    month: legs.Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it was ended it is in no figure any more: nothing is left of it, on no side."""
+    monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)  # inside the transaction that a test is
+    (corrected,) = [leg for leg in MONTH if any(trouble.code == "false_alarm" for trouble in leg.troubles)]
+    failed = next(leg for leg in MONTH if leg.status == "unfulfilled")
+    mistaken = Ride.objects.get(exceptions__resolution_code="false_alarm")
+
+    told.become(mistaken, replace(failed, day=corrected.day, at=corrected.at), month)
+    folding.keep_up(by=system(), at=NOW)
+    wrong = figures(month, Basis.CURRENT)
+    told.become(mistaken, corrected, month)
+    folding.keep_up(by=system(), at=NOW)
+
+    assert shown(wrong["fulfillmentRate"])[:3] == (0.7907, 34, 43)
+    assert {key: shown(figure) for key, figure in figures(month, Basis.CURRENT).items()} == PAPER
 
 
 def test_what_counts_and_what_is_left_out_are_all_legs(month: legs.Cast) -> None:

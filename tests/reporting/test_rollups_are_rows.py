@@ -54,6 +54,7 @@ STEPS = st.one_of(
     st.tuples(st.just("move"), RIDE, st.integers(-40, 40)),
     st.tuples(st.just("zone"), RIDE, st.integers(0, 2)),
     st.tuples(st.just("papers"), RIDE, st.just(0)),
+    st.tuples(st.just("become"), RIDE, LEGS),  # of any status from any other
     st.tuples(st.just("trouble"), RIDE, st.just(0)),
     st.tuples(st.just("keep up"), st.integers(0, 20), st.just(0)),
 )
@@ -82,6 +83,8 @@ class Life:
             told.move(ride, other * dt.timedelta(hours=7))
         elif what == "zone":
             told.move_to_zone(ride, ZONES[other])
+        elif what == "become":
+            told.become(ride, MONTH[other], next(one for one in self.casts if one.facility == ride.facility))
         elif what == "papers":
             ride.missing_documents = [] if ride.missing_documents else ["signature"]
             told.tell(ride, changed=["signatures"])

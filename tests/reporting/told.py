@@ -8,6 +8,7 @@ from apps.events import services as events
 from apps.rides.models import Ride
 from apps.rides.services.status import told_of
 from lib.access import system
+from tests.reporting import legs
 
 
 def tell(ride: Ride, event_type: str = "ride.updated", **data: Any) -> Ride:
@@ -55,3 +56,11 @@ def move_to_zone(ride: Ride, zone: str) -> Ride:
     ride.timezone = zone
     ride.service_date = ride.pickup_at.astimezone(ZoneInfo(zone)).date()
     return tell(ride, changed=["pickup"])
+
+
+def become(ride: Ride, leg: legs.Leg, by: legs.Cast) -> Ride:
+    """Make a ride what another leg is, and tell of its new time, place and status."""
+    was = ride.pickup_at
+    legs.become(ride, leg, by)
+    tell(ride, "ride.rescheduled", changed=["pickupTime", "pickup"], previousPickupTime=was.isoformat())
+    return tell(ride, "ride.corrected")

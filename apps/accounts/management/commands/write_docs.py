@@ -11,12 +11,13 @@ from lib.error_pages import errors_page
 
 
 class Command(BaseCommand):
-    """Write docs/openapi.json and docs/errors.md."""
+    """Write docs/openapi.json, docs/errors.md and docs/figures.md."""
 
-    help = "Write docs/openapi.json and docs/errors.md."
+    help = "Write docs/openapi.json, docs/errors.md and docs/figures.md."
 
     def handle(self, *args: Any, **options: Any) -> None:
         docs = Path(settings.BASE_DIR) / "docs"
         (docs / "errors.md").write_text(errors_page())
+        call_command("write_figures")
         document = docs / "openapi.json"
         call_command("spectacular", format="openapi-json", validate=True, fail_on_warn=True, file=str(document))
