@@ -8,7 +8,7 @@ import pytest
 from apps.accounts.roles import TokenRole
 from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Cell, Restatement, Tally, Upkeep
-from apps.reporting.queries.figures import figures_of, shown_amounts, shown_beside_total, shown_to
+from apps.reporting.queries.figures import Figure, figures_of, shown_amounts, shown_beside_total, shown_to
 from apps.reporting.services import folding
 from lib.access import Phi, Principal, system
 from tests.callers import api_with
@@ -61,6 +61,17 @@ def test_figure_of_minutes_is_hidden_for_the_rides_it_stands_on(
 
     assert shown_to(ANALYST, figure).suppressed is is_hidden
     assert shown_to(system(), figure) == figure
+
+
+@pytest.mark.parametrize("key", ["fulfillmentRate", "treatmentsAtRisk"])
+def test_share_is_hidden_where_few_are_left_whatever_its_unit(key: str) -> None:
+    definition = BY_KEY[key]
+
+    def hides(numerator: int) -> bool:
+        figure = Figure(definition, numerator / 40, numerator, 40, {})
+        return shown_to(ANALYST, figure).suppressed
+
+    assert [hides(numerator) for numerator in (4, 5, 35, 36, 39)] == [True, False, False, True, True]
 
 
 def test_whole_is_hidden_where_no_other_row_can_be() -> None:

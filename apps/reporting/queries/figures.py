@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from apps.reporting.defining import Definition, Names, Unit, Way
-from apps.reporting.measures import BYTES_OF_VALUE, PACKED
+from apps.reporting.defining import Definition, Names, Way
+from apps.reporting.definitions import DEFINITIONS
+from apps.reporting.measures import BYTES_OF_VALUE, MEASURES, PACKED, Kind
 from apps.reporting.quantiles import quantiles
 from apps.reporting.queries.sums import Sums
 from lib.access import Phi, Principal
@@ -16,6 +17,12 @@ from lib.access import Phi, Principal
 SMALLEST: Final = 5  # legs; security.md S-43, domain.md 4.14
 _DIGITS: Final = 4
 _NONE: Final[Mapping[str, Any]] = {}
+# Both sides count legs, so that those that are left over can be told, whatever the unit.
+_OF_LEGS: Final = frozenset(
+    one.key
+    for one in DEFINITIONS
+    if all(MEASURES[name].kind is Kind.COUNT for name in (*one.numerator, *one.denominator)) and one.way is Way.RATIO
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +130,7 @@ def _legs_of(figure: Figure) -> list[int | None]:
     if figure.legs is not None:
         return [figure.legs]
     left = None
-    if figure.definition.unit is Unit.SHARE and figure.numerator is not None and figure.denominator is not None:
+    if figure.definition.key in _OF_LEGS and figure.numerator is not None and figure.denominator is not None:
         left = figure.denominator - figure.numerator
     return [figure.numerator, figure.denominator, left]
 
