@@ -47,8 +47,7 @@ def _rows(definition: Definition) -> Iterator[tuple[str, str]]:
     else:
         yield "Numerator", definition.counted
         yield "Denominator", definition.population
-    if definition.excluded:
-        yield "Left out", "; ".join(f"{REASONS[reason]} (`{reason}`)" for reason in definition.excluded)
+    yield "Left out", "; ".join(f"{REASONS[reason]} (`{reason}`)" for reason in definition.excluded)
     if definition.parts:
         yield "Beside it", "; ".join(f"{part.title} (`{name}`)" for name, part in definition.parts.items())
     yield "Unit", f"{_UNITS[definition.unit]}; {_DIRECTIONS[definition.higher_is_better]}"
