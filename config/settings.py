@@ -79,6 +79,8 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.usersessions",
 ]
+if DEMO_MODE:
+    INSTALLED_APPS += ["apps.demo"]  # its command makes accounts with known passwords: production does not have it
 
 MIDDLEWARE = [
     "lib.request_context.RequestContextMiddleware",

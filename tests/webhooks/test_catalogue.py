@@ -29,9 +29,9 @@ from lib.access import system
 from lib.api.document import document
 from tests.api.test_document import resolved
 from tests.callers import TokenClient
+from tests.demo.demo_days import FRIDAY_NOON, loaded
 from tests.factories import NOW, CredentialFactory, FacilityFactory, RideFactory, VehicleFactory
 from tests.fleet.crew import fit_pair
-from tests.rides.demo_days import FRIDAY_NOON, loaded
 from tests.rides.rides_in import ride_in
 from tests.webhooks import made
 

@@ -5,6 +5,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from apps.demo.dice import DAY, ZONE, Dice
+from apps.demo.geography import Spot, spot
 from apps.organizations.models import (
     CalendarShift,
     Contact,
@@ -17,8 +19,6 @@ from apps.organizations.models import (
     TransportProvider,
 )
 from apps.organizations.stops import normal
-from apps.rides.demo.dice import DAY, ZONE, Dice
-from apps.rides.demo.geography import Spot, spot
 from lib.copying import copy_rows
 
 # Kind, name, neighbourhood, letter on claims, entrances.

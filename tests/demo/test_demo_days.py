@@ -19,7 +19,7 @@ from apps.riders.models import AccommodationProfile, Rider
 from apps.rides.exception_types import SEVERITY_RANK, ExceptionSeverity
 from apps.rides.lifecycle import TRANSITIONS, WITH_DRIVER, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
-from tests.rides.demo_days import FRIDAY_NOON, loaded
+from tests.demo.demo_days import FRIDAY_NOON, loaded
 
 pytestmark = pytest.mark.django_db
 TODAY = dt.date(2026, 11, 20)

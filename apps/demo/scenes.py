@@ -7,12 +7,12 @@ ended, today's stand in every status, tomorrow's wait.
 from functools import partial
 from typing import Final
 
-from apps.rides.demo import paperwork
-from apps.rides.demo.dice import DAY, HOUR, MINUTE, Dice
-from apps.rides.demo.fleet import Duty
-from apps.rides.demo.legs import Leg
-from apps.rides.demo.plot import Plot, StandIn
-from apps.rides.demo.story import Cast, Story, Tables
+from apps.demo import paperwork
+from apps.demo.dice import DAY, HOUR, MINUTE, Dice
+from apps.demo.fleet import Duty
+from apps.demo.legs import Leg
+from apps.demo.plot import Plot, StandIn
+from apps.demo.story import Cast, Story, Tables
 from apps.rides.exception_types import ExceptionSeverity, ExceptionType
 from apps.rides.lifecycle import ReasonList, RideStatus
 

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from apps.rides.demo.dice import HOUR, MINUTE, ZONE, Dice, wall
-from apps.rides.demo.fleet import Duty
-from apps.rides.demo.legs import Leg
-from apps.rides.demo.story import Story
+from apps.demo.dice import HOUR, MINUTE, ZONE, Dice, wall
+from apps.demo.fleet import Duty
+from apps.demo.legs import Leg
+from apps.demo.story import Story
 from apps.rides.exception_types import ExceptionType
 from apps.rides.lifecycle import BY_STATUSES, ReasonList, RideStatus
 from apps.rides.reasons import Cancelled, cancellation_timing, default_fault

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from django.apps import apps
 from django.db import connection, transaction
 
-from apps.rides.demo.loading import Span, load
+from apps.demo.loading import Span, load
 from lib.access import system
 
 FRIDAY_NOON = dt.datetime(2026, 11, 20, 18, 0, tzinfo=dt.UTC)

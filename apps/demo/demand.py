@@ -4,15 +4,15 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from apps.demo.dice import DAY, HOUR, MINUTE, Dice, iso, wall
+from apps.demo.fleet import CONFIGS
+from apps.demo.geography import drive_seconds, miles_between
+from apps.demo.legs import End, Journey, Leg, Run
+from apps.demo.people import Person
+from apps.demo.places import Place, Places, phone
 from apps.organizations import service_levels
 from apps.riders.accommodation import Spaces
 from apps.rides import timing
-from apps.rides.demo.dice import DAY, HOUR, MINUTE, Dice, iso, wall
-from apps.rides.demo.fleet import CONFIGS
-from apps.rides.demo.geography import drive_seconds, miles_between
-from apps.rides.demo.legs import End, Journey, Leg, Run
-from apps.rides.demo.people import Person
-from apps.rides.demo.places import Place, Places, phone
 
 # Appointments there and back, appointments one way, discharges, transfers, admissions; on weekdays, Saturday, Sunday.
 _COUNTS: Final = ((56, 22, 24, 8, 5), (56, 16, 18, 6, 4), (36, 14, 16, 6, 4))

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from apps.demo.demand import sum_of
+from apps.demo.dice import DAY, MINUTE, Dice, local
+from apps.demo.fleet import Duty, Fleet
+from apps.demo.geography import Spot, drive_seconds, miles_between
+from apps.demo.legs import Leg, Run
 from apps.riders.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, Spaces
-from apps.rides.demo.demand import sum_of
-from apps.rides.demo.dice import DAY, MINUTE, Dice, local
-from apps.rides.demo.fleet import Duty, Fleet
-from apps.rides.demo.geography import Spot, drive_seconds, miles_between
-from apps.rides.demo.legs import Leg, Run
 
 # How late a plan may be before the dispatcher looks for somebody else, and before there is nobody.
 TOLERATED: Final = (5 * MINUTE, 35 * MINUTE)

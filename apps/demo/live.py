@@ -7,14 +7,14 @@ These are discharges, which hospitals have at any hour.
 from dataclasses import dataclass
 from typing import Final
 
-from apps.rides.demo.demand import Day, discharge_leg, finish
-from apps.rides.demo.dice import DAY, MINUTE, Dice, local
-from apps.rides.demo.fleet import Duty
-from apps.rides.demo.geography import drive_seconds
-from apps.rides.demo.legs import Leg
-from apps.rides.demo.people import Person
-from apps.rides.demo.places import Places
-from apps.rides.demo.roads import Plan, able, duties_at
+from apps.demo.demand import Day, discharge_leg, finish
+from apps.demo.dice import DAY, MINUTE, Dice, local
+from apps.demo.fleet import Duty
+from apps.demo.geography import drive_seconds
+from apps.demo.legs import Leg
+from apps.demo.people import Person
+from apps.demo.places import Places
+from apps.demo.roads import Plan, able, duties_at
 
 
 @dataclass(frozen=True, slots=True)

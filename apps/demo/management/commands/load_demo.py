@@ -9,8 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.utils import timezone
 
-from apps.recurring import demo
-from apps.rides.demo import loading
+from apps.demo import loading, standing_orders
 from lib.access import system
 from lib.embedded_postgres import is_embedded
 
@@ -26,7 +25,7 @@ class Command(BaseCommand):
             raise CommandError("Demo accounts exist only on the embedded database; this is another one.")
         if not loading.is_loaded():
             self.stdout.write("Loading the demo data: riders, drivers and five weeks of rides ...")
-        facts = loading.ensure(by=system("load_demo"), at=timezone.now(), also=demo.load)
+        facts = loading.ensure(by=system("load_demo"), at=timezone.now(), also=standing_orders.load)
         self.stdout.write("The demo data of a made-up metro area is there.")
         if options["facts"]:
             options["facts"].write_text(json.dumps(facts))

@@ -13,15 +13,15 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
 from apps.accounts.services import audit
+from apps.demo import accounts, demand, fleet, live, papers, people, places, roads, scenes
+from apps.demo.dice import CHICAGO, HOUR, Dice, wall
+from apps.demo.fleet import Duty
+from apps.demo.legs import Leg
+from apps.demo.roads import Plan, able, duties_at
+from apps.demo.story import Cast, Tables
 from apps.events import services as events
 from apps.events.models import Event
 from apps.organizations.models import ExternalId
-from apps.rides.demo import accounts, demand, fleet, live, papers, people, places, roads, scenes
-from apps.rides.demo.dice import CHICAGO, HOUR, Dice, wall
-from apps.rides.demo.fleet import Duty
-from apps.rides.demo.legs import Leg
-from apps.rides.demo.roads import Plan, able, duties_at
-from apps.rides.demo.story import Cast, Tables
 from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
 from lib.access import Principal
 from lib.copying import copy_rows

@@ -3,9 +3,9 @@
 import datetime as dt
 from typing import Any, Final
 
+from apps.demo.dice import DAY, Dice, wall
+from apps.demo.fleet import Fleet, Wheel
 from apps.fleet.models import Credential
-from apps.rides.demo.dice import DAY, Dice, wall
-from apps.rides.demo.fleet import Fleet, Wheel
 from lib.copying import Row, copy_rows
 
 # Papers of drivers: months of validity, and whether their lapse stops a driver.

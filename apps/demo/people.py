@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from apps.demo import names
+from apps.demo.dice import DAY, HOUR, Dice
+from apps.demo.geography import NEIGHBOURHOODS, Spot, areas_around, miles_between, spot
+from apps.demo.places import Place, Places, phone
 from apps.organizations.models import ExternalId
 from apps.organizations.stops import normal
 from apps.riders.accommodation import ON_STRETCHER, Spaces, columns, complete, spaces
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
-from apps.rides.demo import names
-from apps.rides.demo.dice import DAY, HOUR, Dice
-from apps.rides.demo.geography import NEIGHBOURHOODS, Spot, areas_around, miles_between, spot
-from apps.rides.demo.places import Place, Places, phone
 from lib.copying import Row, copy_rows
 
 RIDERS: Final = 400

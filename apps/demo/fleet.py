@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from apps.demo import names
+from apps.demo.dice import DAY, HOUR, MINUTE, Dice, wall
+from apps.demo.geography import Spot
+from apps.demo.places import Places, Provider, phone
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
-from apps.rides.demo import names
-from apps.rides.demo.dice import DAY, HOUR, MINUTE, Dice, wall
-from apps.rides.demo.geography import Spot
-from apps.rides.demo.places import Places, Provider, phone
 from lib.copying import Row, copy_rows
 
 # Per provider: how many of each type; the last wheelchair van of the first one stands in the workshop.

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from apps.demo import demand, loading
+from apps.demo.dice import Dice
+from apps.demo.loading import Span
 from apps.events.models import Event
-from apps.rides.demo import demand, loading
-from apps.rides.demo.dice import Dice
-from apps.rides.demo.loading import Span
 from apps.rides.lifecycle import TRANSITIONS
 from apps.rides.models import Ride, RideException
-from tests.rides.demo_days import FRIDAY_NOON, loaded
+from tests.demo.demo_days import FRIDAY_NOON, loaded
 
 pytestmark = pytest.mark.django_db
 LEGAL = {(row.source, row.target) for row in TRANSITIONS} | {(row.target, row.target) for row in TRANSITIONS}

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from apps.rides.demo.dice import Dice, local
+from apps.demo.dice import Dice, local
 from apps.rides.timing import ROAD_FACTOR
 
 # Name, postal code, city, latitude and longitude of about the middle.

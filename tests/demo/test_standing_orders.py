@@ -8,16 +8,15 @@ from django.db import connection, transaction
 from pytest_django import DjangoDbBlocker
 
 from apps.accounts.models import AuditEntry
+from apps.demo import loading, standing_orders
+from apps.demo.loading import Span
 from apps.events.models import Event
 from apps.organizations.models import CalendarShift
-from apps.recurring import demo
 from apps.recurring.models import Hold, Occurrence, OccurrenceChange, StandingOrder, Terms
 from apps.recurring.services import generating
-from apps.rides.demo import loading
-from apps.rides.demo.loading import Span
 from apps.rides.models import Ride, RideException
 from lib.access import system
-from tests.rides.demo_days import FRIDAY_NOON
+from tests.demo.demo_days import FRIDAY_NOON
 
 pytestmark = pytest.mark.django_db
 TODAY = dt.date(2026, 11, 20)
@@ -26,7 +25,7 @@ TODAY = dt.date(2026, 11, 20)
 @pytest.fixture(scope="module", autouse=True)
 def orders(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     with django_db_blocker.unblock(), transaction.atomic():
-        loading.load(FRIDAY_NOON, by=system(), span=Span(past=3, future=2), also=demo.load)
+        loading.load(FRIDAY_NOON, by=system(), span=Span(past=3, future=2), also=standing_orders.load)
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         yield

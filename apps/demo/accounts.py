@@ -14,8 +14,8 @@ from django.db import transaction
 from apps.accounts.models import ApiClient, ApiToken, User
 from apps.accounts.roles import TokenRole, UserRole
 from apps.accounts.services import tokens
+from apps.demo.dice import DAY, Dice
 from apps.organizations.models import Facility, TransportProvider
-from apps.rides.demo.dice import DAY, Dice
 from lib.access import Principal
 from lib.copying import copy_rows
 

@@ -4,11 +4,11 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.demo.fleet import Duty
+from apps.demo.geography import Spot
+from apps.demo.people import Person
+from apps.demo.places import Place
 from apps.riders.accommodation import Spaces
-from apps.rides.demo.fleet import Duty
-from apps.rides.demo.geography import Spot
-from apps.rides.demo.people import Person
-from apps.rides.demo.places import Place
 from apps.rides.timing import Drive
 
 

@@ -19,14 +19,14 @@ from django.db import connection
 
 from apps.accounts.models import ApiToken, AuditEntry, User
 from apps.accounts.roles import UserRole
+from apps.demo import loading
+from apps.demo.loading import Span, ensure
+from apps.demo.management.commands import load_demo
 from apps.organizations.models import Facility
-from apps.recurring.management.commands import load_demo
-from apps.rides.demo import loading
-from apps.rides.demo.loading import Span, ensure
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from lib.access import system
-from tests.rides.demo_days import FRIDAY_NOON, digest, loaded
+from tests.demo.demo_days import FRIDAY_NOON, digest, loaded
 
 pytestmark = pytest.mark.django_db
 ONE_DAY = Span(past=0, future=0)

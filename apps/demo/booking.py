@@ -3,8 +3,8 @@
 import datetime as dt
 from typing import Any
 
-from apps.rides.demo.dice import ZONE, local
-from apps.rides.demo.legs import Leg
+from apps.demo.dice import ZONE, local
+from apps.demo.legs import Leg
 from apps.rides.timing import default_priority, will_call_expires_at
 
 FACILITY_ACCOUNT = 2  # the payer of half of the discharges

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from apps.rides.demo.booking import payer_of
-from apps.rides.demo.dice import Dice, iso
-from apps.rides.demo.legs import Leg
-from apps.rides.demo.places import PAYERS
+from apps.demo.booking import payer_of
+from apps.demo.dice import Dice, iso
+from apps.demo.legs import Leg
+from apps.demo.places import PAYERS
 from apps.rides.documentation import Papers, missing_documents
 
 FORGOTTEN = 0.018  # share of legs that end with something missing

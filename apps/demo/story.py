@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import orjson
 
-from apps.rides.demo.booking import asked
-from apps.rides.demo.dice import HOUR, Dice, iso
-from apps.rides.demo.fleet import Duty, Fleet
-from apps.rides.demo.legs import Leg
+from apps.demo.booking import asked
+from apps.demo.dice import HOUR, Dice, iso
+from apps.demo.fleet import Duty, Fleet
+from apps.demo.legs import Leg
 from apps.rides.exception_types import (
     DEFAULT_SEVERITY,
     PERSON_ONLY,
