@@ -63,6 +63,7 @@ INSTALLED_APPS = [
     "apps.dispatch",
     "apps.reporting",
     "apps.webhooks",
+    "apps.console",
     "config.admin_app.CarelaneAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -96,10 +97,10 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "apps.accounts.console.languages.LanguageMiddleware",
+    "apps.console.kit.languages.LanguageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
-    "apps.accounts.console.middleware.SignInMiddleware",
+    "apps.console.account.middleware.SignInMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -119,7 +120,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "config.console.shell",
+                "apps.console.shell.navigation.shell",
             ],
         },
     },
@@ -214,7 +215,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "start"
 LOGOUT_REDIRECT_URL = "account_login"
 
-ACCOUNT_ADAPTER = "apps.accounts.console.adapters.AccountAdapter"
+ACCOUNT_ADAPTER = "apps.console.account.adapters.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
@@ -226,7 +227,7 @@ ACCOUNT_RATE_LIMITS = {"login_failed": "5/5m/key,10/m/ip"}  # S-06
 ACCOUNT_SESSION_REMEMBER = False  # desks are shared: the cookie goes with the browser
 ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXY_COUNT
 PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds a one-time link lives, S-01
-MFA_ADAPTER = "apps.accounts.console.adapters.MfaAdapter"
+MFA_ADAPTER = "apps.console.account.adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "Carelane"
@@ -283,7 +284,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not PLAIN_HTTP
 if TRUSTED_PROXY_COUNT:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "apps.accounts.console.views.csrf_failure"
+CSRF_FAILURE_VIEW = "apps.console.account.views.csrf_failure"
 
 # --- The API -----------------------------------------------------------------------------------------------
 

@@ -3,32 +3,33 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from apps.accounts.console.views import forbidden, not_offered, remove_passkey, session_left
-from apps.recurring.console.link_views import calendar_file
+from apps.console.account.views import forbidden, not_offered, remove_passkey, session_left
+from apps.console.recurring.link_views import calendar_file
+from apps.console.shell.home import home, start
+from apps.console.shell.search import find
 from config.error_pages import server_error
-from config.finding import find
-from config.home import home, start
 from config.metrics import MetricsViewSet
 from lib.api.document import errors, reference
 
 urlpatterns = [
     path("", start, name="start"),
     path("api/", include("config.api")),
-    path("console/", include("apps.accounts.console.urls")),
+    path("console/", include("apps.console.account.urls")),
+    path("console/developers/tokens/", include("apps.console.tokens.urls")),
     path("console/home/", home, name="home"),
     path("console/find/", find, name="find"),
-    path("console/lists/", include("config.lists")),
-    path("console/board/", include("apps.dispatch.console.urls")),
-    path("console/book/", include("apps.rides.console.booking_urls")),
-    path("console/day/", include("apps.rides.console.day_urls")),
-    path("console/recurring/", include("apps.recurring.console.urls")),
-    path("console/fleet/", include("apps.dispatch.console.fleet_urls")),
-    path("console/rides/", include("apps.rides.console.urls")),
-    path("console/exceptions/", include("apps.rides.console.desk_urls")),
+    path("console/lists/", include("apps.console.shell.saved_lists")),
+    path("console/board/", include("apps.console.board.urls")),
+    path("console/book/", include("apps.console.booking.urls")),
+    path("console/day/", include("apps.console.planner_day.urls")),
+    path("console/recurring/", include("apps.console.recurring.urls")),
+    path("console/fleet/", include("apps.console.fleet.urls")),
+    path("console/rides/", include("apps.console.ride.urls")),
+    path("console/exceptions/", include("apps.console.exceptions.urls")),
     path("calendar/<str:secret>.ics", calendar_file, name="calendar_file"),
-    path("console/reports/", include("apps.reporting.console.urls")),
-    path("console/destinations/", include("apps.reporting.console.destination_urls")),
-    path("console/developers/", include("apps.webhooks.console.urls")),
+    path("console/reports/", include("apps.console.reports.urls")),
+    path("console/destinations/", include("apps.console.exports.destination_urls")),
+    path("console/developers/", include("apps.console.webhooks.urls")),
     path("metrics", MetricsViewSet.as_view({"get": "metrics"}), name="metrics"),
     path("docs/api", reference, name="docs-reference"),
     path("docs/errors", errors, name="docs-errors"),

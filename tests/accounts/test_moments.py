@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from apps.accounts.templatetags.moments import ago, distance, minutes, moment, since
+from apps.console.templatetags.moments import ago, distance, minutes, moment, since
 from tests.factories import NOW
 
 CHICAGO = ZoneInfo("America/Chicago")

@@ -18,11 +18,11 @@ from django.db import connection
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from apps.accounts.console.adapters import AccountAdapter
-from apps.accounts.console.middleware import BACKGROUND_HEADER
-from apps.accounts.console.views import forbidden
 from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import UserRole
+from apps.console.account.adapters import AccountAdapter
+from apps.console.account.middleware import BACKGROUND_HEADER
+from apps.console.account.views import forbidden
 from tests import factories
 from tests.accounts.signed_in import sign_in
 

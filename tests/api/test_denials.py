@@ -10,10 +10,10 @@ from django.db import OperationalError, connection
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from apps.accounts.console.views import forbidden
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
 from apps.accounts.services import audit
+from apps.console.account.views import forbidden
 from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from lib.scopes import Scope

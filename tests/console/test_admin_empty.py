@@ -5,7 +5,7 @@ import pytest
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import UserRole
 from apps.accounts.services import audit
-from apps.accounts.templatetags.wording import sentence_case
+from apps.console.templatetags.wording import sentence_case
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
 from lib.access import system

@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.roles import UserRole
+from apps.console.shell.home import start_of
+from apps.console.shell.navigation import CONTENTS, contents_for
 from apps.dispatch.models import DowntimePack
 from apps.rides.models import RideException
-from config.console import CONTENTS, contents_for
-from config.home import start_of
 from lib.scopes import Scope
 from tests import factories
 from tests.accounts.signed_in import sign_in

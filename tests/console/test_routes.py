@@ -8,8 +8,8 @@ from allauth.mfa.models import Authenticator
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from apps.accounts.console.middleware import ENROLMENT_ROUTES
 from apps.accounts.roles import UserRole
+from apps.console.account.middleware import ENROLMENT_ROUTES
 from tests import factories
 from tests.accounts.signed_in import sign_in
 
@@ -150,7 +150,7 @@ def test_page_that_fails_keeps_the_policies(client: Client, monkeypatch: pytest.
 
     sign_in(client, factories.UserFactory.create())
     client.raise_request_exception = False
-    monkeypatch.setattr("config.home.contents_for", fail)
+    monkeypatch.setattr("apps.console.shell.home.contents_for", fail)
 
     failed = client.get("/console/home/")
 

@@ -10,10 +10,10 @@ from django.test import Client
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.roles import TokenRole, UserRole
+from apps.console.shell.setup_checklist import NO_MAIL, Checklist, checklist
 from apps.fleet.models import Credential, Driver, Shift, Vehicle
 from apps.organizations.models import Contact, Entrance, Facility, TransportProvider
 from apps.webhooks.models import Endpoint
-from config.setup_checklist import NO_MAIL, Checklist, checklist
 from lib.access import system
 from tests import factories
 from tests.accounts.signed_in import sign_in

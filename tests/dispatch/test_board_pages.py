@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import UserRole
-from apps.dispatch.console import timeline, words
+from apps.console.board import timeline, words
 from apps.fleet.models import Driver, Leave
 from apps.riders.accommodation import complete
 from apps.riders.models import Mobility

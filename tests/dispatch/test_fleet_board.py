@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import SCOPES_OF_USER, UserRole
-from apps.dispatch.queries.credential_board import NARROWED, SOUND, UNVERIFIED, Asked, board
+from apps.console.fleet.credential_board import NARROWED, SOUND, UNVERIFIED, Asked, board
 from apps.fleet.credentials import Subject
 from apps.fleet.models import Driver
 from apps.rides.models import Ride

@@ -8,7 +8,7 @@ from django.test import Client
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import SCOPES_OF_USER, UserRole
-from apps.dispatch.console import fleet_owner_views
+from apps.console.fleet import owner_views
 from apps.events.models import Event
 from apps.fleet.models import Driver, Leave, Vehicle
 from apps.rides.lifecycle import RideStatus
@@ -194,7 +194,7 @@ def test_suspension_shows_beforehand_which_rides_it_touches(desk: Client) -> Non
 
 
 def test_many_rides_are_listed_in_part_and_counted_whole(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet_owner_views, "MOST_RIDES", 1)
+    monkeypatch.setattr(owner_views, "MOST_RIDES", 1)
     driver, *_rides = _with_rides()
 
     said = text_of(desk.get(f"{DRIVERS}{driver.pk}/activation/"))

@@ -8,7 +8,7 @@ from django.test import Client
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import SCOPES_OF_USER, UserRole
-from apps.dispatch.queries.shift_plan import left_without
+from apps.dispatch.queries.uncovered_rides import left_without
 from apps.fleet.models import Driver, Shift, Vehicle
 from apps.rides.models import Ride
 from lib.access import system

@@ -8,7 +8,7 @@ from django.test import Client
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import UserRole
-from apps.dispatch.console import words
+from apps.console.board import words
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.events.models import Event

@@ -91,7 +91,7 @@ def test_crash_leaves_its_line_too(lines: Any, client: Client, monkeypatch: pyte
     def fail(*_: Any) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("config.home.contents_for", fail)
+    monkeypatch.setattr("apps.console.shell.home.contents_for", fail)
     client.raise_request_exception = False
     sign_in(client, factories.UserFactory.create())
 

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from apps.accounts.roles import UserRole
-from apps.reporting.console import destination_words as words
+from apps.console.exports import destination_words as words
 from apps.reporting.models import ExportDestination
 from apps.reporting.models.destinations import PutCode
 from lib.errors import NotFound
@@ -204,7 +204,7 @@ def test_destination_that_goes_while_its_form_is_open_is_not_found(monkeypatch: 
 
 def test_forms_that_come_late_ask_who_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     client, one = visitor(), places.server()
-    monkeypatch.setattr("apps.reporting.console.destination_views.is_proven", lambda request: False)
+    monkeypatch.setattr("apps.console.exports.destination_views.is_proven", lambda request: False)
 
     forms = [client.post(f"{LIST}add/s3/", BUCKET), client.post(_page(one, "change/"), SERVER)]
     agreeing = client.post(_page(one, "agree/"), {"host_key": KEY})

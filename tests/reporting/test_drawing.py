@@ -3,8 +3,8 @@
 import pytest
 from django.utils import translation
 
-from apps.reporting.console.charts import LOOKS, Chart, Series
-from apps.reporting.console.drawing import Picture, pictures, ticks
+from apps.console.reports.charts import LOOKS, Chart, Series
+from apps.console.reports.drawing import Picture, pictures, ticks
 
 
 def chart(values: list[float | None], *, is_line: bool = True, most: int | None = None, name: str = "Day 0") -> Chart:

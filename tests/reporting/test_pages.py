@@ -12,7 +12,7 @@ from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import TokenRole, UserRole
-from apps.reporting.console import words
+from apps.console.reports import words
 from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.queries.said import MAIN
 from apps.reporting.services import folding

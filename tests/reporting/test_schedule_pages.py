@@ -9,7 +9,7 @@ from django.test import Client
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
-from apps.reporting.console import schedule_words
+from apps.console.exports import schedule_words
 from apps.reporting.models import Export, ReportSchedule, ScheduleRun
 from apps.reporting.models.destinations import PutCode
 from apps.reporting.models.schedule_words import Outcome

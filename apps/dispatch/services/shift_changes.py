@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.dispatch.queries import shift_plan
+from apps.dispatch.queries.uncovered_rides import left_without
 from apps.fleet import queries as fleet
 from apps.fleet.models import Shift
 from apps.fleet.services import shifts
@@ -59,4 +59,4 @@ def _kept(before: Shift, shift: Shift) -> tuple[datetime, datetime] | None:
 
 
 def _left(before: Shift, keeps: tuple[datetime, datetime] | None, by: Principal) -> set[UUID]:
-    return set(shift_plan.left_without(before, keeps=keeps, by=by).values_list("pk", flat=True))
+    return set(left_without(before, keeps=keeps, by=by).values_list("pk", flat=True))

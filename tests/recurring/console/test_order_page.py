@@ -8,8 +8,8 @@ import pytest
 
 from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import UserRole
+from apps.console.recurring import month, words
 from apps.organizations.models import Facility
-from apps.recurring.console import month, words
 from apps.recurring.models import Occurrence, StandingOrder
 from apps.recurring.services import changing, generating, holding, shifting
 from apps.recurring.services.changing import Moved

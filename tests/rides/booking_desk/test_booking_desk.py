@@ -8,9 +8,9 @@ from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
 from apps.accounts.roles import UserRole
+from apps.console.booking.views import ride_address
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.console.booking_views import ride_address
 from apps.rides.models import Ride
 from tests import factories
 from tests.console.visits import text_of, told, visitor

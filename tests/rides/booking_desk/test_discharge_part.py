@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.console.booking.discharge_fields import ITEMS
+from apps.console.ride import words
 from apps.organizations.models import Entrance, Facility
 from apps.riders.models import Rider
-from apps.rides.console import words
-from apps.rides.console.discharge_fields import ITEMS
 from apps.rides.models import Ride
 from tests import factories
 from tests.console.visits import text_of

@@ -9,8 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import UserRole
+from apps.console.planner_day import views
 from apps.organizations.models import Facility
-from apps.rides.console import day_views
 from apps.rides.lifecycle import RideStatus
 from apps.rides.queries import facility_day
 from tests import factories
@@ -126,7 +126,7 @@ def test_whoever_reaches_everything_sees_one_facility_at_a_time(ward: Facility, 
 def test_planner_of_many_facilities_sees_the_first_and_chooses(
     planner: Client, ward: Facility, lodge: Facility, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(day_views, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(views, "MOST_AT_ONCE", 1)
 
     assert list(_groups(planner.get(BASE))) == ["Alder Hospital"]
     assert planner.get(f"{BASE}?facility={ward.pk}&facility={lodge.pk}").status_code == 404

@@ -9,7 +9,7 @@ import time_machine
 
 from apps.accounts.models import AuditEntry
 from apps.accounts.roles import TokenRole
-from apps.webhooks.console.forms import KEPT
+from apps.console.webhooks.forms import KEPT
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.services.wishes import wanted_of
 from tests import factories

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import time_machine
 
-from apps.webhooks.console import words
-from apps.webhooks.console.sparkline import sparkline
+from apps.console.webhooks import words
+from apps.console.webhooks.sparkline import sparkline
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.queries.health import Hour
 from lib.newest_first import page_of

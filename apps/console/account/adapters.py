@@ -1,0 +1,142 @@
+"""What allauth asks of us: no sign-up, sealed second factors, and an audit row for every sign-in event.
+
+allauth calls these methods at the moments that its signals announce as well; methods keep the order of things readable.
+"""
+
+import time
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.flows.login import get_authentication_records, record_authentication
+from allauth.core import context
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.accounts.seeds import open_seed, seal_seed
+from apps.accounts.services import audit
+from apps.accounts.sessions import SIGNED_IN_AT, principal_of, principal_of_user, stranger
+from apps.console.kit.languages import in_language_of
+
+SECOND_FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+
+# allauth's notices of changed credentials, and what the audit trail calls them.
+CREDENTIAL_CHANGES = {
+    "account/email/password_changed": "password.changed",
+    "account/email/password_set": "password.changed",
+    "account/email/password_reset": "password.reset",
+    "mfa/email/totp_activated": "second_factor.added",
+    "mfa/email/webauthn_added": "second_factor.added",
+    "mfa/email/totp_deactivated": "second_factor.removed",
+    "mfa/email/webauthn_removed": "second_factor.removed",
+    "mfa/email/recovery_codes_generated": "second_factor.recovery_codes_generated",
+}
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    """Sign-in, sign-out and passwords."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Accounts are made by an admin."""
+        return False
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the attempt; the sixth within five minutes is refused, be the password right or wrong (S-06)."""
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            _record_refusal(request, "sign_in.locked", credentials)
+            raise
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        _record_refusal(request, "sign_in.failed", credentials)
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        super().login(request, user)
+        request.session[SIGNED_IN_AT] = time.time()
+        audit.record(by=principal_of_user(user, request), action="sign_in", subject_type="user", subject_id=user.pk)
+
+    def logout(self, request: HttpRequest) -> None:
+        by = principal_of(request)
+        audit.record(by=by, action="sign_out", subject_type="user", subject_id=by.id)
+        super().logout(request)
+
+    def is_reauthentication_required(self, *, app: str) -> bool:
+        """Let a sign-in of the last minutes count as proof, as a password asked for again does (S-11)."""
+        records = get_authentication_records(context.request, context.request.user)
+        newest = max((record["at"] for record in records), default=0)
+        if time.time() - newest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT:
+            return False
+        return bool(super().is_reauthentication_required(app=app))
+
+    def reauthenticate(self, user: User, password: str) -> bool:
+        """Check the password again; allauth would look for an address row, which accounts here do not have."""
+        again = self.authenticate(context.request, email=user.email, password=password)
+        return again is not None and again.pk == user.pk
+
+    def send_notification_mail(self, template_prefix: str, user: User, *args: Any, **kwargs: Any) -> None:
+        """Record a change of credentials before the person is told of it."""
+        request = context.request
+        action = CREDENTIAL_CHANGES.get(template_prefix)
+        if action is not None:
+            audit.record(by=principal_of_user(user, request), action=action, subject_type="user", subject_id=user.pk)
+        if action == "second_factor.added" and request.user == user:
+            _raise_to_second_factor(request, user)
+        with in_language_of(user):
+            super().send_notification_mail(template_prefix, user, *args, **kwargs)
+
+    def send_password_reset_mail(self, user: User, email: str, context: dict[str, Any]) -> None:
+        """Write in the person's language: whoever asked for the mail may be somebody else, at another desk."""
+        with in_language_of(user):
+            super().send_password_reset_mail(user, email, context)
+
+
+class MfaAdapter(DefaultMFAAdapter):
+    """Second factors: seeds are sealed, and the last one cannot be removed where one is required."""
+
+    def encrypt(self, text: str) -> str:
+        return seal_seed(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return open_seed(encrypted_text)
+
+    def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
+        if not settings.MFA_REQUIRED:
+            return True
+        needed = (Authenticator.Type.WEBAUTHN,) if needs_passkey(authenticator.user) else SECOND_FACTORS
+        if authenticator.type not in needed:
+            return True
+        others = Authenticator.objects.filter(user=authenticator.user_id, type__in=needed)
+        return bool(others.exclude(pk=authenticator.pk).exists())
+
+
+def needs_passkey(user: User | AnonymousUser) -> bool:
+    """Whether no other second factor will do for this person (S-05)."""
+    return bool(settings.ADMIN_PASSKEY_REQUIRED) and isinstance(user, User) and user.role == UserRole.ADMIN
+
+
+def _record_refusal(request: HttpRequest, action: str, credentials: dict[str, Any]) -> None:
+    """Write who was refused: the account's id where there is one, never what was typed (it may be a password)."""
+    user = User.objects.filter(email=str(credentials.get("email", "")).lower()).only("pk").first()
+    audit.record(
+        by=stranger(request),
+        action=action,
+        subject_type="user",
+        subject_id=user.pk if user else None,
+        outcome="denied",
+    )
+
+
+def _raise_to_second_factor(request: HttpRequest, user: User) -> None:
+    """Let the session that enrolled count as one with a second factor, under a new id (S-10)."""
+    newest = Authenticator.objects.filter(user=user.pk, type__in=SECOND_FACTORS).latest("created_at")
+    record_authentication(request, user, "mfa", id=newest.pk, type=newest.type)
+    old_key = request.session.session_key
+    request.session.cycle_key()
+    UserSession.objects.filter(session_key=old_key).update(session_key=request.session.session_key)

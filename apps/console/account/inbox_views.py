@@ -1,0 +1,54 @@
+"""The inbox: what the service has to tell whoever looks after it."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts import queries
+from apps.accounts.services import alerts
+from apps.accounts.sessions import principal_of
+from apps.console.kit.rights import needs
+from lib.newest_first import page_of
+
+
+@require_safe
+@needs(*alerts.AUDIENCES)
+def inbox(request: HttpRequest) -> HttpResponse:
+    """Show open alerts, the worst first, and what has passed, newest first.  Three queries."""
+    by = principal_of(request)
+    past = page_of(queries.past_alerts(by=by), request.GET.get("before", ""))
+    names = queries.names_of(alert.acknowledged_by for alert in past.rows)
+    rows = [(alert, names.get(alert.acknowledged_by, "")) for alert in past.rows]
+    shown, more = queries.open_alerts(by=by)
+    context = {"alerts": shown, "more": more, "past": rows, "older": past.older, "here": request.get_full_path()}
+    return render(request, "accounts/inbox.html", context)
+
+
+@require_safe
+@needs(*alerts.AUDIENCES)
+def count(request: HttpRequest) -> HttpResponse:
+    """Show how many alerts are open, as pages fetch it when one has come or gone."""
+    return render(request, "accounts/inbox_count.html")
+
+
+@require_safe
+@needs(*alerts.AUDIENCES)
+def news(request: HttpRequest) -> HttpResponse:
+    """Tell how many alerts are open, and which: by id and severity alone, for titles, sounds and notifications."""
+    newest, count = queries.alerts_at_hand(by=principal_of(request))
+    told = [{"id": str(pk), "severity": severity} for pk, severity in newest]
+    return JsonResponse({"open": count, "alerts": told})
+
+
+@require_POST
+@needs(*alerts.AUDIENCES)
+def acknowledge(request: HttpRequest, alert_id: UUID) -> HttpResponse:
+    """Put an alert aside, for everybody."""
+    alerts.acknowledge(alert_id=alert_id, by=principal_of(request), at=timezone.now())
+    messages.success(request, _("The alert is acknowledged."))
+    return redirect("inbox")

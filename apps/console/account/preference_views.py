@@ -1,0 +1,111 @@
+"""The page where people say how pages shall be for them."""
+
+from typing import Final, cast
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, override
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.models import User
+from apps.accounts.services import preferences
+from apps.accounts.sessions import principal_of
+from apps.console.kit.languages import language_of
+from apps.console.kit.rights import UNPROCESSABLE
+from lib.clocks import twelve_hours_are_usual
+
+COMPACT: Final = "compact"
+# The clocks that are offered, as they are kept.
+CLOCKS: Final[dict[str, bool | None]] = {"usual": None, "24": False, "12": True}
+
+
+def _clocks() -> list[tuple[str, str]]:
+    usual = _("As usual here: 12 hours") if twelve_hours_are_usual() else _("As usual here: 24 hours")
+    words = (usual, _("24 hours, such as 14:30"), _("12 hours, such as 2:30 PM"))
+    return list(zip(CLOCKS, words, strict=True))
+
+
+class PreferencesForm(forms.Form):
+    """What the page asks."""
+
+    single_keys = forms.BooleanField(
+        label=gettext_lazy("Shortcuts of a single key"),
+        required=False,
+        help_text=gettext_lazy(
+            "Such as c to book a ride. Switch them off where speech input or a slip of the hand sets them off. "
+            "Ctrl K works either way."
+        ),
+    )
+    density = forms.ChoiceField(
+        label=gettext_lazy("Density"),
+        widget=forms.RadioSelect,
+        choices=[("comfortable", gettext_lazy("Comfortable")), (COMPACT, gettext_lazy("Compact: more on a screen"))],
+    )
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language"),
+        required=False,
+        # Each in its own words, for whoever cannot read the page.
+        choices=[("", gettext_lazy("As the browser says")), *settings.LANGUAGES],
+    )
+    clock = forms.ChoiceField(
+        label=gettext_lazy("Clock"),
+        widget=forms.RadioSelect,
+        choices=_clocks,
+    )
+    alert_sound = forms.BooleanField(
+        label=gettext_lazy("A sound"),
+        required=False,
+        help_text=gettext_lazy(
+            "Two short tones for a new critical alert or warning, at most every ten seconds, from one tab alone. "
+            "A browser may want a key or a press on the page first."
+        ),
+    )
+    alert_notices = forms.BooleanField(
+        label=gettext_lazy("A notification of the browser"),
+        required=False,
+        help_text=gettext_lazy(
+            "It says how many alerts are new and how bad they are; names and what they are about stay in the inbox. "
+            "Each browser has to allow it."
+        ),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def preferences_page(request: HttpRequest) -> HttpResponse:
+    """Ask how pages shall be; open to everybody who is signed in."""
+    if request.method != "POST":
+        return render(
+            request, "accounts/preferences.html", {"form": PreferencesForm(initial=_initial(cast(User, request.user)))}
+        )
+    form = PreferencesForm(request.POST)
+    if not form.is_valid():
+        return render(request, "accounts/preferences.html", {"form": form}, status=UNPROCESSABLE)
+    wanted = form.cleaned_data
+    preferences.prefer(
+        single_keys=wanted["single_keys"],
+        compact=wanted["density"] == COMPACT,
+        twelve_hours=CLOCKS[wanted["clock"]],
+        alert_sound=wanted["alert_sound"],
+        alert_notices=wanted["alert_notices"],
+        language=wanted["language"],
+        by=principal_of(request),
+    )
+    cast(User, request.user).language = wanted["language"]
+    with override(language_of(request)):  # the next page's
+        messages.success(request, _("Your preferences are saved."))
+    return redirect("preferences")
+
+
+def _initial(person: User) -> dict[str, object]:
+    return {
+        "single_keys": person.single_keys,
+        "density": COMPACT if person.compact else "comfortable",
+        "clock": next(name for name, kept in CLOCKS.items() if kept is person.twelve_hours),
+        "alert_sound": person.alert_sound,
+        "alert_notices": person.alert_notices,
+        "language": person.language,
+    }

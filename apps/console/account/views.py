@@ -1,0 +1,75 @@
+"""Pages that say no, how long the session of a page lasts, and what a library's own page leaves out."""
+
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.views import remove_webauthn
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.admin_rights import roles_with
+from apps.accounts.models import User
+from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of, seconds_left
+from apps.console.kit.rights import RightMissing
+
+# What an admin address asks for, by the end of its name.
+RIGHT_OF_PAGE = {"changelist": "view", "change": "view", "history": "view", "add": "add"}
+
+
+def not_offered(request: HttpRequest, key: str = "") -> HttpResponse:
+    """Close an address that a library brings along and we do not offer."""
+    raise Http404
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Say which roles may open the page, and whom to ask for one (console.md 4.5)."""
+    signed_in = isinstance(request.user, User)
+    if signed_in:
+        route = request.resolver_match.route if request.resolver_match else ""
+        audit.record_denial(by=principal_of(request), reason="page", details={"method": request.method, "route": route})
+    context = {
+        "roles": [role.label for role in _roles_for(request, exception)] if signed_in else [],
+        "admins": _admins() if signed_in else [],
+    }
+    return render(request, "403.html", context, status=403)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form whose token is missing or old; `reason` is for developers and stays here."""
+    return render(request, "403_csrf.html", status=403)
+
+
+@require_http_methods(["GET", "POST"])
+def session_left(request: HttpRequest) -> HttpResponse:
+    """Tell a page how many seconds its session lasts; asked in the foreground, that prolongs it like any request."""
+    return JsonResponse({"secondsLeft": int(seconds_left(request))})
+
+
+def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove a passkey unless it is the last second factor that will do; allauth asks about codes of an app alone."""
+    passkey = get_object_or_404(Authenticator, pk=pk, user=request.user.pk, type=Authenticator.Type.WEBAUTHN)
+    if request.method == "POST" and not get_adapter().can_delete_authenticator(passkey):
+        messages.error(request, _("This is your last second factor: add another before you remove it."))
+        return redirect("mfa_list_webauthn")
+    answer: HttpResponse = remove_webauthn(request, pk=pk)
+    return answer
+
+
+def _roles_for(request: HttpRequest, refusal: Exception | None) -> list[UserRole]:
+    if isinstance(refusal, RightMissing):
+        return [role for role in UserRole if SCOPES_OF_USER[role] & refusal.scopes]
+    match = request.resolver_match
+    if match is None or match.app_name != "admin" or not match.url_name:
+        return []
+    app, _, rest = match.url_name.partition("_")
+    model, _, page = rest.partition("_")
+    return roles_with(f"{app}.{RIGHT_OF_PAGE.get(page, 'change')}_{model}")
+
+
+def _admins() -> list[str]:
+    people = User.objects.filter(role=UserRole.ADMIN, is_active=True).order_by("name")
+    return list(people.values_list("name", flat=True)[:3])

@@ -1,0 +1,292 @@
+"""What is done from the board: assign, take off, release a will-call.
+
+Each has an address of its own that works as a page; for a request of htmx the same answers are fragments, and what was
+done is told by an event of the page (HX-Trigger) that carries how to undo it.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.board import words
+from apps.console.board.forms import AssignForm, TakeOffForm
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.dispatch.services import planning
+from apps.dispatch.services.planning import Chosen
+from apps.fleet.models import Driver
+from apps.riders.words import rider_name
+from apps.rides.disclosure import disclosure_of
+from apps.rides.eligibility import Kind, Violation
+from apps.rides.lifecycle import BY_ACTION, OPEN, Action, RideStatus
+from apps.rides.models import Ride
+from apps.rides.naming import OUT_OF_REACH, driver_name
+from apps.rides.queries.candidates import Candidate, candidates
+from apps.rides.queries.ride_needs import errand_of
+from apps.rides.queries.rides import ride as ride_in_reach
+from apps.rides.services import will_call
+from apps.rides.services.pairing import AssignmentRejected
+from apps.rides.services.status import InvalidTransition
+from lib.access import Principal
+from lib.clocks import clock
+from lib.console_forms import put_on
+from lib.errors import DomainError, NotFound, StaleVersion
+from lib.retelling import retold
+from lib.scopes import Scope
+
+STALE: Final = 409
+UNDONE: Final = "replanned"  # the reason of taking back an assignment made by mistake a moment ago
+_NAMES: Final = {
+    "driverId": "driver_id",
+    "vehicleId": "driver_id",
+    "attendantIds": "attendant_id",
+    "overrideReason": "override_reason",
+    "reasonCode": "reason_code",
+    "note": "note",
+}
+
+
+class Before(NamedTuple):
+    """Who drove a ride before it was changed."""
+
+    driver_id: UUID | None
+    vehicle_id: UUID | None
+
+
+@require_safe
+@needs(Scope.ASSIGNMENTS_WRITE)
+def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Show one ride of the board: what a dispatcher decides by, and what can be done."""
+    by = principal_of(request)
+    found = ride_in_reach(ride_id, by)
+    audit.record(
+        by=by,
+        action="rides.read",
+        subject_type="ride",
+        subject_id=found.pk,
+        rider_ids=[found.rider_id],
+        facility_id=found.facility_id,
+    )
+    driver = None if found.driver_id is None else _driver(found.driver_id, by)
+    context = {
+        **_about(found, request),
+        "driver": driver or "",
+        "may_assign": found.status in words.ASSIGNABLE,
+        "may_take_off": (RideStatus(found.status), Action.UNASSIGN) in BY_ACTION,
+        "may_release": found.will_call and found.ready_at is None and found.status in will_call.RELEASABLE,
+        "whole_page": reverse("ride_page", args=[found.pk]),
+    }
+    return _rendered(request, "ride", context)
+
+
+@require_http_methods(["GET", "POST"])
+@needs(Scope.ASSIGNMENTS_WRITE)
+def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Choose who drives a ride, from all drivers ranked with reasons; hard rules refuse, soft ones ask why."""
+    by, now = principal_of(request), timezone.now()
+    found = ride_in_reach(ride_id, by)
+    if request.method != "POST":
+        form = AssignForm(initial={"version": found.version}, auto_id="assign_%s")
+        return _assign_page(request, found, form)
+    form = AssignForm(request.POST, auto_id="assign_%s")
+    if not form.is_valid():
+        return _assign_page(request, found, form, status=UNPROCESSABLE)
+    values = form.cleaned_data
+    before = Before(found.driver_id, found.vehicle_id)
+    try:
+        done = planning.put_on(
+            chosen=Chosen(ride_id, values["version"]),
+            driver_id=values["driver_id"],
+            vehicle_id=values["vehicle_id"],
+            attendant_ids=[values["attendant_id"]] if values["attendant_id"] else [],
+            override_reason=values["override_reason"],
+            by=by,
+            at=now,
+        )
+    except DomainError as refusal:
+        return _refused(request, found, form, refusal)
+    said = _("Assigned to %(driver)s.") % {"driver": _driver(values["driver_id"], by)}
+    return _done(request, done, said, _undo_of_assigning(done, before))
+
+
+@require_http_methods(["GET", "POST"])
+@needs(Scope.ASSIGNMENTS_WRITE)
+def take_off(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take the driver off, and say why."""
+    by = principal_of(request)
+    found = ride_in_reach(ride_id, by)
+    if request.method != "POST":
+        form = TakeOffForm(initial={"version": found.version, "reason_code": UNDONE}, auto_id="off_%s")
+        return _rendered(request, "take_off", {**_about(found, request), "form": form})
+    form = TakeOffForm(request.POST, auto_id="off_%s")
+    if form.is_valid():
+        values = form.cleaned_data
+        before = Before(found.driver_id, found.vehicle_id)
+        chosen = Chosen(ride_id, values["version"])
+        try:
+            done = planning.take_off(
+                chosen=chosen, reason_code=values["reason_code"], note=values["note"], by=by, at=timezone.now()
+            )
+        except StaleVersion as refusal:
+            return _stale(request, refusal)
+        except DomainError as refusal:
+            put_on(form, refusal, _NAMES)
+        else:
+            return _done(request, done, _("The ride waits for a driver."), _undo_of_taking_off(done, before))
+    return _rendered(request, "take_off", {**_about(found, request), "form": form}, status=UNPROCESSABLE)
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE)
+def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Release a will-call: the rider is ready now.  Repeating it changes nothing."""
+    try:
+        done = will_call.mark_ready(ride_id=ride_id, ready_source="phone", by=principal_of(request), at=timezone.now())
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        return _told(request, retold(refusal.message), status=UNPROCESSABLE)
+    return _done(request, done, _("The rider is ready: the clock runs."), None)
+
+
+def _driver(driver_id: UUID, by: Principal) -> str:
+    row = Driver.objects.visible_to(by).select_related("default_vehicle").filter(pk=driver_id).first()
+    return driver_name(row, by) if row else str(OUT_OF_REACH)
+
+
+def _about(found: Ride, request: HttpRequest) -> dict[str, Any]:
+    by = principal_of(request)
+    _mark, moves = words.kind_of(found)
+    open_ = found.status in OPEN
+    return {
+        "ride": found,
+        "name": rider_name(found.rider, by),
+        "moves": moves,
+        "service": words.service(found),
+        "way": words.way(found, disclosure_of(by)),
+        "state_words": words.STATES[words.state_of(found)] if open_ else capfirst(found.get_status_display()),
+        "clock": clock(errand_of(found, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
+        "fragment": _is_fragment(request),
+    }
+
+
+def _assign_page(
+    request: HttpRequest,
+    found: Ride,
+    form: AssignForm,
+    *,
+    violations: Iterable[Violation] = (),
+    status: int = 200,
+) -> HttpResponse:
+    by = principal_of(request)
+    ranked = candidates(ride_id=found.pk, by=by, at=timezone.now())
+    audit.record(by=by, action="rides.candidates", subject_type="ride", subject_id=found.pk, rider_ids=[found.rider_id])
+    chosen = str(form["driver_id"].value() or "")
+    against = list(violations)
+    context = {
+        **_about(found, request),
+        "form": form,
+        "fitting": [_option(one, chosen) for one in ranked if not one.refused],
+        "refused": [_option(one, chosen) for one in ranked if one.refused],
+        "needs_second": any(one.attendant_required for one in ranked),
+        "people": sorted((one.driver_name, str(one.driver_id)) for one in ranked),
+        "second": str(form["attendant_id"].value() or ""),
+        "against": against,
+        "overridable": bool(against) and all(one.kind is Kind.SOFT for one in against) and by.may(Scope.RIDES_OVERRIDE),
+    }
+    return _rendered(request, "assign", context, status=status)
+
+
+def _option(one: Candidate, chosen: str) -> dict[str, Any]:
+    return {
+        "one": one,
+        "chosen": str(one.driver_id) == chosen,
+        "hard": [violation for violation in one.violations if violation.kind is Kind.HARD],
+        "soft": [violation for violation in one.violations if violation.kind is Kind.SOFT],
+    }
+
+
+def _refused(request: HttpRequest, found: Ride, form: AssignForm, refusal: DomainError) -> HttpResponse:
+    """Answer a refusal: rules with their reasons beside the form, a stale copy with what to do."""
+    if isinstance(refusal, StaleVersion | InvalidTransition):
+        return _stale(request, refusal)
+    against: list[Violation] = []
+    if isinstance(refusal, AssignmentRejected):
+        against = refusal.violations
+        form.add_error(None, retold(refusal.message))
+    else:
+        put_on(form, refusal, _NAMES)
+    return _assign_page(request, found, form, violations=against, status=UNPROCESSABLE)
+
+
+def _stale(request: HttpRequest, refusal: DomainError) -> HttpResponse:
+    said = _("Somebody has changed this ride meanwhile: nothing was done. The board shows it as it is now.")
+    return _told(request, said if isinstance(refusal, StaleVersion) else retold(refusal.message), status=STALE)
+
+
+def _told(request: HttpRequest, said: str, *, status: int) -> HttpResponse:
+    """Tell of what was not done: by an event of the page, or on the board."""
+    if _is_fragment(request):
+        return _event("carelane:refused", {"message": said}, status=status)
+    messages.error(request, said)
+    return redirect("board")
+
+
+def _done(request: HttpRequest, done: Ride, said: str, undo: dict[str, Any] | None) -> HttpResponse:
+    if _is_fragment(request):
+        return _event("carelane:done", {"message": said, "ride": str(done.pk), "undo": undo}, status=200)
+    messages.success(request, said)
+    return redirect("board")
+
+
+def _event(name: str, detail: dict[str, Any], *, status: int) -> HttpResponse:
+    answer = HttpResponse(status=status)
+    answer["HX-Reswap"] = "none"
+    answer["HX-Trigger"] = json.dumps({name: detail})
+    return answer
+
+
+def _undo_of_assigning(done: Ride, before: Before) -> dict[str, Any]:
+    """Say what takes an assignment back: the driver of before, or none."""
+    if before.driver_id is None:
+        return {
+            "url": reverse("board_take_off", args=[done.pk]),
+            "values": {"version": done.version, "reason_code": UNDONE},
+        }
+    return _put_back(done, before)
+
+
+def _undo_of_taking_off(done: Ride, before: Before) -> dict[str, Any] | None:
+    return _put_back(done, before) if before.driver_id else None
+
+
+def _put_back(done: Ride, before: Before) -> dict[str, Any]:
+    values = {
+        "version": done.version,
+        "driver_id": str(before.driver_id),
+        "vehicle_id": str(before.vehicle_id),
+        "override_reason": "As it was before",  # is stored: the same in every language
+    }
+    return {"url": reverse("assign_ride", args=[done.pk]), "values": values}
+
+
+def _is_fragment(request: HttpRequest) -> bool:
+    return "HX-Request" in request.headers
+
+
+def _rendered(request: HttpRequest, name: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    """Render a page of one ride, or for htmx just what stands in it."""
+    context |= {"inside": f"dispatch/{name}.html"}
+    template = context["inside"] if _is_fragment(request) else "dispatch/ride_page.html"
+    return render(request, template, context, status=status)

@@ -1,0 +1,188 @@
+"""The dispatch board: a day as a timeline or a list, and the parts of it that have changed."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from apps.accounts.services import audit
+from apps.console.board import timeline, words
+from apps.console.board.cards import card, row
+from apps.console.board.counters import counters
+from apps.console.board.map_points import points
+from apps.console.board.page import LIST, SHOWS, VIEWS, Page, page_of, reader_of
+from apps.console.board.part import parts
+from apps.console.board.timeline import Reader
+from apps.console.kit.lists import arranged
+from apps.console.kit.rights import needs
+from apps.dispatch.axis import Axis
+from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
+from apps.dispatch.queries.figures import figures_of
+from apps.dispatch.queries.narrowing import choices, narrowed
+from apps.rides.lifecycle import ReasonList
+from apps.rides.naming import driver_name
+from apps.rides.queries import reason_codes
+from lib.access import Principal
+from lib.clocks import clock
+from lib.listing import DOWN, spelled
+from lib.scopes import Scope
+
+# Rides and drivers named by one question for changes; beyond it, everything is asked for.  In an address of 2.7 kB.
+MOST_CHANGED: Final = 60
+
+
+@require_safe
+@needs(Scope.ASSIGNMENTS_WRITE)
+def show(request: HttpRequest) -> HttpResponse:
+    """Show a service day: lanes of drivers, and what waits for one."""
+    reader = reader_of(request)
+    page = page_of(request, reader)
+    axis = Axis(page.day, reader.zone.key)
+    whole = board(axis, by=reader.by, at=reader.at, counted=page.within.counted)
+    found = narrowed(whole, page.within)
+    _audit(found, reader.by)
+    context = {
+        "page": page,
+        "parts": parts(page, choices(whole, page.within, by=reader.by)),
+        "now": reader.at,
+        "now_minute": found.axis.minute_of(reader.at) // timeline.STEP * timeline.STEP,
+        "earlier": page.url(day=page.day - dt.timedelta(days=1)),
+        "later": page.url(day=page.day + dt.timedelta(days=1)),
+        "to_today": page.url(day=page.today),
+        "views": [(label, page.url(view=name), name == page.view) for name, label in VIEWS.items()],
+        "axis": found.axis,
+        "ticks": [(minute, label) for minute, label in found.axis.ticks(clock)],
+        "drivers": sorted(_drivers(found, reader), key=lambda one: one[1].lower()),
+        "reasons": reason_codes.offered(ReasonList.UNASSIGN),
+        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "most_changed": MOST_CHANGED,
+        **_parts(found, page, reader),
+    }
+    if page.view == "list":
+        shown = arranged(request, LIST, page.asked())
+        cut = Paginator(_rows(found, page, reader), shown.rows).get_page(request.GET.get("page"))
+        here = f"{reverse('board')}{shown.address(page=str(cut.number) if cut.number > 1 else '')}"
+        context |= {"shown": shown, "page_of_list": cut, "here": here, "rows": list(cut)}
+    elif page.view == "map":
+        context |= {
+            "points": points(found, reader),
+            "tiles": settings.MAP_TILES_URL,
+            "attribution": settings.MAP_ATTRIBUTION,
+            "as_list": page.url(view="list"),
+        }
+    return render(request, f"dispatch/board_{page.view}.html", context)
+
+
+@require_safe
+@needs(Scope.ASSIGNMENTS_WRITE)
+def changes(request: HttpRequest) -> HttpResponse:
+    """Answer what changes may have touched of a day: the lanes of the rides and drivers named, the queue, the counters.
+
+    Without names, all of it.  A lane that is asked for and no longer there is answered as gone.
+    """
+    reader = reader_of(request)
+    page = page_of(request, reader)
+    rides, drivers = _ids(request, "ride"), _ids(request, "driver")
+    whole = (not rides and not drivers) or len(rides) + len(drivers) > MOST_CHANGED
+    wanted = None if whole else drivers | lanes_of(rides, by=reader.by)
+    axis = Axis(page.day, reader.zone.key)
+    read = board(axis, by=reader.by, at=reader.at, driver_ids=wanted, counted=page.within.counted)
+    found = narrowed(read, page.within)
+    _audit(found, reader.by)
+    there = {lane.driver.pk for lane in found.lanes}
+    context = {**_parts(found, page, reader), "gone": sorted(map(str, (wanted or drivers) - there)), "whole": whole}
+    return render(request, "dispatch/board_changes.html", context)
+
+
+def _ids(request: HttpRequest, name: str) -> set[UUID]:
+    """Read ids out of the address; what is no id names nothing."""
+    found = set()
+    for text in request.GET.getlist(name):
+        try:
+            found.add(UUID(text))
+        except ValueError:
+            continue
+    return found
+
+
+def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
+    """Lay out what the page and its changes have in common."""
+    queue = [one for one in found.waiting if words.state_of(one.ride) != "will-call"]
+    will_calls = [one for one in found.waiting if words.state_of(one.ride) == "will-call"]
+    late_waiting = sum(1 for one in queue if one.late)
+    if page.show == "late":
+        queue = [one for one in queue if one.late]
+    cards = {
+        "waiting": [] if page.show == "will-call" else queue,
+        "will-call": [] if page.show in ("waiting", "late") else will_calls,
+    }
+    shown = [lane for lane in found.lanes if _passes(lane, page.show)]
+    return {
+        "lanes": [timeline.lane(lane, found.axis, reader) for lane in shown],
+        "counters": counters(figures_of(found), page),
+        "late_waiting": late_waiting,
+        "queue": [card(one, reader) for one in cards["waiting"]],
+        "will_calls": [card(one, reader) for one in cards["will-call"]],
+        "filtered": SHOWS[page.show] if page.show else "",
+        "unfiltered": page.url(show=""),
+        "suggest": f"{reverse('board_suggestions')}?{spelled({'day': page.day, 'zone': page.within.zone})}",
+    }
+
+
+def _passes(lane: Lane, show: str) -> bool:
+    if show == "late":
+        return any(one.late and not one.aside for one in lane.shown)
+    return True
+
+
+def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
+    """Lay the rides of the lanes and the queue out for the list; equals stand in the order of their begin."""
+    taken = [(one, lane) for lane in found.lanes for one in lane.shown if not one.aside]
+    waiting = [(one, None) for one in found.waiting]
+    rows: Iterable[tuple[Shown, Lane | None]] = sorted(
+        [*taken, *waiting], key=lambda one: (one[0].errand.span.starts_at, one[0].ride.pk)
+    )
+    kept = [(one, lane) for one, lane in rows if _is_shown(one, page.show)]
+    laid = [row(one, lane, reader) for one, lane in kept]
+    by, down = page.sort.removeprefix(DOWN), page.sort.startswith(DOWN)
+    if by == "pickup":
+        return laid[::-1] if down else laid
+    return sorted(laid, key=_SORTED_BY[by], reverse=down)
+
+
+# Nobody who drives comes before everybody.
+_SORTED_BY: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
+    "rider": lambda row: row["name"].lower(),
+    "status": lambda row: list(words.STATES).index(row["state"]),
+    "driver": lambda row: row["driver"].lower(),
+}
+
+
+def _is_shown(one: Shown, show: str) -> bool:
+    state = words.state_of(one.ride)
+    return {
+        "waiting": state in ("unassigned", "requested"),
+        "will-call": state == "will-call",
+        "late": one.late > 0,
+    }.get(show, True)
+
+
+def _drivers(found: Board, reader: Reader) -> list[tuple[str, str]]:
+    return [(str(lane.driver.pk), driver_name(lane.driver, reader.by)) for lane in found.lanes]
+
+
+def _audit(found: Board, by: Principal) -> None:
+    audit.record(
+        by=by,
+        action="rides.board",
+        subject_type="ride",
+        rider_ids=found.rider_ids,
+        details={"day": found.axis.day.isoformat()},
+    )

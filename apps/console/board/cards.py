@@ -1,0 +1,40 @@
+"""A ride as a card of the queue or a row of a list."""
+
+from typing import Any
+
+from apps.console.board import words
+from apps.console.board.timeline import Reader
+from apps.dispatch.queries.board import Lane, Shown
+from apps.riders.words import rider_name
+from apps.rides.naming import driver_name
+
+
+def card(one: Shown, reader: Reader) -> dict[str, Any]:
+    """Say of a ride what a dispatcher decides by."""
+    ride = one.ride
+    mark, moves = words.kind_of(ride)
+    waits = words.state_of(ride) == "will-call"
+    return {
+        "one": one,
+        "ride": ride,
+        "state": words.state_of(ride),
+        "name": rider_name(ride.rider, reader.by),
+        "clock": reader.clock(one.errand.span.starts_at),
+        "mark": mark,
+        "moves": moves,
+        "way": words.way(ride, reader.sees),
+        "late": words.lateness(one),
+        "service": words.service(ride),
+        "ready": ride.will_call and not waits,
+        "severe": ride.max_exception_severity == "critical",
+    }
+
+
+def row(one: Shown, lane: Lane | None, reader: Reader) -> dict[str, Any]:
+    """Say the same, with the state in words and who drives."""
+    return {
+        **card(one, reader),
+        "state_words": words.STATES[words.state_of(one.ride)],
+        "driver": driver_name(lane.driver, reader.by) if lane else "",
+        "unit": lane.unit if lane else "",
+    }

@@ -1,0 +1,68 @@
+"""What a dispatcher keeps an eye on, counted: on the board, and for lead dispatchers on top of the exceptions desk."""
+
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from apps.accounts.sessions import principal_of
+from apps.console.board.page import Page, reader_of
+from apps.console.kit.rights import needs
+from apps.dispatch.axis import Axis
+from apps.dispatch.queries.figures import Figures, figures
+from apps.rides.lifecycle import RideStatus
+from lib.scopes import Scope
+
+_LINKS: Final = (
+    ("waiting", _("Unassigned"), "warn"),
+    ("will-call", _("Will-call waiting"), "info"),
+    ("late", _("Late or foreseen"), "bad"),
+)
+_PLAIN: Final = (
+    (_("On board"), (RideStatus.IN_PROGRESS,)),
+    (_("En route"), (RideStatus.EN_ROUTE, RideStatus.ARRIVED)),
+    (_("Completed"), (RideStatus.COMPLETED,)),
+)
+
+
+def counters(found: Figures, page: Page) -> list[dict[str, Any]]:
+    """Lay the figures of a day out, with links to what is counted where the board can be filtered by it."""
+    counted = {"waiting": found.waiting, "will-call": found.will_calls, "late": found.late}
+    chosen = page.show
+    links = [
+        {
+            "key": key,
+            "label": label,
+            "tone": tone if counted[key] else "quiet",
+            "count": counted[key],
+            "url": page.url(show="" if chosen == key else key),
+            "chosen": chosen == key,
+        }
+        for key, label, tone in _LINKS
+    ]
+    return [
+        *links,
+        *({"label": label, "count": sum(found.by_status.get(status, 0) for status in of)} for label, of in _PLAIN),
+    ]
+
+
+@require_safe
+@needs(Scope.ASSIGNMENTS_WRITE)
+def today(request: HttpRequest) -> HttpResponse:
+    """Show today's counters alone, as the exceptions desk fetches them when something has changed."""
+    return HttpResponse(_rendered(request))
+
+
+def strip(request: HttpRequest) -> str:
+    """Give today's counters to whose work starts at the exceptions desk: lead dispatchers.  Two queries for them."""
+    by = principal_of(request)
+    return _rendered(request) if by.may(Scope.RIDES_CORRECT) and by.may(Scope.ASSIGNMENTS_WRITE) else ""
+
+
+def _rendered(request: HttpRequest) -> str:
+    reader = reader_of(request)
+    page = Page.today_of(reader)
+    found = figures(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
+    return render_to_string("dispatch/counters_strip.html", {"counters": counters(found, page)}, request)

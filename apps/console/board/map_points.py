@@ -1,0 +1,72 @@
+"""What the board's map shows: where riders wait and are going, where drivers were seen, and the facilities."""
+
+import datetime as dt
+from typing import Any, Final
+
+from django.utils.translation import gettext as _
+
+from apps.console.board import words
+from apps.console.board.timeline import Reader
+from apps.dispatch.queries.board import Board, Lane, Shown
+from apps.organizations.models import Facility
+from apps.riders.words import rider_name
+from apps.rides.naming import driver_name
+
+SEEN_WITHIN: Final = dt.timedelta(hours=2)  # an older place says nothing of where a driver is
+Point = dict[str, Any]
+
+
+def points(found: Board, reader: Reader) -> dict[str, list[Point]]:
+    """Lay the points of a day out for the script that draws them; what has no coordinates is left out.  One query."""
+    driven = (one for lane in found.lanes for one in lane.shown if not one.aside)
+    in_time = sorted([*found.waiting, *driven], key=_begins)
+    return {
+        "rides": [point for one in in_time if (point := _ride(one, reader))],
+        "drivers": [point for lane in found.lanes if (point := _driver(lane, reader))],
+        "facilities": [{"at": [float(lat), float(lng)], "text": name} for name, lat, lng in _facilities(reader)],
+    }
+
+
+def _begins(one: Shown) -> tuple[dt.datetime, str]:
+    return one.errand.span.starts_at, str(one.ride.pk)
+
+
+def _facilities(reader: Reader) -> list[tuple[str, Any, Any]]:
+    rows = Facility.objects.visible_to(reader.by).filter(active=True, lat__isnull=False, lng__isnull=False)
+    return list(rows.order_by("name").values_list("name", "lat", "lng"))
+
+
+def _ride(one: Shown, reader: Reader) -> Point | None:
+    begin, end = one.errand.pickup, one.errand.dropoff
+    if begin is None:
+        return None
+    ride, state = one.ride, words.state_of(one.ride)
+    told = [
+        f"{reader.clock(one.errand.span.starts_at)} {rider_name(ride.rider, reader.by)}",
+        words.way(ride, reader.sees),
+        str(words.STATES[state]),
+        words.lateness(one),
+    ]
+    return {
+        "id": str(ride.pk),
+        "at": [begin.lat, begin.lng],
+        "to": [end.lat, end.lng] if end else None,
+        "state": state,
+        "late": one.late > 0,
+        "url": f"{reader.page}{ride.pk}/",
+        "assign": f"{reader.page}{ride.pk}/assign/" if ride.status in words.ASSIGNABLE else "",
+        "text": ", ".join(part for part in told if part),
+    }
+
+
+def _driver(lane: Lane, reader: Reader) -> Point | None:
+    driver = lane.driver
+    seen_at = driver.last_located_at
+    if driver.last_lat is None or driver.last_lng is None or seen_at is None or seen_at < reader.at - SEEN_WITHIN:
+        return None
+    said = _("%(name)s, %(unit)s, seen %(clock)s") % {
+        "name": driver_name(driver, reader.by),
+        "unit": lane.unit,
+        "clock": reader.clock(seen_at),
+    }
+    return {"at": [float(driver.last_lat), float(driver.last_lng)], "text": said}

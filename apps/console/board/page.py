@@ -1,0 +1,109 @@
+"""What a page of the board is asked for, by its address, and by whom."""
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+from zoneinfo import ZoneInfo
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.board.timeline import Reader
+from apps.dispatch.axis import service_day
+from apps.dispatch.queries.narrowing import Within
+from apps.organizations.zones import known_zones
+from lib.listing import SIZES, Listing, spelled
+from lib.newest_first import uuid_or_none
+
+VIEWS: Final = {"timeline": _("Timeline"), "list": _("List"), "map": _("Map")}
+SHOWS: Final = {
+    "": _("Everything"),
+    "waiting": _("Unassigned"),
+    "will-call": _("Will-call waiting"),
+    "late": _("Late or foreseen"),
+}
+LIST: Final = Listing(
+    "board",
+    sorts={"pickup": _("Pickup"), "rider": _("Rider"), "status": _("Status"), "driver": _("Driver")},
+    columns={
+        "pickup": _("Pickup"),
+        "needs": _("Needs"),
+        "way": _("From and to"),
+        "status": _("Status"),
+        "driver": _("Driver"),
+    },
+    size=SIZES[-1],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page of the board is asked for, by its address."""
+
+    day: dt.date
+    today: dt.date
+    view: str
+    show: str
+    within: Within = field(default_factory=Within)
+    sort: str = LIST.usual  # of the list
+
+    @property
+    def is_today(self) -> bool:
+        return self.day == self.today
+
+    @classmethod
+    def today_of(cls, reader: Reader) -> Self:
+        """Give the whole of today, as a timeline."""
+        today = service_day(reader.at, reader.zone.key)
+        return cls(day=today, today=today, view="timeline", show="")
+
+    def asked(self, **changes: Any) -> dict[str, str]:
+        """Say what is asked for, but for the order of the list; what a page shows anyway is not said."""
+        part = {"facility": self.within.facility_id, "provider": self.within.provider_id, "zone": self.within.zone}
+        values = {"day": self.day, "view": self.view, "show": self.show, **part, **changes}
+        usual = {"day": self.today, "view": "timeline"}
+        return {name: str(value) for name, value in values.items() if value and value != usual.get(name)}
+
+    def url(self, **changes: Any) -> str:
+        sort = changes.pop("sort", self.sort)
+        query = spelled(self.asked(**changes) | {"sort": "" if sort == LIST.usual else sort})
+        return f"{reverse('board')}?{query}" if query else reverse("board")
+
+
+def reader_of(request: HttpRequest) -> Reader:
+    """Name the reader; who looks at one zone alone sees its clocks, and its day."""
+    zone = _zone(request.GET.get("zone", ""))
+    return Reader(by=principal_of(request), zone=ZoneInfo(zone) if zone else zone_of(request), at=timezone.now())
+
+
+def page_of(request: HttpRequest, reader: Reader) -> Page:
+    """Read the day, the view and the filter out of the address; what is none of them is today, whole, as a timeline."""
+    today = service_day(reader.at, reader.zone.key)
+    asked = request.GET
+    return Page(
+        day=_day(asked.get("day", ""), today),
+        today=today,
+        view=asked.get("view", "") if asked.get("view", "") in VIEWS else "timeline",
+        show=asked.get("show", "") if asked.get("show", "") in SHOWS else "",
+        within=Within(
+            facility_id=uuid_or_none(asked.get("facility")),
+            provider_id=uuid_or_none(asked.get("provider")),
+            zone=_zone(asked.get("zone", "")),
+        ),
+        sort=LIST.sort(asked.get("sort", "")),
+    )
+
+
+def _zone(text: str) -> str:
+    return text if text in known_zones() else ""
+
+
+def _day(text: str, today: dt.date) -> dt.date:
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        return today
+    return day if 2000 <= day.year < 2200 else today

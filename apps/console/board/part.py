@@ -1,0 +1,39 @@
+"""What the board is narrowed to, as a small form, and what takes it back."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+
+from apps.console.board.page import Page
+from apps.dispatch.queries.narrowing import Choices
+
+
+def parts(page: Page, offered: Choices) -> dict[str, Any]:
+    """Lay out by what a day can be narrowed: fields that leave a choice, or in which one was made.
+
+    `chosen` has what is asked for, with the address without it; `kept` what else the address says.
+    """
+    within = page.within
+    fields = [
+        _field("facility", _("Facility"), offered.facilities, within.facility_id),
+        _field("provider", _("Provider"), offered.providers, within.provider_id),
+        _field("zone", _("Time zone"), [(zone, zone) for zone in offered.zones], within.zone or None),
+    ]
+    shown = [field for field in fields if field["chosen"] or len(field["options"]) > 1]
+    chosen = [
+        {"label": field["label"], "name": field["said"], "url": page.url(**{field["name"]: ""})}
+        for field in fields
+        if field["chosen"]
+    ]
+    kept = page.asked(facility="", provider="", zone="")
+    return {"fields": shown, "chosen": chosen, "kept": kept, "all": page.url(facility="", provider="", zone="")}
+
+
+def _field(
+    name: str, label: str, options: Sequence[tuple[UUID | str, str]], chosen: UUID | str | None
+) -> dict[str, Any]:
+    said = dict(options).get(chosen, _("Not found")) if chosen else ""
+    rows = [(str(value), text, value == chosen) for value, text in options]
+    return {"name": name, "label": label, "options": rows, "chosen": bool(chosen), "said": said}

@@ -1,0 +1,44 @@
+"""The run sheet of a driver's day as a file to print."""
+
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from apps.console.board.page import page_of, reader_of
+from apps.console.kit.pdf_response import printed
+from apps.console.kit.rights import needs
+from apps.dispatch import sheet
+from apps.dispatch.axis import Axis
+from apps.dispatch.queries.board import board
+from apps.dispatch.queries.run import rides_of
+from apps.rides.disclosure import disclosure_of
+from apps.rides.queries.doors import doors_of
+from lib.scopes import Scope
+
+
+@require_safe
+@needs(Scope.ASSIGNMENTS_WRITE)
+def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
+    """Answer a driver's day as a PDF; each one is in the trail, and says on every page for whom it was made."""
+    reader = reader_of(request)
+    page = page_of(request, reader)
+    axis = Axis(page.day, reader.zone.key)
+    lanes = board(axis, by=reader.by, at=reader.at, driver_ids={driver_id}).lanes
+    if not lanes:
+        raise Http404
+    rides = rides_of(driver_id, axis, by=reader.by)
+    doors = doors_of(rides, disclosure_of(reader.by))
+    whose = sheet.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, doors)
+    return printed(
+        request,
+        lambda: sheet.paper(sheet.html(lanes[0], rides, page.day, whose)),
+        name="run-sheet",
+        instead=reverse("board_run", kwargs={"driver_id": driver_id}),
+        action="rides.run_sheet",
+        subject_type="driver",
+        subject_id=driver_id,
+        rider_ids={ride.rider_id for ride in rides},
+        details={"day": page.day.isoformat()},
+    )

@@ -1,0 +1,65 @@
+"""One driver's day: what they drive in the order of time, their break, and all of it taken off at once."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts.services import audit
+from apps.console.board.cards import row
+from apps.console.board.page import page_of, reader_of
+from apps.console.kit.rights import needs
+from apps.dispatch.axis import Axis
+from apps.dispatch.queries.board import board
+from apps.fleet.services import drivers
+from apps.rides.lifecycle import ReasonList
+from apps.rides.naming import driver_name
+from apps.rides.queries import reason_codes
+from lib.scopes import Scope
+
+
+@require_safe
+@needs(Scope.ASSIGNMENTS_WRITE)
+def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
+    """Show what a driver has still to drive on a day, with shift, leave and vehicle; a free day is no page."""
+    reader = reader_of(request)
+    page = page_of(request, reader)
+    found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at, driver_ids={driver_id})
+    if not found.lanes:
+        raise Http404
+    (lane,) = found.lanes
+    audit.record(
+        by=reader.by,
+        action="rides.run",
+        subject_type="driver",
+        subject_id=driver_id,
+        rider_ids={one.ride.rider_id for one in lane.shown},
+        details={"day": page.day.isoformat()},
+    )
+    context = {
+        "page": page,
+        "back": page.url(),
+        "lane": lane,
+        "name": driver_name(lane.driver, reader.by),
+        "rows": [row(one, lane, reader) for one in lane.shown],
+        "duty": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in lane.duty],
+        "leave": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in lane.leave],
+        "reasons": reason_codes.offered(ReasonList.UNASSIGN),
+        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+    }
+    return render(request, "dispatch/run.html", context)
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE)
+def pause(request: HttpRequest, driver_id: UUID) -> HttpResponse:
+    """Note that a driver takes a break, or is back from it."""
+    reader = reader_of(request)
+    begins = request.POST.get("on_break") == "on"
+    changes = {"on_break": begins}
+    drivers.amend(driver_id=driver_id, changes=changes, expected_version=None, by=reader.by, at=reader.at)
+    messages.success(request, _("The driver is on a break.") if begins else _("The driver is back from the break."))
+    return redirect("board")

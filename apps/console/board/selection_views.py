@@ -1,0 +1,86 @@
+"""A selection of rides: all of them to one driver, or all of them off."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.board.forms import SelectionForm
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.dispatch.services import planning
+from apps.dispatch.services.planning import Outcome
+from apps.riders.words import rider_name
+from apps.rides.models import Ride
+from lib.clocks import clock
+from lib.retelling import retold
+from lib.scopes import Scope
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE)
+def act(request: HttpRequest) -> HttpResponse:
+    """Do one thing to every ride of a selection; those that refuse stay as they were, and it is said why."""
+    form = SelectionForm(request.POST)
+    if not form.is_valid():
+        return _again(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+    values, by, now = form.cleaned_data, principal_of(request), timezone.now()
+    if values["driver_id"]:
+        outcomes = planning.put_on_all(
+            selection=values["ride"],
+            driver_id=values["driver_id"],
+            override_reason=values["override_reason"],
+            by=by,
+            at=now,
+        )
+    elif values["reason_code"]:
+        outcomes = planning.take_off_all(selection=values["ride"], reason_code=values["reason_code"], by=by, at=now)
+    else:
+        return _again(request, _("Choose a driver, or a reason to take the drivers off."))
+    return answered(request, outcomes)
+
+
+def answered(request: HttpRequest, outcomes: list[Outcome], *, to: str = "back") -> HttpResponse:
+    """Say what became of several rides: on the page that the form names, or by name where some stayed as they were."""
+    done = sum(one.ride is not None for one in outcomes)
+    refused = [one for one in outcomes if one.refusal is not None]
+    if done:
+        messages.success(request, ngettext("%(n)s ride is changed.", "%(n)s rides are changed.", done) % {"n": done})
+    if not refused:
+        return redirect(back(request, to))
+    by = principal_of(request)
+    rides = Ride.objects.visible_to(by).select_related("rider").in_bulk([one.ride_id for one in refused])
+    rows = [_row(one, rides.get(one.ride_id), request) for one in refused]
+    context = {"rows": rows, "done": done, "back": back(request, to)}
+    return render(request, "dispatch/selection.html", context, status=UNPROCESSABLE)
+
+
+def _row(one: Outcome, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
+    refusal = one.refusal
+    reasons = [retold(detail.message) for detail in refusal.details] if refusal else []
+    return {
+        "ride": ride,
+        "name": rider_name(ride.rider, principal_of(request)) if ride else _("A ride out of your reach"),
+        "clock": clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
+        "message": retold(refusal.message) if refusal else "",
+        "reasons": [reason for reason in reasons if refusal and reason != retold(refusal.message)],
+    }
+
+
+def _again(request: HttpRequest, said: str) -> HttpResponse:
+    messages.error(request, said)
+    return redirect(back(request))
+
+
+def back(request: HttpRequest, name: str = "back") -> str:
+    """Give the page of the board that the form came from, or the board."""
+    asked = request.POST.get(name, "")
+    inside = asked.startswith(reverse("board")) and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
+    return asked if inside else reverse("board")

@@ -1,0 +1,29 @@
+"""Addresses below /console/board/."""
+
+from django.urls import path
+
+from apps.console.board import (
+    acting_views,
+    board_views,
+    counters,
+    run_sheet,
+    run_views,
+    selection_views,
+    suggestion_views,
+)
+
+urlpatterns = [
+    path("", board_views.show, name="board"),
+    path("changes/", board_views.changes, name="board_changes"),
+    path("counters/", counters.today, name="board_counters"),
+    path("selection/", selection_views.act, name="board_selection"),
+    path("suggestions/", suggestion_views.suggestions, name="board_suggestions"),
+    path("suggestions/accept/", suggestion_views.accept, name="accept_suggestions"),
+    path("rides/<uuid:ride_id>/", acting_views.ride, name="board_ride"),
+    path("rides/<uuid:ride_id>/assign/", acting_views.assign, name="assign_ride"),
+    path("rides/<uuid:ride_id>/take-off/", acting_views.take_off, name="board_take_off"),
+    path("rides/<uuid:ride_id>/ready/", acting_views.ready, name="board_ready"),
+    path("drivers/<uuid:driver_id>/", run_views.run, name="board_run"),
+    path("drivers/<uuid:driver_id>/run-sheet.pdf", run_sheet.run_sheet, name="run_sheet"),
+    path("drivers/<uuid:driver_id>/break/", run_views.pause, name="board_break"),
+]

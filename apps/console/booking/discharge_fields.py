@@ -1,0 +1,120 @@
+"""The part of the booking form that is about a discharge: where the patient waits, who takes them in, what is there."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from django import forms
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from apps.console.booking.fields import ClockField, PhoneField
+from apps.console.ride import words
+from apps.organizations.models import Entrance, Facility
+from apps.rides import meeting
+from lib.console_forms import choose
+
+# Lines of the checklist by their fields: `item_order_signed` is `orderSigned` of the API.
+ITEMS: Final[Mapping[str, str]] = {
+    "item_" + "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key): key
+    for key in words.CHECKLIST
+}
+_MORE: Final = ("entrance", "receiving_name", "receiving_phone", "receiving_by")
+
+
+def _of_words(words: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [("", gettext_lazy("Not said")), *words]
+
+
+class DischargePart(forms.Form):
+    """A discharge from hospital: where the patient waits, and whom to ask."""
+
+    unit = forms.CharField(label=gettext_lazy("Unit"), required=False, max_length=50)
+    unit_phone = PhoneField(label=gettext_lazy("Phone of the unit"), required=False)
+    room = forms.CharField(label=gettext_lazy("Room"), required=False, max_length=50)
+    meet_at = forms.ChoiceField(
+        label=gettext_lazy("Meet at"),
+        required=False,
+        choices=_of_words(meeting.PLACES.items()),
+    )
+    destination_kind = forms.ChoiceField(
+        label=gettext_lazy("Discharged to"),
+        required=False,
+        choices=_of_words(
+            (
+                ("home", pgettext_lazy("place", "Home")),
+                ("snf", gettext_lazy("Skilled nursing")),
+                ("rehab", gettext_lazy("Rehab")),
+                ("hospital", gettext_lazy("Hospital")),
+                ("hospice", gettext_lazy("Hospice")),
+                ("shelter", gettext_lazy("Shelter")),
+                ("other", gettext_lazy("Elsewhere")),
+            )
+        ),
+    )
+    planner_name = forms.CharField(label=gettext_lazy("Planner"), required=False, max_length=100)
+    planner_phone = PhoneField(label=gettext_lazy("Phone of the planner"), required=False)
+    entrance = forms.ChoiceField(label=gettext_lazy("Entrance"), required=False)
+    receiving_name = forms.CharField(label=gettext_lazy("Received by"), required=False, max_length=200)
+    receiving_phone = PhoneField(label=gettext_lazy("Phone of who receives"), required=False)
+    receiving_by = ClockField(label=gettext_lazy("Taken in until"), required=False)
+
+    received_until: datetime | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("unit", "room", "planner_name", "receiving_name"):
+            self.fields[name].widget.attrs["autocomplete"] = "off"
+        for name, key in ITEMS.items():
+            self.fields[name] = forms.BooleanField(label=cast(str, words.CHECKLIST[key]), required=False)
+
+    def offer_entrances(self, facility: Facility | None) -> None:
+        """Offer the doors of the facility that asks.  One query where there is one."""
+        doors = [] if facility is None else Entrance.objects.filter(facility=facility).order_by("name", "pk")
+        choose(self, "entrance", [(door.pk, door.name) for door in doors], first=gettext_lazy("Not said"))
+
+    def discharge(self) -> dict[str, Any]:
+        """Give the discharge in the API's shape, without what is not said."""
+        said = self.cleaned_data
+        planner = {"name": said["planner_name"], "phone": said["planner_phone"]}
+        until = self.received_until
+        receiving = {
+            "name": said["receiving_name"],
+            "phone": said["receiving_phone"],
+            "acceptBy": "" if until is None else until.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        }
+        given = {
+            "unit": said["unit"],
+            "unitPhone": said["unit_phone"],
+            "room": said["room"],
+            "meetAt": said["meet_at"],
+            "destinationKind": said["destination_kind"],
+            "planner": {key: text for key, text in planner.items() if text} if said["planner_name"] else {},
+            "pickupEntranceId": said["entrance"],
+            "receiving": {key: text for key, text in receiving.items() if text},
+            "checklist": {key: True for name, key in ITEMS.items() if said[name]},
+        }
+        return {key: value for key, value in given.items() if value}
+
+    # What the page shows of it
+
+    @property
+    def more_discharge(self) -> list[forms.BoundField]:
+        return [self[name] for name in _MORE]
+
+    @property
+    def checklist_items(self) -> list[forms.BoundField]:
+        return [self[name] for name in ITEMS]
+
+    @property
+    def more_discharge_says(self) -> str:
+        """Say what is filled in, while it is folded away."""
+        doors = dict(self.fields["entrance"].choices)  # type: ignore[attr-defined]  # a ChoiceField
+        door = self["entrance"].value()
+        ticked = [str(one.label) for one in self.checklist_items if one.value()]
+        return ", ".join(
+            filter(None, (str(doors.get(door, "")) if door else "", self["receiving_name"].value(), *ticked))
+        )
+
+    @property
+    def more_discharge_is_wrong(self) -> bool:
+        return any(name in self.errors for name in _MORE)

@@ -1,0 +1,64 @@
+"""Pages of bookings that are begun: the list, keeping one as it stands, throwing one away."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.console.booking import form_drafts
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.rides.queries import drafts as queries
+from apps.rides.services import drafts
+from lib.clocks import clock
+from lib.newest_first import uuid_or_none
+from lib.scopes import Scope
+
+
+@require_safe
+@needs(Scope.RIDES_WRITE)
+def book_drafts(request: HttpRequest) -> HttpResponse:
+    """List what the reader has begun.  Three queries, for any number of drafts, and the row of the look."""
+    by = principal_of(request)
+    rows, riders = form_drafts.rows(queries.own(by), by)
+    if riders:
+        audit.record(by=by, action="riders.read", subject_type="rider", rider_ids=[rider.pk for rider in riders])
+    return render(request, "rides/book_drafts.html", {"rows": rows, "days": drafts.KEPT_FOR.days})
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def keep_draft(request: HttpRequest) -> HttpResponse:
+    """Keep the form as it stands: by its button, which leads to the list, or by itself, which is told when."""
+    by, now = principal_of(request), timezone.now()
+    key = uuid_or_none(request.POST.get("key"))
+    by_itself = "by_itself" in request.POST
+    if key is None:
+        if by_itself:
+            return HttpResponse(status=UNPROCESSABLE)
+        messages.error(request, _("The draft could not be kept: the form has no key. Begin it anew."))
+        return redirect("book_ride")
+    kept = drafts.keep(key=key, said=form_drafts.to_keep(request.POST.dict()), by=by, at=now)
+    if by_itself:
+        said = "" if kept is None else _("Kept as a draft at %(time)s.") % {"time": clock(timezone.localtime(now))}
+        return HttpResponse(said, content_type="text/plain; charset=utf-8")
+    if kept is None:
+        messages.info(request, _("This ride was booked already."))
+    else:
+        messages.success(request, _("The draft is kept."))
+    return redirect("book_drafts")
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def discard_draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
+    """Throw a draft away."""
+    if not drafts.discard(draft_id=draft_id, by=principal_of(request)):
+        raise Http404
+    messages.success(request, _("The draft is thrown away."))
+    return redirect("book_drafts")

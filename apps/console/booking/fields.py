@@ -1,0 +1,212 @@
+"""Parts of the booking form: when a ride is, and who a new rider is."""
+
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.console.booking.presets import ARRIVE, AT_TIME, NONE, PICKUP, WILL_CALL
+from apps.organizations import stops
+from apps.rides import timing
+from apps.rides.models.ride import ServiceType
+from lib.clock_input import NotAClock, instants, parse
+from lib.clocks import clock
+from lib.console_forms import day_field
+from lib.phone_input import e164
+
+FIRST: Final = "first"
+SECOND: Final = "second"
+_QUIET: Final = {"autocomplete": "off", "spellcheck": "false"}
+
+
+class ClockField(forms.CharField):
+    """A time of day (`time`), or a while from now (`timedelta`); None where nothing was said."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=20, widget=forms.TextInput(attrs=_QUIET), **options)
+
+    def clean(self, value: Any) -> time | timedelta | None:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            return parse(text)
+        except NotAClock:
+            raise forms.ValidationError(_("This is no time. Write it like 14:30, 2:30p, +45 or now.")) from None
+
+
+class PhoneField(forms.CharField):
+    """A telephone number, as E.164; "" where nothing was said."""
+
+    def __init__(self, **options: Any) -> None:
+        widget = forms.TextInput(attrs={"autocomplete": "off", "inputmode": "tel"})
+        super().__init__(max_length=40, widget=widget, **options)
+
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        number = e164(text) if text else ""
+        if number is None:
+            raise forms.ValidationError(_("This is no phone number. Write it like 312 555 0140."))
+        return number
+
+
+class TimesPart(forms.Form):
+    """When the ride is, and the way back.  Clocks are those of the `zone` that the form is given."""
+
+    zone: str
+    now: datetime
+    pickup_at: datetime | None = None
+    appointment_at: datetime | None = None
+    back_at: datetime | None = None
+    asks_which = False
+
+    when = forms.ChoiceField(
+        label=gettext_lazy("When"),
+        widget=forms.RadioSelect,
+        choices=(
+            (PICKUP, gettext_lazy("Pickup at")),
+            (ARRIVE, gettext_lazy("Arrive by")),
+            (WILL_CALL, gettext_lazy("Will-call")),
+        ),
+    )
+    clock = ClockField(label=gettext_lazy("Time"), required=False)
+    day = day_field(gettext_lazy("Day"))
+    pickup_clock = ClockField(
+        label=gettext_lazy("Pickup"), required=False, help_text=gettext_lazy("Empty: worked out from the drive.")
+    )
+    which = forms.ChoiceField(
+        label=gettext_lazy("The clocks go back: which of the two"),
+        required=False,
+        widget=forms.RadioSelect,
+        choices=((FIRST, gettext_lazy("The first")), (SECOND, gettext_lazy("The second"))),
+    )
+    way_back = forms.ChoiceField(
+        label=gettext_lazy("Way back"),
+        widget=forms.RadioSelect,
+        choices=(
+            (NONE, gettext_lazy("None")),
+            (WILL_CALL, gettext_lazy("Will-call")),
+            (AT_TIME, gettext_lazy("At a time")),
+        ),
+    )
+    back_clock = ClockField(
+        label=gettext_lazy("Way back at"),
+        required=False,
+        help_text=gettext_lazy("Of a will-call: about when. Empty: an hour after it, or when the treatment is over."),
+    )
+
+    @property
+    def today(self) -> date:
+        return timing.local_day(self.now, self.zone)
+
+    def instant(self, name: str) -> datetime | None:
+        """Give the instant that a clock means on the form's day; None where there is none, or it needs a word more."""
+        meant, day = self.cleaned_data.get(name), self.cleaned_data.get("day")
+        if meant is None or day is None:
+            return None
+        if isinstance(meant, timedelta):
+            if day != self.today:
+                self.add_error(name, _("This counts from now: it goes with today alone."))
+                return None
+            ahead: datetime = self.now + meant
+            return ahead.replace(second=0, microsecond=0)
+        found = instants(day, meant, self.zone)
+        if len(found) == 1:
+            return found[0]
+        words = {"time": clock(meant)}
+        if not found:
+            self.add_error(name, _("There is no %(time)s on that day: the clocks go forward.") % words)
+            return None
+        self.asks_which = True
+        which = self.cleaned_data.get("which")
+        if not which:
+            self.add_error(name, _("%(time)s comes twice on that day: say which of the two.") % words)
+            return None
+        return found[1] if which == SECOND else found[0]
+
+    def check_times(self, service: str) -> None:
+        """Work `pickup_at`, `appointment_at` and `back_at` out; each None where it is not said, or wrong."""
+        arrives = self.cleaned_data.get("when") == ARRIVE
+        if self.cleaned_data.get("clock") is None and "clock" not in self.errors:
+            self.add_error("clock", _("Say when."))
+        said = self.instant("clock")
+        self.appointment_at = said if arrives else None
+        self.pickup_at = self.instant("pickup_clock") if arrives else said
+        back = self.cleaned_data.get("way_back")
+        self.back_at = self.instant("back_clock") if back in (WILL_CALL, AT_TIME) else None
+        said_back = self.cleaned_data.get("back_clock") is not None or "back_clock" in self.errors
+        if back == AT_TIME and not said_back:
+            self.add_error("back_clock", _("Say when."))
+        if back == WILL_CALL and not said_back and service != ServiceType.DIALYSIS:
+            self._guess_the_way_back(arrives)
+
+    def _guess_the_way_back(self, arrives: bool) -> None:
+        if self.appointment_at is not None:
+            self.back_at = timing.add_minutes(self.appointment_at, timing.VISIT_MINUTES)
+        elif not arrives:
+            self.add_error("back_clock", _("Say about when."))
+
+
+class NewRiderPart(forms.Form):
+    """A rider whom nobody knows yet: who it is, how to reach them, and where they live."""
+
+    first_name = forms.CharField(label=gettext_lazy("First name"), required=False, max_length=100)
+    last_name = forms.CharField(label=gettext_lazy("Last name"), required=False, max_length=100)
+    birth_date = day_field(gettext_lazy("Born on"), required=False, since=date(1900, 1, 1))
+    phone = PhoneField(label=gettext_lazy("Phone"), required=False)
+    home_line1 = forms.CharField(
+        label=gettext_lazy("Home: street and number"), required=False, max_length=stops.MAX_LENGTHS["addressLine1"]
+    )
+    home_line2 = forms.CharField(
+        label=gettext_lazy("Apartment, suite"), required=False, max_length=stops.MAX_LENGTHS["addressLine2"]
+    )
+    home_city = forms.CharField(label=gettext_lazy("City"), required=False, max_length=stops.MAX_LENGTHS["city"])
+    home_state = forms.CharField(label=gettext_lazy("State"), required=False, max_length=stops.MAX_LENGTHS["state"])
+    home_postal_code = forms.CharField(
+        label=gettext_lazy("Postal code"), required=False, max_length=stops.MAX_LENGTHS["postalCode"]
+    )
+    somebody_else = forms.BooleanField(label=gettext_lazy("It is somebody else: add a new rider"), required=False)
+
+    _HOME: Final[Mapping[str, str]] = {
+        "home_line1": "addressLine1",
+        "home_line2": "addressLine2",
+        "home_city": "city",
+        "home_state": "state",
+        "home_postal_code": "postalCode",
+    }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("first_name", "last_name", "birth_date", *self._HOME):
+            self.fields[name].widget.attrs["autocomplete"] = "off"  # it is not the reader's own
+
+    def check_new_rider(self) -> None:
+        for name in ("first_name", "last_name"):
+            if not self.cleaned_data.get(name) and name not in self.errors:
+                self.add_error(name, _("A new rider needs this."))
+        if self.cleaned_data.get("home_line1") and not self.cleaned_data.get("home_city"):
+            self.add_error("home_city", _("An address needs this."))
+
+    def typed_home(self) -> dict[str, str]:
+        """Give the home as it stands in the form, sound or not; {} where no street is said."""
+        said = {key: str(self[name].value() or "").strip() for name, key in self._HOME.items()}
+        return said if said["addressLine1"] else {}
+
+    def rider_draft(self, needs: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the rider as `RideDraft.rider` has them; `needs` becomes what they need on every ride."""
+        said = self.cleaned_data
+        home = {key: said[name] for name, key in self._HOME.items() if said[name]}
+        draft: dict[str, Any] = {
+            "first_name": said["first_name"],
+            "last_name": said["last_name"],
+            "date_of_birth": said["birth_date"],
+            "accommodation": dict(needs),
+        }
+        if said["phone"]:
+            draft["phones"] = [{"number": said["phone"]}]
+        if said["home_line1"]:
+            draft["home_address"] = home
+        return draft

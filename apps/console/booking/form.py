@@ -1,0 +1,321 @@
+"""The form of the booking desk: a ride of a rider who is known, or new, as a draft that `booking.book` takes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.console.booking.discharge_fields import DischargePart
+from apps.console.booking.fields import NewRiderPart, TimesPart
+from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
+from apps.console.booking.place_fields import HOME, TYPED, Offered, Place, PlaceFields, home_of, saved_places_of
+from apps.console.booking.presets import ARRIVE, FACILITY, NONE, PRESETS, WILL_CALL, Preset
+from apps.organizations.models import Facility, Payer
+from apps.riders import accommodation
+from apps.riders import queries as riders
+from apps.riders.models import Rider
+from apps.riders.queries import RiderRecord
+from apps.rides.disclosure import disclosure_of
+from apps.rides.draft import Notes, Payment, ReturnLeg, RideDraft
+from apps.rides.models.ride import ServiceType
+from apps.rides.services import foreseeing
+from apps.rides.services.booking import OverlappingRide, RiderNotBookable
+from lib.access import Principal
+from lib.console_forms import choose, put_on
+from lib.errors import DomainError
+from lib.newest_first import uuid_or_none
+from lib.retelling import retold
+
+PICKUP_PLACE: Final = Place("pickup_from", "", "pickup", gettext_lazy("Pickup"))
+DROPOFF_PLACE: Final = Place("dropoff_at", "dropoff_", "dropoff", gettext_lazy("Destination"))
+FRONT: Final = ("mobility", "oxygen_uses", "escorts")  # what most bookings ask for; the rest is folded away
+# Names on the wire, and what the form calls them.
+_FIELDS: Final[Mapping[str, str]] = {
+    "facilityId": "facility",
+    "riderId": "q",
+    "firstName": "first_name",
+    "lastName": "last_name",
+    "dateOfBirth": "birth_date",
+    "phones[0].number": "phone",
+    "homeAddress.addressLine1": "home_line1",
+    "homeAddress.city": "home_city",
+    "returnLeg": "way_back",
+    "returnLeg.pickupTime": "back_clock",
+    "discharge": "unit",
+    "discharge.unit": "unit",
+    "discharge.unitPhone": "unit_phone",
+    "discharge.planner": "planner_name",
+    "discharge.pickupEntranceId": "entrance",
+    "pickup.entranceId": "entrance",
+    "payer.payerId": "payer",
+    "authorizationNumber": "authorization_number",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the form is filled in for: who books, where, for what reason, and whom.
+
+    `facility` is the one that asks, None for none of them; `facilities` are all in reach that rides may begin or end
+    at; `rider` is None until one is chosen, and for a new one (`is_new`).
+    """
+
+    by: Principal
+    name: str
+    preset_key: str
+    facility: Facility | None
+    facilities: tuple[Facility, ...]
+    rider: RiderRecord | None
+    is_new: bool
+    now: datetime
+
+    @property
+    def preset(self) -> Preset:
+        return PRESETS[self.preset_key]
+
+    @property
+    def zone(self) -> str:
+        return self.facility.timezone if self.facility else settings.OPERATOR_TIME_ZONE
+
+
+class BookingForm(TimesPart, DischargePart, NewRiderPart):
+    """One booking.  `key` becomes the ride's id, so that a form that is sent twice books once."""
+
+    field_order = (  # in which the summary of what is wrong goes; the rest as they are
+        *("key", "q", "first_name", "last_name", "birth_date", "phone"),
+        *("home_line1", "home_line2", "home_city", "home_state", "home_postal_code", "somebody_else"),
+    )
+    suspect_ids: Sequence[UUID] = ()  # riders in reach who may be the new one
+
+    key = forms.UUIDField(widget=forms.HiddenInput)
+    q = forms.CharField(
+        label=gettext_lazy("Rider"),
+        required=False,
+        max_length=100,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("Name, MRN or phone"),
+    )
+    facility = forms.ChoiceField(label=gettext_lazy("Facility"), required=False)
+    allow_duplicate = forms.BooleanField(label=gettext_lazy("Book it beside the other ride"), required=False)
+    driver_notes = forms.CharField(
+        label=gettext_lazy("Note to the driver"),
+        required=False,
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    facility_notes = forms.CharField(
+        label=gettext_lazy("For the facility"),
+        required=False,
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    dispatcher_notes = forms.CharField(
+        label=gettext_lazy("For dispatchers alone"),
+        required=False,
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    payer = forms.ChoiceField(label=gettext_lazy("Payer"), required=False)
+    authorization_number = forms.CharField(label=gettext_lazy("Authorization"), required=False, max_length=50)
+
+    def __init__(self, *args: Any, desk: Desk, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.desk, self.zone, self.now = desk, desk.zone, desk.now
+        sees = disclosure_of(desk.by)
+        if not sees.dispatcher_notes:
+            del self.fields["dispatcher_notes"]
+        rows = [(one.pk, one.name) for one in desk.facilities]
+        unbound = desk.by.facility_ids is None
+        choose(self, "facility", rows, first=_("None of them") if unbound else None)
+        payers = Payer.objects.filter(active=True).order_by("name").values_list("pk", "name")
+        choose(self, "payer", payers, first=_("None"))
+        preset = desk.preset
+        self.offer_entrances(desk.facility if preset.service == ServiceType.HOSPITAL_DISCHARGE else None)
+        for name, value in (("when", preset.when), ("way_back", preset.way_back), ("day", self.today)):
+            self.fields[name].initial = value
+        self.pickup = self._place(PICKUP_PLACE, preset.pickup, sees.door_codes)
+        self.dropoff = self._place(DROPOFF_PLACE, preset.dropoff, sees.door_codes)
+        self.fields["access_code"].label = _("Door code at the pickup")
+        self.fields["dropoff_access_code"].label = _("Door code at the destination")
+        needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or sees.dispatcher_notes]
+        self.needs = NeedFields(self, needs, wire="accommodation", kept={}, usual=self._usual_needs())
+        self.companions = NeedFields(self, COMPANIONS, wire="companions", kept={}, usual={})
+        first = "clock" if desk.rider else "first_name" if desk.is_new else "q"
+        if not self.is_bound:  # else the summary of what is wrong comes first
+            self.fields[first].widget.attrs["autofocus"] = True
+
+    def _usual_needs(self) -> Mapping[str, Any]:
+        return self.desk.rider.needs if self.desk.rider else accommodation.complete({})
+
+    def _place(self, place: Place, usual: str, opens_doors: bool) -> PlaceFields:
+        offered = {**self._facility_itself(), **self._places_of_rider(), **self._other_facilities()}
+        usual = usual if usual in offered else TYPED
+        # The usual one first: it is what a hurried reader sees.
+        in_order = {key: offered[key] for key in sorted(offered, key=lambda key: key != usual)}
+        return PlaceFields(self, place, kept=None, offered=in_order, opens_doors=opens_doors, usual=usual)
+
+    def _facility_itself(self) -> Offered:
+        here = self.desk.facility
+        return {FACILITY: (here.name, {"facilityId": str(here.pk)})} if here else {}
+
+    def _places_of_rider(self) -> Offered:
+        if self.desk.rider is not None:
+            rider: Rider = self.desk.rider.rider
+            return {**home_of(rider), **saved_places_of(rider)}
+        if self.desk.is_new:
+            return {HOME: (_("Home, as above"), self.typed_home())}
+        return {HOME: (_("The rider's home"), {})}  # whoever it will be
+
+    def _other_facilities(self) -> Offered:
+        others = [one for one in self.desk.facilities if self.desk.facility is None or one.pk != self.desk.facility.pk]
+        return {f"at-{one.pk}": (one.name, {"facilityId": str(one.pk)}) for one in others}
+
+    # What was said
+
+    def clean(self) -> dict[str, Any]:
+        if self.desk.is_new:
+            self.check_new_rider()
+            self._look_for_namesakes()
+        elif self.desk.rider is None:
+            self.add_error("q", _("Choose a rider from the list, or add a new rider."))
+        for place in (self.pickup, self.dropoff):
+            place.check()
+            at_home = self.cleaned_data.get(place.place.choice) == HOME
+            if at_home and self.desk.is_new and not self.typed_home() and "home_line1" not in self.errors:
+                self.add_error("home_line1", _("The ride begins or ends there: say where it is."))
+        self.check_times(self.desk.preset.service)
+        if self.desk.preset.service == ServiceType.HOSPITAL_DISCHARGE:
+            self._check_discharge()
+        if not self.errors and self.pickup_at is None and self.appointment_at is not None:
+            self._work_out_the_pickup(self.appointment_at)
+        return self.cleaned_data
+
+    def _check_discharge(self) -> None:
+        for name in ("unit", "unit_phone", "planner_name"):
+            if not self.cleaned_data.get(name) and name not in self.errors:
+                self.add_error(name, _("A discharge needs this."))
+        self.received_until = self.instant("receiving_by")
+        if self.cleaned_data.get("entrance") and self.cleaned_data.get("pickup_from") != FACILITY:
+            self.add_error("entrance", _("This is a door of the facility, and the pickup is somewhere else."))
+
+    def _look_for_namesakes(self) -> None:
+        """Show who has the same name and birth date, before somebody is added twice.  One query."""
+        said = self.cleaned_data
+        if said.get("somebody_else") or not (said.get("first_name") and said.get("last_name")):
+            return
+        new = Rider(**{name: said[name] for name in ("first_name", "last_name")}, date_of_birth=said.get("birth_date"))
+        self.suspect_ids = riders.possible_duplicates(new, by=self.desk.by)
+        if self.suspect_ids:
+            self.add_error(
+                "somebody_else", _("There is a rider of this name and birth date: choose them, or tick this.")
+            )
+
+    def _work_out_the_pickup(self, appointment_at: datetime) -> None:
+        """Set out early enough for the appointment.  At most two queries."""
+        mobility = self.needs.given().get("mobility") or self._usual_needs()["mobility"]
+        try:
+            self.pickup_at = foreseeing.pickup_for(
+                appointment_at,
+                pickup=self.pickup.stop() or {},
+                dropoff=self.dropoff.stop() or {},
+                facility_id=self.desk.facility.pk if self.desk.facility else None,
+                mobility=mobility,
+                by=self.desk.by,
+            )
+        except DomainError as refusal:
+            self.refuse(refusal)
+            return
+        if self.pickup_at is None:
+            self.add_error("pickup_clock", _("How long the drive takes is not known: say when the pickup is."))
+
+    def draft(self) -> RideDraft:
+        """Give the draft of a valid form."""
+        said, preset = self.cleaned_data, self.desk.preset
+        needs = self.needs.given()
+        who: dict[str, Any] = (
+            {"rider": self.rider_draft(needs)}
+            if self.desk.rider is None
+            else {"rider_id": self.desk.rider.rider.pk, "accommodation": needs}
+        )
+        is_discharge = preset.service == ServiceType.HOSPITAL_DISCHARGE
+        return RideDraft(
+            pickup_at=cast(datetime, self.pickup_at),  # of a valid form
+            pickup={**(self.pickup.stop() or {}), **({"entranceId": said["entrance"]} if said["entrance"] else {})},
+            dropoff=self.dropoff.stop() or {},
+            facility_id=self.desk.facility.pk if self.desk.facility else None,
+            service_type=preset.service,
+            appointment_at=self.appointment_at,
+            scheduling_anchor="appointment" if said["when"] == ARRIVE else "pickup",
+            will_call=said["when"] == WILL_CALL,
+            companions=self.companions.given(),
+            discharge=self.discharge() if is_discharge else None,
+            payment=Payment(payer_id=uuid_or_none(said["payer"]), authorization_number=said["authorization_number"]),
+            notes=Notes(
+                driver=said["driver_notes"],
+                dispatcher=said.get("dispatcher_notes", ""),
+                facility=said["facility_notes"],
+            ),
+            requested_by={"userId": str(self.desk.by.id), "name": self.desk.name, "role": self.desk.by.role},
+            allow_duplicate=said["allow_duplicate"],
+            return_leg=self._way_back(),
+            **who,
+        )
+
+    def _way_back(self) -> ReturnLeg | None:
+        back = self.cleaned_data["way_back"]
+        return None if back == NONE else ReturnLeg(pickup_at=self.back_at, will_call=back == WILL_CALL)
+
+    def refuse(self, refusal: DomainError) -> None:
+        """Say what the service refuses by the field it is about."""
+        if isinstance(refusal, OverlappingRide):
+            self.add_error("allow_duplicate", _("The rider has a ride at this time. Tick this to book another one."))
+        elif isinstance(refusal, RiderNotBookable):
+            self.add_error("q", retold(refusal.message))
+        else:
+            put_on(self, refusal, self._names())
+
+    def _names(self) -> dict[str, str]:
+        arrives = self.cleaned_data.get("when") == ARRIVE
+        times = {"pickupTime": "pickup_clock" if arrives else "clock", "appointmentTime": "clock"}
+        parts = (self.pickup, self.dropoff, self.needs, self.companions)
+        return {**_FIELDS, **times, **{wire: name for part in parts for wire, name in part.wires().items()}}
+
+    # What the page shows of it
+
+    @property
+    def front(self) -> list[forms.BoundField]:
+        return [self[name] for name in FRONT]
+
+    @property
+    def more_needs(self) -> list[forms.BoundField]:
+        return [one for part in (self.needs, self.companions) for one in part.fields if one.name not in FRONT]
+
+    @property
+    def more_needs_say(self) -> str:
+        parts = [part.says for part in (self.needs, self.companions)]
+        return ", ".join(filter(None, parts))
+
+    @property
+    def more_needs_are_wrong(self) -> bool:
+        return any(one.errors for one in self.more_needs)
+
+    @property
+    def more_is_wrong(self) -> bool:
+        names = ("facility_notes", "dispatcher_notes", "access_code", "dropoff_access_code", "payer")
+        return any(name in self.errors for name in (*names, "authorization_number"))
+
+    @property
+    def shows_which(self) -> bool:
+        return self.asks_which or bool(self["which"].value())
+
+    @property
+    def chosen_day(self) -> date:
+        """Give the day that the form is about, today where it says none."""
+        day = getattr(self, "cleaned_data", {}).get("day")
+        return day or self.today

@@ -1,0 +1,67 @@
+"""Bookings that are begun: the form of the desk as it is kept, taken up again, and listed."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from apps.console.booking.presets import PRESETS, Preset
+from apps.organizations.models import Facility
+from apps.riders.models import Rider
+from apps.riders.words import whole_name
+from apps.rides.models import BookingDraft
+from apps.rides.queries import drafts
+from lib.access import Principal
+from lib.newest_first import uuid_or_none
+
+LONGEST: Final = 2_000  # characters of one field
+_MOST: Final = 150  # fields; the form has half of that
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,60}")
+# Of the request rather than of the ride; and what is agreed to is asked for again.
+_NOT_KEPT: Final = frozenset({"csrfmiddlewaretoken", "do", "by_itself", "key", "q", "somebody_else", "allow_duplicate"})
+
+
+def to_keep(said: Mapping[str, str]) -> dict[str, str]:
+    """Take of what a form sent the part that is kept: names that fields have, sound or not, and no endless text."""
+    names = [name for name in said if _NAME.fullmatch(name) and name not in _NOT_KEPT]
+    return {name: said[name][:LONGEST] for name in names[:_MOST]}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A draft as the list shows it; what was not said is ""."""
+
+    draft: BookingDraft
+    preset: Preset
+    who: str
+    where: str
+    when: str
+
+
+def rows(mine: Sequence[BookingDraft], by: Principal) -> tuple[list[Row], list[Rider]]:
+    """Lay the drafts out, with the riders in reach whom they name.  Two queries."""
+    said = [drafts.said_in(draft) for draft in mine]
+    riders = Rider.objects.visible_to(by).in_bulk(_ids(said, "rider"))
+    facilities = Facility.objects.visible_to(by).in_bulk(_ids(said, "facility"))
+    found = [
+        Row(
+            draft,
+            PRESETS.get(one.get("preset", ""), PRESETS["other"]),
+            _who(one, riders, by),
+            str(getattr(facilities.get(uuid_or_none(one.get("facility"))), "name", "")),
+            " ".join(filter(None, (one.get("day"), one.get("clock")))),
+        )
+        for draft, one in zip(mine, said, strict=True)
+    ]
+    return found, list(riders.values())
+
+
+def _ids(said: Sequence[Mapping[str, str]], name: str) -> list[Any]:
+    return [pk for one in said if (pk := uuid_or_none(one.get(name))) is not None]
+
+
+def _who(said: Mapping[str, str], riders: Mapping[Any, Rider], by: Principal) -> str:
+    known = riders.get(uuid_or_none(said.get("rider")))
+    if known is not None:
+        return whole_name(known, by)
+    return ", ".join(filter(None, (said.get("last_name"), said.get("first_name")))) if said.get("is_new") else ""

@@ -1,0 +1,142 @@
+"""Many bookings from a sheet: each row is filled into the form of the desk, and all of them are judged before any."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.console.booking.form import BookingForm, Desk
+from apps.console.booking.place_fields import HOME
+from apps.console.booking.presets import FACILITY, PRESETS
+from apps.riders import queries as riders
+from apps.riders.words import whole_name
+from apps.rides.draft import RideDraft
+from apps.rides.services import foreseeing
+from lib.console_forms import choose
+from lib.errors import DomainError
+from lib.ids import uuid7
+
+MOST_ROWS: Final = 100  # at a time: each is looked at as the desk looks at one
+MOST_BYTES: Final = 100_000
+COLUMNS: Final = ("rider", "reason", "day", "time", "from", "to", "note")
+NEEDED: Final = ("rider", "day", "time")
+_PLACES: Final[Mapping[str, str]] = {"from": "pickup_from", "to": "dropoff_at"}
+
+
+class SheetForm(forms.Form):
+    """The rows, as text or as a file, and the facility that asks for them.  `text` is what was read."""
+
+    text = ""
+
+    facility = forms.ChoiceField(label=gettext_lazy("Facility"), required=False)
+    rows = forms.CharField(
+        label=gettext_lazy("Rows"),
+        required=False,
+        max_length=MOST_BYTES,
+        widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono"}),
+    )
+    file = forms.FileField(label=gettext_lazy("Or a CSV file"), required=False, max_length=200)
+
+    def __init__(self, *args: Any, desk: Desk, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rows = [(one.pk, one.name) for one in desk.facilities]
+        choose(self, "facility", rows, first=_("None of them") if desk.by.facility_ids is None else None)
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        if (file := said.get("file")) is not None:
+            if file.size > MOST_BYTES:
+                self.add_error("file", _("The file is too large."))
+                return said
+            try:
+                said["rows"] = file.read().decode("utf-8-sig")
+            except UnicodeDecodeError:
+                self.add_error("file", _("The file is no text in UTF-8."))
+        self.text = said.get("rows", "").replace("\0", "")
+        if not self.errors and not self.text.strip():
+            self.add_error("rows", _("There are no rows."))
+        return said
+
+    def records(self) -> list[dict[str, str]]:
+        """Read the rows by the names of the first one; [] where they are no sheet, and the form says why."""
+        reader = csv.DictReader(StringIO(self.text, newline=None))
+        names = [name.strip().lower() for name in reader.fieldnames or ()]
+        if missing := [name for name in NEEDED if name not in names]:
+            self.add_error("rows", _("The first row lacks: %(names)s.") % {"names": ", ".join(missing)})
+            return []
+        reader.fieldnames = names
+        found = [{name: str(row.get(name) or "").strip() for name in COLUMNS} for row in reader]
+        if len(found) > MOST_ROWS:
+            self.add_error("rows", _("At most %(count)s rows at a time.") % {"count": MOST_ROWS})
+            return []
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row, by its number in the sheet: whom it books and when, or what is wrong with it.  `name` is the rider's."""
+
+    number: int
+    record: Mapping[str, str]
+    rider_id: UUID | None
+    name: str
+    draft: RideDraft | None
+    problems: Sequence[str]
+
+
+def lines(records: Sequence[Mapping[str, str]], *, desk: Desk) -> list[Line]:
+    """Judge every row as the desk judges a booking.  Some twenty queries a row."""
+    return [_line(number, record, desk) for number, record in enumerate(records, 2)]
+
+
+def _line(number: int, record: Mapping[str, str], desk: Desk) -> Line:
+    found = list(riders.search({"called": record["rider"]}, by=desk.by)[:2]) if record["rider"] else []
+    if len(found) != 1:
+        said = _("Several riders have this id.") if found else _("There is no rider with this id.")
+        return Line(number, record, None, "", None, [said])
+    rider, name = found[0], whole_name(found[0], desk.by)
+    reason = record["reason"].lower() or desk.preset_key
+    if reason not in PRESETS:
+        known = ", ".join(PRESETS)
+        return Line(
+            number, record, rider.pk, name, None, [_("The reason is one of these: %(known)s.") % {"known": known}]
+        )
+    own = replace(desk, rider=riders.record(rider, by=desk.by), preset_key=reason)
+    form = BookingForm(_filled(record, own), desk=own)
+    if form.is_valid():
+        try:
+            ahead = foreseeing.foresee(draft=form.draft(), rider=rider, by=desk.by, at=desk.now)
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            if not ahead.beside:
+                return Line(number, record, rider.pk, name, form.draft(), [])
+            form.add_error(None, _("The rider has a ride at this time."))
+    return Line(number, record, rider.pk, name, None, _problems(form))
+
+
+def _filled(record: Mapping[str, str], desk: Desk) -> dict[str, Any]:
+    """Fill the form in as the row says; what the row leaves out is as the desk has it."""
+    blank = BookingForm(desk=desk)
+    values = {name: blank[name].value() for name in blank.fields}
+    facility = str(desk.facility.pk) if desk.facility else ""
+    values |= {"key": uuid7(), "facility": facility, "day": record["day"], "clock": record["time"]}
+    values |= {"driver_notes": record["note"], "planner_name": desk.name}
+    for column, name in _PLACES.items():
+        if place := record[column].lower():
+            values[name] = place if place in (HOME, FACILITY) else record[column]
+    return {name: value for name, value in values.items() if value not in (None, False)}
+
+
+def _problems(form: BookingForm) -> list[str]:
+    found = []
+    for name, errors in form.errors.items():
+        label = "" if name == "__all__" else f"{form.fields[name].label}: "
+        found += [f"{label}{error}" for error in errors]
+    return found

@@ -1,0 +1,82 @@
+"""The page that books many rides from a sheet: all of them, or none and what is wrong with each row."""
+
+from collections.abc import Sequence
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.services import audit
+from apps.console.booking import booking_desk, sheet
+from apps.console.booking.form import Desk
+from apps.console.booking.sheet import Line, SheetForm
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.rides.services import bulk_booking
+from lib.errors import DomainError
+from lib.retelling import retold
+from lib.scopes import Scope
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.RIDES_WRITE)
+def book_sheet(request: HttpRequest) -> HttpResponse:
+    """Read a sheet, say what is wrong with its rows, and book all of them when asked and nothing is."""
+    now = timezone.now()
+    said = (request.POST if request.method == "POST" else request.GET).dict()
+    desk = booking_desk.desk_of(request, said, do="", now=now)
+    if request.method != "POST":
+        initial = {"facility": str(desk.facility.pk) if desk.facility else ""}
+        return _page(request, SheetForm(desk=desk, initial=initial), [])
+    form = SheetForm(request.POST, request.FILES, desk=desk)
+    lines = sheet.lines(form.records(), desk=desk) if form.is_valid() else []
+    if lines:
+        _record_looks(desk, lines)
+    wrong = [line for line in lines if line.problems]
+    if wrong:
+        count = len(wrong)
+        said_so = ngettext("%(count)s row is wrong.", "%(count)s rows are wrong.", count)
+        form.add_error("rows", said_so % {"count": count})
+    elif lines and "book" in said:
+        try:
+            drafts = [line.draft for line in lines if line.draft is not None]
+            booked = bulk_booking.book_many(drafts=drafts, by=desk.by, at=now)
+        except DomainError as refusal:  # two rows of one rider at a time, or somebody was quicker
+            form.add_error("rows", _("Nothing is booked: %(why)s") % {"why": retold(refusal.message)})
+        else:
+            count = len(booked)
+            said_so = ngettext("%(count)s booking is made.", "%(count)s bookings are made.", count)
+            messages.success(request, said_so % {"count": count})
+            return redirect("book_sheet")
+    return _page(request, form, lines)
+
+
+def _record_looks(desk: Desk, lines: Sequence[Line]) -> None:
+    """Leave in the trail whom the rows were about."""
+    found = {line.rider_id for line in lines if line.rider_id}
+    audit.record(
+        by=desk.by,
+        action="riders.search",
+        subject_type="rider",
+        rider_ids=found,
+        phi=desk.by.phi.name.lower(),
+        details={"criteria": ["external_id"]},
+    )
+
+
+def _page(request: HttpRequest, form: SheetForm, lines: Sequence[Line]) -> HttpResponse:
+    wrong = bool(form.errors)
+    context = {
+        "form": form,
+        "lines": lines,
+        "wrong": wrong,
+        "text": form.text or form.data.get("rows", ""),  # of the file, too: it is sent along when the rows are booked
+        "columns": sheet.COLUMNS,
+        "needed": sheet.NEEDED,
+        "most": sheet.MOST_ROWS,
+        "ready": bool(lines) and not wrong,
+    }
+    return render(request, "rides/book_sheet.html", context, status=UNPROCESSABLE if wrong else 200)

@@ -1,0 +1,117 @@
+"""What is done at the desk; each form posts to an address of its own, with or without script."""
+
+from collections.abc import Callable
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from apps.accounts import queries as accounts
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.exceptions import views
+from apps.console.exceptions.forms import QUEUE, CloseForm, SnoozeForm
+from apps.console.kit.rights import needs
+from apps.console.ride import words
+from apps.console.ride.ride_forms import Versioned
+from apps.rides.exception_types import ExceptionStatus, ResolutionCode
+from apps.rides.models import RideException
+from apps.rides.services import exceptions
+from apps.rides.services.exceptions import AlreadyClaimed, AlreadySettled
+from lib.access import Principal
+from lib.errors import DomainError, StaleVersion
+from lib.scopes import Scope
+
+PART: Final = "X-Carelane-Part"  # of scripts that want the list alone
+Act = Callable[..., RideException]
+
+
+@require_POST
+@needs(Scope.EXCEPTIONS_WRITE)
+def acknowledge(request: HttpRequest, exception_id: UUID) -> HttpResponse:
+    """Take an exception upon oneself."""
+
+    def act(values: dict[str, Any], **told: Any) -> RideException:
+        return exceptions.acknowledge(**told)
+
+    return _acted(request, exception_id, "acknowledge", Versioned(request.POST), act, _("It is yours."))
+
+
+@require_POST
+@needs(Scope.EXCEPTIONS_WRITE)
+def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
+    """Put an exception aside for a while, or take it up again."""
+    form = SnoozeForm(request.POST, auto_id="snooze_%s")
+
+    def act(values: dict[str, Any], **told: Any) -> RideException:
+        return exceptions.snooze(until=form.moment(told["at"], zone_of(request)), **told)
+
+    return _acted(request, exception_id, "snooze", form, act, _("The desk shows it again when it is time."))
+
+
+@require_POST
+@needs(Scope.EXCEPTIONS_WRITE)
+def close(request: HttpRequest, exception_id: UUID) -> HttpResponse:
+    """Close an exception with what became of it."""
+
+    def act(values: dict[str, Any], **told: Any) -> RideException:
+        return exceptions.resolve(
+            code=ResolutionCode(values["code"]), note=values["note"], dismiss=values["dismiss"], **told
+        )
+
+    form = CloseForm(request.POST, auto_id="close_%s")
+    return _acted(request, exception_id, "close", form, act, _("The exception is closed."))
+
+
+def _acted(request: HttpRequest, exception_id: UUID, name: str, form: Versioned, act: Act, done: str) -> HttpResponse:
+    """Do one thing to an exception; tell of it in the list, or say beside it what is wrong."""
+    by = principal_of(request)
+    views.found_exception(exception_id, by)
+    if not form.is_valid():
+        return _refused(request, exception_id, name, form)
+    version = form.cleaned_data["version"]
+    try:
+        act(form.cleaned_data, exception_id=exception_id, expected_version=version, by=by, at=timezone.now())
+    except (StaleVersion, AlreadyClaimed, AlreadySettled):
+        return _too_late(request, exception_id, by)
+    except DomainError as refusal:
+        form.refuse(refusal)
+        return _refused(request, exception_id, name, form)
+    if PART in request.headers:
+        return render(request, "rides/exceptions_list.html", views.listing(request) | {"said": done})
+    messages.success(request, done)
+    return redirect(_list(request))
+
+
+def _too_late(request: HttpRequest, exception_id: UUID, by: Principal) -> HttpResponse:
+    """Say who was quicker (409); nothing has changed by this."""
+    said = _quicker(views.found_exception(exception_id, by))
+    if PART in request.headers:
+        context = views.listing(request) | {"said": said}
+        return render(request, "rides/exceptions_list.html", context, status=views.CONFLICT)
+    return views.page(request, exception_id, status=views.CONFLICT, conflict=said)
+
+
+def _refused(request: HttpRequest, exception_id: UUID, name: str, form: Versioned) -> HttpResponse:
+    return views.page(request, exception_id, returned={name: form})
+
+
+def _quicker(found: RideException) -> str:
+    if found.resolved_at is not None:
+        closer = words.who(found.resolved_by, accounts.names_of([found.resolved_by]))
+        return _("%(name)s has closed it already.") % {"name": closer}
+    if found.status == ExceptionStatus.ACKNOWLEDGED:
+        owner = found.owner.name if found.owner else words.who(found.acknowledged_by, {})
+        return _("%(name)s has it already.") % {"name": owner}
+    return _("It has changed meanwhile: look at it again.")
+
+
+def _list(request: HttpRequest) -> str:
+    """Give the list that the form came from, by the filters in its address."""
+    query = QueryDict(request.META.get("QUERY_STRING", ""))
+    return f"{reverse(QUEUE.page)}?{query.urlencode()}" if query else reverse(QUEUE.page)

@@ -1,0 +1,135 @@
+"""The desk's filters, and what is said of an exception: put aside, closed, seen under a name."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from apps.console.ride import words
+from apps.console.ride.ride_forms import Versioned
+from apps.rides import ride_words
+from apps.rides.exception_types import ExceptionType
+from apps.rides.next_steps import ADVICE
+from apps.rides.queries.desk import SIZES, Asked
+from lib.console_forms import ListFilter, choose
+from lib.listing import Listing
+from lib.newest_first import uuid_or_none
+
+_ANY: Final = ("", _("Any"))
+_SEVERITIES: Final = [_ANY, *((value, badge.text) for value, badge in words.SEVERITIES.items())]
+CODES: Final = list(ride_words.CODES.items())
+QUEUE: Final = Listing(
+    "exceptions",
+    sorts={"-severity": _("Severity"), "-age": _("Stands for"), "due": _("Due")},
+    sizes=SIZES,
+    size=SIZES[1],
+)
+HISTORY: Final = Listing(
+    "exceptions_history",
+    sorts={"-closed": _("Closed"), "-opened": _("Opened")},
+    columns={
+        "severity": _("Severity"),
+        "ride": _("Ride"),
+        "opened": _("Opened"),
+        "stood": _("Stood"),
+        "code": _("Closed as"),
+        "closed": _("Closed"),
+    },
+    size=SIZES[1],
+)
+
+
+def _types() -> list[tuple[str, Any]]:
+    return [_ANY, *sorted(((type_.value, ADVICE[type_].title) for type_ in ExceptionType), key=lambda one: str(one[1]))]
+
+
+class DeskFilter(ListFilter):
+    """What of the queue, or of the history, is listed; all of it stands in the address."""
+
+    severity = forms.ChoiceField(label=_("Severity"), required=False, choices=_SEVERITIES)
+    type = forms.ChoiceField(label=_("Type"), required=False, choices=_types)
+    facility = forms.ChoiceField(label=_("Facility"), required=False)
+
+    def __init__(self, query: QueryDict, *, facilities: Iterable[tuple[UUID, str]]) -> None:
+        super().__init__(query)
+        choose(self, "facility", facilities, first=_("Any"))
+        self.is_valid()  # what is no severity, type or facility asks for nothing
+
+    def asked(self) -> Asked:
+        values = {name: value for name, value in self.cleaned_data.items() if name != "facility"}
+        return Asked(facility_id=uuid_or_none(self.cleaned_data.get("facility")), **values)
+
+
+class QueueFilter(DeskFilter):
+    owner = forms.ChoiceField(
+        label=_("With"),
+        required=False,
+        choices=[("", _("Anybody")), ("mine", _("Me")), ("nobody", _("Nobody yet"))],
+    )
+    snoozed = forms.ChoiceField(
+        label=_("Snoozed"),
+        required=False,
+        choices=[("", _("Left out")), ("only", _("Those alone")), ("all", _("With the others"))],
+    )
+    field_order = ("severity", "type", "facility", "owner", "snoozed")
+
+
+class HistoryFilter(DeskFilter):
+    code = forms.ChoiceField(label=_("Closed as"), required=False, choices=[_ANY, *CODES])
+    closed = forms.ChoiceField(
+        label=_("Closed by"),
+        required=False,
+        choices=[("", _("Anybody")), ("hand", _("A person")), ("itself", _("Itself"))],
+    )
+    field_order = ("severity", "type", "facility", "code", "closed")
+
+
+class SnoozeForm(Versioned):
+    """For a quarter of an hour, for an hour, or until a time of day: the next one on the page's clock."""
+
+    minutes = forms.TypedChoiceField(
+        required=False, choices=[("15", "15"), ("60", "60"), ("0", "0")], coerce=int, empty_value=None
+    )
+    until = forms.TimeField(
+        label=_("Until"), required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
+    )
+
+    names = {"until": "until"}
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if values.get("minutes") is None and values.get("until") is None and "until" not in self.errors:
+            self.add_error("until", _("Say until when, a day ahead at most."))
+        return values
+
+    def moment(self, at: datetime, zone: ZoneInfo) -> datetime | None:
+        """Say until when; None: it is taken up again."""
+        minutes = self.cleaned_data["minutes"]
+        if minutes is not None:
+            return at + timedelta(minutes=minutes) if minutes else None
+        there = at.astimezone(zone)
+        wanted = datetime.combine(there.date(), self.cleaned_data["until"], tzinfo=zone)
+        if wanted <= there:
+            wanted = datetime.combine(there.date() + timedelta(days=1), self.cleaned_data["until"], tzinfo=zone)
+        return wanted.astimezone(UTC)
+
+
+class CloseForm(Versioned):
+    """How it was settled; with `dismiss`, that it needed nobody."""
+
+    code = forms.ChoiceField(label=_("What became of it"), choices=[("", _("Choose one")), *CODES])
+    note = forms.CharField(
+        label=_("Note"),
+        required=False,
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=_("Needed with Other."),
+    )
+    dismiss = forms.BooleanField(required=False)
+
+    names = {"resolutionCode": "code", "note": "note"}

@@ -1,0 +1,227 @@
+"""Schedules of reports and exports: those that one keeps and those that one is sent, and what became of each run."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.exports import schedule_words as words
+from apps.console.exports.schedule_forms import FORMS, initial_from
+from apps.console.kit.rights import UNPROCESSABLE, RightMissing, is_proven, needs, to_proof
+from apps.reporting.models import Export, ReportSchedule, ScheduleRun
+from apps.reporting.queries import scheduled
+from apps.reporting.services import export_links, schedule_wishes
+from apps.reporting.services import schedules as services
+from apps.reporting.services.export_links import NotAskedAgain
+from lib.access import Principal
+from lib.errors import DomainError, NotFound
+from lib.newest_first import page_of
+from lib.retelling import retold
+from lib.scopes import Scope
+
+MAY_MAKE: Final = {
+    ReportSchedule.Kind.REPORT.value: Scope.REPORTS_READ,
+    ReportSchedule.Kind.EXPORT.value: Scope.EXPORTS_CREATE,
+}
+_SEES: Final = (Scope.REPORTS_READ, Scope.EXPORTS_CREATE, Scope.USERS_MANAGE)
+
+
+@require_safe
+@needs(*_SEES)
+def schedules(request: HttpRequest) -> HttpResponse:
+    """List schedules, newest first.  Four queries, however many there are."""
+    by = principal_of(request)
+    page = page_of(scheduled.schedules(by=by), request.GET.get("before", ""))
+    last = scheduled.last_runs(page.rows)
+    rows = [_shown(row, by) | {"last": _run(last.get(row.pk))} for row in page.rows]
+    context = {"rows": rows, "older": page.older, "kinds": _kinds(by)}
+    return render(request, "reports/schedules.html", context)
+
+
+@require_safe
+@needs(*_SEES)
+def schedule(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
+    """Show a schedule and its latest runs."""
+    by = principal_of(request)
+    found = _found(schedule_id, by)
+    people = list(found.recipients.order_by("name", "pk"))
+    shown = _shown(found, by)
+    # Whoever is bound to places is told of people elsewhere how many there are.
+    named = [one for one in people if one.pk == by.id or shown["may_stop"] or not by.is_bound]
+    context = shown | {
+        "people": named,
+        "others": len(people) - len(named),
+        "gets_it": any(one.pk == by.id for one in people),
+        "narrowed_to": scheduled.narrowed_to(found.filters),
+        "page": scheduled.address_of(found) if found.kind == ReportSchedule.Kind.REPORT else "",
+        "runs": [_run(one) for one in scheduled.runs_of(found)],
+    }
+    return render(request, "reports/schedule.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.REPORTS_READ, Scope.EXPORTS_CREATE)
+def add(request: HttpRequest, kind: str) -> HttpResponse:
+    """Keep another schedule; the address says which report, and its filter, it begins with."""
+    by, at = principal_of(request), timezone.now()
+    if kind not in FORMS:
+        raise Http404
+    if not by.may(MAY_MAKE[kind]):
+        raise RightMissing(frozenset({MAY_MAKE[kind]}))
+    initial = initial_from(request.GET, by=by, zone=zone_of(request), at=at)
+    form = FORMS[kind](request.POST or None, by=by, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = services.keep(wish=form.wish(), by=by, at=at)
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, _("The schedule is saved."))
+            return redirect("report_schedule", schedule_id=made.pk)
+    return _form(request, form)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.REPORTS_READ, Scope.EXPORTS_CREATE)
+def change(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
+    """Make a schedule of one's own another one."""
+    by = principal_of(request)
+    found = _found(schedule_id, by)
+    if not found.is_of(by):
+        raise NotFound("schedule")
+    was = schedule_wishes.wish_of(found)
+    form = FORMS[found.kind](request.POST or None, by=by, was=was, initial={"version": found.version})
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.change(
+                schedule_id=schedule_id,
+                wish=form.wish(),
+                expected_version=form.cleaned_data["version"],
+                by=by,
+                at=timezone.now(),
+            )
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, _("The schedule is saved."))
+            return redirect("report_schedule", schedule_id=schedule_id)
+    return _form(request, form, found)
+
+
+def _acts(done: Any) -> Callable[[Callable[..., Any]], Callable[..., HttpResponse]]:
+    """Make a view of what is done to a schedule by one button; a refusal is said on its page."""
+
+    def wrap(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
+        @require_POST
+        @needs(*_SEES)
+        @wraps(act)
+        def view(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
+            try:
+                act(principal_of(request), schedule_id)
+            except NotFound:
+                raise
+            except DomainError as refusal:
+                messages.error(request, retold(refusal.message))
+            else:
+                messages.success(request, str(done))
+            there = ReportSchedule.objects.visible_to(principal_of(request)).filter(pk=schedule_id).exists()
+            return redirect("report_schedule", schedule_id=schedule_id) if there else redirect("report_schedules")
+
+        return view
+
+    return wrap
+
+
+@_acts(gettext_lazy("The schedule rests."))
+def pause(by: Principal, schedule_id: UUID) -> None:
+    """Let a schedule rest."""
+    services.pause(schedule_id=schedule_id, by=by, at=timezone.now())
+
+
+@_acts(gettext_lazy("The schedule goes on."))
+def resume(by: Principal, schedule_id: UUID) -> None:
+    """Let a schedule go on."""
+    services.resume(schedule_id=schedule_id, by=by, at=timezone.now())
+
+
+@_acts(gettext_lazy("It is being made."))
+def run_now(by: Principal, schedule_id: UUID) -> None:
+    """Make it once now."""
+    services.run_now(schedule_id=schedule_id, by=by, at=timezone.now())
+
+
+@_acts(gettext_lazy("The schedule is removed."))
+def remove(by: Principal, schedule_id: UUID) -> None:
+    """Take a schedule away."""
+    services.remove(schedule_id=schedule_id, by=by, at=timezone.now())
+
+
+@_acts(gettext_lazy("You are sent no more of it."))
+def leave(by: Principal, schedule_id: UUID) -> None:
+    """Have no more of it sent to oneself."""
+    services.leave(schedule_id=schedule_id, by=by)
+
+
+@require_POST
+@needs(Scope.EXPORTS_CREATE)
+def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpResponse:
+    """Hand the file of a run over, by a link that works once; who they are is asked first where riders are named."""
+    by = principal_of(request)
+    if not ScheduleRun.objects.visible_to(by).filter(schedule_id=schedule_id, export_id=export_id).exists():
+        raise NotFound("export")
+    try:
+        secret = export_links.link(export_id=export_id, by=by, at=timezone.now(), reauthenticated=is_proven(request))
+    except NotAskedAgain:
+        return to_proof("report_schedule", schedule_id=schedule_id)
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        messages.error(request, retold(refusal.message))
+        return redirect("report_schedule", schedule_id=schedule_id)
+    return redirect(f"/api/exports/files/{secret}")
+
+
+def _found(schedule_id: UUID, by: Principal) -> ReportSchedule:
+    found = scheduled.schedules(by=by).filter(pk=schedule_id).first()
+    if found is None:
+        raise NotFound("schedule")
+    return found
+
+
+def _shown(schedule: ReportSchedule, by: Principal) -> dict[str, Any]:
+    own = schedule.is_of(by)
+    return {
+        "schedule": schedule,
+        "what": words.what(schedule),
+        "when": words.when(schedule),
+        "covers": words.covers(schedule),
+        "why_resting": words.why_resting(schedule),
+        "own": own,
+        "may_stop": own or by.may(Scope.USERS_MANAGE),
+    }
+
+
+def _run(run: ScheduleRun | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    ready = run.export is not None and run.export.state == Export.State.READY
+    return {"run": run, "state": words.state_of(run), "ready": ready}
+
+
+def _kinds(by: Principal) -> list[str]:
+    return [kind for kind, scope in MAY_MAKE.items() if by.may(scope)]
+
+
+def _form(request: HttpRequest, form: Any, schedule: ReportSchedule | None = None) -> HttpResponse:
+    context = {"form": form, "schedule": schedule, "kind": form.kind, "back": reverse("report_schedules")}
+    return render(request, "reports/schedule_form.html", context, status=UNPROCESSABLE if form.errors else 200)

@@ -1,0 +1,200 @@
+"""The credential board: who lacks which paper, what lapses next, and the same as a file."""
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_safe
+
+from apps.accounts.sessions import principal_of
+from apps.console.fleet import words as words
+from apps.console.fleet.credential_board import BROKEN, NAME, SOONEST, Cell, Row, board
+from apps.console.fleet.forms import DRIVERS, KINDS, PAPERS, BoardFilter, DriversFilter
+from apps.console.kit.list_export import exported
+from apps.console.kit.lists import Filters, arranged, views_of
+from apps.console.kit.rights import needs
+from apps.fleet.credentials import Urgency
+from apps.organizations.models import TransportProvider
+from lib.access import Principal
+from lib.scopes import Scope
+
+_COUNTED: Final = (
+    ("lapsed", "bad"),
+    ("within_7", "bad"),
+    ("within_30", "warn"),
+    ("within_60", "info"),
+    ("unverified", "warn"),
+    ("sound", "ok"),
+)
+_KIND_WORDS: Final = {"": gettext_lazy("Drivers"), "vehicles": gettext_lazy("Vehicles")}
+
+
+@require_safe
+@needs(Scope.DRIVERS_READ)
+def credentials(request: HttpRequest) -> HttpResponse:
+    """Show papers by owner and type, what lapses soonest first.  As many queries for any number of rows."""
+    by, now = principal_of(request), timezone.now()
+    filters = paper_filters(by)
+    form = cast(BoardFilter, filters(request.GET))
+    sort = PAPERS.sort(request.GET.get("sort", ""))
+    found = board(form.asked(sort), by=by, at=now)
+    offered = {name: label for name, label in PAPERS.columns.items() if name in (BROKEN, *found.types)}
+    shown = arranged(request, PAPERS, form.known(), offered=offered)
+    types = [kind for kind in found.types if kind in shown.columns]
+    page = Paginator(found.rows, shown.rows).get_page(request.GET.get("page"))
+    chosen = form.value("standing")
+    context = {
+        "form": form,
+        "shown": shown,
+        "filtered": bool(form.provider_id or chosen),
+        "kind": form.kind,
+        "kinds": [
+            (label, shown.address(of=of, sort=_sort_of_all(shown.sort)), (of or "drivers") == form.kind)
+            for of, label in _KIND_WORDS.items()
+        ],
+        "counts": [
+            (words.NARROWED[name], tone if found.counts[name] else "quiet", found.counts[name],
+             shown.address(standing="" if name == chosen else name), name == chosen)
+            for name, tone in _COUNTED
+        ],
+        "types": [(kind, words.paper(kind)) for kind in types],
+        "page": page,
+        "rows": [_row(row, shown.columns, form.kind, by) for row in page],
+    }  # fmt: skip
+    return render(request, "fleet/credentials.html", context | views_of(request, shown, filters))
+
+
+@require_safe
+@needs(Scope.DRIVERS_READ)
+def credentials_file(request: HttpRequest) -> HttpResponse:
+    """Give all rows that the filter leaves as a file, and leave a row in the trail: they leave the house."""
+    by, now = principal_of(request), timezone.now()
+    form = BoardFilter(request.GET, providers=providers(by))
+    found = board(form.asked(PAPERS.sort(request.GET.get("sort", ""))), by=by, at=now)
+    heads = [_("Driver") if form.kind == "drivers" else _("Vehicle"), _("Provider"), _("Status")]
+    for kind in found.types:
+        heads += [words.paper(kind), f"{words.paper(kind)}, {_('last day')}"]
+    lines = ([*_head(row, by), *_papers(row.cells), row.broken] for row in found.rows)
+    return exported(
+        request,
+        f"credentials-{form.kind}",
+        [[*heads, _("Rides after a paper lapses")], *lines],
+        action="credentials.export",
+        subject_type=KINDS[form.kind].value,
+        at=now,
+        details={"types": list(found.types)},
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.DRIVERS_READ)
+def drivers(request: HttpRequest) -> HttpResponse:
+    """List drivers by name; what is searched for is sent, as names have no place in addresses."""
+    by, now = principal_of(request), timezone.now()
+    sent = request.method == "POST"
+    filters = driver_filters(by)
+    form = cast(DriversFilter, filters(request.POST if sent else request.GET))
+    shown = arranged(request, DRIVERS, form.known(), sent=sent)
+    found = board(form.asked(shown.sort), by=by, at=now)
+    page = Paginator(found.rows, shown.rows).get_page(None if sent else request.GET.get("page"))
+    context = {
+        "form": form,
+        "shown": shown,
+        "filtered": any(form.cleaned_data.values()),
+        "most": shown.rows if sent and page.has_other_pages() else 0,
+        "page": page,
+        "rows": [_listed(row, by) for row in page],
+    }
+    return render(request, "fleet/drivers.html", context | views_of(request, shown, filters))
+
+
+def paper_filters(by: Principal) -> Filters:
+    """Give what reads filters of the board.  One query, however many are read."""
+    return partial(BoardFilter, providers=providers(by))
+
+
+def driver_filters(by: Principal) -> Filters:
+    """Give what reads filters of the drivers.  One query, however many are read."""
+    return partial(DriversFilter, providers=providers(by))
+
+
+def _sort_of_all(sort: str) -> str:
+    """Keep an order that drivers and vehicles have in common: not that of a paper."""
+    return sort if sort.removeprefix("-") in (NAME, BROKEN) else SOONEST
+
+
+def providers(by: Principal) -> list[tuple[UUID, str]]:
+    return list(TransportProvider.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+
+
+def page_of(kind: str, owner_id: UUID) -> str:
+    """Give the address of a driver's or a vehicle's page."""
+    return reverse("fleet_driver" if kind == "drivers" else "fleet_vehicle", args=[owner_id])
+
+
+def _listed(row: Row, by: Principal) -> dict[str, Any]:
+    worst = row.worst
+    return {
+        "url": page_of("drivers", row.owner.pk),
+        "name": words.name_of(row.owner, by),
+        "standing": words.standing_of(row.owner),
+        "provider": row.owner.provider.name,
+        "worst": worst and {"badge": words.URGENCIES[worst.urgency], "text": words.state(worst)},
+        "paper": worst and words.paper(worst.type),
+        "given": row.given,
+        "broken": row.broken,
+    }
+
+
+def _row(row: Row, columns: Collection[str], kind: str, by: Principal) -> dict[str, Any]:
+    url = page_of(kind, row.owner.pk)
+    return {
+        "url": url,
+        "name": words.name_of(row.owner, by),
+        "standing": words.standing_of(row.owner),
+        "provider": row.owner.provider.name,
+        "cells": [_cell(cell, url) for cell in row.cells if cell.type in columns],
+        "broken": row.broken,
+    }
+
+
+def _cell(cell: Cell, url: str) -> SafeString:
+    """Draw a cell here and not in the template, which would take a second for two thousand of them."""
+    badge = words.URGENCIES[cell.urgency]
+    said = format_html('<span aria-hidden="true">{}</span> {}', badge.sign, words.state(cell))
+    if cell.urgency not in (Urgency.VALID, Urgency.NOT_FILED):
+        said = format_html('<a href="{}#{}">{}</a>', url, cell.type, said)
+    notes = (
+        cell.expires_on and cell.expires_on.isoformat(),
+        words.review(cell.awaits_review),
+        words.broken(cell.rides),
+    )
+    more = [one for one in notes if one]
+    return format_html(
+        '<td class="paper {} {}" data-label="{}"><span>{}{}</span></td>',
+        badge.tone,
+        cell.urgency.value.replace("_", "-"),
+        words.paper(cell.type),
+        said,
+        format_html('<span class="sub">{}</span>', " · ".join(more)) if more else "",
+    )
+
+
+def _head(row: Row, by: Principal) -> Sequence[str]:
+    return words.name_of(row.owner, by), row.owner.provider.name, str(words.standing_of(row.owner).text)
+
+
+def _papers(cells: Iterable[Cell]) -> Iterable[str]:
+    for cell in cells:
+        yield ", ".join(filter(None, (str(words.URGENCIES[cell.urgency].text), words.review(cell.awaits_review))))
+        yield cell.expires_on.isoformat() if cell.expires_on else ""

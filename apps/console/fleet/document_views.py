@@ -1,0 +1,71 @@
+"""Scans of papers: sent in, saved and removed from the page of their paper."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts.sessions import principal_of
+from apps.console.fleet.forms import DocumentForm, RemoveForm
+from apps.console.fleet.paper_views import address_of, found_paper, paper_page, replaced
+from apps.console.kit.rights import needs
+from apps.fleet import queries as fleet
+from apps.fleet.services import documents
+from lib.errors import DomainError, NotFound
+from lib.scopes import Scope
+
+
+@require_POST
+@needs(Scope.DRIVERS_WRITE)
+def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
+    """Take a scan in, or say beside the field what is wrong with it."""
+    by = principal_of(request)
+    found = found_paper(credential_id, by)
+    form = DocumentForm(request.POST, request.FILES, auto_id="scan_%s")
+    if not form.is_valid():
+        return paper_page(request, found, scan=form)
+    sent = form.cleaned_data["document"]
+    try:
+        documents.add(credential_id=credential_id, data=sent.read(), size=sent.size, by=by, at=timezone.now())
+    except NotFound:
+        return replaced(request, found)
+    except DomainError as refusal:
+        form.refuse(refusal)
+        return paper_page(request, found, scan=form)
+    messages.success(request, _("The scan is kept."))
+    return redirect(f"{address_of(found)}#scans")
+
+
+@require_safe
+@needs(Scope.DRIVERS_WRITE)
+def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
+    """Give a scan as a file to be saved, which no browser shows as a page of ours, and leave it in the trail."""
+    found = documents.given_out(document_id=document_id, by=principal_of(request))
+    answer = HttpResponse(found.content, content_type=found.kind)
+    answer["Content-Disposition"] = f'attachment; filename="{found.file_name}"'
+    answer["X-Content-Type-Options"] = "nosniff"
+    answer["Cache-Control"] = "no-store"
+    answer["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    return answer
+
+
+@require_POST
+@needs(Scope.DRIVERS_WRITE)
+def remove(request: HttpRequest, document_id: UUID) -> HttpResponse:
+    """Remove a scan, with a reason."""
+    by = principal_of(request)
+    found = fleet.document(document_id, by).credential
+    form = RemoveForm(request.POST, auto_id=f"remove_{document_id}_%s")
+    if not form.is_valid():
+        return paper_page(request, found, remove=form, removed=document_id)
+    try:
+        documents.remove(document_id=document_id, reason=form.cleaned_data["reason"], by=by, at=timezone.now())
+    except NotFound:
+        messages.error(request, _("Somebody has removed it meanwhile."))
+    else:
+        messages.success(request, _("The scan is removed."))
+    return redirect(f"{address_of(found)}#scans")

@@ -1,0 +1,179 @@
+"""What pages of the fleet are asked and told: filters, papers, and who may drive."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.http import QueryDict
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+
+from apps.console.fleet import words
+from apps.console.fleet.credential_board import BROKEN, GIVEN, NAME, PROVIDER, SOONEST, Asked
+from apps.console.ride.ride_forms import Versioned
+from apps.fleet.credentials import TYPES_OF, Subject
+from apps.fleet.models import Activation, CredentialType
+from lib.console_forms import ListFilter, choose, day_field, put_on
+from lib.errors import DomainError
+from lib.listing import SIZES, Listing
+from lib.newest_first import uuid_or_none
+
+# Whose papers, as addresses name them.
+KINDS: Final = {"drivers": Subject.DRIVER, "vehicles": Subject.VEHICLE}
+_PAPERS: Final = {
+    kind: capfirst(CredentialType(kind).label) for subject in KINDS.values() for kind in TYPES_OF[subject]
+}
+PAPERS: Final = Listing(
+    "credential_board",
+    sorts={
+        SOONEST: _("Soonest first"),
+        NAME: _("Name"),
+        f"-{BROKEN}": _("Rides after"),
+        **_PAPERS,
+    },
+    columns={BROKEN: _("Rides after"), **_PAPERS},
+    size=SIZES[-1],
+)
+DRIVERS: Final = Listing(
+    "fleet_drivers",
+    sorts={
+        NAME: _("Driver"),
+        PROVIDER: _("Provider"),
+        SOONEST: _("Paper to see to first"),
+        f"-{GIVEN}": _("Rides ahead"),
+    },
+    columns={
+        "standing": _("May drive"),
+        PROVIDER: _("Provider"),
+        SOONEST: _("Paper to see to first"),
+        GIVEN: _("Rides ahead"),
+    },
+    size=SIZES[-1],
+)
+_ANY: Final = ("", _("Any"))
+_STANDINGS: Final = [(name, badge.text) for name, badge in words.ACTIVATIONS.items()]
+
+
+class _Filter(ListFilter):
+    """What is no choice of a field asks for nothing."""
+
+    provider = forms.ChoiceField(label=_("Provider"), required=False)
+
+    def __init__(self, query: QueryDict, *, providers: Iterable[tuple[UUID, str]]) -> None:
+        super().__init__(query)
+        choose(self, "provider", providers, first=_("Any"))
+        self.is_valid()
+
+    def value(self, name: str) -> str:
+        return str(self.cleaned_data.get(name, ""))
+
+    @property
+    def provider_id(self) -> UUID | None:
+        return uuid_or_none(self.value("provider"))
+
+
+class BoardFilter(_Filter):
+    of = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in KINDS], widget=forms.HiddenInput)
+    standing = forms.ChoiceField(label=_("Papers"), required=False, choices=[_ANY, *words.NARROWED.items()])
+
+    field_order = ("of", "provider", "standing")
+
+    @property
+    def kind(self) -> str:
+        return self.value("of") or "drivers"
+
+    def asked(self, sort: str) -> Asked:
+        return Asked(subject=KINDS[self.kind], provider_id=self.provider_id, standing=self.value("standing"), sort=sort)
+
+    def known(self) -> dict[str, str]:
+        """Say what is asked for as the address does: known names and values alone."""
+        return {name: value for name, value in super().known().items() if (name, value) != ("of", "drivers")}
+
+
+class DriversFilter(_Filter):
+    """Sent, not put into an address: it holds a name."""
+
+    q = forms.CharField(label=_("Name"), required=False, max_length=100)
+    activation = forms.ChoiceField(
+        label=_("May drive"), required=False, choices=[("", _("All who have not left")), *_STANDINGS]
+    )
+
+    field_order = ("q", "activation", "provider")
+
+    def asked(self, sort: str) -> Asked:
+        return Asked(provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), sort=sort)
+
+    def known(self) -> dict[str, str]:
+        """Say what of it may stand in an address: not the name."""
+        return {name: value for name, value in super().known().items() if name != "q"}
+
+
+class FileForm(forms.Form):
+    """A paper that takes the place of the one in force."""
+
+    number = forms.CharField(label=_("Number"), required=False, max_length=50)
+    issuer = forms.CharField(label=_("Issued by"), required=False, max_length=100)
+    issued_on = day_field(_("Issued on"), required=False)
+    expires_on = day_field(_("Last day it holds"), required=False, help_text=_("Empty: it does not expire."))
+    blocking = forms.BooleanField(label=_("Needed: without it no ride is given"), required=False)
+
+    def refuse(self, refusal: DomainError) -> None:
+        put_on(self, refusal, {"issuedOn": "issued_on", "expiresOn": "expires_on"})
+
+
+class RejectForm(forms.Form):
+    reason = forms.CharField(label=_("What is wrong with it"), max_length=500, widget=forms.Textarea(attrs={"rows": 2}))
+
+
+class DocumentForm(forms.Form):
+    """A scan of a paper.  What is in it is the service's to judge."""
+
+    document = forms.FileField(
+        label=_("Scan: PDF, JPEG or PNG"),
+        widget=forms.FileInput(attrs={"accept": ".pdf,.jpg,.jpeg,.png"}),
+    )
+
+    def refuse(self, refusal: DomainError) -> None:
+        put_on(self, refusal, {"document": "document"})
+
+
+class RemoveForm(forms.Form):
+    reason = forms.CharField(label=_("Why it is removed"), max_length=500, widget=forms.Textarea(attrs={"rows": 2}))
+
+
+class ActivationForm(Versioned):
+    """Whether a driver may drive from now on."""
+
+    to = forms.ChoiceField(
+        choices=[(one, one) for one in (Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE)],
+        widget=forms.HiddenInput,
+    )
+    reason = forms.CharField(
+        label=_("Reason"), required=False, max_length=200, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    release = forms.BooleanField(
+        label=_("Take the driver off every ride on which they have not set out"), required=False
+    )
+
+    names = {"reason": "reason"}
+
+    def __init__(self, *args: Any, to: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if to == Activation.SUSPENDED:
+            self.fields["reason"].required = True
+        if to == Activation.ACTIVE:
+            del self.fields["release"]
+
+
+class VehicleStatusForm(Versioned):
+    """Whether a vehicle is on the road from now on."""
+
+    status = forms.ChoiceField(
+        label=_("From now on"), choices=[(name, badge.text) for name, badge in words.VEHICLE_STATUSES.items()]
+    )
+    reason = forms.CharField(
+        label=_("Reason"), required=False, max_length=200, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+    names = {"reason": "reason", "status": "status"}

@@ -1,0 +1,247 @@
+"""The page of a driver, with papers, shifts and leave, and of a vehicle; and whether a driver may drive."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from apps.accounts import queries as accounts
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.console.fleet import words as words
+from apps.console.fleet.credential_board import LAPSED, Asked, Cell, board
+from apps.console.fleet.forms import KINDS, ActivationForm
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.ride import words as ride_words
+from apps.fleet import queries as fleet
+from apps.fleet.credentials import TYPES_OF, Subject
+from apps.fleet.models import Activation, Qualification, Vehicle
+from apps.fleet.services.activation import CredentialsMissing
+from apps.riders.words import rider_name
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride, RideQuerySet
+from apps.rides.queries import given
+from apps.rides.services import activation as activations
+from lib.access import Principal
+from lib.errors import DomainError
+from lib.scopes import Scope
+
+MOST_RIDES: Final = 200  # listed before somebody is suspended; the rest is counted
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A driver or vehicle, with its papers in force (`record.papers`) and what `fleet.queries` reads besides."""
+
+    kind: str
+    record: Any  # a Driver or Vehicle, with the attributes of its prefetches
+
+    @property
+    def subject(self) -> Subject:
+        return KINDS[self.kind]
+
+
+def found_owner(kind: str, owner_id: UUID, by: Principal, at: datetime) -> Owner:
+    """Find a driver or vehicle in reach, or answer 404."""
+    rows: Any = fleet.drivers(by, at) if kind == "drivers" else fleet.vehicles(by)
+    record = rows.filter(pk=owner_id).first()
+    if record is None:
+        raise Http404
+    return Owner(kind, record)
+
+
+@require_safe
+@needs(Scope.DRIVERS_READ)
+def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
+    """Show a driver: papers, shifts to come, leave, and how many rides wait for them."""
+    by, now = principal_of(request), timezone.now()
+    owner = found_owner("drivers", owner_id, by, now)
+    record = owner.record
+    shifts = list(record.coming_shifts)
+    units = dict(Vehicle.objects.filter(pk__in={one.vehicle_id for one in shifts}).values_list("pk", "unit_number"))
+    context = {
+        **_shown(owner, by, now),
+        "qualifications": [capfirst(str(Qualification(one).label)) for one in record.qualifications],
+        "employment": capfirst(record.get_employment_display()),
+        "shifts": [(one, units[one.vehicle_id]) for one in shifts],
+        "leave": list(record.coming_leave),
+        "rides": given.to_driver(record.pk, by=by).count(),
+    }
+    return render(request, "fleet/driver.html", context)
+
+
+@require_safe
+@needs(Scope.DRIVERS_READ)
+def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
+    """Show a vehicle with its papers."""
+    by, now = principal_of(request), timezone.now()
+    owner = found_owner("vehicles", owner_id, by, now)
+    record = owner.record
+    context = {
+        **_shown(owner, by, now),
+        "type": capfirst(record.get_type_display()),
+        "lift": capfirst(record.get_lift_type_display()),
+        "configs": list(record.capacity_configs.all()),
+        "rides": given.to_vehicle(record.pk, by=by).count(),
+    }
+    return render(request, "fleet/vehicle.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.DRIVERS_WRITE)
+def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
+    """Show what it would do to let a driver drive or not, then do it: with their rides ahead, in one step."""
+    by, now = principal_of(request), timezone.now()
+    found = found_owner("drivers", owner_id, by, now)
+    if request.method != "POST":
+        to = _wanted(request.GET.get("to", ""))
+        first = {"version": found.record.version, "to": to, "release": True}
+        return _activation_page(request, found, ActivationForm(initial=first, to=to), to)
+    to = _wanted(request.POST.get("to", ""))
+    form = ActivationForm(request.POST, to=to)
+    if form.is_valid():
+        values = form.cleaned_data
+        try:
+            changed = activations.change_activation(
+                driver_id=owner_id,
+                to=to,
+                reason=values["reason"],
+                release_future_rides=values.get("release", False),
+                expected_version=values["version"],
+                by=by,
+                at=now,
+            )
+        except CredentialsMissing:
+            form.add_error(None, _("Papers that are needed do not hold: they are named below."))
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            _tell(request, changed)
+            return redirect("fleet_driver", owner_id)
+    return _activation_page(request, found, form, to)
+
+
+def papers(owner: Owner, by: Principal, at: datetime) -> tuple[Sequence[fleet.PaperShown], Mapping[str, Cell]]:
+    """Read what is in force or lacking, and how urgent each is.  Three queries."""
+    shown = fleet.papers_of(owner.subject, owner.record, owner.record.papers, at)
+    (row,) = board(Asked(subject=owner.subject, owner_id=owner.record.pk), by=by, at=at).rows
+    return shown, {cell.type: cell for cell in row.cells}
+
+
+def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
+    """Lay out what pages of drivers and of vehicles have in common."""
+    shown, cells = papers(owner, by, at)
+    names = accounts.names_of(one.verified_by for one in shown)
+    there = {one.type for one in shown}
+    return {
+        "kind": owner.kind,
+        "owner": owner.record,
+        "name": words.name_of(owner.record, by),
+        "standing": words.standing_of(owner.record),
+        "papers": [
+            {
+                "paper": one,
+                "name": words.paper(one.type),
+                "badge": words.URGENCIES[cells[one.type].urgency],
+                "state": words.state(cells[one.type]),
+                "broken": words.broken(cells[one.type].rides),
+                "verified_by": ride_words.who(one.verified_by, names),
+            }
+            for one in shown
+        ],
+        "others": [(kind, words.paper(kind)) for kind in TYPES_OF[owner.subject] if kind not in there],
+        "may_change": by.may(Scope.DRIVERS_WRITE),
+    }
+
+
+def _wanted(text: str) -> str:
+    """Read what a driver is to become; anything that is not said is a suspension, which asks before it does."""
+    return text if text in (Activation.ACTIVE, Activation.INACTIVE) else Activation.SUSPENDED
+
+
+def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, to: str) -> HttpResponse:
+    by, now, record = principal_of(request), timezone.now(), owner.record
+    context: dict[str, Any] = {
+        "owner": record,
+        "name": words.name_of(record, by),
+        "standing": words.standing_of(record),
+        "form": form,
+        "to": to,
+    }
+    if to == Activation.ACTIVE:
+        _shown_papers, cells = papers(owner, by, now)
+        lacking = [cell for cell in cells.values() if cell.blocking and cell.urgency in LAPSED]
+        context["lacking"] = [(cell.type, words.paper(cell.type), words.URGENCIES[cell.urgency]) for cell in lacking]
+    else:
+        rides = given.to_driver(record.pk, by=by)
+        context |= affected(rides, owner, by, lambda ride: _becomes(ride, record.pk))
+    return render(request, "fleet/activation.html", context, status=UNPROCESSABLE if form.errors else 200)
+
+
+def affected(rides: RideQuerySet, owner: Owner, by: Principal, becomes: Callable[[Ride], str]) -> dict[str, Any]:
+    """List the rides that are given to a driver or vehicle, and what becomes of each; the trail says who looked."""
+    rows = list(rides.select_related("rider", "facility")[: MOST_RIDES + 1])
+    audit.record(
+        by=by,
+        action=f"{owner.kind}.rides",
+        subject_type=owner.subject.value,
+        subject_id=owner.record.pk,
+        rider_ids=[ride.rider_id for ride in rows[:MOST_RIDES]],
+        phi=by.phi.name.lower(),
+    )
+    shown = [
+        {
+            "ride": ride,
+            "when": ride_words.day_and_clock(ride.pickup_at, ride.timezone),
+            "place": ride.facility.name if ride.facility else "",
+            "rider": rider_name(ride.rider, by),
+            "badge": ride_words.STATUSES[ride.status],
+            "becomes": becomes(ride),
+        }
+        for ride in rows[:MOST_RIDES]
+    ]
+    return {
+        "rides": shown,
+        "most": MOST_RIDES if len(rows) > MOST_RIDES else 0,
+        "count": rides.count() if len(rows) > MOST_RIDES else len(rows),
+    }
+
+
+def _becomes(ride: Ride, driver_id: UUID) -> str:
+    if ride.driver_id != driver_id:
+        return _("Rides along: stays")
+    if ride.status == RideStatus.ASSIGNED:
+        return _("Waits for a driver again")
+    return _("Under way: a dispatcher decides")
+
+
+def _tell(request: HttpRequest, changed: activations.DriverChange) -> None:
+    """Say what the driver is now, and what became of their rides."""
+    said = [
+        {
+            Activation.ACTIVE: _("The driver may drive."),
+            Activation.SUSPENDED: _("The driver is suspended."),
+            Activation.INACTIVE: _("The driver has left."),
+        }[Activation(changed.driver.activation)]
+    ]
+    if count := len(changed.released_ride_ids):
+        text = ngettext("%(count)s ride waits for a driver.", "%(count)s rides wait for a driver.", count)
+        said.append(text % {"count": count})
+    messages.success(request, " ".join(said))
+    if left := len(changed.affected_ride_ids) - len(changed.released_ride_ids):
+        text = ngettext(
+            "%(count)s ride still names the driver: a dispatcher has to look at it.",
+            "%(count)s rides still name the driver: a dispatcher has to look at them.",
+            left,
+        )
+        messages.warning(request, text % {"count": left})

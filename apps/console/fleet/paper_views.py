@@ -1,0 +1,160 @@
+"""One paper of a driver or vehicle: what is on file, and filing, verifying and rejecting it."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts import queries as accounts
+from apps.accounts.sessions import principal_of
+from apps.console.fleet import words as words
+from apps.console.fleet.board_views import page_of
+from apps.console.fleet.forms import KINDS, DocumentForm, FileForm, RejectForm, RemoveForm
+from apps.console.fleet.owner_views import found_owner, papers
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.ride import words as ride_words
+from apps.fleet import queries as fleet
+from apps.fleet.credentials import TYPES_OF, Subject, blocks_by_default
+from apps.fleet.models import Credential
+from apps.fleet.services import credentials, documents
+from lib.access import Principal
+from lib.errors import InvalidInput, NotFound
+from lib.scopes import Scope
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.DRIVERS_WRITE)
+def paper(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> HttpResponse:
+    """Show a paper of a type, filed or not, and file one that takes its place."""
+    if kind not in KINDS or type not in TYPES_OF[KINDS[kind]]:
+        raise Http404
+    if request.method != "POST":
+        return _page(request, kind, owner_id, type)
+    form = FileForm(request.POST, auto_id="file_%s")
+    if form.is_valid():
+        told: dict[str, Any] = {"by": principal_of(request), "at": timezone.now()}
+        try:
+            credentials.file(subject=KINDS[kind], subject_id=owner_id, type=type, given=form.cleaned_data, **told)
+        except InvalidInput as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, _("The paper is filed."))
+            return redirect(f"{page_of(kind, owner_id)}#{type}")
+    return _page(request, kind, owner_id, type, file=form)
+
+
+@require_POST
+@needs(Scope.DRIVERS_WRITE)
+def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
+    """Note that the visitor, who is not the one who entered the paper, has seen it and it is right."""
+    by = principal_of(request)
+    found = found_paper(credential_id, by)
+    try:
+        credentials.verify(credential_id=credential_id, by=by, at=timezone.now())
+    except NotFound:
+        return replaced(request, found)
+    except credentials.EnteredByTheSame:
+        messages.error(request, _("You entered this paper: somebody else has to verify it."))
+    else:
+        messages.success(request, _("The paper is verified."))
+    return redirect(address_of(found))
+
+
+@require_POST
+@needs(Scope.DRIVERS_WRITE)
+def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
+    """Note that the paper is not accepted, and why: from now on it does not hold."""
+    by = principal_of(request)
+    found = found_paper(credential_id, by)
+    form = RejectForm(request.POST, auto_id="reject_%s")
+    if not form.is_valid():
+        return paper_page(request, found, reject=form)
+    try:
+        credentials.reject(credential_id=credential_id, reason=form.cleaned_data["reason"], by=by, at=timezone.now())
+    except NotFound:
+        return replaced(request, found)
+    messages.success(request, _("The paper is rejected: it does not hold any more."))
+    return redirect(address_of(found))
+
+
+def found_paper(credential_id: UUID, by: Principal) -> Credential:
+    """Find a paper in reach, in force or replaced, or answer 404."""
+    found = Credential.objects.visible_to(by).filter(pk=credential_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def replaced(request: HttpRequest, found: Credential) -> HttpResponse:
+    messages.error(request, _("Another paper has taken its place meanwhile. This is the one in force."))
+    return redirect(address_of(found))
+
+
+def _kind(found: Credential) -> str:
+    return "vehicles" if found.driver_id is None else "drivers"
+
+
+def address_of(found: Credential) -> str:
+    return reverse("fleet_paper", args=[_kind(found), found.subject_id, found.type])
+
+
+def paper_page(
+    request: HttpRequest, found: Credential, *, removed: UUID | None = None, **returned: forms.Form
+) -> HttpResponse:
+    """Show the page of a paper with a form that came back; `removed` is the scan that a `remove` form is about."""
+    return _page(request, _kind(found), found.subject_id, found.type, removed=removed, **returned)
+
+
+def _page(
+    request: HttpRequest, kind: str, owner_id: UUID, type: str, *, removed: UUID | None = None, **returned: forms.Form
+) -> HttpResponse:
+    """Show the page; `returned` is a form with its errors."""
+    by, now = principal_of(request), timezone.now()
+    owner = found_owner(kind, owner_id, by, now)
+    shown, cells = papers(owner, by, now)
+    present = next((one for one in shown if one.type == type and one.id), None)
+    cell = cells.get(type)
+    needed = present.blocking if present else blocks_by_default(owner.subject, type)
+    scans = fleet.documents_of(present.id) if present and present.id else []
+    people = [present.entered_by, present.verified_by] if present else []
+    names = accounts.names_of([*people, *(one.added_by for one in scans)])
+    context = {
+        "owner": owner.record,
+        "owner_url": page_of(kind, owner_id),
+        "is_driver": owner.subject is Subject.DRIVER,
+        "name": words.name_of(owner.record, by),
+        "title": words.paper(type),
+        "type": type,
+        "kind": kind,
+        "present": present,
+        "badge": cell and words.URGENCIES[cell.urgency],
+        "state": cell and words.state(cell),
+        "broken": cell.rides if cell else 0,
+        "entered_by": present and present.entered_by and ride_words.who(present.entered_by, names),
+        "is_own": present is not None and present.entered_by == by.actor,
+        "verified_by": present and ride_words.who(present.verified_by, names),
+        "file": FileForm(initial={"blocking": needed}, auto_id="file_%s"),
+        "reject": RejectForm(auto_id="reject_%s"),
+        "scan": DocumentForm(auto_id="scan_%s"),
+        "full": len(scans) >= documents.MOST,
+        "most": documents.MOST,
+        "scans": [
+            {
+                "scan": one,
+                "kind": words.KINDS[one.kind],
+                "by": ride_words.who(one.added_by, names),
+                "remove": returned["remove"] if one.pk == removed else RemoveForm(auto_id=f"remove_{one.pk}_%s"),
+            }
+            for one in scans
+        ],
+        **returned,
+        "wrong": next(iter(returned.values()), None),
+    }
+    return render(request, "fleet/paper.html", context, status=UNPROCESSABLE if returned else 200)

@@ -1,0 +1,165 @@
+"""What pages of shifts are asked and told."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.console.booking.fields import FIRST, SECOND, ClockField
+from apps.console.ride.ride_forms import Versioned
+from apps.fleet.models import Driver, Shift, Vehicle
+from lib.clock_input import instants
+from lib.clocks import clock
+from lib.console_forms import choose, day_field
+from lib.newest_first import uuid_or_none
+
+_DAY: Final = dt.timedelta(days=1)
+_NONE: Final = gettext_lazy("Choose…")
+
+
+class PlanFilter(forms.Form):
+    """Which week, and whose drivers.  What is no choice of a field asks for the week of today, and for all."""
+
+    day = day_field(gettext_lazy("Week of"), required=False)
+    provider = forms.ChoiceField(label=gettext_lazy("Provider"), required=False)
+
+    def __init__(self, query: QueryDict, *, providers: Iterable[tuple[UUID, str]], today: dt.date) -> None:
+        super().__init__(query)
+        choose(self, "provider", providers, first=_("Any"))
+        self.is_valid()
+        day: dt.date = self.cleaned_data.get("day") or today
+        self.first = day - day.weekday() * _DAY
+        self.data = query.copy()
+        self.data["day"] = day.isoformat()  # what is shown is what the page is about
+
+    @property
+    def provider_id(self) -> UUID | None:
+        return uuid_or_none(str(self.cleaned_data.get("provider", "")))
+
+    def query(self, day: dt.date) -> str:
+        """Spell the same for another week, as the address does."""
+        wanted = QueryDict(mutable=True)
+        wanted["day"] = day.isoformat()
+        if self.provider_id is not None:
+            wanted["provider"] = str(self.provider_id)
+        return wanted.urlencode()
+
+
+class Looked(Versioned):
+    """`accept` takes responsibility for the rides that a change leaves without a shift: those `seen`, by id."""
+
+    accept = forms.BooleanField(label=gettext_lazy("I have seen these rides: leave them as they are"), required=False)
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    @property
+    def seen_ids(self) -> frozenset[UUID]:
+        """Name the rides that the reader was shown and accepted; what is no id names none."""
+        if not self.cleaned_data["accept"]:
+            return frozenset()
+        return frozenset(filter(None, map(uuid_or_none, self.cleaned_data["seen"].split())))
+
+    def look_again(self, field: str | None) -> None:
+        """Say that there are rides to look at first; what was accepted was about others."""
+        if self.cleaned_data.pop("accept"):
+            self.data = cast(QueryDict, self.data).copy()
+            del self.data["accept"]
+            self.add_error(field, _("Since you looked, more rides are left without a shift. Look at them."))
+        elif field:
+            self.add_error(field, _("Look at the rides that are left without a shift."))
+
+
+class ShiftForm(Looked):
+    """A driver in a vehicle, from a clock of a day until another: of the next day, where that comes first.
+
+    Clocks are those of the driver's provider.  `version` is that of the shift that is changed, 0 of a new one.
+    """
+
+    driver = forms.ChoiceField(label=gettext_lazy("Driver"))
+    vehicle = forms.ChoiceField(label=gettext_lazy("Vehicle"))
+    day = day_field(gettext_lazy("Day"))
+    starts = ClockField(label=gettext_lazy("From"))
+    ends = ClockField(label=gettext_lazy("Until"))
+    which = forms.ChoiceField(
+        label=gettext_lazy("The clocks go back: which of the two"),
+        required=False,
+        widget=forms.RadioSelect,
+        choices=((FIRST, gettext_lazy("The first")), (SECOND, gettext_lazy("The second"))),
+    )
+
+    names: Mapping[str, str] = {
+        "driverId": "driver", "vehicleId": "vehicle", "startsAt": "starts", "endsAt": "ends",
+    }  # fmt: skip
+    asks_which = False
+    starts_at: dt.datetime | None = None
+    ends_at: dt.datetime | None = None
+
+    def __init__(self, *args: Any, drivers: Sequence[Driver], vehicles: Sequence[Vehicle], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._zones = {str(one.pk): one.provider.timezone for one in drivers}
+        many = len({one.provider_id for one in drivers} | {one.provider_id for one in vehicles}) > 1
+        choose(self, "driver", [(one.pk, _called(_name(one), one, many)) for one in drivers], first=_NONE)
+        choose(self, "vehicle", [(one.pk, _called(one.unit_number, one, many)) for one in vehicles], first=_NONE)
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        zone, day = self._zones.get(said.get("driver", "")), said.get("day")
+        for name in ("starts", "ends"):
+            if isinstance(said.get(name), dt.timedelta):
+                self.add_error(name, _("Write a time of day, like 14:30 or 2:30p."))
+        starts, ends = said.get("starts"), said.get("ends")
+        if zone is None or day is None or not isinstance(starts, dt.time) or not isinstance(ends, dt.time):
+            return said
+        if starts == ends:
+            self.add_error("ends", _("A shift ends at another time than it starts."))
+            return said
+        self.starts_at = self._instant("starts", day, starts, zone)
+        self.ends_at = self._instant("ends", day if ends > starts else day + _DAY, ends, zone)
+        return said
+
+    def _instant(self, name: str, day: dt.date, meant: dt.time, zone: str) -> dt.datetime | None:
+        found, words = instants(day, meant, zone), {"time": clock(meant)}
+        if not found:
+            self.add_error(name, _("There is no %(time)s on that day: the clocks go forward.") % words)
+            return None
+        if len(found) == 1:
+            return found[0]
+        self.asks_which = True
+        which = self.cleaned_data.get("which")
+        if not which:
+            self.add_error(name, _("%(time)s comes twice on that day: say which of the two.") % words)
+            return None
+        return found[1] if which == SECOND else found[0]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Say what a valid form asks for, as services take it."""
+        return {
+            "driver_id": UUID(self.cleaned_data["driver"]),
+            "vehicle_id": UUID(self.cleaned_data["vehicle"]),
+            "starts_at": self.starts_at,
+            "ends_at": self.ends_at,
+        }
+
+
+class StepForm(Looked):
+    """A step of a shift that is one press of a button."""
+
+
+def times_of(shift: Shift, zone: str) -> dict[str, str]:
+    """Write the day and clocks of a shift as its form asks for them."""
+    begins, ends = (at.astimezone(ZoneInfo(zone)) for at in (shift.starts_at, shift.ends_at))
+    return {"day": begins.date().isoformat(), "starts": clock(begins), "ends": clock(ends)}
+
+
+def _name(driver: Driver) -> str:
+    return f"{driver.last_name}, {driver.first_name}"
+
+
+def _called(name: str, owner: Driver | Vehicle, many: bool) -> str:
+    return f"{name} ({owner.provider.name})" if many else name

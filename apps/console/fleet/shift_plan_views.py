@@ -1,0 +1,65 @@
+"""The shifts of a week, by driver."""
+
+import datetime as dt
+from typing import Any, Final
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.views.decorators.http import require_safe
+
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.fleet import shift_plan
+from apps.console.fleet import words as words
+from apps.console.fleet.board_views import providers
+from apps.console.fleet.shift_forms import PlanFilter, times_of
+from apps.console.fleet.shift_plan import DayOfDriver, Lane
+from apps.console.kit.rights import needs
+from apps.fleet.models import Activation
+from lib.access import Principal
+from lib.scopes import Scope
+
+MOST: Final = 100  # drivers of a page
+_WEEK: Final = dt.timedelta(days=shift_plan.DAYS)
+
+
+@require_safe
+@needs(Scope.DRIVERS_READ)
+def week(request: HttpRequest) -> HttpResponse:
+    """Show who drives what, and when, in seven days.  As many queries for any number of drivers."""
+    by, today = principal_of(request), timezone.now().astimezone(zone_of(request)).date()
+    form = PlanFilter(request.GET, providers=providers(by), today=today)
+    lanes = shift_plan.week(form.first, provider_id=form.provider_id, by=by)
+    page = Paginator(lanes, MOST).get_page(request.GET.get("page"))
+    days = [form.first + number * dt.timedelta(days=1) for number in range(shift_plan.DAYS)]
+    context = {
+        "form": form,
+        "filtered": form.provider_id is not None,
+        "title": date_format(form.first, "D j M Y"),
+        "days": [(day, date_format(day, "D j M"), day == today) for day in days],
+        "earlier": f"?{form.query(form.first - _WEEK)}",
+        "now": f"?{form.query(today)}",
+        "later": f"?{form.query(form.first + _WEEK)}",
+        "page": page,
+        "lanes": [_lane(lane, by) for lane in page],
+        "may_change": by.may(Scope.DRIVERS_WRITE),
+    }
+    return render(request, "fleet/shifts.html", context)
+
+
+def _lane(lane: Lane, by: Principal) -> dict[str, Any]:
+    driver = lane.driver
+    return {
+        "driver": driver,
+        "name": words.name_of(driver, by),
+        "standing": None if driver.activation == Activation.ACTIVE else words.standing_of(driver),
+        "days": [_day(one, driver.provider.timezone) for one in lane.days],
+        "minutes": lane.minutes,
+    }
+
+
+def _day(one: DayOfDriver, zone: str) -> dict[str, Any]:
+    shifts = [{"shift": shift, "unit": shift.vehicle.unit_number, **times_of(shift, zone)} for shift in one.shifts]
+    return {"day": one.day, "title": date_format(one.day, "D j M"), "away": one.away, "shifts": shifts}

@@ -1,0 +1,243 @@
+"""One shift: planned, changed, ended, cancelled, and planned once more; rides that it leaves are shown beforehand."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.fleet import words as words
+from apps.console.fleet.owner_views import Owner, affected
+from apps.console.fleet.shift_forms import ShiftForm, StepForm, times_of
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.dispatch.queries.uncovered_rides import left_without
+from apps.dispatch.services import shift_changes
+from apps.dispatch.services.shift_changes import RidesLeft
+from apps.fleet.models import Activation, Driver, Shift, Vehicle, VehicleStatus
+from apps.fleet.services import drivers, shifts
+from apps.rides.models import Ride
+from apps.rides.queries import given
+from lib.access import Principal
+from lib.clocks import clock
+from lib.errors import DomainError
+from lib.newest_first import uuid_or_none
+from lib.scopes import Scope
+
+_DAY: Final = timedelta(days=1)
+_END: Final = "end"
+_CANCEL: Final = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Rides that a change leaves without a shift: all in it but those while its driver `keeps` it, some seen before."""
+
+    keeps: tuple[datetime, datetime] | None
+    seen: Collection[UUID]
+
+    def becomes(self, ride: Ride) -> str:
+        if self.seen and ride.pk not in self.seen:
+            return _("New since you looked; stays with the driver")
+        return _("Stays with the driver")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.DRIVERS_WRITE)
+def new(request: HttpRequest) -> HttpResponse:
+    """Plan a shift: for a driver and day that the address names, or as another one, with or without its driver."""
+    by = principal_of(request)
+    if request.method != "POST":
+        form = ShiftForm(initial=_first(request, by), **_offered(by))
+        return render(request, "fleet/shift.html", {"form": form})
+    form = ShiftForm(request.POST, **_offered(by))
+    if form.is_valid():
+        try:
+            shift = shifts.plan(**form.told, by=by, at=timezone.now())
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            messages.success(request, _("The shift is planned: %(when)s.") % {"when": _when(shift)})
+            return redirect(_week_of(shift))
+    return render(request, "fleet/shift.html", {"form": form}, status=UNPROCESSABLE)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.DRIVERS_WRITE)
+def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
+    """Show a shift and change it; where that leaves rides without one, they are shown first."""
+    by = principal_of(request)
+    found = _found(shift_id, by)
+    if request.method != "POST":
+        return _page(request, found)
+    form = ShiftForm(request.POST, **_offered(by, found))
+    if form.is_valid():
+        try:
+            _amend(found, form.told, form, by)
+        except RidesLeft as refusal:
+            seen = form.seen_ids
+            form.look_again("accept")
+            return _page(request, found, form=form, left=_Left(refusal.keeps, seen))
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            found.refresh_from_db()
+            messages.success(request, _("The shift is changed: %(when)s.") % {"when": _when(found)})
+            return redirect(_week_of(found))
+    return _page(request, found, form=form)
+
+
+@require_POST
+@needs(Scope.DRIVERS_WRITE)
+def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
+    """End a shift now, or cancel one that has not begun; where that leaves rides without one, they are shown first."""
+    by, now = principal_of(request), timezone.now().replace(second=0, microsecond=0)
+    found = _found(shift_id, by)
+    does = _CANCEL if request.POST.get("do") == _CANCEL else _END
+    form = StepForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    if does == _END and not found.starts_at < now < found.ends_at:
+        form.add_error(None, _("The shift is not under way."))
+        return _page(request, found, wrong=form)
+    changes = {"ends_at": now} if does == _END else {"status": Shift.Status.CANCELLED}
+    try:
+        _amend(found, changes, form, by)
+    except RidesLeft as refusal:
+        seen = form.seen_ids
+        form.look_again(None)
+        return _page(request, found, wrong=form, asked=does, left=_Left(refusal.keeps, seen))
+    except DomainError as refusal:
+        form.refuse(refusal)
+        return _page(request, found, wrong=form)
+    messages.success(request, _("The shift has ended.") if does == _END else _("The shift is cancelled."))
+    return redirect(_week_of(found))
+
+
+@require_POST
+@needs(Scope.DRIVERS_WRITE)
+def pause(request: HttpRequest, shift_id: UUID) -> HttpResponse:
+    """Note that the driver of a shift takes a break, or is back from it."""
+    by = principal_of(request)
+    found = _found(shift_id, by)
+    begins = request.POST.get("on_break") == "on"
+    told: dict[str, Any] = {"expected_version": None, "by": by, "at": timezone.now()}
+    drivers.amend(driver_id=found.driver_id, changes={"on_break": begins}, **told)
+    messages.success(request, _("The driver is on a break.") if begins else _("The driver is back from the break."))
+    return redirect("fleet_shift", shift_id)
+
+
+def _found(shift_id: UUID, by: Principal) -> Shift:
+    rows = Shift.objects.visible_to(by).select_related("driver__provider", "vehicle")
+    found = rows.filter(pk=shift_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _offered(by: Principal, present: Shift | None = None) -> dict[str, Any]:
+    """List who can be put into a shift and with what: who has not left, what is not retired, and whom it has now."""
+    people = Driver.objects.visible_to(by).select_related("provider").order_by("last_name", "first_name", "pk")
+    units = Vehicle.objects.visible_to(by).select_related("provider").order_by("unit_number", "pk")
+    driver_id, vehicle_id = (present.driver_id, present.vehicle_id) if present else (None, None)
+    return {
+        "drivers": [one for one in people if one.activation != Activation.INACTIVE or one.pk == driver_id],
+        "vehicles": [one for one in units if one.status != VehicleStatus.RETIRED or one.pk == vehicle_id],
+    }
+
+
+def _first(request: HttpRequest, by: Principal) -> dict[str, Any]:
+    """Say what a new shift begins with: what the address names, or what the shift has that it names as `copy`."""
+    today = timezone.now().astimezone(zone_of(request)).date()
+    first: dict[str, Any] = {"version": 0, "day": request.GET.get("day", today.isoformat())}
+    copy_id = uuid_or_none(request.GET.get("copy", ""))
+    if copy_id is not None:
+        copied = _found(copy_id, by)
+        zone = copied.driver.provider.timezone
+        next_day = copied.starts_at.astimezone(ZoneInfo(zone)).date() + _DAY
+        first |= times_of(copied, zone) | {"vehicle": str(copied.vehicle_id), "day": next_day.isoformat()}
+        if request.GET.get("driver") == "same":
+            first["driver"] = str(copied.driver_id)
+        return first
+    driver_id = uuid_or_none(request.GET.get("driver", ""))
+    driver = None if driver_id is None else Driver.objects.visible_to(by).filter(pk=driver_id).first()
+    if driver is not None:
+        first |= {"driver": str(driver.pk), "vehicle": str(driver.default_vehicle_id or "")}
+    return first
+
+
+def _amend(found: Shift, changes: Mapping[str, Any], form: ShiftForm | StepForm, by: Principal) -> None:
+    shift_changes.amend(
+        shift_id=found.pk,
+        changes=changes,
+        seen=form.seen_ids,
+        expected_version=form.cleaned_data["version"],
+        by=by,
+        at=timezone.now(),
+    )
+
+
+def _when(found: Shift) -> str:
+    zone = ZoneInfo(found.driver.provider.timezone)
+    begins, ends = found.starts_at.astimezone(zone), found.ends_at.astimezone(zone)
+    return f"{date_format(begins, 'D j M')}, {clock(begins)} \N{EN DASH} {clock(ends)} {ends:%Z}"
+
+
+def _week_of(found: Shift) -> str:
+    day = found.starts_at.astimezone(ZoneInfo(found.driver.provider.timezone)).date()
+    return f"{reverse('fleet_shifts')}?day={day.isoformat()}"
+
+
+def _page(
+    request: HttpRequest,
+    found: Shift,
+    *,
+    form: ShiftForm | None = None,
+    wrong: StepForm | None = None,
+    asked: str = "",
+    left: _Left | None = None,
+) -> HttpResponse:
+    """Show a shift; `left` says which rides what was `asked` for, or the form, leaves without one."""
+    by, now = principal_of(request), timezone.now()
+    zone = found.driver.provider.timezone
+    if form is None:
+        first = times_of(found, zone) | {
+            "driver": str(found.driver_id), "vehicle": str(found.vehicle_id), "version": found.version,
+        }  # fmt: skip
+        form = ShiftForm(initial=first, **_offered(by, found))
+    count = (
+        given.to_driver(found.driver_id, by=by)
+        .filter(pickup_at__gte=found.starts_at, pickup_at__lt=found.ends_at)
+        .count()
+    )
+    planned = found.status == Shift.Status.PLANNED
+    context: dict[str, Any] = {
+        "shift": found,
+        "form": form,
+        "wrong": wrong or form,
+        "asked": asked,
+        "name": words.name_of(found.driver, by),
+        "when": _when(found),
+        "zone": zone,
+        "planned": planned,
+        "begun": found.starts_at <= now,
+        "running": planned and found.starts_at <= now < found.ends_at,
+        "given": count,
+    }
+    if left is not None:
+        rides = left_without(found, keeps=left.keeps, by=by)
+        # Read first: what comes in between is shown, and asked about once more.
+        context["seen"] = " ".join(map(str, rides.values_list("pk", flat=True)))
+        context |= affected(rides, Owner("drivers", found.driver), by, left.becomes)
+    bad = bool(form.errors or asked or (wrong and wrong.errors))
+    return render(request, "fleet/shift.html", context, status=UNPROCESSABLE if bad else 200)

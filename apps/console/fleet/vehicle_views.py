@@ -1,0 +1,76 @@
+"""Taking a vehicle off the road and putting it back, with the rides that it is given in sight."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.sessions import principal_of
+from apps.console.fleet import words as words
+from apps.console.fleet.forms import VehicleStatusForm
+from apps.console.fleet.owner_views import affected, found_owner
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Ride
+from apps.rides.queries import given
+from apps.rides.services import activation
+from lib.errors import DomainError
+from lib.scopes import Scope
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.DRIVERS_WRITE)
+def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
+    """Show the rides that a vehicle is given, then change whether it is in service; they stay until somebody looks."""
+    by, now = principal_of(request), timezone.now()
+    owner = found_owner("vehicles", owner_id, by, now)
+    form = VehicleStatusForm(initial={"version": owner.record.version, "status": owner.record.status})
+    if request.method == "POST":
+        form = VehicleStatusForm(request.POST)
+        if form.is_valid():
+            values = form.cleaned_data
+            try:
+                changed = activation.change_vehicle_status(
+                    vehicle_id=owner_id,
+                    to=values["status"],
+                    reason=values["reason"],
+                    expected_version=values["version"],
+                    by=by,
+                    at=now,
+                )
+            except DomainError as refusal:
+                form.refuse(refusal)
+            else:
+                _tell(request, changed)
+                return redirect("fleet_vehicle", owner_id)
+    context = {
+        "owner": owner.record,
+        "name": words.name_of(owner.record, by),
+        "standing": words.standing_of(owner.record),
+        "form": form,
+        **affected(given.to_vehicle(owner_id, by=by), owner, by, _becomes),
+    }
+    return render(request, "fleet/vehicle_status.html", context, status=UNPROCESSABLE if form.errors else 200)
+
+
+def _becomes(ride: Ride) -> str:
+    if ride.status == RideStatus.ASSIGNED:
+        return _("Needs another vehicle")
+    return _("Under way: a dispatcher decides")
+
+
+def _tell(request: HttpRequest, changed: activation.VehicleChange) -> None:
+    standing = words.VEHICLE_STATUSES[changed.vehicle.status].text
+    messages.success(request, _("The vehicle is now: %(status)s.") % {"status": standing})
+    if count := len(changed.affected_ride_ids):
+        text = ngettext(
+            "%(count)s ride still names the vehicle: a dispatcher has to look at it.",
+            "%(count)s rides still name the vehicle: a dispatcher has to look at them.",
+            count,
+        )
+        messages.warning(request, text % {"count": count})

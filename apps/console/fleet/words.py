@@ -1,0 +1,88 @@
+"""How pages of the fleet call papers, how urgent they are, and whether somebody may drive."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from apps.console.fleet.credential_board import Cell
+from apps.console.ride.words import Badge
+from apps.fleet.credentials import Urgency
+from apps.fleet.models import Activation, CredentialType, Driver, Vehicle, VehicleStatus
+from apps.rides.naming import driver_name
+from lib.access import Principal
+from lib.file_kinds import FileKind
+
+Text = str | Promise
+
+URGENCIES: Final[Mapping[Urgency, Badge]] = {
+    Urgency.EXPIRED: Badge("bad", "✕", gettext_lazy("Expired")),
+    Urgency.MISSING: Badge("bad", "○", gettext_lazy("Missing")),
+    Urgency.REJECTED: Badge("bad", "⊘", gettext_lazy("Rejected")),
+    Urgency.WITHIN_7: Badge("bad", "▲", gettext_lazy("7 days or less")),
+    Urgency.WITHIN_30: Badge("warn", "◆", gettext_lazy("30 days or less")),
+    Urgency.WITHIN_60: Badge("info", "◷", gettext_lazy("60 days or less")),
+    Urgency.VALID: Badge("ok", "✓", gettext_lazy("Valid")),
+    Urgency.NOT_FILED: Badge("quiet", "·", gettext_lazy("Not filed")),
+}
+# What a board can be narrowed to, in the order of the filter.
+NARROWED: Final[Mapping[str, Text]] = {
+    "lapsed": gettext_lazy("Does not hold"),
+    "expired": gettext_lazy("Expired"),
+    "missing": gettext_lazy("Missing"),
+    "rejected": gettext_lazy("Rejected"),
+    "within_7": gettext_lazy("7 days or less"),
+    "within_30": gettext_lazy("30 days or less"),
+    "within_60": gettext_lazy("60 days or less"),
+    "unverified": gettext_lazy("Not verified"),
+    "sound": gettext_lazy("All in order"),
+}
+ACTIVATIONS: Final[Mapping[str, Badge]] = {
+    Activation.PENDING: Badge("info", "○", gettext_lazy("Not active yet")),
+    Activation.ACTIVE: Badge("ok", "✓", gettext_lazy("Active")),
+    Activation.SUSPENDED: Badge("bad", "⊘", gettext_lazy("Suspended")),
+    Activation.INACTIVE: Badge("quiet", "✕", gettext_lazy("Has left")),
+}
+VEHICLE_STATUSES: Final[Mapping[str, Badge]] = {
+    VehicleStatus.IN_SERVICE: Badge("ok", "✓", gettext_lazy("In service")),
+    VehicleStatus.OUT_OF_SERVICE: Badge("bad", "⊘", gettext_lazy("Out of service")),
+    VehicleStatus.MAINTENANCE: Badge("warn", "◆", gettext_lazy("Maintenance")),
+    VehicleStatus.RETIRED: Badge("quiet", "✕", gettext_lazy("Retired")),
+}
+KINDS: Final[Mapping[str, str]] = {FileKind.PDF: "PDF", FileKind.JPEG: "JPEG", FileKind.PNG: "PNG"}
+_COUNTED: Final = frozenset({Urgency.WITHIN_7, Urgency.WITHIN_30, Urgency.WITHIN_60})
+
+
+def paper(type_: str) -> str:
+    return capfirst(str(CredentialType(type_).label))
+
+
+def name_of(owner: Driver | Vehicle, by: Principal) -> str:
+    return driver_name(owner, by) if isinstance(owner, Driver) else owner.unit_number
+
+
+def standing_of(owner: Driver | Vehicle) -> Badge:
+    """Say whether a driver may drive, or a vehicle is on the road."""
+    return ACTIVATIONS[owner.activation] if isinstance(owner, Driver) else VEHICLE_STATUSES[owner.status]
+
+
+def state(cell: Cell) -> str:
+    """Say how a paper stands: what is soon to lapse by the days it still holds, all else in a word."""
+    if cell.urgency not in _COUNTED:
+        return str(URGENCIES[cell.urgency].text)
+    if not cell.days:
+        return _("Last day")
+    return ngettext("%(count)s day left", "%(count)s days left", cell.days) % {"count": cell.days}
+
+
+def review(awaits: bool) -> str:
+    """Say that nobody has verified a paper that is on file; nothing where somebody has."""
+    return _("not verified") if awaits else ""
+
+
+def broken(count: int) -> str:
+    """Say how many rides are given out for days on which a paper does not hold; nothing where none are."""
+    return ngettext("%(count)s ride after", "%(count)s rides after", count) % {"count": count} if count else ""

@@ -1,0 +1,74 @@
+"""What planners do on the page of their day; each form posts to an address of its own and leads back to the day."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from apps.accounts.sessions import principal_of
+from apps.console.kit.rights import needs
+from apps.console.planner_day import views
+from apps.console.ride import acting
+from apps.console.ride.acting import Act
+from apps.console.ride.ride_forms import AnswerForm, Overridable, TickForm, Versioned
+from apps.rides.models import Ride
+from apps.rides.services import amending
+from lib.scopes import Scope
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Release a rider.  Who presses it again, from a page that does not know yet, hears that it is done."""
+    asked = views.asked_of(request)
+    form = Overridable(request.POST, auto_id=f"ready-{ride_id}_%s")
+    by = principal_of(request)
+    if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
+        messages.success(request, _("The ride is released: the rider is ready."))
+    elif acting.is_released(form, ride_id=ride_id, by=by):
+        messages.info(request, _("The ride was released already."))
+    else:
+        return views.page(request, returned=form, of=ride_id)
+    return redirect(asked.url())
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take a release back: the rider is not ready after all."""
+    form = Overridable(request.POST, auto_id=f"unready-{ride_id}_%s")
+    return _acted(request, ride_id, form, acting.retract, _("The release is taken back."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Say what shall happen while no driver is found."""
+    form = AnswerForm(request.POST, auto_id=f"answer-{ride_id}_%s")
+    return _acted(request, ride_id, form, acting.answer, _("Dispatch is told."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def tick(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Say of one line of a checklist that it is there, or not after all."""
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        item = {values["tick"] or values["untick"]: bool(values["tick"])}
+        return amending.amend(changes={"discharge": {"checklist": item}}, **told)
+
+    form = TickForm(request.POST, auto_id=f"tick-{ride_id}_%s")
+    return _acted(request, ride_id, form, act, _("The checklist is kept."))
+
+
+def _acted(request: HttpRequest, ride_id: UUID, form: Versioned, act: Act, done: str) -> HttpResponse:
+    """Do one thing to a ride and lead back to the day, or show the day with what is wrong."""
+    asked = views.asked_of(request)
+    if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
+        messages.success(request, done)
+        return redirect(asked.url())
+    return views.page(request, returned=form, of=ride_id)

@@ -1,0 +1,176 @@
+"""The rides of a facility's day, laid out: in which section each stands, and what it says there."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.console.ride import ride_panel, words
+from apps.console.ride.ride_forms import AnswerForm
+from apps.organizations.service_levels import ServiceLevels, service_levels
+from apps.riders import words as rider_words
+from apps.rides import discharge, disclosure
+from apps.rides.disclosure import disclosure_of
+from apps.rides.exception_types import ExceptionType
+from apps.rides.lifecycle import TERMINAL, RideStatus
+from apps.rides.models import Ride, RideException
+from apps.rides.models.ride import ServiceType
+from apps.rides.possible import Deed, possible
+from apps.rides.queries.facility_day import FacilityDay
+from apps.rides.queries.ride_needs import expected_dropoff_at
+from apps.rides.services import answering
+from apps.rides.standing import late_minutes, promised_at
+from lib.access import Phi, Principal
+from lib.clocks import clock
+
+# What stands, in the order in which a planner works.
+SECTIONS: Final[Mapping[str, Promise]] = {
+    "needs": gettext_lazy("Needs you"),
+    "waiting": gettext_lazy("Waiting to be released"),
+    "moving": gettext_lazy("Ready, due or on the way"),
+    "others": gettext_lazy("Other rides of the day"),
+    "done": gettext_lazy("Done"),
+}
+# What only somebody at the facility knows; the ladder's own question is put with its four answers.
+QUESTIONS: Final[Mapping[str, Promise]] = {
+    ExceptionType.WILL_CALL_UNACTIVATED: gettext_lazy("The day ends: is the rider ready, or is the ride not needed?"),
+    ExceptionType.RIDER_STRANDED_RISK: gettext_lazy("Nobody has said ready, and the day is over: where is the rider?"),
+    ExceptionType.RIDER_NOT_READY: gettext_lazy("The driver waits at the door: tell dispatch how long it takes."),
+    ExceptionType.RETURN_LEG_AT_RISK: gettext_lazy("The way there fell through: is the way back still needed?"),
+}
+_BEFORE_DEPARTURE: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
+_WORTH_SAYING: Final = timedelta(minutes=5)  # less is within what an estimate is good for
+_ROAD: Final = frozenset({RideStatus.EN_ROUTE, RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
+
+
+def sections(found: FacilityDay, by: Principal, now: datetime) -> list[dict[str, Any]]:
+    """Lay out the day; sections without rides are left out."""
+    levels = service_levels(found.facility)
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SECTIONS}
+    for ride in found.rides:
+        row = _row(ride, found, levels, by, now)
+        rows[_section(ride, row)].append(row)
+    return [{"name": name, "title": title, "rows": rows[name]} for name, title in SECTIONS.items() if rows[name]]
+
+
+def _section(ride: Ride, row: Mapping[str, Any]) -> str:
+    if ride.status in TERMINAL:
+        return "done"
+    if row["asks"] or row["questions"]:
+        return "needs"
+    if ride.will_call and ride.ready_at is None:
+        return "waiting"
+    is_due = ride.ready_at is not None or ride.status in _ROAD or row["late"] is not None
+    return "moving" if is_due else "others"
+
+
+def _row(ride: Ride, found: FacilityDay, levels: ServiceLevels, by: Principal, now: datetime) -> dict[str, Any]:
+    to = disclosure_of(by)
+    deeds = possible(ride, by)
+    standing = found.exceptions.get(ride.pk, [])
+    asking = [one for one in standing if answering.asks(one)]
+    asks = any(answering.ANSWER not in one.details for one in asking)
+    ends = [words.place_name(disclosure.stop(stop, to)) for stop in (ride.pickup, ride.dropoff)]
+    return {
+        "ride": ride,
+        "name": rider_words.rider_name(ride.rider, by),
+        "badges": words.status_of(ride),
+        "late": late_minutes(ride, now),
+        "from": ends[0],
+        "to": ends[1],
+        "needs": ride_panel.needs(ride, to, by),
+        "service": capfirst(ride.get_service_type_display()),
+        "asks": asks,
+        "answer": AnswerForm(auto_id=f"answer-{ride.pk}_%s") if asks else None,
+        "answered": next((said for one in asking if (said := ride_panel.answer_of(one))), None),
+        "questions": [QUESTIONS[one.type] for one in standing if one.type in QUESTIONS],
+        "deeds": {deed.value for deed in deeds},
+        "driver": _driver(ride),
+        "says": _says(ride, found, now),
+        **(_discharge(ride, standing, levels, deeds, now) if _is_discharge(ride) and to.phi >= Phi.FULL else {}),
+    }
+
+
+def _is_discharge(ride: Ride) -> bool:
+    return ride.service_type == ServiceType.HOSPITAL_DISCHARGE
+
+
+def _driver(ride: Ride) -> str:
+    """Say whom to look for at the door: a first name and a number plate, which is all that a facility is told."""
+    if ride.driver is None or ride.vehicle is None:
+        return ""
+    return f"{ride.driver.first_name}, {ride.vehicle.license_plate}"
+
+
+def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]:
+    """Say when the vehicle comes, as far as somebody has said so: `at` after the words, `told` how old they are.
+
+    What was only worked out says so, and where nothing is known, that is said.
+    """
+    status = RideStatus(ride.status)
+    if status in TERMINAL:
+        return [{"text": _("Dropped off"), "at": ride.dropped_off_at}] if ride.dropped_off_at else []
+    if status is RideStatus.IN_PROGRESS:
+        there_at = expected_dropoff_at(ride)
+        said = [{"text": _("On board since"), "at": ride.boarded_at}]
+        about = {"text": _("there at about"), "at": there_at, "because": _("by the length of the drive")}
+        return [*said, about] if there_at else said
+    if status is RideStatus.ARRIVED:
+        return [{"text": _("The vehicle is at the door since"), "at": ride.arrived_pickup_at}]
+    if ride.eta_pickup_at is not None:
+        return _estimate(ride, found, ride.eta_pickup_at, now)
+    if ride.will_call and ride.ready_at is None:
+        return [{"text": _("Nothing is promised before the rider is ready.")}]
+    unknown = {
+        RideStatus.REQUESTED: _("not confirmed yet"),
+        RideStatus.SCHEDULED: _("no driver yet"),
+        RideStatus.ASSIGNED: _("the driver has not set out"),
+        RideStatus.EN_ROUTE: _("nobody has told yet when it comes"),
+    }
+    promised: dict[str, Any] = {"text": _("Promised by"), "at": promised_at(ride)}
+    foreseen_at = found.foreseen.get(ride.pk)
+    # A driver who has nothing else to do before could be there at once, which says nothing of when they will be.
+    if foreseen_at is None or foreseen_at < max(ride.ready_at or ride.pickup_at, now) + _WORTH_SAYING:
+        return [promised, {"text": unknown[status]}]
+    planned = clock(ride.pickup_at.astimezone(ZoneInfo(found.facility.timezone)))
+    because = _("planned %(clock)s; worked out from the driver's rides before it") % {"clock": planned}
+    behind = max(0, int((foreseen_at - promised_at(ride)).total_seconds() // 60))
+    return [{"text": _("Comes at about"), "at": foreseen_at, "because": because}, promised | {"behind": behind}]
+
+
+def _estimate(ride: Ride, found: FacilityDay, eta: datetime, now: datetime) -> list[dict[str, Any]]:
+    behind = int((eta - promised_at(ride)).total_seconds() // 60)
+    ahead = eta >= now
+    said = {"text": _("Expected") if ahead else _("Was expected"), "at": eta, "ahead": ahead}
+    promised = {"text": _("promised by"), "at": promised_at(ride), "behind": max(0, behind)}
+    return [said | {"told": found.told_at.get(ride.pk)}, promised]
+
+
+def _discharge(
+    ride: Ride, standing: Sequence[RideException], levels: ServiceLevels, deeds: frozenset[Deed], now: datetime
+) -> dict[str, Any]:
+    """Say where the patient is, how both clocks stand, and what is still to be there."""
+    details = ride.discharge or {}
+    items = discharge.checklist(details, oxygen_uses=ride.accommodation["oxygen"]["uses"])
+    leaves = ride.status in _BEFORE_DEPARTURE
+    open_items = sum(item.done is not True for item in items)
+    return {
+        "unit": ", ".join(filter(None, (details.get("unit"), details.get("room") and _("room %s") % details["room"]))),
+        "phone": details.get("unitPhone") or "",
+        "slipped": any(one.type == ExceptionType.DISCHARGE_SLIPPED for one in standing),
+        "order": discharge.facility_clock(ride, now),
+        "transport": discharge.transport_clock(ride, levels, now),
+        # Nobody looks at a list that is done once the patient is released.
+        "checklist": [(item, words.CHECKLIST[item.key]) for item in items]
+        if leaves and (open_items or ride.ready_at is None)
+        else [],
+        "open_items": open_items,
+        "holds_back": [words.CHECKLIST[item.key] for item in items if item.holds_back] if leaves else [],
+        # Whoever books changes what was booked until a driver is on it, as with the notes.
+        "may_tick": Deed.NOTES in deeds,
+    }

@@ -1,0 +1,173 @@
+"""The day of one facility or several: what needs its planners, who waits to be released, and when vehicles come."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.views.decorators.http import require_safe
+
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.planner_day import day_rows
+from apps.console.ride.ride_forms import Overridable, Versioned
+from apps.riders.words import mobility_said
+from apps.rides.lifecycle import RideStatus
+from apps.rides.queries import facility_day
+from lib.access import Principal
+from lib.scopes import Scope
+
+CONFLICT = 409  # the page was about an older version
+MOST_AT_ONCE = 10  # facilities on one page
+_DAY = dt.timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an address asks for; no facility: those that are usual for the reader (`_usual`).  No day: today there."""
+
+    facility_ids: tuple[UUID, ...]
+    day: dt.date | None
+
+    def query(self, **changes: Any) -> str:
+        values = {"facility": self.facility_ids, "day": self.day} | changes
+        return urlencode({name: value for name, value in values.items() if value is not None}, doseq=True)
+
+    def url(self, **changes: Any) -> str:
+        query = self.query(**changes)
+        return reverse("planner_day") + (f"?{query}" if query else "")
+
+
+@require_safe
+@needs(Scope.RIDES_WRITE)
+def day(request: HttpRequest) -> HttpResponse:
+    """Show a day of facilities in reach.  Six queries at most for any number of rides, and the looks."""
+    return page(request)
+
+
+@require_safe
+@needs(Scope.RIDES_WRITE)
+def day_part(request: HttpRequest) -> HttpResponse:
+    """Show the list alone, as pages fetch it when something has changed."""
+    return _rendered(request, "rides/day_list.html", _shown(request))
+
+
+@require_safe
+@needs(Scope.RIDES_WRITE)
+def day_print(request: HttpRequest) -> HttpResponse:
+    """Lay the day out for paper, which lies about: by time, without notes, numbers, and needs beyond the vehicle's."""
+    context = _shown(request, action="rides.day_print")
+    for group in context.get("groups", ()):
+        rows = [row for section in group["sections"] for row in section["rows"]]
+        rows = [row for row in rows if row["ride"].status != RideStatus.CANCELLED]  # nobody gets ready for those
+        rows.sort(key=lambda row: (row["ride"].pickup_at, row["ride"].pk))
+        group["rows"] = [row | {"mobility": mobility_said(row["ride"].accommodation["mobility"])} for row in rows]
+    return _rendered(request, "rides/day_print.html", context)
+
+
+def page(request: HttpRequest, *, returned: Versioned | None = None, of: UUID | None = None) -> HttpResponse:
+    """Show the day; `returned` is a form about the ride `of` that comes back with its errors."""
+    by = principal_of(request)
+    context = {
+        **_shown(request),
+        "returned": returned,
+        "of": of,
+        "again": returned if isinstance(returned, Overridable) else None,
+        "may_override": by.may(Scope.RIDES_OVERRIDE),
+    }
+    status = 200 if returned is None else CONFLICT if returned.is_stale else UNPROCESSABLE
+    return _rendered(request, "rides/day.html", context, status)
+
+
+def asked_of(request: HttpRequest) -> Asked:
+    """Read facilities and the day out of an address; a day that is none is today, a facility that is none no page."""
+    try:
+        facility_ids = tuple(UUID(one) for one in request.GET.getlist("facility") if one)
+    except ValueError:
+        raise Http404 from None
+    return Asked(facility_ids, _day(request.GET.get("day", "")))
+
+
+def _day(text: str) -> dt.date | None:
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if 2000 <= day.year < 2200 else None
+
+
+def _rendered(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    zone = context["zone"] or timezone.get_current_timezone()
+    with timezone.override(zone):
+        return render(request, template, context, status=status)
+
+
+def _shown(request: HttpRequest, *, action: str = "rides.day") -> dict[str, Any]:
+    """Read what an address asks for, and leave the rows of the look, which is called `action`."""
+    by, now, asked = principal_of(request), timezone.now(), asked_of(request)
+    places = dict(facility_day.facilities(by))
+    chosen = asked.facility_ids or _usual(places, by)
+    if not chosen:
+        return {"places": {}, "zone": None}
+    if not places.keys() >= set(chosen) or len(chosen) > MOST_AT_ONCE:
+        raise Http404
+    found = facility_day.facility_days(chosen, asked.day, by=by, at=now)
+    for one in found:
+        _record(one, by, action)
+    shown = [_group(one, by, now) for one in found]
+    first = found[0]
+    return {
+        "places": places,
+        "chosen": [one.facility.pk for one in found],
+        "offers_all": by.facility_ids is not None and 1 < len(places) <= MOST_AT_ONCE,
+        "zone": ZoneInfo(first.facility.timezone),
+        "facility": first.facility,
+        "groups": shown,
+        "sections": [section for group in shown for section in group["sections"]],
+        "day": first.day,
+        "day_words": date_format(first.day, "D j M Y"),
+        "is_today": first.day == first.today,
+        "asked": asked,
+        "query": asked.query(),
+        "before": asked.url(day=first.day - _DAY),
+        "after": asked.url(day=first.day + _DAY),
+        "today": asked.url(day=None),
+        "now": now,
+    }
+
+
+def _usual(places: Mapping[UUID, str], by: Principal) -> tuple[UUID, ...]:
+    """Choose for who chooses nothing: all of somebody's own facilities, else the first by name."""
+    is_own = by.facility_ids is not None and len(places) <= MOST_AT_ONCE
+    return tuple(places) if is_own else tuple(places)[:1]
+
+
+def _group(found: facility_day.FacilityDay, by: Principal, now: dt.datetime) -> dict[str, Any]:
+    return {
+        "facility": found.facility,
+        "zone": ZoneInfo(found.facility.timezone),
+        "day_words": date_format(found.day, "D j M Y"),
+        "sections": day_rows.sections(found, by, now),
+    }
+
+
+def _record(found: facility_day.FacilityDay, by: Principal, action: str) -> None:
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="facility",
+        subject_id=found.facility.pk,
+        rider_ids=[ride.rider_id for ride in found.rides],
+        facility_id=found.facility.pk,
+        phi=by.phi.name.lower(),
+        details={"day": found.day.isoformat()},
+    )

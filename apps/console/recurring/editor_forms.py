@@ -1,0 +1,161 @@
+"""Forms of the series editor: what an order asks for, made anew or changed from a day on."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from apps.console.booking.place_fields import Offered
+from apps.console.recurring.series_form import OF_TERMS, SeriesForm
+from apps.organizations import queries as organizations
+from apps.organizations import stops
+from apps.organizations.models import Facility
+from apps.recurring import ordering_rules
+from apps.recurring.draft import OrderDraft, TermsDraft
+from apps.recurring.models import StandingOrder
+from apps.rides.draft import Notes, Payment
+from apps.rides.models.ride import ServiceType
+from lib.access import Principal
+from lib.console_forms import choose, day_field, spoken
+from lib.errors import DomainError, StaleVersion
+
+
+class NewOrder(SeriesForm):
+    """An order that is made.  `key` becomes its id, so that a form that is sent twice makes one."""
+
+    version = None  # type: ignore[assignment]  # there is none yet
+    key = forms.UUIDField(widget=forms.HiddenInput)
+    facility = forms.ChoiceField(label=_("Facility"))
+    service_type = forms.ChoiceField(
+        label=_("For"),
+        choices=spoken((one.value, one.label) for one in ServiceType if one in ordering_rules.SERVICES),
+        initial=ServiceType.DIALYSIS,
+    )
+    start_date = day_field(_("First day"))
+    is_draft = forms.BooleanField(
+        label=_("Keep it as a draft"), required=False, help_text=_("Nothing is booked until somebody activates it.")
+    )
+
+    def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
+        super().__init__(*args, by=by, **kwargs)
+        found = Facility.objects.visible_to(by).filter(active=True).order_by("name", "pk").values_list("pk", "name")
+        choose(self, "facility", found)
+
+    def draft(self) -> OrderDraft:
+        values, columns = self.cleaned_data, self.columns()
+        return OrderDraft(
+            facility_id=UUID(values["facility"]),
+            start_date=values["start_date"],
+            terms=TermsDraft(
+                pickup=self.pickup.stop() or {},
+                dropoff=self.dropoff.stop() or {},
+                return_dropoff=self.return_dropoff.stop() or {},
+                accommodation=self.needs.given(),
+                companions=self.companions.given(),
+                **self.terms(),
+            ),
+            service_type=values["service_type"],
+            end_date=columns["end_date"],
+            payment=Payment(
+                payer_id=columns["payer_id"],
+                authorization_number=columns["authorization_number"],
+                authorization_expires_on=columns["authorization_ends_on"],
+            ),
+            preferred_driver_ids=tuple(columns["preferred_driver_ids"]),
+            vehicle_type_requested=columns["vehicle_type_requested"],
+            notes=Notes(
+                driver=columns["driver_notes"],
+                dispatcher=columns["dispatcher_notes"],
+                facility=columns["facility_notes"],
+            ),
+            generation_horizon_days=columns["generation_horizon_days"],
+            is_draft=values["is_draft"],
+        )
+
+
+class OrderChange(SeriesForm):
+    """An order that is changed, for all its future or from a day on."""
+
+    scope = forms.ChoiceField(
+        label=_("Days, times and places change"),
+        widget=forms.RadioSelect,
+        choices=(
+            ("all", _("For every day to come")),
+            ("following", _("From a day on")),
+        ),
+        initial="all",
+    )
+    from_date = day_field(_("From this day on"), required=False)
+    overwrite_customised = forms.BooleanField(
+        label=_("Also days that people changed"),
+        required=False,
+        help_text=_("Without it they stay as they are, and you are told which."),
+    )
+
+    def __init__(self, *args: Any, order: StandingOrder, shown: TermsDraft, **kwargs: Any) -> None:
+        self._order, self._shown = order, shown
+        super().__init__(
+            *args, rider=order.rider, shown=shown, drivers=order.preferred_driver_ids, payer_id=order.payer_id, **kwargs
+        )
+        if not self.sees.dispatcher_notes:
+            del self.fields["dispatcher_notes"]
+
+    def facilities(self, shown: TermsDraft | None) -> Offered:
+        """Offer the facility itself, unless that is where the way there ends already."""
+        facility = organizations.place_of(self._order.facility)
+        plain = stops.at_facility(stops.normal({"facilityId": facility["facilityId"]}), facility)
+        return {} if stops.normal(self._shown.dropoff) == plain else super().facilities(shown)
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        if values.get("scope") == "following" and not values.get("from_date") and "from_date" not in self.errors:
+            self.add_error("from_date", _("Say from which day on."))
+        return values
+
+    def changes(self) -> dict[str, Any]:
+        """Give what `changing.change` takes: only what differs from what the form showed."""
+        values, terms = self.cleaned_data, self.terms()
+        changed = {name: value for name, value in terms.items() if getattr(self._shown, name) != value}
+        patches = {"accommodation": self.needs.patch(), "companions": self.companions.patch()}
+        for name, place in self.places.items():
+            stop = place.stop()
+            if stop is None:
+                patches[name] = place.patch()
+            elif stop != getattr(self._shown, name):
+                changed[name] = stop
+        return {
+            "columns": {name: value for name, value in self.columns().items() if getattr(self._order, name) != value},
+            "terms": changed,
+            "patches": {name: patch for name, patch in patches.items() if patch},
+            "from_date": values["from_date"] if values["scope"] == "following" else None,
+            "overwrite_customised": values["overwrite_customised"],
+            "expected_version": values["version"],
+        }
+
+    def refuse(self, refusal: DomainError) -> None:
+        """Say a refusal; after a stale one nothing that was typed goes over what somebody else has saved."""
+        if isinstance(refusal, StaleVersion):
+            self.add_error(
+                None, _("Somebody changed the standing order meanwhile. Open it again to see what it is now.")
+            )
+        else:
+            super().refuse(refusal)
+
+
+def initial_of(order: StandingOrder, shown: TermsDraft) -> dict[str, Any]:
+    """Say what an order is as its form has it."""
+    return {
+        "version": order.version,
+        "days": list(shown.days_of_week),
+        **{name: getattr(shown, name) for name in OF_TERMS},
+        "end_date": order.end_date,
+        "vehicle_type": order.vehicle_type_requested,
+        "payer": str(order.payer_id or ""),
+        "authorization_number": order.authorization_number,
+        "authorization_ends_on": order.authorization_ends_on,
+        "horizon_days": order.generation_horizon_days,
+        "driver_notes": order.driver_notes,
+        "dispatcher_notes": order.dispatcher_notes,
+        "facility_notes": order.facility_notes,
+    }

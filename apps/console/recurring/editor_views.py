@@ -1,0 +1,111 @@
+"""The series editor: a new order of a rider, and changes of one."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.console.booking import rider_combo
+from apps.console.kit.rights import UNPROCESSABLE
+from apps.console.recurring import outcome
+from apps.console.recurring.editor_forms import NewOrder, OrderChange, initial_of
+from apps.console.recurring.rider_search import RiderSearch
+from apps.console.recurring.rights import found_order, opens
+from apps.recurring.models import Terms
+from apps.recurring.services import changing, ordering
+from apps.riders.models import Rider
+from apps.riders.words import rider_name
+from apps.rides import timing
+from lib.access import Principal
+from lib.errors import DomainError, NotFound
+from lib.ids import uuid7
+from lib.newest_first import uuid_or_none
+from lib.scopes import Scope
+
+MOST_FOUND: Final = 20
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@opens(Scope.SCHEDULES_WRITE)
+def add(request: HttpRequest) -> HttpResponse:
+    """Make an order: find its rider first, then say what it asks for."""
+    by = principal_of(request)
+    rider_id = uuid_or_none(request.GET.get("rider"))
+    if rider_id is None:
+        return _find(request, by)
+    rider = get_object_or_404(Rider.objects.visible_to(by), pk=rider_id)
+    if request.method != "POST":
+        initial = {"key": uuid7(), "facility": request.GET.get("facility", "")}
+        return _editor(request, NewOrder(by=by, rider=rider, initial=initial), rider, by)
+    form = NewOrder(request.POST, by=by, rider=rider)
+    if form.is_valid():
+        key = form.cleaned_data["key"]
+        try:
+            made = ordering.order(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
+        except ordering.OrderedAlready:
+            messages.info(request, _("This standing order was made already."))
+            return redirect("standing_order", order_id=key)
+        except NotFound:
+            raise
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            outcome.tell(request, _("The standing order is made."), made.followed)
+            return redirect("standing_order", order_id=key)
+    return _editor(request, form, rider, by)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@opens(Scope.SCHEDULES_WRITE)
+def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
+    """Change an order, for all its future or from a day on."""
+    by, now = principal_of(request), timezone.now()
+    order = found_order(order_id, by)
+    today = timing.local_day(now, order.timezone)
+    rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
+    in_force = [row for row in rows if row.from_date <= today]
+    shown = changing.draft_of(in_force[-1] if in_force else rows[0])
+    if request.method != "POST":
+        form = OrderChange(initial=initial_of(order, shown), order=order, shown=shown, by=by)
+        return _editor(request, form, order.rider, by, order=order)
+    form = OrderChange(request.POST, order=order, shown=shown, by=by)
+    if form.is_valid():
+        try:
+            changed = changing.change(order_id=order_id, **form.changes(), by=by, at=now)
+        except NotFound:
+            raise
+        except DomainError as refusal:
+            form.refuse(refusal)
+        else:
+            outcome.tell(request, _("The standing order is changed."), changed.followed)
+            return redirect("standing_order", order_id=order_id)
+    return _editor(request, form, order.rider, by, order=order)
+
+
+def _find(request: HttpRequest, by: Principal) -> HttpResponse:
+    """Find the rider of a new order; what was looked for stands in no address."""
+    form = RiderSearch(request.POST if request.method == "POST" else None)
+    if not form.is_bound:  # else what was found, or what is wrong, comes first
+        form.fields["q"].widget.attrs["autofocus"] = True
+    found = rider_combo.find(form.cleaned_data["q"], by=by, most=MOST_FOUND) if form.is_valid() else None
+    facility_id = uuid_or_none(request.GET.get("facility"))
+    context = {
+        "form": form,
+        "found": found,
+        "facility_id": facility_id,
+        "opens": f"?facility={facility_id}&rider=" if facility_id else "?rider=",
+    }
+    return render(request, "recurring/rider.html", context, status=UNPROCESSABLE if form.errors else 200)
+
+
+def _editor(request: HttpRequest, form: Any, rider: Rider, by: Principal, **context: Any) -> HttpResponse:
+    audit.record(by=by, action="riders.read", subject_type="rider", subject_id=rider.pk, rider_ids=[rider.pk])
+    context |= {"form": form, "name": rider_name(rider, by)}
+    return render(request, "recurring/editor.html", context, status=UNPROCESSABLE if form.errors else 200)

@@ -1,0 +1,128 @@
+"""The list: who rides to a facility, by days and chair time, the way clinics think."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, time
+from functools import partial
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django import forms
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.console.kit.lists import Filters, arranged, views_of
+from apps.console.recurring import words
+from apps.console.recurring.rights import found_facility, opens
+from apps.organizations.models import Facility
+from apps.recurring.models import OrderStatus
+from apps.recurring.queries import roster
+from apps.recurring.queries.roster import Line
+from apps.recurring.recurrence import PRESETS
+from apps.riders.words import rider_name
+from lib.access import Principal
+from lib.console_forms import ListFilter, choose
+from lib.listing import Listing
+from lib.newest_first import uuid_or_none
+from lib.scopes import Scope
+
+GROUPS: Final = (
+    ("mwf", _("Monday, Wednesday, Friday")),
+    ("tts", _("Tuesday, Thursday, Saturday")),
+    ("other", _("Other days")),
+)
+
+
+LIST: Final = Listing("standing_orders", sorts={}, sizes=())  # by shifts, whole: the way clinics think
+
+
+class OrderFilter(ListFilter):
+    """Which orders are listed."""
+
+    facility = forms.ChoiceField(label=_("Facility"), required=False)
+    status = forms.ChoiceField(
+        label=_("Status"),
+        required=False,
+        choices=[("", _("All but ended")), *((status.value, words.STATUSES[status].text) for status in OrderStatus)],
+    )
+
+    def __init__(self, query: QueryDict, *, facilities: Sequence[tuple[UUID, str]]) -> None:
+        only = {"facility": str(facilities[0][0])} if len(facilities) == 1 else {}  # there is no choice
+        super().__init__(query.dict() | only)
+        choose(self, "facility", facilities, first=_("Choose one"))
+
+    def statuses(self) -> list[str]:
+        status = self.cleaned_data.get("status")
+        return [status] if status else list(roster.STANDING)
+
+
+@require_safe
+@opens(Scope.RIDES_READ)
+def orders(request: HttpRequest) -> HttpResponse:
+    """List the orders of a facility; without one, the facilities.  However many: as many queries."""
+    by, now = principal_of(request), timezone.now()
+    read = filters(by)
+    form = cast(OrderFilter, read(request.GET))
+    shown = arranged(request, LIST, form.known())  # what is no facility or status there asks for nothing
+    context: dict[str, Any] = {"form": form, "shown": shown, "may_change": by.may(Scope.SCHEDULES_WRITE)}
+    context |= views_of(request, shown, read)
+    facility_id = uuid_or_none(form.cleaned_data.get("facility"))
+    if facility_id is None:
+        return render(request, "recurring/facilities.html", context | {"tallies": roster.tallies(by=by)})
+    facility = found_facility(facility_id, by)
+    lines, has_more = roster.lines(facility, form.statuses(), by=by, at=now)
+    audit.record(
+        by=by,
+        action="standing_orders.list",
+        subject_type="standing_order",
+        rider_ids=[line.order.rider_id for line in lines],
+        facility_id=facility.pk,
+    )
+    context |= {
+        "facility": facility,
+        "zone": words.zone_name(facility.timezone, now),
+        "groups": list(_groups(lines, by, now)),
+        "count": len(lines),
+        "most": roster.MOST if has_more else None,
+        "filtered": bool(form.cleaned_data.get("status")),
+    }
+    return render(request, "recurring/orders.html", context)
+
+
+def filters(by: Principal) -> Filters:
+    """Give what reads filters of the list.  One query, however many are read."""
+    facilities = list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+    return partial(OrderFilter, facilities=facilities)
+
+
+def _groups(lines: Iterable[Line], by: Principal, now: datetime) -> Iterable[dict[str, Any]]:
+    """Sort into days, chair times and names; days on which nobody rides are left out."""
+    found: dict[str, dict[time, list[dict[str, Any]]]] = {key: {} for key, _title in GROUPS}
+    for line in lines:
+        days = frozenset(line.terms.days_of_week)
+        key = next((name for name, preset in PRESETS.items() if preset == days), "other")
+        found[key].setdefault(line.terms.chair_time, []).append(_row(line, by))
+    for key, title in GROUPS:
+        if shifts := found[key]:
+            rows = [(chair, sorted(shifts[chair], key=lambda row: row["name"].lower())) for chair in sorted(shifts)]
+            yield {"key": key, "title": title, "shifts": rows, "count": sum(len(some) for _chair, some in rows)}
+
+
+def _row(line: Line, by: Principal) -> dict[str, Any]:
+    order, terms = line.order, line.terms
+    badge, more = words.status_of(line)
+    next_at = line.next_pickup_at
+    return {
+        "order": order,
+        "name": rider_name(order.rider, by),
+        "days": words.pattern_of(terms),
+        "next": words.day_and_clock(next_at, order.timezone) if next_at else "",
+        "next_at": next_at,
+        "badge": badge,
+        "more": more,
+        "way_back": words.RETURNS[terms.return_mode],
+    }

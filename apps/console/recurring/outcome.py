@@ -1,0 +1,49 @@
+"""What became of an order's rides, told on the next page."""
+
+from collections.abc import Collection
+from datetime import date
+from typing import cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from apps.console.recurring import words
+from apps.recurring.services.following import Followed
+from apps.rides.models import Ride
+
+
+def tell(request: HttpRequest, said: str, followed: Followed) -> None:
+    """Say what was done, then what was called off, booked and changed, what could not be, and what people had changed.
+
+    One query, where there are rides to tell of.
+    """
+    days = _days_of([*followed.cancelled, *followed.created, *followed.amended])
+    parts = [said]
+    if count := len(followed.cancelled):
+        text = ngettext("%(count)s ride is called off: %(days)s.", "%(count)s rides are called off: %(days)s.", count)
+        parts.append(text % {"count": count, "days": words.listed(days[pk] for pk in followed.cancelled)})
+    if count := len(followed.created):
+        text = ngettext("%(count)s ride is booked: %(days)s.", "%(count)s rides are booked: %(days)s.", count)
+        parts.append(text % {"count": count, "days": words.listed(days[pk] for pk in followed.created)})
+    if count := len(followed.amended):
+        text = ngettext("%(count)s ride is changed: %(days)s.", "%(count)s rides are changed: %(days)s.", count)
+        parts.append(text % {"count": count, "days": words.listed(days[pk] for pk in followed.amended)})
+    messages.success(request, " ".join(parts))
+    if followed.left:
+        text = _("People had changed these days, and they stay as they are: %(days)s.")
+        messages.warning(request, text % {"days": words.listed(followed.left)})
+    reasons: dict[str, list[date]] = {}
+    for day, refused in followed.refused.items():
+        reasons.setdefault(str(words.why(refused.code.name)), []).append(day)
+    for why, refused_days in reasons.items():
+        text = _("Could not be booked or changed: %(days)s. %(why)s")
+        messages.error(request, text % {"days": words.listed(refused_days), "why": why})
+
+
+def _days_of(ride_ids: Collection[UUID]) -> dict[UUID, date]:
+    """Give the day of each ride."""
+    rows = Ride.objects.filter(pk__in=ride_ids).values_list("pk", "service_date")
+    return cast(dict[UUID, date], dict(rows))

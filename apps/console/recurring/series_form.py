@@ -1,0 +1,227 @@
+"""What the forms of the series editor have in common: when, from where and how an order rides."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
+from apps.console.booking.place_fields import Offered, Place, PlaceFields, home_of, saved_places_of
+from apps.console.recurring import words
+from apps.console.recurring.driver_fields import DriverFields
+from apps.console.recurring.forms import Versioned, time_field
+from apps.fleet.models import VehicleType
+from apps.organizations import stops
+from apps.organizations.models import Payer
+from apps.recurring import ordering_rules
+from apps.recurring.draft import TermsDraft
+from apps.recurring.models import HORIZON_DAYS, ReturnMode
+from apps.recurring.ordering_rules import MOST_HORIZON, MOST_WEEKS
+from apps.riders import accommodation
+from apps.riders.models import Mobility, Rider
+from apps.rides.disclosure import disclosure_of
+from apps.rides.queries import bookings
+from lib.access import Principal
+from lib.console_forms import choose, day_field, put_on, spoken
+from lib.errors import DomainError
+from lib.newest_first import uuid_or_none
+
+# Names on the wire, and what the forms call them.
+FIELDS: Final[Mapping[str, str]] = {
+    "facilityId": "facility",
+    "serviceType": "service_type",
+    "startDate": "start_date",
+    "endDate": "end_date",
+    "fromDate": "from_date",
+    "pattern.daysOfWeek": "days",
+    "pattern.intervalWeeks": "interval_weeks",
+    "treatmentMinutes": "treatment_minutes",
+    "outbound.pickupTime": "pickup_time",
+    "outbound.appointmentTime": "chair_time",
+    "chairTime": "chair_time",
+    "pickupTime": "pickup_time",
+    "appointmentTime": "chair_time",
+    "payer.authorizationNumber": "authorization_number",
+    "authorizationNumber": "authorization_number",
+    "return.pickupTime": "return_time",
+    "outbound.vehicleTypeRequested": "vehicle_type",
+    "vehicleType": "vehicle_type",
+    "payer.payerId": "payer",
+    "authorizationEndsOn": "authorization_ends_on",
+    "generationHorizonDays": "horizon_days",
+}
+FACILITY: Final = "facility"
+BEGINNING: Final = "beginning"
+PICKUP: Final = Place("pickup_from", "", "outbound.pickup", _("Picked up from"))
+DROPOFF: Final = Place("dropoff_at", "dropoff_", "outbound.dropoff", _("Brought to"), required=False)
+RETURN: Final = Place("return_to", "return_", "return.dropoff", _("Brought to"), required=False)
+RETURNS: Final = (
+    (ReturnMode.WILL_CALL, _("Will call: the facility says when the rider is ready")),
+    (ReturnMode.SCHEDULED, _("Scheduled: at a time of its own, or when the treatment is over")),
+    (ReturnMode.NONE, _("None: somebody else brings the rider home")),
+)
+# What terms and forms call alike.
+OF_TERMS: Final = (
+    "interval_weeks",
+    "chair_time",
+    "treatment_minutes",
+    "post_treatment_minutes",
+    "arrive_early_minutes",
+    "pickup_time",
+    "return_mode",
+    "return_time",
+    "return_mobility",
+)
+
+
+class SeriesForm(Versioned):
+    """When and how an order rides; times are facility wall time.  `rider` says which places there are to choose."""
+
+    days = forms.TypedMultipleChoiceField(
+        label=_("Days"), coerce=int, choices=words.WEEKDAYS, widget=forms.CheckboxSelectMultiple
+    )
+    interval_weeks = forms.IntegerField(
+        label=_("Every how many weeks"), min_value=1, max_value=MOST_WEEKS, initial=1, help_text=_("1: every week.")
+    )
+    chair_time = time_field(_("Chair time"))
+    treatment_minutes = forms.IntegerField(
+        label=_("Treatment, minutes"),
+        required=False,
+        min_value=1,
+        max_value=ordering_rules.LONGEST_STAY,
+        help_text=_("Empty: 240 of dialysis, 60 of others."),
+    )
+    post_treatment_minutes = forms.IntegerField(
+        label=_("Coming off, minutes"),
+        required=False,
+        min_value=0,
+        max_value=240,
+        help_text=_("Empty: as is usual for the service."),
+    )
+    arrive_early_minutes = forms.IntegerField(
+        label=_("Arrive early, minutes"),
+        required=False,
+        min_value=0,
+        max_value=120,
+        help_text=_("Empty: the facility's."),
+    )
+    pickup_time = time_field(
+        _("Pickup time"), required=False, help_text=_("Empty: worked out from the drive. Needed for another address.")
+    )
+    return_mode = forms.ChoiceField(
+        label=_("Way back"), widget=forms.RadioSelect, choices=RETURNS, initial=ReturnMode.WILL_CALL
+    )
+    return_time = time_field(
+        _("Way back at"), required=False, help_text=_("Of a scheduled way back. Empty: when the treatment is over.")
+    )
+    return_mobility = forms.ChoiceField(
+        label=_("Mobility on the way back"),
+        required=False,
+        choices=[("", _("As on the way there")), *spoken(Mobility.choices)],
+    )
+    end_date = day_field(_("Last day"), required=False, help_text=_("Empty: until somebody ends it."))
+    vehicle_type = forms.ChoiceField(
+        label=_("Vehicle"), required=False, choices=[("", _("Whatever suits the rider")), *spoken(VehicleType.choices)]
+    )
+    payer = forms.ChoiceField(label=_("Payer"), required=False)
+    authorization_number = forms.CharField(label=_("Authorization"), required=False, max_length=50)
+    authorization_ends_on = day_field(
+        _("Authorization ends on"), required=False, help_text=_("Nothing is booked after it.")
+    )
+    horizon_days = forms.IntegerField(
+        label=_("Days booked ahead"), min_value=1, max_value=MOST_HORIZON, initial=HORIZON_DAYS
+    )
+    driver_notes = forms.CharField(
+        label=_("For drivers"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    dispatcher_notes = forms.CharField(
+        label=_("For dispatchers alone"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    facility_notes = forms.CharField(
+        label=_("For the facility"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        rider: Rider,
+        by: Principal,
+        shown: TermsDraft | None = None,
+        drivers: Sequence[UUID] = (),
+        payer_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.sees = disclosure_of(by)
+        home, saved = home_of(rider), saved_places_of(rider)
+        self.pickup = self._place(PICKUP, shown.pickup if shown else None, {**home, **saved})
+        self.dropoff = self._place(DROPOFF, shown.dropoff if shown else None, {**self.facilities(shown), **saved})
+        beginning: Offered = {BEGINNING: (str(_("Where the way there began")), {})}
+        self.return_dropoff = self._place(
+            RETURN, shown.return_dropoff or None if shown else None, {**beginning, **home, **saved}
+        )
+        profile = bookings.current_profile(rider.pk)
+        usual = accommodation.snapshot(profile) if profile else accommodation.complete({})
+        needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or self.sees.dispatcher_notes]
+        kept = shown.accommodation if shown else {}
+        self.needs = NeedFields(self, needs, wire="accommodation", kept=kept, usual=usual)
+        kept = shown.companions if shown else {}
+        self.companions = NeedFields(self, COMPANIONS, wire="companions", kept=kept, usual={})
+        self.drivers = DriverFields(self, kept=drivers, by=by)
+        self.places = {"pickup": self.pickup, "dropoff": self.dropoff, "return_dropoff": self.return_dropoff}
+        parts: tuple[PlaceFields | NeedFields | DriverFields, ...] = (
+            *self.places.values(),
+            self.needs,
+            self.companions,
+            self.drivers,
+        )
+        self.names = {**FIELDS, **{wire: name for part in parts for wire, name in part.wires().items()}}
+        choose(self, "payer", _payers(payer_id), first=_("None"))
+
+    def _place(self, place: Place, kept: Mapping[str, Any] | None, offered: Offered) -> PlaceFields:
+        return PlaceFields(self, place, kept=kept, offered=offered, opens_doors=self.sees.door_codes)
+
+    def facilities(self, shown: TermsDraft | None) -> Offered:
+        """Offer the facility itself as where the way there ends."""
+        return {FACILITY: (str(_("The facility")), {})}
+
+    def clean(self) -> dict[str, Any]:
+        for place in self.places.values():
+            place.check()
+        self.drivers.check()
+        if not self.errors and set(self.return_dropoff.stop() or ()) == {stops.ACCESS_CODE}:
+            self.add_error("return_access_code", _("The pickup has a door code of its own, further up."))
+        return self.cleaned_data
+
+    def terms(self) -> dict[str, Any]:
+        """Give fields of TermsDraft besides those that are objects."""
+        values = self.cleaned_data
+        return {"days_of_week": tuple(values["days"]), **{name: values[name] for name in OF_TERMS}}
+
+    def columns(self) -> dict[str, Any]:
+        """Give columns of an order that hold for all of it."""
+        values = self.cleaned_data
+        readers = ("driver", "dispatcher", "facility") if "dispatcher_notes" in values else ("driver", "facility")
+        return {
+            "end_date": values["end_date"],
+            "payer_id": uuid_or_none(values["payer"]),
+            "authorization_number": values["authorization_number"],
+            "authorization_ends_on": values["authorization_ends_on"],
+            "vehicle_type_requested": values["vehicle_type"],
+            "generation_horizon_days": values["horizon_days"],
+            "preferred_driver_ids": self.drivers.ids(),
+            **{f"{reader}_notes": values[f"{reader}_notes"] for reader in readers},
+        }
+
+    def refuse(self, refusal: DomainError) -> None:
+        put_on(self, refusal, self.names)
+
+
+def _payers(held: UUID | None) -> list[tuple[UUID, str]]:
+    """Offer who pays, and the order's payer even if it does not any more: saving takes it from no order."""
+    off = _("%(payer)s (switched off)")
+    rows = Payer.objects.filter(Q(active=True) | Q(pk=held)).order_by("name")
+    return [(one.pk, one.name if one.active else off % {"payer": one.name}) for one in rows]

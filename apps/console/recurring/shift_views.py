@@ -1,0 +1,292 @@
+"""Holiday weeks: the moved days of a facility, what each of them means, and putting it in force."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts import queries as accounts
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.kit.rights import UNPROCESSABLE
+from apps.console.recurring import words
+from apps.console.recurring.forms import time_field
+from apps.console.recurring.rights import found_facility, opens
+from apps.console.recurring.words import Badge
+from apps.fleet.models import Driver
+from apps.organizations.models import CalendarShift, Facility
+from apps.recurring.models import StandingOrder
+from apps.recurring.queries import roster
+from apps.recurring.services import shifting
+from apps.recurring.services.shifting import Move, ShiftDraft
+from apps.riders.words import rider_name
+from apps.rides import timing
+from lib.access import Principal
+from lib.clocks import clock
+from lib.console_forms import choose, day_field, put_on
+from lib.errors import DomainError, NotFound
+from lib.retelling import retold
+from lib.scopes import Scope
+
+MOST_SHIFTS: Final = 50
+FIELDS: Final = {
+    "fromDate": "from_date",
+    "toDate": "to_date",
+    "newChairTime": "new_chair_time",
+    "offsetMinutes": "offset_minutes",
+    "standingOrderIds": "orders",
+}
+
+
+class ShiftForm(forms.Form):
+    """A day of the facility's calendar that is moved or closed."""
+
+    from_date = day_field(gettext_lazy("The day"))
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What becomes of it"),
+        widget=forms.RadioSelect,
+        choices=(
+            ("moves", gettext_lazy("Its riders come on another day, or at another time")),
+            ("closed", gettext_lazy("No service: nobody comes")),
+        ),
+        initial="moves",
+    )
+    to_date = day_field(
+        gettext_lazy("They come on"), required=False, help_text=gettext_lazy("At most seven days before or after.")
+    )
+    new_chair_time = time_field(
+        gettext_lazy("Everybody's chair time"), required=False, help_text=gettext_lazy("Empty: as ever.")
+    )
+    offset_minutes = forms.IntegerField(
+        label=gettext_lazy("Or everybody earlier or later, minutes"),
+        required=False,
+        min_value=-12 * 60,
+        max_value=12 * 60,
+        help_text=gettext_lazy("Such as -60: an hour earlier."),
+    )
+    applies_to = forms.ChoiceField(
+        label=gettext_lazy("Whom it means"),
+        widget=forms.RadioSelect,
+        choices=list(words.APPLIES.items()),
+        initial=CalendarShift.AppliesTo.ALL,
+    )
+    orders = forms.MultipleChoiceField(
+        label=gettext_lazy("Standing orders"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(self, *args: Any, orders: Iterable[tuple[Any, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choose(self, "orders", orders)
+
+    def clean(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        if values.get("kind") == "moves" and not values.get("to_date") and "to_date" not in self.errors:
+            self.add_error("to_date", _("Say on which day they come: the same one, if the time alone changes."))
+        return values
+
+    def draft(self) -> ShiftDraft:
+        values = self.cleaned_data
+        return ShiftDraft(
+            from_date=values["from_date"],
+            to_date=values["to_date"] if values["kind"] == "moves" else None,
+            new_chair_time=values["new_chair_time"],
+            offset_minutes=values["offset_minutes"],
+            applies_to=values["applies_to"],
+            standing_order_ids=tuple(map(UUID, values["orders"])),
+        )
+
+
+@require_safe
+@opens(Scope.RIDES_READ)
+def facility(request: HttpRequest, facility_id: UUID) -> HttpResponse:
+    """List the moved days of a facility, with the form to enter one for those who may."""
+    return _page(request, found_facility(facility_id, principal_of(request)))
+
+
+@require_POST
+@opens(Scope.SCHEDULES_WRITE)
+def enter(request: HttpRequest, facility_id: UUID) -> HttpResponse:
+    """Enter a moved day; the page that it leads to shows what it means."""
+    by, now = principal_of(request), timezone.now()
+    found = found_facility(facility_id, by)
+    form = ShiftForm(request.POST, orders=_orders(found, by, now))
+    if form.is_valid():
+        try:
+            entered = shifting.enter(facility_id=facility_id, draft=form.draft(), by=by, at=now)
+        except NotFound:
+            raise
+        except DomainError as refusal:
+            put_on(form, refusal, FIELDS)
+        else:
+            messages.success(request, _("It is entered, and moves nothing yet. Look at what it means, then apply it."))
+            return redirect("calendar_shift", shift_id=entered.pk)
+    return _page(request, found, form)
+
+
+@require_safe
+@opens(Scope.RIDES_READ)
+def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
+    """Show what a moved day means for each rider, before it is applied and after."""
+    by, now = principal_of(request), timezone.now()
+    found = _found(shift_id, by)
+    moves = [] if found.undone_at else shifting.preview(shift_id=shift_id, by=by, at=now)
+    audit.record(
+        by=by,
+        action="calendar_shifts.preview",
+        subject_type="calendar_shift",
+        subject_id=found.pk,
+        rider_ids=[move.order.rider_id for move in moves],
+        facility_id=found.facility_id,
+    )
+    drivers = _drivers(moves, by)
+    rows = [_row(move, drivers, by) for move in moves]
+    today = timing.local_day(now, found.facility.timezone)
+    is_over = min(found.from_date, found.to_date or found.from_date) <= today
+    context = {
+        "shift": found,
+        "state": state_of(found),
+        "change": change_of(found),
+        "applies": words.APPLIES[found.applies_to],
+        "rows": rows,
+        "attention": sum(1 for row in rows if row["problems"]),
+        "entered_by": accounts.names_of([found.created_by]).get(found.created_by, found.created_by),
+        "is_over": is_over,
+        "may_change": by.may(Scope.SCHEDULES_WRITE) and found.undone_at is None and not is_over,
+        "zone": words.zone_name(found.facility.timezone, now),
+        "elsewhere": zone_of(request).key != found.facility.timezone,
+    }
+    return render(request, "recurring/shift.html", context)
+
+
+@require_POST
+@opens(Scope.SCHEDULES_WRITE)
+def apply(request: HttpRequest, shift_id: UUID) -> HttpResponse:
+    """Put a moved day in force; once more changes nothing."""
+    _done(request, shift_id, shifting.apply, _("It is in force. The rides move within a minute."))
+    return redirect("calendar_shift", shift_id=shift_id)
+
+
+@require_POST
+@opens(Scope.SCHEDULES_WRITE)
+def undo(request: HttpRequest, shift_id: UUID) -> HttpResponse:
+    """Take a moved day back; one that was never applied is gone."""
+    found = _found(shift_id, principal_of(request))
+    if found.applied_at:
+        _done(request, shift_id, shifting.undo, _("It is undone. The rides go back within a minute."))
+        return redirect("calendar_shift", shift_id=shift_id)
+    _done(request, shift_id, shifting.undo, _("It is removed; it had moved nothing."))
+    return redirect("facility_calendar", facility_id=found.facility_id)
+
+
+def state_of(row: CalendarShift) -> Badge:
+    """Say how a shift stands."""
+    if row.undone_at is not None:
+        return Badge("quiet", "rotate-ccw", gettext_lazy("Undone"))
+    if row.applied_at is not None:
+        return Badge("ok", "check", gettext_lazy("In force"))
+    return Badge("warn", "pencil", gettext_lazy("Entered, not applied"))
+
+
+def change_of(row: CalendarShift) -> str:
+    """Say what a shift does, in one sentence."""
+    named = {"day": words.short_day(row.from_date), "to": words.short_day(row.to_date) if row.to_date else ""}
+    if row.to_date is None:
+        said = _("%(day)s: no service") % named
+    elif row.to_date == row.from_date:
+        said = _("%(day)s: another time") % named
+    else:
+        said = _("%(day)s moves to %(to)s") % named
+    if row.new_chair_time is not None:
+        said += _(", chair time %(time)s") % {"time": clock(row.new_chair_time)}
+    if row.offset_minutes:
+        late = _(", %(minutes)s minutes later") if row.offset_minutes > 0 else _(", %(minutes)s minutes earlier")
+        said += late % {"minutes": abs(row.offset_minutes)}
+    return said
+
+
+def _page(request: HttpRequest, facility: Facility, form: ShiftForm | None = None) -> HttpResponse:
+    by, now = principal_of(request), timezone.now()
+    may_change = by.may(Scope.SCHEDULES_WRITE) and facility.active
+    rows = CalendarShift.objects.filter(facility=facility).order_by("-from_date", "-pk")[:MOST_SHIFTS]
+    context = {
+        "facility": facility,
+        "rows": [(row, state_of(row), change_of(row), words.APPLIES[row.applies_to]) for row in rows],
+        "form": form or (ShiftForm(orders=_orders(facility, by, now)) if may_change else None),
+        "zone": words.zone_name(facility.timezone, now),
+    }
+    return render(request, "recurring/facility.html", context, status=UNPROCESSABLE if form else 200)
+
+
+def _found(shift_id: UUID, by: Principal) -> CalendarShift:
+    return get_object_or_404(CalendarShift.objects.visible_to(by).select_related("facility"), pk=shift_id)
+
+
+def _done(request: HttpRequest, shift_id: UUID, act: Callable[..., CalendarShift], said: str) -> None:
+    try:
+        act(shift_id=shift_id, by=principal_of(request), at=timezone.now())
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        messages.error(request, retold(refusal.message))
+    else:
+        messages.success(request, said)
+
+
+def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID, str]]:
+    """Name the orders that a shift can mean, by rider."""
+    riding = StandingOrder.objects.visible_to(by).riding().filter(facility=facility).select_related("rider")
+    orders = list(riding.order_by("rider__last_name", "rider__first_name", "pk")[: roster.MOST])
+    lines = roster.lines_of(orders, today=timing.local_day(now, facility.timezone), at=now)
+    audit.record(
+        by=by,
+        action="standing_orders.list",
+        subject_type="standing_order",
+        rider_ids=[line.order.rider_id for line in lines],
+        facility_id=facility.pk,
+    )
+    return [
+        (
+            line.order.pk,
+            f"{rider_name(line.order.rider, by)}, {words.pattern_of(line.terms)} {clock(line.terms.chair_time)}",
+        )
+        for line in lines
+    ]
+
+
+def _drivers(moves: Iterable[Move], by: Principal) -> dict[UUID, str]:
+    """Name the drivers who would be off, to those who may know drivers."""
+    ids = {pk for move in moves for pk in move.drivers_off}
+    if not ids or not by.may(Scope.DRIVERS_READ):
+        return {}
+    return {one.pk: f"{one.first_name} {one.last_name}" for one in Driver.objects.visible_to(by).filter(pk__in=ids)}
+
+
+def _row(move: Move, drivers: dict[UUID, str], by: Principal) -> dict[str, Any]:
+    zone, becomes = move.order.timezone, move.becomes
+    problems: list[dict[str, Any]] = []
+    if move.clash_id:
+        problems.append({"text": _("Another ride is in the way"), "ride_id": move.clash_id})
+    if not move.has_phone:
+        problems.append({"text": _("No phone to tell the rider")})
+    for pk in move.drivers_off:
+        text = _("Driver off at that time: %(name)s") % {"name": drivers[pk]} if pk in drivers else _("Driver off then")
+        problems.append({"text": text})
+    return {
+        "order": move.order,
+        "name": rider_name(move.order.rider, by),
+        "was": words.day_and_clock(move.was.chair_at, zone),
+        "was_pickup": words.clock(move.was.pickup_at, zone),
+        "becomes": words.day_and_clock(becomes.chair_at, zone) if becomes else "",
+        "becomes_pickup": words.clock(becomes.pickup_at, zone) if becomes else "",
+        "rides": len(move.ride_ids),
+        "problems": problems,
+    }

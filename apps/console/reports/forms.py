@@ -1,0 +1,144 @@
+"""What a report is about, as its address says it: days, and ids of facilities and providers, never names."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from functools import partial
+from typing import Any, Final, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.conf import settings
+from django.http import QueryDict
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from apps.console.kit.lists import Filters
+from apps.organizations.models import Facility, TransportProvider
+from apps.reporting.models import Basis
+from apps.reporting.queries.selection import MOST_DAYS, Selection, select
+from apps.rides.models.ride import ServiceType
+from lib.access import Principal
+from lib.console_forms import ListFilter, Several, choose, day_field, put_on, spoken
+from lib.errors import InvalidInput
+from lib.newest_first import uuid_or_none
+
+USUAL_DAYS: Final = 30
+OWN: Final = "own"
+# Periods of days end yesterday: rides of today that are still to come would count as not completed.
+PERIODS: Final[Sequence[tuple[str, str | Promise]]] = (
+    ("", _("Last 30 days")),
+    ("7", _("Last 7 days")),
+    ("90", _("Last 90 days")),
+    ("month", _("This month")),
+    ("last_month", _("Last month")),
+    (OWN, _("From, to")),
+)
+Choices = Sequence[tuple[UUID, str]]
+_SAID: Final = ("facility", "provider", "type", "basis")
+
+
+class ReportFilter(ListFilter):
+    """Which days, whose rides, and by which reading of closed days."""
+
+    period = forms.ChoiceField(label=_("Period"), required=False, choices=PERIODS)
+    facility = Several(label=_("Facilities"), whole=_("All facilities"))
+    provider = forms.ChoiceField(label=_("Provider"), required=False)
+    type = forms.ChoiceField(
+        label=_("Service"), required=False, choices=[("", _("All services")), *spoken(ServiceType.choices)]
+    )
+    basis = forms.ChoiceField(
+        label=_("Closed days"),
+        required=False,
+        choices=[("", _("As they were closed")), (Basis.CURRENT.value, _("As they are now"))],
+    )
+
+    def __init__(self, query: QueryDict, *, facilities: Choices, providers: Choices, today: date) -> None:
+        super().__init__(query)
+        self.today = today
+        # `from` is no name in Python.
+        days = {"from": day_field(_("From"), required=False), "to": day_field(_("To"), required=False)}
+        others = list(self.fields.items())
+        self.fields = dict([others[0], *days.items(), *others[1:]])
+        choose(self, "facility", facilities)
+        choose(self, "provider", providers, first=_("All providers"))
+
+    def clean(self) -> dict[str, Any]:
+        """Two days alone mean the period between them; of any other period they say nothing."""
+        data: dict[str, Any] = super().clean() or {}
+        first, last = data.get("from"), data.get("to")
+        if not data.get("period") and first and last:
+            data["period"] = OWN
+        if data.get("period") != OWN:
+            return data | {"from": None, "to": None}
+        for name in ("from", "to"):
+            if not data.get(name) and name not in self.errors:
+                self.add_error(name, _("Say both days."))
+        return data
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """Give the first and the last day, of a form that holds."""
+        period, yesterday = self.cleaned_data["period"], self.today - timedelta(days=1)
+        begun = self.today.replace(day=1)
+        if period == OWN:
+            return self.cleaned_data["from"], self.cleaned_data["to"]
+        if period == "month":
+            return begun, self.today
+        if period == "last_month":
+            ended = begun - timedelta(days=1)
+            return ended.replace(day=1), ended
+        return self.today - timedelta(days=int(period or USUAL_DAYS)), yesterday
+
+    def selection(self, by: Principal, *, most_days: int = MOST_DAYS) -> Selection | None:
+        """Select what is asked for; None where the form does not hold, which it says at its fields then."""
+        if not self.is_valid():
+            return None
+        first, last = self.days
+        try:
+            return select(
+                by=by,
+                first=first,
+                last=last,
+                facility_ids=[UUID(one) for one in self.cleaned_data["facility"]],
+                provider_ids=list(filter(None, [uuid_or_none(self.cleaned_data["provider"])])),
+                service_types=list(filter(None, [self.cleaned_data["type"]])),
+                basis=Basis(self.cleaned_data.get("basis") or Basis.CLOSED),
+                most_days=most_days,
+            )
+        except InvalidInput as refusal:
+            self.refuse(refusal)
+            return None
+
+    def refuse(self, refusal: InvalidInput) -> None:
+        put_on(self, refusal, {"to": "to"})
+
+    def said(self) -> list[tuple[str, str]]:
+        """Say in words what a form that holds narrows the report down to: labels of fields, and what is chosen."""
+        fields = {name: cast(forms.ChoiceField, self.fields[name]) for name in _SAID if name in self.fields}
+        return [(str(field.label), self._chosen(name, field)) for name, field in fields.items()]
+
+    def _chosen(self, name: str, field: forms.ChoiceField) -> str:
+        asked = self.cleaned_data[name]
+        if isinstance(field, Several) and not asked:
+            return str(field.whole)
+        wanted = asked if isinstance(asked, list) else [asked]
+        return ", ".join(str(label) for value, label in _options(field) if value in wanted)
+
+
+def _options(field: forms.ChoiceField) -> Iterable[tuple[str, Any]]:
+    return cast(Iterable[tuple[str, Any]], field.choices)
+
+
+class WorkFilter(ReportFilter):
+    """Which days, and whose rides: they are read as they are now, whatever was closed."""
+
+    basis = None  # type: ignore[assignment]  # forms take a field away so
+
+
+def filters(by: Principal, *, at: datetime, form: type[ReportFilter] = ReportFilter) -> Filters:
+    """Give what reads filters of reports.  Two queries, however many are read."""
+    facilities = list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+    providers = list(TransportProvider.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+    today = at.astimezone(ZoneInfo(settings.OPERATOR_TIME_ZONE)).date()
+    return partial(form, facilities=facilities, providers=providers, today=today)

@@ -1,0 +1,156 @@
+"""The reports: the main figures of a period as tiles, by facility, and all others below; the same as a file."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from apps.accounts.sessions import principal_of
+from apps.console.kit.list_export import exported
+from apps.console.kit.lists import Filters, arranged, views_of
+from apps.console.kit.rights import needs
+from apps.console.reports import papers, words
+from apps.console.reports.forms import ReportFilter, filters
+from apps.console.reports.standing import standing
+from apps.reporting.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, facility_kpis
+from apps.reporting.queries.said import MAIN
+from apps.reporting.queries.selection import Selection
+from lib.access import Principal
+from lib.listing import DOWN, Listing, spelled
+from lib.scopes import Scope
+
+NAME: Final = "name"
+LIST: Final = Listing(
+    "reports",
+    sorts={NAME: gettext_lazy("Facility"), **{f"{DOWN}{key}": title for key, title in MAIN.items()}},
+    sizes=(),
+)
+
+
+@require_safe
+@needs(Scope.REPORTS_READ)
+def overview(request: HttpRequest) -> HttpResponse:
+    """Show the figures of a period with those of the period before.  As many queries for any number of facilities."""
+    by, at = principal_of(request), timezone.now()
+    read = filters(by, at=at)
+    form = cast(ReportFilter, read(request.GET))
+    selection = form.selection(by)
+    shown = arranged(request, LIST, form.known())
+    context: dict[str, Any] = {"form": form, "shown": shown, "filtered": bool(form.known())}
+    context |= views_of(request, shown, read)
+    if selection is None:
+        return render(request, "reports/overview.html", context)
+    report = facility_kpis(by=by, selection=selection)
+    context |= _told(report, selection, shown.asked, shown.sort)
+    if papers.asked(request):
+        keys = [*MAIN, *(one.key for one in DEFINITIONS if one.key not in MAIN)]
+        return papers.report(request, "overview", context, name="reports", at=at, details={"figures": keys})
+    return render(request, "reports/overview.html", {**context, "paper": papers.address(shown.query)})
+
+
+@require_safe
+@needs(Scope.REPORTS_READ)
+def overview_file(request: HttpRequest) -> HttpResponse:
+    """Give the table as a file, and leave a row in the trail; values are as the API gives them, not rounded."""
+    by, at = principal_of(request), timezone.now()
+    form = cast(ReportFilter, filters(by, at=at)(request.GET))
+    selection = form.selection(by)
+    if selection is None:
+        return redirect(f"{reverse('reports')}?{request.GET.urlencode()}")
+    definitions = [BY_KEY[key] for key in MAIN]
+    report = facility_kpis(by=by, selection=selection, definitions=definitions, compared=False)
+    rows = [[_name(row), *_filed(row.figures)] for row in in_order(report.rows, LIST.sort(request.GET.get("sort", "")))]
+    total = [_("All together"), *_filed(report.total)]
+    heads = [head for write in (words.cell_heads, words.left_out_heads) for one in definitions for head in write(one)]
+    return exported(
+        request,
+        f"reports-{selection.first}-{selection.last}",
+        [[_("Facility"), *heads], *rows, total],
+        action="reports.export",
+        subject_type="report",
+        at=at,
+        details={"figures": list(MAIN)},
+    )
+
+
+def _filed(figures: Figures) -> list[object]:
+    """Write figures into a file; what they leave out stands at the end, so that the first columns stay as they were."""
+    return [cell for write in (words.cells, words.left_out) for key in MAIN for cell in write(figures[key])]
+
+
+def view_filters(by: Principal) -> Filters:
+    """Give what reads filters of saved views.  Two queries."""
+    return filters(by, at=timezone.now())
+
+
+def in_order(rows: Sequence[FacilityRow], sort: str) -> list[FacilityRow]:
+    """Sort by name or by a figure; facilities without the figure come last, whichever way."""
+    key, down = sort.removeprefix(DOWN), sort.startswith(DOWN)
+    if key == NAME:
+        return sorted(rows, key=lambda row: row.name.lower(), reverse=down)
+    there = [row for row in rows if row.figures[key].value is not None]
+    others = [row for row in rows if row.figures[key].value is None]
+    return [*sorted(there, key=partial(_value, key), reverse=down), *others]
+
+
+def _value(key: str, row: FacilityRow) -> float:
+    return row.figures[key].value or 0
+
+
+def _name(row: FacilityRow) -> str:
+    return row.name if row.facility_id else _("Rides of no facility")
+
+
+def _told(report: FacilityReport, selection: Selection, asked: Any, sort: str) -> dict[str, Any]:
+    address = words.Address(asked)
+    known = {**asked}
+    tiles = {key: _figure(report, key, address, known) for key in (one.key for one in DEFINITIONS)}
+    return {
+        **standing(selection, report.restatements, report.progress),
+        "before": selection.before(),
+        "tiles": [tiles[key] for key in MAIN],
+        "others": [one for key, one in tiles.items() if key not in MAIN],
+        "rows": [
+            {"name": _name(row), "cells": _cells(row.figures, address, row.facility_id)}
+            for row in in_order(report.rows, sort)
+        ],
+        "total": [words.shown(report.total[key], address) for key in MAIN],
+        "heads": list(MAIN),
+        "work": f"{reverse('report_work')}?{spelled(known)}",
+        "file": f"{reverse('reports_file')}?{spelled({**known, 'sort': sort})}",
+    }
+
+
+def _figure(report: FacilityReport, key: str, address: words.Address, asked: dict[str, str]) -> dict[str, Any]:
+    figure, before = report.total[key], report.total_before[key]
+    told = words.shown(figure, address)
+    return {
+        **told,
+        "page": f"{told['page']}?{spelled(asked)}" if asked else told["page"],
+        "before": words.value_said(figure.definition, before.value),
+        "before_of": words.parts_said(before),
+        "better": _better(figure.definition.higher_is_better, figure.value, before.value),
+        "counted": words.counted(figure, address),
+    }
+
+
+def _better(higher: bool | None, now: float | None, before: float | None) -> str:
+    """Say whether a figure went the right way: "better", "worse", or "" where that cannot be said."""
+    if higher is None or now is None or before is None or now == before:
+        return ""
+    return "better" if (now > before) == higher else "worse"
+
+
+def _cells(figures: Any, address: words.Address, facility_id: UUID | None) -> list[dict[str, Any]]:
+    """Show one row; rides of no facility have no address that lists them alone."""
+    changes = {"facility": facility_id} if facility_id else {}
+    return [words.shown(figures[key], address if facility_id else None, **changes) for key in MAIN]

@@ -1,0 +1,202 @@
+"""What is done to a ride from its page; each form posts to an address of its own."""
+
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from apps.accounts.sessions import principal_of
+from apps.console.kit.rights import needs
+from apps.console.ride import acting, ride_views
+from apps.console.ride.acting import Act
+from apps.console.ride.ride_forms import AnswerForm, CorrectionForm, MomentForm, NotesForm, Overridable, Versioned
+from apps.rides.disclosure import disclosure_of
+from apps.rides.lifecycle import RideStatus
+from apps.rides.models import Milestone, Ride
+from apps.rides.possible import Deed
+from apps.rides.queries import ride_story
+from apps.rides.services import amending, assignment, by_hand, report
+from apps.rides.services.by_hand import Moment
+from apps.rides.services.overriding import Override
+from apps.rides.services.status import InvalidTransition
+from apps.rides.status_report import StatusReport
+from lib.scopes import Scope
+
+_BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Release a will-call ride: the rider is ready, the clock runs.  A second press is no news."""
+    form = Overridable(request.POST, auto_id="ready_%s")
+    by = principal_of(request)
+    if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
+        messages.success(request, _("The ride is released: the rider is ready."))
+    elif acting.is_released(form, ride_id=ride_id, by=by):
+        messages.info(request, _("The ride was released already."))
+    else:
+        return _returned(request, ride_id, Deed.READY, form)
+    return redirect("ride_page", ride_id=ride_id)
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take the release of a will-call ride back."""
+    form = Overridable(request.POST, auto_id="unready_%s")
+    return _acted(request, ride_id, Deed.UNREADY, form, acting.retract, _("The release is taken back."))
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE)
+def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Promise a ride that was asked for."""
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        override = {"override": values["override"], "override_reason": values["override_reason"]}
+        said = StatusReport(status=RideStatus.SCHEDULED, source=_BY_HAND, **override)
+        return report.change_status(report=said, **told)
+
+    form = Overridable(request.POST, auto_id="confirm_%s")
+    return _acted(request, ride_id, Deed.CONFIRM, form, act, _("The ride is confirmed."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+def cancel(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Cancel a ride, with a reason."""
+    return _ended(request, ride_id, Deed.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
+
+
+@require_POST
+@needs(Scope.RIDES_STATUS)
+def no_show(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Say that the rider did not come, after the wait and the calls that are asked for."""
+    return _ended(request, ride_id, Deed.NO_SHOW, RideStatus.NO_SHOW, _("The no-show is recorded."))
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
+def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Say that nobody drives the ride, or that it broke off."""
+    said = _("It is recorded that the ride was not driven.")
+    return _ended(request, ride_id, Deed.UNFULFILLED, RideStatus.UNFULFILLED, said)
+
+
+@require_POST
+@needs(Scope.RIDES_CORRECT)
+def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take an ending back that was recorded by mistake: the ride goes on from where it was."""
+    ride = ride_views.found_ride(ride_id, principal_of(request))
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        override = {"override": values["override"], "override_reason": values["override_reason"]}
+        if not ride.status_before_end and told["expected_version"] == ride.version:
+            raise InvalidTransition(RideStatus(ride.status), "correct")
+        before = RideStatus(ride.status_before_end or ride.status)  # not ended any more: the version refuses it
+        return report.change_status(
+            report=StatusReport(status=before, source=_BY_HAND, note=values["note"], **override), **told
+        )
+
+    form = CorrectionForm(request.POST, auto_id="correct_%s")
+    return _acted(request, ride_id, Deed.CORRECT, form, act, _("The ending is corrected: the ride goes on."))
+
+
+@require_POST
+@needs(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
+def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take the driver off, with a reason."""
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        return assignment.unassign(reason_code=values["reason_code"], note=values["note"], **told)
+
+    form = _reason_form(request, ride_id, Deed.UNASSIGN)
+    return _acted(request, ride_id, Deed.UNASSIGN, form, act, _("The driver is taken off; the ride waits for another."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Change the notes that the reader sees."""
+    form = NotesForm(
+        request.POST, dispatchers=disclosure_of(principal_of(request)).dispatcher_notes, auto_id="notes_%s"
+    )
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        written = {name: text for name, text in values.items() if name != "version"}
+        return amending.amend(changes={"notes": written}, **told)
+
+    return _acted(request, ride_id, Deed.NOTES, form, act, _("The notes are saved."))
+
+
+@require_POST
+@needs(Scope.RIDES_STATUS)
+def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Enter a moment of the road by hand."""
+    ride = ride_views.found_ride(ride_id, principal_of(request))
+
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        said = Moment(
+            type=Milestone.Type(values["type"]),
+            occurred_at=values["occurred_at"] or told["at"],
+            note=values["note"],
+            contacted=values["contacted"],
+            secured=values["secured"],
+            handoff_name=values["handoff_name"],
+            override=Override(values["override"], values["override_reason"]),
+        )
+        return by_hand.enter_moment(moment=said, **told)
+
+    with timezone.override(ZoneInfo(ride.timezone)):
+        form = MomentForm(request.POST, status=ride.status, auto_id="moment_%s")
+        form.full_clean()
+    return _acted(request, ride_id, Deed.MOMENT, form, act, _("The moment is recorded."))
+
+
+@require_POST
+@needs(Scope.RIDES_WRITE)
+def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Say what the planner decides while no driver is found."""
+    form = AnswerForm(request.POST, auto_id="answer_%s")
+    return _acted(request, ride_id, Deed.ANSWER, form, acting.answer, _("Dispatch is told."))
+
+
+def _ended(request: HttpRequest, ride_id: UUID, deed: Deed, status: RideStatus, done: str) -> HttpResponse:
+    def act(values: dict[str, Any], **told: Any) -> Ride:
+        said = StatusReport(
+            status=status,
+            source=_BY_HAND,
+            reason_code=values["reason_code"],
+            note=values["note"],
+            rider_location=values.get("rider_location", ""),
+        )
+        return report.change_status(report=said, **told)
+
+    return _acted(request, ride_id, deed, _reason_form(request, ride_id, deed), act, done)
+
+
+def _reason_form(request: HttpRequest, ride_id: UUID, deed: Deed) -> Versioned:
+    ride = ride_views.found_ride(ride_id, principal_of(request))
+    return ride_views.reason_form(ride, deed, ride_story.own_reasons(), request.POST)
+
+
+def _acted(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned, act: Act, done: str) -> HttpResponse:
+    """Do one thing to a ride and tell of it on its page, or show the page with what is wrong."""
+    if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
+        messages.success(request, done)
+        return redirect("ride_page", ride_id=ride_id)
+    return _returned(request, ride_id, deed, form)
+
+
+def _returned(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned) -> HttpResponse:
+    seen = form.cleaned_data.get("version") or 0
+    return ride_views.page(
+        request, ride_id, seen_version=seen, **{ride_views.NOTES_FORM if deed is Deed.NOTES else deed.value: form}
+    )

@@ -1,0 +1,184 @@
+"""Forms about a ride.  Each carries the version that its reader saw."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from apps.console.ride import words
+from apps.riders.models import Mobility
+from apps.rides import ride_words
+from apps.rides.lifecycle import Action, ReasonList
+from apps.rides.models import Ride
+from apps.rides.possible import MOMENTS
+from apps.rides.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, PROVIDER_REASONS
+from apps.rides.services.answering import Answer
+from lib.console_forms import put_on, spoken
+from lib.errors import Code, DomainError, StaleVersion
+from lib.retelling import retold
+
+NOTE: Final = 500
+# Of rides that standing orders and the clock call off by themselves.
+_NOT_BY_HAND: Final = frozenset({"standing_order_hold", "standing_order_ended", "calendar_shift", "will_call_not_used"})
+OwnReasons = Mapping[tuple[str, str], str]
+
+
+class Versioned(forms.Form):
+    """`version` is the one the page showed; `names` are fields by their names on the wire."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
+
+    names: Mapping[str, str] = {}
+    is_stale = False
+
+    def refuse(self, refusal: DomainError) -> None:
+        """Say a refusal on the form; after a stale one it carries the version that the page shows by now."""
+        if isinstance(refusal, StaleVersion):
+            self.is_stale = True
+            self.data = cast(QueryDict, self.data).copy()
+            self.data["version"] = str(refusal.current_version)
+            self.add_error(None, _("Somebody changed it meanwhile. Look at what changed, then do it again."))
+        elif refusal.details and not any(detail.field in self.names for detail in refusal.details):
+            for detail in refusal.details:
+                self.add_error(None, retold(detail.message))
+        else:
+            put_on(self, refusal, self.names)
+
+
+class Overridable(Versioned):
+    """Soft rules give way to those who may override, with a reason; asked for when one of them stands in the way."""
+
+    override = forms.BooleanField(label=_("Do it all the same"), required=False)
+    override_reason = forms.CharField(label=_("Why"), required=False, max_length=NOTE)
+
+    names = {"overrideReason": "override_reason"}
+    gives_way = False
+
+    def refuse(self, refusal: DomainError) -> None:
+        kinds = {detail.also.get("kind") for detail in refusal.details}
+        self.gives_way = kinds == {"soft"} or refusal.code is Code.DUPLICATE_RIDE or self.data.get("override") == "on"
+        super().refuse(refusal)
+
+
+class ReasonForm(Versioned):
+    """An ending, or a driver taken off: why."""
+
+    reason_code = forms.ChoiceField(label=_("Reason"))
+    note = forms.CharField(
+        label=_("Note"),
+        required=False,
+        max_length=NOTE,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=_("Needed with the reason Other."),
+    )
+
+    names = {"reasonCode": "reason_code", "note": "note", "riderLocation": "rider_location"}
+
+    def __init__(self, *args: Any, reasons: Sequence[tuple[str, Any]], on_board: bool = False, **options: Any) -> None:
+        super().__init__(*args, **options)
+        cast(forms.ChoiceField, self.fields["reason_code"]).choices = [("", _("Choose one")), *reasons]
+        if on_board:
+            self.fields["rider_location"] = forms.CharField(label=_("Where the rider is now"), max_length=NOTE)
+
+
+class CorrectionForm(Overridable):
+    """An ending that was recorded by mistake: why it is taken back."""
+
+    note = forms.CharField(label=_("Why is it corrected"), max_length=NOTE, widget=forms.Textarea(attrs={"rows": 2}))
+
+    names = {"note": "note", "overrideReason": "override_reason"}
+
+
+class NotesForm(Versioned):
+    driver = forms.CharField(label=_("For the driver"), required=False, max_length=1000, widget=forms.Textarea)
+    facility = forms.CharField(label=_("For the facility"), required=False, max_length=1000, widget=forms.Textarea)
+    dispatcher = forms.CharField(
+        label=_("For dispatchers alone"), required=False, max_length=1000, widget=forms.Textarea
+    )
+
+    def __init__(self, *args: Any, dispatchers: bool, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not dispatchers:
+            del self.fields["dispatcher"]
+        for name in set(self.fields) - {"version"}:
+            self.fields[name].widget.attrs["rows"] = 3
+
+
+class MomentForm(Overridable):
+    """A moment of the road, entered from the telephone.  Times are of the ride's zone, which has to be active."""
+
+    type = forms.ChoiceField(label=_("What happened"))
+    occurred_at = forms.DateTimeField(
+        label=_("When"),
+        required=False,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        help_text=_("Empty: just now."),
+    )
+    contacted = forms.ChoiceField(
+        label=_("Who was called"),
+        required=False,
+        choices=[("", _("Nobody")), *words.CONTACTED.items()],
+        help_text=_("Of a try to reach somebody."),
+    )
+    secured = forms.BooleanField(label=_("Chair or stretcher is secured"), required=False)
+    handoff_name = forms.CharField(
+        label=_("Handed over to"),
+        required=False,
+        max_length=100,
+        help_text=_("At the drop-off, where it is asked for."),
+    )
+    note = forms.CharField(label=_("Note"), required=False, max_length=NOTE)
+
+    names = {"overrideReason": "override_reason", "occurredAt": "occurred_at", "handoffName": "handoff_name"}
+
+    def __init__(self, *args: Any, status: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        offered = [(one, ride_words.MOMENTS[one]) for one in MOMENTS.get(status, ())]
+        cast(forms.ChoiceField, self.fields["type"]).choices = offered
+
+
+class AnswerForm(Versioned):
+    """What the planner says while no driver is found; `mobility` goes with another mode."""
+
+    answer = forms.ChoiceField(choices=Answer.choices)
+    mobility = forms.ChoiceField(
+        label=_("How the rider can ride instead"),
+        required=False,
+        choices=[("", _("Choose one")), *spoken(Mobility.choices)],
+    )
+
+    names = {"accommodation.mobility": "mobility", "mobility": "mobility"}
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if values.get("answer") == Answer.CHANGE_MODE and not values.get("mobility"):
+            self.add_error("mobility", _("Say how the rider can ride instead."))
+        return values
+
+
+class TickForm(Versioned):
+    """One line of a discharge's checklist, told by the button that was pressed: it is there, or not after all."""
+
+    tick = forms.ChoiceField(required=False, choices=list(words.CHECKLIST.items()))
+    untick = forms.ChoiceField(required=False, choices=list(words.CHECKLIST.items()))
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if bool(values.get("tick")) == bool(values.get("untick")):
+            self.add_error(None, _("Press one line of the checklist."))
+        return values
+
+
+def reasons_for(ride: Ride, reasons: ReasonList, action: Action | None, own: OwnReasons) -> list[tuple[str, Any]]:
+    """List the reasons that a step from where the ride is may have, the operator's own with them."""
+    codes: Sequence[str] = CODES[reasons]
+    if action is Action.ABORT:
+        codes = ABORT_REASONS
+    elif reasons is ReasonList.UNFULFILLED:
+        codes = PROVIDER_REASONS if ride.driver_id else [code for code in codes if code not in ABORT_REASONS]
+    elif reasons is ReasonList.UNASSIGN and ride.status == "arrived":
+        codes = AT_DOOR_UNASSIGN_REASONS
+    offered = [(code, words.spelled(code)) for code in codes if code not in _NOT_BY_HAND]
+    return offered + [(code, label) for (name, code), label in own.items() if name == reasons.value]

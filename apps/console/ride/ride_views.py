@@ -1,0 +1,187 @@
+"""The page of a ride: where it stands, what happened and who says so, and what can be done about it."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from apps.accounts.queries import names_of
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.ride import ride_panel, words
+from apps.console.ride.ride_forms import (
+    AnswerForm,
+    CorrectionForm,
+    MomentForm,
+    NotesForm,
+    Overridable,
+    ReasonForm,
+    Versioned,
+    reasons_for,
+)
+from apps.riders import words as rider_words
+from apps.rides.disclosure import disclosure_of
+from apps.rides.guards import CORRECTION_WINDOW
+from apps.rides.lifecycle import ReasonList, RideStatus
+from apps.rides.models import Ride
+from apps.rides.possible import Deed, possible, step_to
+from apps.rides.queries import ride_story
+from apps.rides.services import answering
+from apps.rides.standing import late_minutes
+from lib.access import Phi, Principal
+from lib.scopes import Scope
+
+CONFLICT = 409  # the page was about an older version
+NOTES_FORM = "notes_form"  # beside the notes themselves
+_LISTS = {
+    Deed.CANCEL: ReasonList.CANCELLED,
+    Deed.NO_SHOW: ReasonList.NO_SHOW,
+    Deed.UNFULFILLED: ReasonList.UNFULFILLED,
+    Deed.UNASSIGN: ReasonList.UNASSIGN,
+}
+
+
+@require_safe
+@needs(Scope.RIDES_READ)
+def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Show a ride.  Twelve queries at most, however much has happened to it."""
+    return page(request, ride_id)
+
+
+def found_ride(ride_id: UUID, by: Principal) -> Ride:
+    """Give a ride in reach, or answer 404."""
+    found = ride_story.shown(ride_id, by)
+    if found is None:
+        raise Http404
+    return found
+
+
+def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **returned: Versioned) -> HttpResponse:
+    """Show a ride; `returned` is a form that comes back with its errors, `seen_version` what its sender had read."""
+    by, now = principal_of(request), timezone.now()
+    ride = found_ride(ride_id, by)
+    story = ride_story.story(ride, by)
+    audit.record(
+        by=by,
+        action="rides.read",
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id, *(leg.rider_id for leg in story.legs)],
+        facility_id=ride.facility_id,
+        phi=by.phi.name.lower(),
+    )
+    deeds = _offered(ride, by, now)
+    own = ride_story.own_reasons()
+    stale = any(form.is_stale for form in returned.values())
+    context = {
+        **_shown(ride, story, own, by),
+        "late": late_minutes(ride, now),
+        "deeds": {deed.value for deed in deeds},
+        "back_to": words.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
+        "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if Deed.ASSIGN in deeds else "",
+        **_forms(ride, deeds, own, by),
+        "asked": by.may(Scope.RIDES_WRITE) and any(answering.asks(one) for one in story.exceptions),
+        "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
+        **returned,
+        "returned": next(iter(returned.values()), None),
+        "may_override": by.may(Scope.RIDES_OVERRIDE),
+        "changes": _changes(ride, seen_version, own) if stale else [],
+    }
+    context["times"] = ride_panel.times(ride, context["late"])
+    status = 200 if not returned else CONFLICT if stale else UNPROCESSABLE
+    with timezone.override(ZoneInfo(ride.timezone)):
+        return render(request, "rides/ride.html", context, status=status)
+
+
+def _offered(ride: Ride, by: Principal, now: datetime) -> frozenset[Deed]:
+    deeds = possible(ride, by)
+    return deeds - {Deed.CORRECT} if now - ride.status_changed_at > CORRECTION_WINDOW else deeds
+
+
+def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Principal) -> dict[str, Any]:
+    to = disclosure_of(by)
+    current = next((one for one in story.assignments if one.pk == ride.assignment_id), None)
+    return {
+        "ride": ride,
+        "name": rider_words.rider_name(ride.rider, by),
+        "rider_url": _rider_url(ride, by),
+        "badges": words.status_of(ride),
+        "day": words.day(ride.pickup_at, ride.timezone),
+        "clock": words.clock(ride.pickup_at, ride.timezone),
+        "reference": ride.client_reference if to.phi >= Phi.LIMITED else "",
+        "phi": to.phi >= Phi.FULL,
+        "stops": ride_panel.stops(ride, story, to),
+        "needs": ride_panel.needs(ride, to, by),
+        "notes": ride_panel.notes(ride, to),
+        "people": ride_panel.people(ride, story, to, by),
+        "driver": ride_panel.driver_of(current, by) if current else "",
+        "timeline": ride_panel.timeline(story, own, by),
+        "assignments": ride_panel.assignments(story, by),
+        "sees_exceptions": by.may(Scope.EXCEPTIONS_READ),
+        "exceptions": ride_panel.exceptions(story, by),
+        "legs": [(leg, words.status_of(leg), words.clock(leg.pickup_at, leg.timezone)) for leg in story.legs],
+        "looks": None if story.looks is None else [(look, words.who(look.actor, story.names)) for look in story.looks],
+        "ending": _ending(ride, story, own) if ride.reason_code else None,
+    }
+
+
+def _ending(ride: Ride, story: ride_story.Story, own: ride_panel.Own) -> dict[str, Any]:
+    codes = {"reasonCode": ride.reason_code, "fault": ride.fault, "timing": ride.cancellation_timing}
+    return {"details": ride_panel.details_of(codes, own), "who": words.who(ride.ended_by, story.names)}
+
+
+def _forms(ride: Ride, deeds: frozenset[Deed], own: ride_panel.Own, by: Principal) -> dict[str, Versioned]:
+    """Make the forms of what can be done, filled in from the ride as it is."""
+    fresh = {"version": ride.version}
+    found: dict[str, Versioned] = {
+        deed.value: Overridable(initial=fresh, auto_id=f"{deed.value}_%s")
+        for deed in (Deed.READY, Deed.UNREADY, Deed.CONFIRM)
+        if deed in deeds
+    }
+    for deed in _LISTS:
+        if deed in deeds:
+            found[deed.value] = reason_form(ride, deed, own, initial=fresh)
+    if Deed.CORRECT in deeds:
+        found[Deed.CORRECT.value] = CorrectionForm(initial=fresh, auto_id="correct_%s")
+    if Deed.MOMENT in deeds:
+        found[Deed.MOMENT.value] = MomentForm(status=ride.status, initial=fresh, auto_id="moment_%s")
+    if Deed.NOTES in deeds:
+        held = {name: getattr(ride, f"{name}_notes") for name in ("driver", "facility", "dispatcher")}
+        found[NOTES_FORM] = NotesForm(
+            dispatchers=disclosure_of(by).dispatcher_notes, initial=fresh | held, auto_id="notes_%s"
+        )
+    return found
+
+
+def reason_form(ride: Ride, deed: Deed, own: ride_panel.Own, *sent: Any, **options: Any) -> ReasonForm:
+    """Make the form of an ending, or of a driver taken off, for a ride as it stands."""
+    step = step_to(deed, RideStatus(ride.status))
+    on_board = deed is Deed.UNFULFILLED and ride.status == RideStatus.IN_PROGRESS
+    reasons = reasons_for(ride, _LISTS[deed], step, own)
+    return ReasonForm(*sent, reasons=reasons, on_board=on_board, auto_id=f"{deed.value}_%s", **options)
+
+
+def _changes(ride: Ride, seen_version: int, own: ride_panel.Own) -> list[dict[str, Any]]:
+    """Say what happened to a ride since its reader opened the page.  Two queries."""
+    events = ride_story.changes_since(ride.pk, seen_version)
+    names = names_of(event.actor for event in events)
+    return [
+        {
+            "title": words.happened(event.type),
+            "who": words.who(event.actor, names),
+            "at": event.recorded_at,
+            "details": ride_panel.details_of(event.data, own),
+        }
+        for event in events
+    ]
+
+
+def _rider_url(ride: Ride, by: Principal) -> str:
+    return reverse("admin:riders_rider_change", args=[ride.rider_id]) if rider_words.may_name(by) else ""

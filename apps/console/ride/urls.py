@@ -1,0 +1,20 @@
+"""Addresses below /console/rides/: single rides, and what is done to them."""
+
+from django.urls import path
+
+from apps.console.ride import ride_actions, ride_views
+
+urlpatterns = [
+    path("<uuid:ride_id>/", ride_views.ride, name="ride_page"),
+    path("<uuid:ride_id>/ready/", ride_actions.ready, name="ready_ride"),
+    path("<uuid:ride_id>/unready/", ride_actions.unready, name="unready_ride"),
+    path("<uuid:ride_id>/confirm/", ride_actions.confirm, name="confirm_ride"),
+    path("<uuid:ride_id>/cancel/", ride_actions.cancel, name="cancel_ride"),
+    path("<uuid:ride_id>/no-show/", ride_actions.no_show, name="ride_no_show"),
+    path("<uuid:ride_id>/unfulfilled/", ride_actions.unfulfilled, name="ride_unfulfilled"),
+    path("<uuid:ride_id>/correct/", ride_actions.correct, name="correct_ride"),
+    path("<uuid:ride_id>/unassign/", ride_actions.unassign, name="unassign_ride"),
+    path("<uuid:ride_id>/notes/", ride_actions.notes, name="ride_notes"),
+    path("<uuid:ride_id>/answer/", ride_actions.answer, name="answer_ride"),
+    path("<uuid:ride_id>/moment/", ride_actions.moment, name="ride_moment"),
+]

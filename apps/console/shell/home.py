@@ -1,0 +1,122 @@
+"""Where people begin: the page that their work starts from, and the home page, which shows what is here for them."""
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from apps.accounts.models import User
+from apps.accounts.sessions import principal_of, zone_of
+from apps.console.shell.navigation import BOARD, CREDENTIALS, DAY, DELIVERIES, EXCEPTIONS, HOME, contents_for
+from apps.console.shell.setup_checklist import checklist
+from apps.dispatch import downtime
+from apps.dispatch.queries.downtime import newest
+from apps.rides.lifecycle import RideStatus
+from apps.rides.queries import today
+from apps.rides.ride_words import STORED_STATUSES
+from lib.access import Principal
+from lib.local_time import local_time
+from lib.scopes import Scope
+
+# The edge of a tile says how a status bears on the day; its words say which one it is.
+EDGES = {
+    RideStatus.REQUESTED: "warn",
+    RideStatus.SCHEDULED: "warn",
+    RideStatus.COMPLETED: "ok",
+    RideStatus.NO_SHOW: "bad",
+    RideStatus.UNFULFILLED: "bad",
+}
+
+
+# The page that somebody's work starts from, by what they may do; the first that fits (console.md 4.5).
+STARTS: Final[tuple[tuple[Callable[[Principal], bool], str], ...]] = (
+    # Who runs the service begins with what there is to set up, whatever else they may do.
+    (lambda by: by.may(Scope.USERS_MANAGE), HOME.address),
+    # Lead dispatchers: they may correct what has ended.  Their queue has the board's counters on top.
+    (lambda by: by.may(Scope.RIDES_CORRECT) and by.may(Scope.EXCEPTIONS_READ), EXCEPTIONS.address),
+    (lambda by: by.may(Scope.ASSIGNMENTS_WRITE), BOARD.address),
+    (lambda by: by.may(Scope.RIDES_WRITE) and by.provider_ids is None and bool(by.facility_ids), DAY.address),
+    (lambda by: by.may(Scope.DRIVERS_WRITE) and by.may(Scope.DRIVERS_READ), CREDENTIALS.address),
+    (lambda by: by.may(Scope.WEBHOOKS_MANAGE), DELIVERIES.address),
+)
+
+
+def start_of(by: Principal) -> str:
+    """Name the page that somebody's work starts from; the home page where none is theirs."""
+    return next((address for fits, address in STARTS if fits(by)), HOME.address)
+
+
+@require_safe
+def start(request: HttpRequest) -> HttpResponse:
+    """Lead people to where their work starts: after they signed in, and from the address without a path."""
+    return redirect(start_of(principal_of(request)))
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Show the day and the contents; at most two queries beyond the session's, one for a pack and one for the setup."""
+    by = principal_of(request)
+    now = timezone.localtime()
+    context: dict[str, Any] = {"today": now, "contents": contents_for(request.user)}
+    if by.may(Scope.USERS_MANAGE):
+        context["setup"] = checklist(cast(User, request.user), by=by, at=now)
+    context["has_day"] = by.may(Scope.RIDES_WRITE) and bool(by.facility_ids)
+    if by.may(Scope.RIDES_READ):
+        day = today.day(by=by, at=now)
+        context |= {"total": day.total, "statuses": [_status_tile(day, *row) for row in day.by_status]}
+    if by.may(Scope.EXCEPTIONS_READ):
+        context["exceptions"] = _exception_tiles(by)
+    if by.may(Scope.USERS_MANAGE) or by.may(Scope.RIDES_CORRECT):
+        context["downtime"] = _downtime(zone_of(request).key)
+    return render(request, "home.html", context)
+
+
+def _status_tile(day: today.Day, status: RideStatus, count: int) -> dict[str, Any]:
+    rows = {
+        "status__exact": status.value,
+        "pickup_at__gte": day.starts_at.isoformat(),
+        "pickup_at__lt": day.ends_at.isoformat(),
+    }
+    return {
+        "label": STORED_STATUSES[status],
+        "count": count,
+        "edge": EDGES.get(status, "brand-edge"),
+        "url": f"{reverse('admin:rides_ride_changelist')}?{urlencode(rows)}",
+    }
+
+
+def _exception_tiles(by: Principal) -> list[dict[str, Any]]:
+    page = reverse("exceptions")
+    return [
+        {
+            "label": severity.label,
+            "count": count,
+            "edge": {"critical": "bad", "warning": "warn"}.get(severity, "brand-edge"),
+            "url": f"{page}?{urlencode({'severity': severity.value})}",
+        }
+        for severity, count in today.unsettled_exceptions(by=by)
+    ]
+
+
+def _downtime(zone: str) -> dict[str, Any]:
+    """Say how the downtime pack stands to those who answer for it; a pack that nobody wants is one line."""
+    if not settings.DOWNTIME_PASSPHRASE:
+        return {"is_on": False}
+    pack, at = newest(), timezone.now()
+    made_at = pack.made_at if pack else None
+    minutes = int((at - made_at).total_seconds() // 60) if made_at else 0
+    copy_lacks = bool(settings.DOWNTIME_COPY_DIR) and (pack is None or pack.copied_at != made_at)
+    return {
+        "is_on": True,
+        "pack": pack,
+        "made": local_time(made_at, zone),
+        "minutes": minutes,
+        "is_old": downtime.is_old(made_at, at),
+        "copy_lacks": copy_lacks,
+    }

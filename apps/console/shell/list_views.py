@@ -1,0 +1,125 @@
+"""What people keep of lists: how they like to see them, and views under a name of their own."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from apps.accounts import queries
+from apps.accounts.models import SavedView
+from apps.accounts.services import preferences, saved_views
+from apps.accounts.sessions import principal_of
+from apps.console.kit.lists import Kept, ViewForm, canonical
+from apps.console.kit.rights import UNPROCESSABLE, RightMissing
+from lib.access import Principal
+from lib.console_forms import put_on
+from lib.errors import DomainError
+from lib.listing import spelled
+from lib.retelling import retold
+
+Lists = Mapping[str, Kept]
+
+
+@require_POST
+def arrange(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
+    """Keep how many rows of a list, and which columns, the reader wants, and show it so, in the order they chose."""
+    by = principal_of(request)
+    listing = _opened(page, lists, by).listing
+    asked = QueryDict(request.POST.get("query", "")).dict()
+    rows = listing.rows(request.POST.get("rows", ""))
+    offered = set(request.POST.getlist("offered")) & set(listing.columns)
+    sort = listing.sort(request.POST.get("sort", ""))
+    asked |= {"sort": "" if sort == listing.usual else sort}
+    if rows is None:
+        messages.error(
+            request, _("A page of this list has so many rows: %(sizes)s.") % {"sizes": _sizes(listing.sizes)}
+        )
+        return _to(page, asked)
+    try:
+        shown = set(request.POST.getlist("columns"))
+        preferences.arrange(page=page, rows=rows, offered=offered, shown=shown, by=by)
+    except DomainError as refusal:
+        messages.error(request, retold(refusal.message))
+    else:
+        asked |= {"rows": str(rows)}
+    return _to(page, asked)
+
+
+@require_POST
+def keep_view(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
+    """Keep what is listed under a name; of the address what the list knows, and nothing else."""
+    by = principal_of(request)
+    kept = _opened(page, lists, by)
+    if kept.filters is None:
+        raise Http404
+    query = canonical(kept.listing, QueryDict(request.POST.get("query", "")), kept.filters(by))
+    form = ViewForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Give the view a name of 60 characters at most, and say who sees it."))
+    else:
+        try:
+            saved_views.keep(page=page, query=query, by=by, at=timezone.now(), **form.cleaned_data)
+        except DomainError as refusal:
+            messages.error(request, retold(refusal.message))
+        else:
+            messages.success(request, _("The view is saved."))
+    return redirect(f"{reverse(page)}?{query}")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def view(request: HttpRequest, view_id: UUID) -> HttpResponse:
+    """Rename a view of one's own, or say who sees it."""
+    by = principal_of(request)
+    found = _own(view_id, by)
+    form = ViewForm(request.POST or None, initial={"name": found.name, "shared_with": found.shared_with})
+    if request.method == "POST" and form.is_valid():
+        try:
+            saved_views.change(view_id=view_id, by=by, **form.cleaned_data)
+        except DomainError as refusal:
+            put_on(form, refusal, {"name": "name"})
+        else:
+            messages.success(request, _("The view is saved."))
+            return redirect(f"{reverse(found.page)}?{found.query}")
+    context = {"form": form, "view": found}
+    return render(request, "accounts/saved_view.html", context, status=UNPROCESSABLE if form.errors else 200)
+
+
+@require_POST
+def remove_view(request: HttpRequest, view_id: UUID) -> HttpResponse:
+    """Forget a view of one's own."""
+    by = principal_of(request)
+    found = _own(view_id, by)
+    saved_views.remove(view_id=view_id, by=by)
+    messages.success(request, _("The view is removed."))
+    return redirect(found.page)
+
+
+def _own(view_id: UUID, by: Principal) -> SavedView:
+    found = queries.own_view(view_id, by=by)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _opened(page: str, lists: Lists, by: Principal) -> Kept:
+    """Give a list that the reader may see; otherwise there is none (404), or a right is missing (403)."""
+    if page not in lists:
+        raise Http404
+    if not any(by.may(scope) for scope in lists[page].scopes):
+        raise RightMissing(lists[page].scopes)
+    return lists[page]
+
+
+def _to(page: str, asked: Mapping[str, str]) -> HttpResponse:
+    query = spelled(asked)
+    return redirect(f"{reverse(page)}?{query}" if query else reverse(page))
+
+
+def _sizes(sizes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sizes))

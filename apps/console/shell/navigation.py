@@ -1,0 +1,371 @@
+"""The console's table of contents: what the navigation offers, by right.
+
+An entry appears to whoever may open it.  To add a page: one `Entry` in the group it belongs to.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from django.conf import settings
+from django.db.models import Count, QuerySet, Value
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import Promise, SimpleLazyObject
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts
+from apps.accounts.sessions import principal_of, seconds_left
+from apps.console.account.adapters import needs_passkey
+from apps.riders.words import may_name
+from apps.rides.queries import desk
+from lib.access import Principal
+from lib.clocks import shows_twelve_hours
+from lib.privacy_mode import shows_initials
+from lib.scopes import Scope
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # itself alone: its words, and with them their hash, go by the reader
+class Entry:
+    """A page: `address` is a URL name or a path.
+
+    Opening it takes `right`, a permission of /admin/, or one of `scopes`; where there is neither, being signed in.
+    What is `shut_to_providers` people who are bound to some do not see, whatever their scopes.
+    """
+
+    label: Text
+    address: str
+    icon: str
+    about: Text
+    right: str = ""
+    scopes: frozenset[str] = frozenset()
+    shut_to_providers: bool = False
+    keys: str = ""  # that open it from any page, one after the other
+
+    @property
+    def url(self) -> str:
+        return self.address if self.address.startswith("/") else reverse(self.address)
+
+    def opens_to(self, user: Any) -> bool:
+        if self.shut_to_providers and user.is_bound_to_providers:
+            return False
+        return bool((not self.right or user.has_perm(self.right)) and (not self.scopes or self.scopes & user.scopes))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entries that belong together; those of a `folded` one are shown when it is opened."""
+
+    label: Text
+    entries: tuple[Entry, ...]
+    folded: bool = False
+
+
+def _table(label: Text, model: str, icon: str, about: Text, keys: str = "") -> Entry:
+    app, _dot, name = model.partition(".")
+    return Entry(label, f"admin:{app}_{name}_changelist", icon, about, f"{app}.view_{name}", keys=keys)
+
+
+def _scoped(label: Text, address: str, icon: str, about: Text, scope: str, keys: str = "") -> Entry:
+    return Entry(label, address, icon, about, scopes=frozenset({scope}), keys=keys)
+
+
+HOME: Final = Entry(_("Home"), "home", "house", _("Where you are now"), keys="g h")
+INBOX: Final = Entry(_("Inbox"), "inbox", "bell", _("What the service has to tell you"), scopes=alerts.AUDIENCES)
+
+BOARD: Final = _scoped(
+    _("Dispatch board"),
+    "board",
+    "square-kanban",
+    _("The day: who drives what, and what waits for a driver"),
+    Scope.ASSIGNMENTS_WRITE,
+    "g b",
+)
+EXCEPTIONS: Final = _scoped(
+    _("Exceptions"),
+    "exceptions",
+    "alarm-clock",
+    _("What needs somebody now, the worst first"),
+    Scope.EXCEPTIONS_READ,
+    "g e",
+)
+
+DAY: Final = Entry(
+    _("Facility's day"),
+    "planner_day",
+    "bed",
+    _("Who waits to be released, who is on the way, and what needs you"),
+    scopes=frozenset({Scope.RIDES_WRITE}),
+    shut_to_providers=True,
+)
+CREDENTIALS: Final = _scoped(
+    _("Credential board"),
+    "credential_board",
+    "shield-check",
+    _("Who lacks which paper, and what lapses next"),
+    Scope.DRIVERS_READ,
+    "g c",
+)
+DELIVERIES: Final = _scoped(
+    _("Deliveries"),
+    "webhook_deliveries",
+    "send",
+    _("What was sent, and what came of it"),
+    Scope.WEBHOOKS_MANAGE,
+)
+
+CONTENTS: Final = (
+    Group(
+        _("Rides"),
+        (
+            BOARD,
+            DAY,
+            Entry(
+                _("Book a ride"),
+                "book_ride",
+                "calendar-plus",
+                _("A discharge, an appointment, a transfer"),
+                scopes=frozenset({Scope.RIDES_WRITE}),
+                shut_to_providers=True,
+                keys="c",
+            ),
+            Entry(
+                _("Recurring rides"),
+                "standing_orders",
+                "list-restart",
+                _("Standing orders, holds and holiday weeks"),
+                scopes=frozenset({Scope.RIDES_READ}),
+                shut_to_providers=True,
+                keys="g o",
+            ),
+            EXCEPTIONS,
+        ),
+    ),
+    Group(
+        _("Fleet"),
+        (
+            CREDENTIALS,
+            _scoped(
+                _("Drivers"),
+                "fleet_drivers",
+                "id-card",
+                _("A driver's papers, shifts and leave, and whether they may drive"),
+                Scope.DRIVERS_READ,
+                "g d",
+            ),
+            _scoped(
+                _("Shift plan"),
+                "fleet_shifts",
+                "calendar-days",
+                _("Who drives what, and when, by the week"),
+                Scope.DRIVERS_READ,
+                "g s",
+            ),
+        ),
+    ),
+    Group(
+        _("Reports"),
+        (
+            _scoped(
+                _("Reports"),
+                "reports",
+                "chart-no-axes-column",
+                _("On time, completed, no-shows: by facility and over time"),
+                Scope.REPORTS_READ,
+                "g r",
+            ),
+            _scoped(
+                _("Export destinations"),
+                "export_destinations",
+                "send",
+                _("Buckets and servers that exports are put to, and how they do"),
+                Scope.DESTINATIONS_MANAGE,
+            ),
+        ),
+    ),
+    Group(
+        _("Developers"),
+        (
+            _scoped(
+                _("Webhooks"),
+                "webhook_endpoints",
+                "webhook",
+                _("Who is told of events, and how they do"),
+                Scope.WEBHOOKS_MANAGE,
+            ),
+            DELIVERIES,
+            _scoped(
+                _("API tokens"),
+                "api_tokens",
+                "key-round",
+                _("What each system may do, until when"),
+                Scope.TOKENS_MANAGE,
+            ),
+            Entry(_("API documentation"), "docs-reference", "book-open", _("Every operation, with examples")),
+            Entry(_("Health"), "/api/health/ready", "heart-pulse", _("Whether the service and its parts are well")),
+        ),
+    ),
+    Group(
+        _("Organizations"),
+        (
+            _table(_("Facilities"), "organizations.facility", "hospital", _("Places of care and their service levels")),
+            _table(_("Transport providers"), "organizations.transportprovider", "car-front", _("Companies that drive")),
+            _table(_("Home bases"), "organizations.homebase", "warehouse", _("Where vehicles stand overnight")),
+            _table(_("Payers"), "organizations.payer", "credit-card", _("Who pays, and what they want signed")),
+            _table(
+                _("Escalation policies"), "organizations.escalationpolicy", "clock", _("Who hears of a late discharge")
+            ),
+            _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
+            _table(
+                _("Suggested codes"), "reporting.suggestedcode", "credit-card", _("HCPCS codes that exports suggest")
+            ),
+        ),
+    ),
+    Group(
+        _("Access"),
+        (
+            _table(_("Users"), "accounts.user", "id-card", _("Accounts, roles and memberships")),
+            _table(_("API clients"), "accounts.apiclient", "plug", _("Systems that talk to Carelane")),
+            _table(_("Audit trail"), "accounts.auditentry", "scroll-text", _("Who saw or changed what")),
+        ),
+    ),
+    # Records as they are stored, for whoever looks something up: the pages above are for the work with them.
+    Group(
+        _("Data"),
+        (
+            _table(_("All rides"), "rides.ride", "route", _("One leg each, with its status and history")),
+            _table(_("All trips"), "rides.trip", "git-branch", _("Legs that belong together")),
+            _table(_("All assignments"), "rides.assignment", "list-checks", _("Who was put on which ride, and when")),
+            _table(_("All milestones"), "rides.milestone", "flag", _("Departed, arrived, on board: who said so")),
+            _table(
+                _("All exceptions"), "rides.rideexception", "triangle-alert", _("Open and closed, with what was done")
+            ),
+            _table(_("All riders"), "riders.rider", "user-round", _("The people who ride; every look is recorded")),
+            _table(
+                _("What riders need"), "riders.accommodationprofile", "heart-pulse", _("Accommodations, by version")
+            ),
+            _table(_("All drivers"), "fleet.driver", "users", _("The record of each, to add and to edit")),
+            _table(_("All vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
+            _table(_("All credentials"), "fleet.credential", "badge-check", _("Papers of drivers and vehicles")),
+            _table(_("All shifts"), "fleet.shift", "calendar-days", _("A driver in a vehicle for a while")),
+            _table(_("All events"), "events.event", "activity", _("Everything that happened, in order")),
+        ),
+        folded=True,
+    ),
+)
+
+
+# What a page has keys for besides: its own script obeys them, and the list of all keys names them.
+PAGE_KEYS: Final = (
+    (
+        BOARD,
+        (
+            ("q", _("To the queue")),
+            ("\N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW}", _("From ride to ride")),
+            ("\N{UPWARDS ARROW} \N{DOWNWARDS ARROW}", _("From driver to driver")),
+            ("a", _("Assign")),
+            ("u", _("Take the driver off")),
+            ("r", _("Ready now")),
+            ("x", _("Select")),
+            ("t", _("To the present")),
+            ("+ -", _("Zoom in and out")),
+            ("[ ]", _("Earlier and later day")),
+        ),
+    ),
+    (
+        EXCEPTIONS,
+        (
+            ("j k", _("Down and up")),
+            ("e", _("Acknowledge")),
+            ("s", _("Snooze")),
+            ("o", _("Open the ride")),
+        ),
+    ),
+)
+
+
+def contents_for(user: Any) -> list[Group]:
+    """List the groups, with the entries the person may open; groups without any are left out."""
+    kept = (replace(group, entries=tuple(one for one in group.entries if one.opens_to(user))) for group in CONTENTS)
+    return [group for group in kept if group.entries]
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Template context that every page needs; no query, but one for all that is counted where a template shows it."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {"shell": {}}
+    groups = [Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(user))), *contents_for(user)]
+    open_ = SimpleLazyObject(lambda: _open(request))
+    counts = {entry: SimpleLazyObject(partial(_count, open_, entry)) for entry in _COUNTED if entry.opens_to(user)}
+    navigation = []
+    for group in groups:
+        entries = [
+            {
+                "label": entry.label,
+                "url": entry.url,
+                "icon": entry.icon,
+                "current": request.path.startswith(entry.url),
+                "count": counts.get(entry),
+                "is_inbox": entry is INBOX,
+                "keys": entry.keys.split(),
+            }
+            for entry in group.entries
+        ]
+        is_open = not group.folded or any(one["current"] for one in entries)
+        navigation.append({"label": group.label, "entries": entries, "folded": group.folded, "open": is_open})
+    idle = {"left": int(seconds_left(request)), "warning": settings.SESSION_WARNING_SECONDS}
+    page_keys = [
+        (entry.label, [(names.split(), does) for names, does in keys])
+        for entry, keys in PAGE_KEYS
+        if entry.opens_to(user)
+    ]
+    shown = {
+        "navigation": navigation,
+        "now": timezone.localtime(),
+        "privacy": _privacy(request),
+        "twelve_hours": shows_twelve_hours(),
+        "idle": idle,
+        "inbox": counts.get(INBOX),
+        "has_inbox": INBOX in counts,
+        "page_keys": page_keys,
+    }
+    return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}
+
+
+def _privacy(request: HttpRequest) -> dict[str, Any] | None:
+    """Say how privacy mode stands, and where its switch leads back to; None to whom no rider is named anyway."""
+    if not may_name(principal_of(request)):
+        return None
+    # Tables of /admin/ show records as they are stored: no mark there that says otherwise.
+    is_table = request.path.startswith(reverse("admin:index"))
+    back = request.get_full_path() if request.method in {"GET", "HEAD"} else ""
+    return {"on": shows_initials(), "marked": shows_initials() and not is_table, "back": back}
+
+
+# What stands open behind an entry, as a query that counts.
+_COUNTED: Final[dict[Entry, Callable[[Principal], QuerySet[Any]]]] = {
+    INBOX: lambda by: Alert.objects.visible_to(by).open(),
+    EXCEPTIONS: lambda by: desk.open_critical(by=by),
+}
+
+
+def _count(open_: Any, entry: Entry) -> Any:
+    return open_[entry]
+
+
+def _open(request: HttpRequest) -> dict[Entry, int]:
+    """Count what is open behind the entries that the visitor may open.  One query for all of them."""
+    by = principal_of(request)
+    entries = [entry for entry in _COUNTED if entry.opens_to(request.user)]
+    counts = [
+        _COUNTED[entry](by).order_by().values(place=Value(place)).annotate(count=Count("pk"))
+        for place, entry in enumerate(entries)
+    ]
+    found = {row["place"]: row["count"] for row in counts[0].union(*counts[1:], all=True)}
+    return {entry: found.get(place, 0) for place, entry in enumerate(entries)}

@@ -1,0 +1,122 @@
+"""What the command palette finds besides pages: drivers, vehicles, riders and rides, for those who may open them.
+
+What is looked for comes in the body of a POST; it stands in no address and is kept nowhere.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.console.booking import rider_combo
+from apps.console.ride import words
+from apps.fleet import queries as fleet
+from apps.riders.words import may_name, rider_name
+from apps.rides.naming import driver_name
+from apps.rides.queries.called_rides import rides_called
+from lib.access import Principal
+from lib.scopes import Scope
+
+MOST: Final = 5  # of a kind; whoever sees as many types more
+LONGEST: Final = 100  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something to open; `mark` is a word that sets it apart."""
+
+    kind: str
+    url: str
+    name: str
+    facts: str = ""
+    mark: str = ""
+
+
+@require_POST
+def find(request: HttpRequest) -> HttpResponse:
+    """Answer what somebody types with options of a list; what they may not open is not looked for.
+
+    At most fifteen queries: one for drivers, one for vehicles, rider_combo's for riders, and two for rides.
+    """
+    by = principal_of(request)
+    text = request.POST.get("q", "").replace("\0", "").strip()[:LONGEST]
+    found: list[Found] = []
+    if len(text) >= rider_combo.FEWEST:
+        found = [*_drivers(text, by), *_vehicles(text, by), *_riders(text, by), *_rides(text, by)]
+    return render(request, "found.html", {"found": found})
+
+
+def _drivers(text: str, by: Principal) -> list[Found]:
+    if not by.may(Scope.DRIVERS_READ):
+        return []
+    rows = fleet.drivers_named(text, by=by).select_related("default_vehicle")
+    return [
+        Found(
+            _("Driver"),
+            reverse("fleet_driver", args=[driver.pk]),
+            driver_name(driver, by),
+            "" if driver.activation == "active" else driver.get_activation_display(),
+            driver.default_vehicle.unit_number if driver.default_vehicle else "",
+        )
+        for driver in rows.order_by("last_name", "first_name", "pk")[:MOST]
+    ]
+
+
+def _vehicles(text: str, by: Principal) -> list[Found]:
+    if not by.may(Scope.DRIVERS_READ):
+        return []
+    return [
+        Found(
+            _("Vehicle"),
+            reverse("fleet_vehicle", args=[vehicle.pk]),
+            vehicle.unit_number,
+            vehicle.license_plate,
+            "" if vehicle.status == "in_service" else vehicle.get_status_display(),
+        )
+        for vehicle in fleet.vehicles_called(text, by=by).order_by("unit_number", "pk")[:MOST]
+    ]
+
+
+def _riders(text: str, by: Principal) -> list[Found]:
+    if not (by.may(Scope.RIDERS_READ) and may_name(by)):
+        return []
+    return [
+        Found(
+            _("Rider"),
+            reverse("admin:riders_rider_change", args=[one.record.rider.pk]),
+            rider_name(one.record.rider, by),
+            one.facts,
+            "" if one.record.rider.status == "active" else one.record.rider.get_status_display(),
+        )
+        for one in rider_combo.find(text, by=by, most=MOST).options
+    ]
+
+
+def _rides(text: str, by: Principal) -> list[Found]:
+    if not by.may(Scope.RIDES_READ):
+        return []
+    rows = list(rides_called(text, by=by).select_related("rider").order_by("-pickup_at", "pk")[:MOST])
+    if rows:
+        audit.record(
+            by=by,
+            action="rides.search",
+            subject_type="ride",
+            rider_ids=[ride.rider_id for ride in rows],
+            phi=by.phi.name.lower(),
+        )
+    return [
+        Found(
+            _("Ride"),
+            reverse("ride_page", args=[ride.pk]),
+            rider_name(ride.rider, by),
+            words.day_and_clock(ride.pickup_at, ride.timezone),
+            str(words.status_of(ride)[0].text),
+        )
+        for ride in rows
+    ]

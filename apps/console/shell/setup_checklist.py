@@ -1,0 +1,257 @@
+"""What an operator has to set up before the first ride, read from what is there: nobody ticks anything."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.admin_rights import roles_with
+from apps.accounts.models import ApiToken, User
+from apps.accounts.roles import SCOPES_OF_TOKEN, SCOPES_OF_USER, UserRole
+from apps.console.account.adapters import SECOND_FACTORS
+from apps.fleet import queries as fleet
+from apps.fleet.credentials import Subject
+from apps.fleet.models import Activation, Driver, Shift, Vehicle, VehicleStatus
+from apps.organizations.models import Contact, Entrance, Facility, TransportProvider
+from apps.webhooks.models import Endpoint
+from lib.access import Principal
+from lib.scopes import Scope
+
+Text = str | Promise
+NO_MAIL: Final = "django.core.mail.backends.dummy.EmailBackend"
+_DISPATCH: Final = [role for role in UserRole if Scope.ASSIGNMENTS_WRITE in SCOPES_OF_USER[role]]
+_BOOKING: Final = [role for role, scopes in SCOPES_OF_TOKEN.items() if Scope.RIDES_WRITE in scopes]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to set up: `begin` leads to its first step, and once something is there, `go_on` to what it lacks.
+
+    Each of the two is a label and an address, "" for what is no matter of the console.  `right` is a permission of
+    /admin/ or a scope, and "" anybody's.
+    """
+
+    key: str
+    label: Text
+    about: Text
+    begin: tuple[Text, str] = ("", "")
+    go_on: tuple[Text, str] | None = None
+    right: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An item as it stands: `url` of its next step is "" where it is not for the reader, or not in the console.
+
+    `who` may do it, in words.
+    """
+
+    key: str
+    label: Text
+    about: Text
+    done: bool
+    optional: bool
+    next: Text
+    url: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    """All steps, in their order: folded where none but optional ones are left, and gone once all are done."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def needed(self) -> list[Step]:
+        return [one for one in self.steps if not one.optional]
+
+    @property
+    def done(self) -> int:
+        """How many of those needed are done."""
+        return sum(one.done for one in self.needed)
+
+    @property
+    def is_open(self) -> bool:
+        return self.done < len(self.needed)
+
+    @property
+    def is_over(self) -> bool:
+        return all(one.done for one in self.steps)
+
+    @property
+    def next(self) -> Step | None:
+        """Give the first that is needed and not done."""
+        return next((one for one in self.needed if not one.done), None)
+
+
+_ITEMS: Final = (
+    Item(
+        "facility",
+        _("A facility with an entrance and a contact"),
+        _("Where rides begin and end, at which door, and whom a driver calls there."),
+        begin=(_("Add a facility"), "admin:organizations_facility_add"),
+        go_on=(_("Add its entrance and contact"), "admin:organizations_facility_changelist"),
+        right="organizations.add_facility",
+    ),
+    Item(
+        "provider",
+        _("A transport provider"),
+        _("The company or fleet that drives: drivers and vehicles belong to one."),
+        begin=(_("Add a provider"), "admin:organizations_transportprovider_add"),
+        go_on=(_("Open the providers"), "admin:organizations_transportprovider_changelist"),
+        right="organizations.add_transportprovider",
+    ),
+    Item(
+        "vehicle",
+        _("A vehicle that may be on the road"),
+        _("In service, with registration, insurance and inspection in force."),
+        begin=(_("Add a vehicle"), "admin:fleet_vehicle_add"),
+        go_on=(_("File its papers"), "credential_board_vehicles"),
+        right="fleet.add_vehicle",
+    ),
+    Item(
+        "driver",
+        _("A driver who may drive"),
+        _("Active, with every paper in force without which nobody drives."),
+        begin=(_("Add a driver"), "admin:fleet_driver_add"),
+        go_on=(_("File papers and activate"), "fleet_drivers"),
+        right="fleet.add_driver",
+    ),
+    Item(
+        "shift",
+        _("A shift"),
+        _("Who drives which vehicle, and when."),
+        begin=(_("Plan a shift"), "new_shift"),
+        right=Scope.DRIVERS_WRITE,
+    ),
+    Item(
+        "dispatch",
+        _("Somebody who dispatches"),
+        _("A dispatcher or dispatch supervisor, who puts drivers on rides."),
+        begin=(_("Add a person"), "admin:accounts_user_add"),
+        right="accounts.add_user",
+    ),
+    Item(
+        "booking",
+        _("Somebody who books for a facility"),
+        _("A discharge planner who is a member of one, or an API token of a system that books."),
+        begin=(_("Add a person"), "admin:accounts_user_add"),
+        go_on=(_("Give a planner a facility"), "admin:accounts_user_changelist"),
+        right="accounts.add_user",
+    ),
+    Item(
+        "second_factor",
+        _("Your second factor"),
+        _("An authenticator app or a passkey: without one nobody gets past the sign-in."),
+        begin=(_("Set it up"), "mfa_index"),
+    ),
+    Item(
+        "mail",
+        _("Mail"),
+        _("EMAIL_URL of the server. Without it alerts stay in the console, and password links go from hand to hand."),
+        optional=True,
+    ),
+    Item(
+        "systems",
+        _("A system that is connected"),
+        _("An API token, or a webhook endpoint that is told of events."),
+        begin=(_("Make a token"), "api_tokens"),
+        right=Scope.TOKENS_MANAGE,
+        optional=True,
+    ),
+)
+
+
+def checklist(user: User, *, by: Principal, at: datetime) -> Checklist:
+    """Say what is set up and what is not.  One query."""
+    found = _found(user, by, at)
+    found["mail"] = settings.EMAIL_BACKEND != NO_MAIL
+    items = [one for one in _ITEMS if one.key != "second_factor" or settings.MFA_REQUIRED]
+    return Checklist(tuple(_step(one, found, user) for one in items))
+
+
+def _found(user: User, by: Principal, at: datetime) -> dict[str, bool]:
+    """Ask for all of it at once: each is over at the first row that will do."""
+    facilities = Facility.objects.visible_to(by).filter(active=True)
+    providers = TransportProvider.objects.visible_to(by).filter(active=True)
+    drivers, vehicles = Driver.objects.visible_to(by), Vehicle.objects.visible_to(by)
+    people = User.objects.filter(is_active=True)
+    planners = people.filter(role=UserRole.PLANNER)
+    tokens = ApiToken.objects.visible_to(by).live(at).filter(client__active=True)
+    today = at.astimezone(ZoneInfo(settings.OPERATOR_TIME_ZONE)).date()
+    of_facility = {"facility": OuterRef("pk")}
+    of_provider = Q(provider__active=True)
+    asked = {
+        "facility": facilities.filter(
+            Exists(Entrance.objects.filter(**of_facility)), Exists(Contact.objects.filter(**of_facility))
+        ),
+        "facility_begun": facilities,
+        "provider": providers,
+        "provider_begun": TransportProvider.objects.visible_to(by),
+        "vehicle": vehicles.filter(
+            of_provider, fleet.papers_in_order(Subject.VEHICLE, today), status=VehicleStatus.IN_SERVICE
+        ),
+        "vehicle_begun": vehicles,
+        "driver": drivers.filter(
+            of_provider, fleet.papers_in_order(Subject.DRIVER, today), activation=Activation.ACTIVE
+        ),
+        "driver_begun": drivers,
+        "shift": Shift.objects.visible_to(by).filter(status=Shift.Status.PLANNED),
+        "dispatch": people.filter(role__in=_DISPATCH),
+        "planner": planners.filter(facilities__active=True),
+        "booking_begun": planners,
+        "booking_system": tokens.filter(
+            Q(scopes=None) | Q(scopes__contains=[Scope.RIDES_WRITE.value]), role__in=_BOOKING
+        ),
+        "second_factor": Authenticator.objects.filter(user=OuterRef("pk"), type__in=SECOND_FACTORS),
+        "token": tokens,
+        "endpoint": Endpoint.objects.filter(deleted_at=None),
+    }
+    exists: Mapping[str, Any] = {f"has_{name}": Exists(rows) for name, rows in asked.items()}
+    row = User.objects.annotate(**exists).values(*exists).get(pk=user.pk)
+    found = {name: row[f"has_{name}"] for name in asked}
+    return found | {
+        "booking": found["planner"] or found["booking_system"],
+        "systems": found["token"] or found["endpoint"],
+    }
+
+
+def _step(item: Item, found: Mapping[str, bool], user: User) -> Step:
+    begun = found.get(f"{item.key}_begun", False)
+    label, address = item.go_on if begun and item.go_on else item.begin
+    mine = not item.right or user.has_perm(item.right) or item.right in user.scopes
+    return Step(
+        key=item.key,
+        label=item.label,
+        about=item.about,
+        done=found[item.key],
+        optional=item.optional,
+        next=label,
+        url=_url(address) if address and mine else "",
+        who=_who(item),
+    )
+
+
+def _url(address: str) -> str:
+    if address == "credential_board_vehicles":
+        return f"{reverse('credential_board')}?of=vehicles"
+    return reverse(address)
+
+
+def _who(item: Item) -> str:
+    if item.right in Scope.values:
+        roles = [role for role, scopes in SCOPES_OF_USER.items() if item.right in scopes]
+    else:
+        roles = roles_with(item.right) if item.right else []
+    return ", ".join(str(capfirst(role.label)) for role in roles)

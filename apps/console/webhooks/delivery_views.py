@@ -1,0 +1,243 @@
+"""Deliveries: what was sent, what came of it, and sending it again."""
+
+import json
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts.services import audit
+from apps.accounts.sessions import principal_of
+from apps.console.kit.lists import Filters, arranged, views_of
+from apps.console.kit.rights import needs
+from apps.console.webhooks import words
+from apps.console.webhooks.forms import DeliveryFilter
+from apps.webhooks.event_types import CATALOGUE
+from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.queries import deliveries as queries
+from apps.webhooks.services import recovering, resending
+from lib.access import Principal
+from lib.errors import DomainError, NotFound
+from lib.keyset import page_of
+from lib.listing import Listing
+from lib.newest_first import uuid_or_none
+from lib.retelling import retold
+from lib.scopes import Scope
+
+LIST: Final = Listing(
+    "webhook_deliveries",
+    sorts={"-created": gettext_lazy("Created")},
+    columns={
+        "status": gettext_lazy("Status"),
+        "endpoint": gettext_lazy("Endpoint"),
+        "created": gettext_lazy("Created"),
+        "attempts": gettext_lazy("Attempts"),
+        "result": gettext_lazy("Last result"),
+        "next": gettext_lazy("Next attempt"),
+    },
+)
+SOON: Final = timedelta(seconds=30)  # what is due by then is looked at every second
+MOST_AT_ONCE: Final = max(LIST.sizes)  # as many as can be ticked on a page
+_CANCELLABLE: Final = (Delivery.Status.PENDING, Delivery.Status.HELD)
+
+
+@require_safe
+@needs(Scope.WEBHOOKS_MANAGE)
+def deliveries(request: HttpRequest) -> HttpResponse:
+    """List deliveries, newest first or last.  Four queries."""
+    by = principal_of(request)
+    read = filters(by)
+    form = cast(DeliveryFilter, read(request.GET))
+    found = queries.found(form.wanted(), by=by) if form.is_valid() else Delivery.objects.none()
+    shown = arranged(request, LIST, form.known())
+    page = page_of(found.select_related("endpoint"), queries.ORDERS[shown.sort], shown.after, size=shown.rows)
+    context = {
+        "form": form,
+        "shown": shown,
+        "rows": [_row(delivery) for delivery in page.rows],
+        "next": page.next,
+        "filtered": any(request.GET.get(name) for name in form.fields),
+        "kept_days": settings.DELIVERY_RETENTION_DAYS,
+    }
+    return render(request, "webhooks/deliveries.html", context | views_of(request, shown, read))
+
+
+def filters(by: Principal) -> Filters:
+    """Give what reads filters of the list.  One query, however many are read."""
+    endpoints = list(Endpoint.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+    return partial(DeliveryFilter, endpoints=endpoints, statuses=words.STATUSES)
+
+
+@require_safe
+@needs(Scope.WEBHOOKS_MANAGE)
+def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Show a delivery with its attempts; whose data it shows is recorded."""
+    by = principal_of(request)
+    found = _found(delivery_id, by)
+    shown = queries.show(found, by=by)
+    if shown.sensitive and not shown.redacted:
+        audit.record(
+            by=by,
+            action="webhooks.read_delivery",
+            subject_type="delivery",
+            subject_id=delivery_id,
+            rider_ids=shown.rider_ids,
+            phi=by.phi.name.lower(),
+        )
+    others = queries.found(queries.Wanted(endpoint_id=found.endpoint_id, event_id=found.event_id), by=by)
+    context = {
+        "shown": shown,
+        "body": _pretty(shown.body),
+        "about": CATALOGUE[found.event_type].about if found.event_type in CATALOGUE else "",
+        "others": [(one, words.STATUSES[one.status]) for one in others.exclude(pk=found.pk).order_by("-pk")],
+        "cancellable": found.status in _CANCELLABLE,
+        **_progress(shown),
+    }
+    return render(request, "webhooks/delivery.html", context)
+
+
+@require_safe
+@needs(Scope.WEBHOOKS_MANAGE)
+def progress(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Show how a delivery stands and its attempts; a page asks for this while it waits."""
+    by = principal_of(request)
+    shown = queries.show(_found(delivery_id, by), by=by)
+    return render(request, "webhooks/delivery_progress.html", {"shown": shown, **_progress(shown)})
+
+
+@require_POST
+@needs(Scope.WEBHOOKS_MANAGE)
+def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Send a delivery again; one that arrived, or waits for its next attempt, only when that is meant."""
+    by = principal_of(request)
+    found = _found(delivery_id, by)
+    confirmed = "confirm" in request.POST
+    if not confirmed and _warning(found):
+        return _ask(request, [found])
+    try:
+        again = recovering.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
+    except DomainError as refusal:
+        messages.error(request, retold(refusal.message))
+        return redirect("webhook_delivery", delivery_id=delivery_id)
+    messages.success(request, _("It is sent again now."))
+    return redirect("webhook_delivery", delivery_id=again.pk)
+
+
+@require_POST
+@needs(Scope.WEBHOOKS_MANAGE)
+def resend_selected(request: HttpRequest) -> HttpResponse:
+    """Send the ticked deliveries again; asks first where one of them would arrive twice or waits anyway.
+
+    Leads back to the list as it was: `back` is what its address asked for.
+    """
+    by = principal_of(request)
+    ids = list(filter(None, map(uuid_or_none, request.POST.getlist("delivery"))))[:MOST_AT_ONCE]
+    confirmed = "confirm" in request.POST
+    if not ids:
+        messages.warning(request, _("Tick the deliveries that are to be sent again."))
+        return HttpResponseRedirect(_list(request))
+    found = list(Delivery.objects.visible_to(by).select_related("endpoint").filter(pk__in=ids).order_by("pk"))
+    if not confirmed and any(map(_warning, found)):
+        return _ask(request, found)
+    resent = resending.resend_each(delivery_ids=ids, confirmed=confirmed, by=by, at=timezone.now())
+    if resent.sent:
+        said = ngettext(
+            "%(count)s delivery is sent again now.", "%(count)s deliveries are sent again now.", resent.sent
+        )
+        messages.success(request, said % {"count": resent.sent})
+    for reason, count in resent.refused.items():
+        messages.warning(request, _("Not sent again: %(count)s. %(reason)s") % {"count": count, "reason": reason})
+    return HttpResponseRedirect(_list(request))
+
+
+@require_POST
+@needs(Scope.WEBHOOKS_MANAGE)
+def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Stop trying a delivery."""
+    try:
+        recovering.cancel(delivery_id=delivery_id, by=principal_of(request), at=timezone.now())
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        messages.error(request, retold(refusal.message))
+    else:
+        messages.success(request, _("The delivery is cancelled."))
+    return redirect("webhook_delivery", delivery_id=delivery_id)
+
+
+def _list(request: HttpRequest) -> str:
+    """Write the address of the list with the filter and the page that the form came from."""
+    asked = QueryDict(request.POST.get("back", "")).urlencode()
+    return reverse("webhook_deliveries") + (f"?{asked}" if asked else "")
+
+
+def _found(delivery_id: UUID, by: Principal) -> Delivery:
+    found = queries.one(delivery_id, by=by)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _row(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "delivery": delivery,
+        "badge": words.STATUSES[delivery.status],
+        "result": words.result_of(delivery.last_code, delivery.last_error),
+        "trigger": words.TRIGGERS[delivery.trigger],
+    }
+
+
+def _warning(delivery: Delivery) -> str:
+    """Say why sending it again has to be meant; "" where nothing speaks against it."""
+    if delivery.status == Delivery.Status.DELIVERED:
+        return _("It arrived before: the receiver gets it a second time, with the same event id.")
+    if delivery.status == Delivery.Status.PENDING:
+        return _("An attempt is due anyway: sending it now brings that forward.")
+    return ""
+
+
+def _ask(request: HttpRequest, found: list[Delivery]) -> HttpResponse:
+    rows = [{**_row(delivery), "warning": _warning(delivery)} for delivery in found]
+    warned = sum(bool(row["warning"]) for row in rows)
+    return render(request, "webhooks/resend.html", {"rows": rows, "warned": warned, "list": _list(request)})
+
+
+def _progress(shown: queries.Shown) -> dict[str, Any]:
+    found, now = shown.delivery, timezone.now()
+    next_at, is_left_alone = _next_attempt(found, now)
+    due_soon = next_at is not None and next_at <= now + SOON
+    moving = due_soon or found.status == Delivery.Status.IN_FLIGHT
+    open_ = found.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT)
+    return {
+        "delivery": found,
+        "badge": words.STATUSES[found.status],
+        "meaning": words.MEANINGS[found.status],
+        "trigger": words.TRIGGERS[found.trigger],
+        "warning": _warning(found),
+        "next_at": next_at,
+        "is_left_alone": is_left_alone,
+        "attempts": [(one, words.result_of(one["code"], one["error"])) for one in reversed(shown.attempts)],
+        "every": (1000 if moving else 15_000) if open_ else 0,
+    }
+
+
+def _next_attempt(delivery: Delivery, now: datetime) -> tuple[datetime | None, bool]:
+    """Say when it is sent next, and whether its endpoint is left alone until then; tests are sent there anyway."""
+    due, open_until = delivery.next_attempt_at, delivery.endpoint.lane.open_until
+    if due is None or open_until is None or open_until <= max(due, now) or delivery.trigger == Delivery.Trigger.TEST:
+        return due, False
+    return open_until, True
+
+
+def _pretty(body: str | None) -> str | None:
+    return None if body is None else json.dumps(json.loads(body), indent=2, ensure_ascii=False)

@@ -1,0 +1,305 @@
+"""Forms about endpoints: what one is to be, its secret, and what to send again."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.models import ApiClient
+from apps.console.webhooks import picker
+from apps.console.webhooks.words import FOUND
+from apps.organizations.models import Facility, TransportProvider
+from apps.webhooks.event_types import EVERYTHING
+from apps.webhooks.models import Delivery, Endpoint
+from apps.webhooks.models.endpoint import PayloadLevel
+from apps.webhooks.queries import deliveries, endpoints
+from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE, Span
+from apps.webhooks.services.wishes import Wanted
+from lib.access import Principal
+from lib.console_forms import ListFilter, choose, day_field
+
+# Stands for the value of a header that is kept as it is: values are not shown again.
+KEPT: Final = "••••••••"
+# Names on the wire, and what the form calls them.
+FIELDS: Final = {
+    "name": "name",
+    "url": "url",
+    "eventTypes": "event_types",
+    "facilityIds": "facilities",
+    "providerIds": "providers",
+    "payloadLevel": "payload_level",
+    "phiAgreement": "phi_agreement",
+    "headers": "headers",
+    "secret": "secret",
+}
+LEVELS: Final = (
+    (PayloadLevel.ID_ONLY, _("Ids only")),
+    (PayloadLevel.SUMMARY, _("Summary")),
+    (PayloadLevel.FULL_RESOURCE, _("The whole ride")),
+)
+ABOUT_LEVELS: Final = {
+    PayloadLevel.ID_ONLY: _(
+        "What happened, to which ride. The receiver asks the API for the rest. Nothing of a rider leaves."
+    ),
+    PayloadLevel.SUMMARY: _("Also statuses, times and ids of facility and provider. No names, addresses or notes."),
+    PayloadLevel.FULL_RESOURCE: _(
+        "Everything the API shows of the ride, the rider's name and addresses too. For https alone."
+    ),
+}
+ORDERINGS: Final = (
+    (Endpoint.Ordering.NONE, _("As fast as possible: a receiver drops what is older than what it has")),
+    (Endpoint.Ordering.SUBJECT, _("One ride's events one after the other: one that fails holds back those after it")),
+)
+OVERLAPS: Final = (
+    ("0", _("Not at all: receivers have the new one already")),
+    ("3600", _("One hour")),
+    ("86400", _("One day")),
+    ("604800", _("Seven days")),
+)
+_SECRET_HELP: Final = _("whsec_ and the base64 of 24 to 64 bytes. Leave it empty, and one is made for you.")
+
+
+def _secret_field() -> forms.CharField:
+    # Never written back into a page, not even beside an error.
+    widget = forms.PasswordInput(attrs={"autocomplete": "off", "class": "mono", "spellcheck": "false"})
+    return forms.CharField(
+        label=_("Your own secret"), required=False, max_length=100, widget=widget, help_text=_SECRET_HELP
+    )
+
+
+class EndpointForm(forms.Form):
+    """What an endpoint is to be.  `kept` are the headers it has, whose values stay where a line says so."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("As your colleagues know the receiver."))
+    url = forms.CharField(
+        label=_("Address"),
+        max_length=2000,
+        widget=forms.TextInput(attrs={"inputmode": "url", "spellcheck": "false", "class": "mono"}),
+        help_text=_(
+            "https, of a name that resolves to public addresses. Your operator can allow networks of your own besides."
+        ),
+    )
+    description = forms.CharField(label=_("Description"), required=False, max_length=500)
+    event_types = forms.MultipleChoiceField(
+        label=_("Event types"), choices=picker.CHOICES, error_messages={"required": _("Tick at least one.")}
+    )
+    facilities = forms.MultipleChoiceField(
+        label=_("Only rides of these facilities"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Tick none for every facility."),
+    )
+    providers = forms.MultipleChoiceField(
+        label=_("Only rides of these transport providers"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Tick none for every provider."),
+    )
+    payload_level = forms.ChoiceField(
+        label=_("What of a ride is sent"), widget=forms.RadioSelect, choices=LEVELS, initial=PayloadLevel.ID_ONLY
+    )
+    phi_agreement = forms.BooleanField(
+        label=_("We have agreed with the receiver that rider data may go there"), required=False
+    )
+    ordering = forms.ChoiceField(
+        label=_("Order"), widget=forms.RadioSelect, choices=ORDERINGS, initial=Endpoint.Ordering.NONE
+    )
+    headers = forms.CharField(
+        label=_("Extra headers"),
+        required=False,
+        max_length=8000,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
+        help_text=_(
+            "One a line, such as X-Site: north; at most ten. Values are stored sealed and not shown again:"
+            " dots stand for one that stays as it is."
+        ),
+    )
+    asymmetric = forms.BooleanField(
+        label=_("Also sign with ed25519"),
+        required=False,
+        help_text=_("For receivers that verify by the public keys at /api/webhooks/keys and share no secret."),
+    )
+    max_in_flight = forms.IntegerField(
+        label=_("On their way at once"), min_value=1, max_value=64, initial=8, help_text=_("1 to 64.")
+    )
+
+    def __init__(self, *args: Any, by: Principal, kept: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kept = kept
+        choose(self, "facilities", Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
+        providers = TransportProvider.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name")
+        choose(self, "providers", providers)
+
+    def typed(self) -> dict[str, Any]:
+        """Read what was typed, good or bad, to show it again without a word about it."""
+        return {
+            name: field.widget.value_from_datadict(self.data, self.files, name) for name, field in self.fields.items()
+        }
+
+    def clean_headers(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        for line in filter(str.strip, self.cleaned_data["headers"].splitlines()):
+            name, colon, value = (part.strip() for part in line.partition(":"))
+            if not colon or not value:
+                raise forms.ValidationError(_("Each line has to be a name, a colon and a value."))
+            if value == KEPT and name not in self.kept:
+                raise forms.ValidationError(_("Dots stand only for the value of a header that is there already."))
+            if name in headers:
+                raise forms.ValidationError(_("A name can be there once."))
+            headers[name] = self.kept[name] if value == KEPT else value
+        return headers
+
+    def wanted(self) -> Wanted:
+        values = self.cleaned_data
+        return Wanted(
+            name=values["name"],
+            url=values["url"],
+            event_types=[EVERYTHING] if EVERYTHING in values["event_types"] else values["event_types"],
+            description=values["description"],
+            facility_ids=frozenset(map(UUID, values["facilities"])) or None,
+            provider_ids=frozenset(map(UUID, values["providers"])) or None,
+            payload_level=values["payload_level"],
+            phi_agreement=values["phi_agreement"],
+            ordering=values["ordering"],
+            asymmetric=values["asymmetric"],
+            max_in_flight=values["max_in_flight"],
+            headers=values["headers"],
+        )
+
+
+class NewEndpoint(EndpointForm):
+    client = forms.ChoiceField(label=_("For"), required=False)
+    secret = _secret_field()
+
+    def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
+        super().__init__(*args, by=by, kept={}, **kwargs)
+        clients = ApiClient.objects.filter(active=True).order_by("name").values_list("pk", "name")
+        choose(self, "client", clients, first=_("The operator's own systems"))
+
+
+class EndpointChange(EndpointForm):
+    """`version` is the one the form was opened at."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+
+def initial_of(endpoint: Endpoint, wanted: Wanted) -> dict[str, Any]:
+    """Say what an endpoint is as its form has it."""
+    return {
+        "name": wanted.name,
+        "url": wanted.url,
+        "description": wanted.description,
+        "event_types": wanted.event_types,
+        "facilities": [str(pk) for pk in wanted.facility_ids or ()],
+        "providers": [str(pk) for pk in wanted.provider_ids or ()],
+        "payload_level": wanted.payload_level,
+        "phi_agreement": wanted.phi_agreement,
+        "ordering": wanted.ordering,
+        "asymmetric": wanted.asymmetric,
+        "max_in_flight": wanted.max_in_flight,
+        "headers": "".join(f"{name}: {KEPT}\n" for name in sorted(wanted.headers)),
+        "version": endpoint.version,
+    }
+
+
+class SecretRotation(forms.Form):
+    overlap = forms.ChoiceField(label=_("Sign with the older one too for"), choices=OVERLAPS, initial="86400")
+    secret = _secret_field()
+
+    def span(self) -> timedelta:
+        return timedelta(seconds=int(self.cleaned_data["overlap"]))
+
+
+class Recovering(forms.Form):
+    """What to send again: events of a span, by what became of them."""
+
+    since = forms.DateTimeField(
+        label=_("Events since"), widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local"})
+    )
+    until = forms.DateTimeField(
+        label=_("Until"),
+        required=False,
+        widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local"}),
+        help_text=_("Empty: until now."),
+    )
+    statuses = forms.MultipleChoiceField(
+        label=_("What became of them"),
+        widget=forms.CheckboxSelectMultiple,
+        choices=[(status, FOUND[status]) for status in RECOVERABLE],
+        initial=list(DEFAULT),
+    )
+
+    def span(self, at: datetime) -> Span:
+        values = self.cleaned_data
+        return Span(values["since"], values["until"] or at, tuple(values["statuses"]))
+
+
+class EndpointFilter(forms.Form):
+    """Which endpoints are listed."""
+
+    state = forms.ChoiceField(
+        label=_("State"),
+        required=False,
+        choices=[
+            ("", _("All")),
+            (endpoints.FAILING, _("Failing")),
+            (Endpoint.State.ACTIVE, _("Active")),
+            (Endpoint.State.PAUSED, _("Paused")),
+            (Endpoint.State.DISABLED, _("Switched off")),
+            (Endpoint.State.PENDING, _("Not verified")),
+        ],
+    )
+    sought = forms.CharField(
+        label=_("Name or client"),
+        required=False,
+        max_length=100,
+        widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
+    )
+
+
+class DeliveryFilter(ListFilter):
+    """Which deliveries are listed; days begin and end in the zone of the page."""
+
+    endpoint = forms.ChoiceField(label=_("Endpoint"), required=False)
+    status = forms.ChoiceField(label=_("Status"), required=False)
+    type = forms.ChoiceField(label=_("Event type"), required=False, choices=[("", _("All")), *picker.CHOICES[1:]])
+    ride = forms.UUIDField(
+        label=_("Ride id"),
+        required=False,
+        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
+        error_messages={"invalid": _("This is no id of a ride.")},
+    )
+    event = forms.UUIDField(
+        label=_("Event id"),
+        required=False,
+        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
+        error_messages={"invalid": _("This is no id of an event: receivers read it as webhook-id.")},
+    )
+    since = day_field(_("From"), required=False)
+    until = day_field(_("To"), required=False)
+
+    def __init__(self, *args: Any, endpoints: Iterable[tuple[UUID, str]], statuses: Mapping[str, Any]) -> None:
+        super().__init__(*args)
+        choose(self, "endpoint", endpoints, first=_("All"))
+        choose(self, "status", [(status.value, statuses[status].text) for status in Delivery.Status], first=_("All"))
+
+    def wanted(self) -> deliveries.Wanted:
+        values = self.cleaned_data
+        until = values["until"]
+        return deliveries.Wanted(
+            endpoint_id=UUID(values["endpoint"]) if values["endpoint"] else None,
+            status=[values["status"]] if values["status"] else None,
+            type=[values["type"]] if values["type"] else None,
+            ride_id=values["ride"],
+            event_id=values["event"],
+            created_from=_midnight(values["since"]),
+            created_to=_midnight(until + timedelta(days=1)) if until else None,
+        )
+
+
+def _midnight(day: date | None) -> datetime | None:
+    return None if day is None else datetime.combine(day, time(), tzinfo=timezone.get_current_timezone())

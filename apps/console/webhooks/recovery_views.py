@@ -1,0 +1,82 @@
+"""Sending again what an endpoint missed: counted first, then started, then watched."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from apps.accounts.sessions import principal_of
+from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.webhooks import words
+from apps.console.webhooks.forms import Recovering
+from apps.webhooks.models import Endpoint, LaneRow
+from apps.webhooks.services import recovering
+from lib.console_forms import put_on
+from lib.errors import DomainError
+from lib.scopes import Scope
+
+NAMES = {"since": "since", "until": "until", "statuses": "statuses"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs(Scope.WEBHOOKS_MANAGE)
+def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
+    """Count what a recovery would send (GET with a span), or start it (POST)."""
+    by, now = principal_of(request), timezone.now()
+    endpoint = get_object_or_404(Endpoint.objects.visible_to(by), pk=endpoint_id)
+    starts = request.method == "POST"
+    given = request.POST if starts else request.GET
+    since = timezone.localtime(_failing_since(endpoint) or now - timedelta(days=1)).replace(second=0, microsecond=0)
+    form = Recovering(given if given else None, initial={"since": since})
+    context: dict[str, Any] = {
+        "endpoint": endpoint,
+        "form": form,
+        "replays_per_second": settings.WEBHOOK_REPLAYS_PER_SECOND,
+    }
+    if form.is_bound and form.is_valid():
+        try:
+            found = recovering.recover(endpoint_id=endpoint_id, span=form.span(now), dry_run=not starts, by=by, at=now)
+        except DomainError as refusal:
+            put_on(form, refusal, NAMES)
+        else:
+            if starts:
+                return _started(request, endpoint_id, found)
+            context |= {
+                "counted": True,
+                "total": sum(found.found.values()),
+                "is_capped": found.is_capped,
+                "most_counted": recovering.MOST_COUNTED,
+                "found": [(words.FOUND[status], count) for status, count in sorted(found.found.items())],
+                "until": form.cleaned_data["until"] or now,
+                # What was counted is what is sent: until now, and not until the button is pressed.
+                "until_text": timezone.localtime(form.cleaned_data["until"] or now).isoformat(),
+            }
+    return render(request, "webhooks/recover.html", context, status=UNPROCESSABLE if form.errors else 200)
+
+
+@require_safe
+@needs(Scope.WEBHOOKS_MANAGE)
+def recoveries(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
+    """Show how far the last recoveries are; a page asks for this while one runs."""
+    endpoint = get_object_or_404(Endpoint.objects.visible_to(principal_of(request)), pk=endpoint_id)
+    jobs = endpoint.jobs.order_by("-created_at")[:3]
+    return render(request, "webhooks/recoveries.html", {"endpoint": endpoint, "jobs": jobs})
+
+
+def _started(request: HttpRequest, endpoint_id: UUID, recovery: recovering.Recovery) -> HttpResponse:
+    if recovery.job is None:
+        messages.info(request, _("There is nothing to send again."))
+    else:
+        messages.success(request, _("The recovery has begun: %(total)s events.") % {"total": recovery.job.total})
+    return redirect("webhook_endpoint", endpoint_id=endpoint_id)
+
+
+def _failing_since(endpoint: Endpoint) -> Any:
+    return LaneRow.objects.values_list("failing_since", flat=True).get(pk=endpoint.pk)

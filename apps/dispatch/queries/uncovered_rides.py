@@ -1,0 +1,23 @@
+"""Rides that a change of a shift would leave without one."""
+
+import datetime as dt
+
+from django.db.models import Exists, OuterRef
+
+from apps.fleet.models import Shift
+from apps.rides.models import RideQuerySet
+from apps.rides.queries import given
+from lib.access import Principal
+
+
+def left_without(shift: Shift, *, keeps: tuple[dt.datetime, dt.datetime] | None, by: Principal) -> RideQuerySet:
+    """Find the rides given to its driver during a planned shift that no shift of theirs would cover any more.
+
+    `keeps` is the time for which the driver stays in it; None: none.
+    """
+    rides = given.to_driver(shift.driver_id, by=by)
+    rides = rides.filter(pickup_at__gte=shift.starts_at, pickup_at__lt=shift.ends_at)
+    if keeps is not None:
+        rides = rides.exclude(pickup_at__gte=keeps[0], pickup_at__lt=keeps[1])
+    others = Shift.objects.filter(driver_id=shift.driver_id, status=Shift.Status.PLANNED).exclude(pk=shift.pk)
+    return rides.exclude(Exists(others.filter(starts_at__lte=OuterRef("pickup_at"), ends_at__gt=OuterRef("pickup_at"))))
