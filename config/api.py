@@ -6,6 +6,9 @@ from django.urls import URLPattern, URLResolver, path
 
 from apps.accounts.api.views import TokenViewSet
 from apps.events.api.views import EventViewSet
+from apps.exports.api.destination_views import DestinationViewSet
+from apps.exports.api.export_views import ExportViewSet
+from apps.exports.api.schedule_views import ScheduleViewSet
 from apps.fleet.api.views import (
     CredentialReviewViewSet,
     DriverCredentialViewSet,
@@ -17,9 +20,6 @@ from apps.fleet.api.views import (
 from apps.organizations.api.views import FacilityViewSet
 from apps.recurring.api.shifts import CalendarShiftViewSet, FacilityShiftViewSet
 from apps.recurring.api.views import OccurrenceViewSet, RiderOrderViewSet, StandingOrderViewSet
-from apps.reporting.api.destination_views import DestinationViewSet
-from apps.reporting.api.export_views import ExportViewSet
-from apps.reporting.api.schedule_views import ScheduleViewSet
 from apps.reporting.api.views import ReportViewSet
 from apps.riders.api.views import RiderViewSet
 from apps.rides.api.accommodation import RiderAccommodationViewSet

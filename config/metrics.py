@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 from apps.accounts.models import Alert
 from apps.dispatch.queries import downtime
-from apps.reporting.queries import lag
+from apps.exports.queries import lag
 from apps.rides.queries import watch_lag
 from apps.webhooks.queries import metrics
 from lib.api.views import ApiViewSet

@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "apps.recurring",
     "apps.dispatch",
     "apps.reporting",
+    "apps.exports",
     "apps.webhooks",
     "apps.console",
     "config.admin_app.CarelaneAdminConfig",
@@ -166,8 +167,8 @@ CELERY_TASK_DEFAULT_QUEUE = "carelane"
 # What waits for receivers, or for a million rows, has workers of its own: it must not delay what rides need.
 CELERY_TASK_ROUTES = {
     "webhooks.deliver": {"queue": "webhooks"},
-    "reporting.make_exports": {"queue": "exports"},
-    "reporting.run_schedules": {"queue": "exports"},
+    "exports.make_exports": {"queue": "exports"},
+    "exports.run_schedules": {"queue": "exports"},
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker may be away for a day

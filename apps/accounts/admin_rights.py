@@ -24,7 +24,7 @@ PARTNERS: Final = (
     "organizations.homebase",
     "organizations.payer",
     "rides.reasoncode",
-    "reporting.suggestedcode",
+    "exports.suggestedcode",
 )
 FLEET: Final = (
     "fleet.driver",

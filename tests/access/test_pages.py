@@ -49,7 +49,7 @@ OF_NOBODY: Final = {
     "rides.reasoncode",
     "accounts.user",
     "accounts.auditentry",
-    "reporting.suggestedcode",
+    "exports.suggestedcode",
 }
 TABLES: Final[dict[str, type[Model]]] = {model._meta.label_lower: model for model in admin.site._registry}
 # Texts of people that stand on pages below FULL: none at NONE; names of rides to those who reconcile bills.

@@ -11,10 +11,10 @@ from uuid import UUID
 from apps.accounts.models import ApiClient, ApiToken
 from apps.accounts.roles import TokenRole
 from apps.events.models import Event
+from apps.exports.models import Export, ReportSchedule
 from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Vehicle
 from apps.organizations.models import CalendarShift, ExternalId, Facility, HomeBase, Payer, TransportProvider
 from apps.recurring.models import Hold, StandingOrder, Terms
-from apps.reporting.models import Export, ReportSchedule
 from apps.riders import accommodation
 from apps.riders.models import Rider
 from apps.rides.exception_types import ExceptionType
@@ -26,7 +26,7 @@ from lib.ids import uuid7
 from tests import factories
 from tests.access.canaries import Canaries, Canary, Kind
 from tests.callers import TokenClient, api_with
-from tests.reporting import places
+from tests.exports import places
 from tests.rides.rides_in import ride_in
 
 ORDERED_FROM: Final = dt.date(2026, 11, 23)  # the first day of the standing orders: a Monday

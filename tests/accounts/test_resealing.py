@@ -17,10 +17,10 @@ from django.db.models import QuerySet
 from apps.accounts.models import AuditEntry, IdempotencyRecord
 from apps.accounts.seeds import open_seed
 from apps.accounts.services import idempotency, resealing
+from apps.exports.models import ExportDestination
 from apps.fleet.models import Document, Driver
 from apps.fleet.services import documents
 from apps.recurring.models import Terms
-from apps.reporting.models import ExportDestination
 from apps.riders.models import Rider
 from apps.rides.models import Assignment, BookingDraft, Ride
 from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
@@ -30,9 +30,9 @@ from lib.access import system
 from lib.crypto import key_of, seal_bytes
 from lib.ids import uuid7
 from tests import factories
+from tests.exports import places
 from tests.fleet.scans import PDF
 from tests.recurring import cast
-from tests.reporting import places
 from tests.rides.drafts import HOME
 from tests.webhooks import made
 
@@ -134,7 +134,7 @@ def test_every_sealed_column_is_known() -> None:
         "recurring_terms.dropoff_access_sealed",
         "recurring_terms.pickup_access_sealed",
         "recurring_terms.return_dropoff_access_sealed",
-        "reporting_exportdestination.secret_sealed",
+        "exports_exportdestination.secret_sealed",
         "riders_rider.medicaid_id_sealed",
         "riders_rider.member_id_sealed",
         "rides_assignment.license_number_sealed",

@@ -18,12 +18,12 @@ from typing import Any, Final
 import psycopg
 from django.db import connection
 
-from apps.reporting.models import Export
-from apps.reporting.services import exports
-from apps.reporting.services.export_wishes import Wanted, plan_of
+from apps.exports.formats import files
+from apps.exports.formats.columns import selected
+from apps.exports.models import Export
+from apps.exports.services import exports
+from apps.exports.services.export_wishes import Wanted, plan_of
 from lib.access import system
-from lib.exporting import files
-from lib.exporting.columns import selected
 from lib.ids import uuid7
 from tests.bench import ROOT, RUN, conninfo
 from tests.bench.table import Figure, say

@@ -9,13 +9,13 @@ from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
-from apps.reporting.models import ExportDestination
+from apps.exports.models import ExportDestination
 from tests import factories
 from tests.browser.harness import Inspector, faults
+from tests.exports import places
+from tests.exports.destinations import servers
+from tests.exports.destinations.servers import INSIDE, Listening
 from tests.factories import NOW
-from tests.lib.putting import servers
-from tests.lib.putting.servers import INSIDE, Listening
-from tests.reporting import places
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]

@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.accounts.roles import UserRole
-from apps.reporting.models import ReportSchedule, ScheduleRun
+from apps.exports.models import ReportSchedule, ScheduleRun
 from tests import factories
 from tests.browser.harness import Inspector
-from tests.reporting.scheduled import exports_daily, ids, keep, reports_weekly
+from tests.exports.scheduled import exports_daily, ids, keep, reports_weekly
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]

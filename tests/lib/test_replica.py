@@ -16,7 +16,7 @@ from config import databases
 from lib import replica
 from tests import factories
 from tests.callers import TokenClient
-from tests.reporting.exported import body_of, get
+from tests.exports.exported import body_of, get
 
 PERIOD = "from=2026-11-01&to=2026-11-30"
 

@@ -174,7 +174,7 @@ def test_tasks_of_minutes_hold_no_worker_that_rides_wait_for() -> None:
     app.loader.import_default_modules()
     long = {name for name, task in app.tasks.items() if (task.time_limit or 0) > app.conf.task_time_limit}
 
-    assert long == {"reporting.make_exports", "reporting.run_schedules"}
+    assert long == {"exports.make_exports", "exports.run_schedules"}
     assert {app.conf.task_routes[name]["queue"] for name in long} == {"exports"}
 
 

@@ -9,15 +9,15 @@ from rest_framework.test import APIClient
 from apps.accounts.roles import TokenRole
 from apps.accounts.services import alerts
 from apps.dispatch.models import DowntimePack
-from apps.reporting.models import Export, ReportSchedule
-from apps.reporting.services import exports
-from apps.reporting.services.export_wishes import Wanted
+from apps.exports.models import Export, ReportSchedule
+from apps.exports.services import exports
+from apps.exports.services.export_wishes import Wanted
 from apps.webhooks.models import Delivery
 from apps.webhooks.services.publishing import publish
 from lib.access import system
 from tests.callers import TokenClient, api_with
+from tests.exports import scheduled
 from tests.factories import NOW, RideFactory
-from tests.reporting import scheduled
 from tests.webhooks import made
 
 pytestmark = pytest.mark.django_db

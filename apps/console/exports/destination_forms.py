@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from apps.reporting.models import ExportDestination
-from apps.reporting.services.destination_wishes import Wanted
+from apps.exports.models import ExportDestination
+from apps.exports.services.destination_wishes import Wanted
 
 Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
 

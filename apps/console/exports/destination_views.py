@@ -15,8 +15,8 @@ from apps.accounts.sessions import principal_of
 from apps.console.exports import destination_words as words
 from apps.console.exports.destination_forms import FORMS, DestinationForm, initial_of
 from apps.console.kit.rights import UNPROCESSABLE, is_proven, needs, proves, to_proof
-from apps.reporting.models import ExportDestination
-from apps.reporting.services import destination_keeping as keeping
+from apps.exports.models import ExportDestination
+from apps.exports.services import destination_keeping as keeping
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
 from lib.retelling import retold

@@ -6,8 +6,8 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from apps.reporting.models import ExportDestination
-from apps.reporting.models.destinations import PutCode
+from apps.exports.models import ExportDestination
+from apps.exports.models.destinations import PutCode
 
 Text = str | Promise
 

@@ -18,11 +18,11 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.console.exports import schedule_words as words
 from apps.console.exports.schedule_forms import FORMS, initial_from
 from apps.console.kit.rights import UNPROCESSABLE, RightMissing, is_proven, needs, to_proof
-from apps.reporting.models import Export, ReportSchedule, ScheduleRun
-from apps.reporting.queries import scheduled
-from apps.reporting.services import export_links, schedule_wishes
-from apps.reporting.services import schedules as services
-from apps.reporting.services.export_links import NotAskedAgain
+from apps.exports.models import Export, ReportSchedule, ScheduleRun
+from apps.exports.queries import scheduled
+from apps.exports.services import export_links, schedule_wishes
+from apps.exports.services import schedules as services
+from apps.exports.services.export_links import NotAskedAgain
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.newest_first import page_of

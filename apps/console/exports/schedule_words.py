@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.console.exports.schedule_forms import DATASET_NAMES
-from apps.reporting.cadence import Covers, Every
+from apps.exports.cadence import Covers, Every
+from apps.exports.models import ReportSchedule, ScheduleRun
+from apps.exports.models.destinations import PutCode
+from apps.exports.models.schedule_words import Outcome, Pause, RunState
+from apps.exports.models.schedules import OVERVIEW
 from apps.reporting.definitions import BY_KEY
-from apps.reporting.models import ReportSchedule, ScheduleRun
-from apps.reporting.models.destinations import PutCode
-from apps.reporting.models.schedule_words import Outcome, Pause, RunState
-from apps.reporting.models.schedules import OVERVIEW
 from apps.reporting.queries.said import title_of
 from lib.clocks import clock
 

@@ -221,9 +221,7 @@ CONTENTS: Final = (
                 _("Escalation policies"), "organizations.escalationpolicy", "clock", _("Who hears of a late discharge")
             ),
             _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
-            _table(
-                _("Suggested codes"), "reporting.suggestedcode", "credit-card", _("HCPCS codes that exports suggest")
-            ),
+            _table(_("Suggested codes"), "exports.suggestedcode", "credit-card", _("HCPCS codes that exports suggest")),
         ),
     ),
     Group(

@@ -1,0 +1,153 @@
+"""Where exports are put outside of this service: buckets that speak S3, and servers that speak SFTP."""
+
+from cryptography.exceptions import InvalidTag
+from django.db import models
+from django.db.models import Q
+
+from apps.exports.destinations.outcome import PutCode as PutCode
+from apps.exports.destinations.ssh_keys import host_key, public_line
+from lib.access import Phi, Principal
+from lib.choices import TextChoices
+from lib.crypto import sealed_text
+from lib.ids import uuid7
+
+
+class ExportDestinationQuerySet(models.QuerySet["ExportDestination"]):
+    def visible_to(self, principal: Principal) -> "ExportDestinationQuerySet":
+        """Keep those that are there: destinations are the operator's, the same for everybody who makes exports."""
+        return self.filter(deleted_at__isnull=True)
+
+    def sent_to(self) -> "ExportDestinationQuerySet":
+        """Keep those that files are put to now."""
+        return self.filter(deleted_at__isnull=True, active=True)
+
+
+class ExportDestination(models.Model):
+    """A place that files of exports are put to, under a name of their own; one is told of by its name.
+
+    Columns of the other kind are empty.  `secret` is the secret key of a bucket, a password, or a private key of SSH
+    without passphrase, as OpenSSH writes it.
+    """
+
+    class Kind(TextChoices):
+        S3 = "s3", "S3 bucket"
+        SFTP = "sftp", "SFTP server"
+
+    class SignIn(TextChoices):
+        """What `secret` is."""
+
+        SECRET_KEY = "secret_key", "secret key"
+        PASSWORD = "password", "password"
+        PRIVATE_KEY = "private_key", "private key"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=4, choices=Kind)
+    name = models.CharField(max_length=100)
+    description = models.CharField(max_length=500, blank=True)
+    active = models.BooleanField(default=True)
+    folder = models.CharField(max_length=500, blank=True)  # prefix of keys, or path; without a slash at its end
+    username = models.CharField(max_length=128)  # access key id of a bucket
+    sign_in = models.CharField(max_length=11, choices=SignIn)
+    secret_sealed = models.BinaryField(null=True)  # null: it was removed
+    # Of buckets.
+    endpoint_url = models.CharField(max_length=500, blank=True)  # without the bucket
+    region = models.CharField(max_length=40, blank=True)
+    bucket = models.CharField(max_length=63, blank=True)
+    path_style = models.BooleanField(default=False)  # the bucket stands in the path, and not in the host name
+    # Of servers.
+    host = models.CharField(max_length=253, blank=True)
+    port = models.PositiveIntegerField(null=True)
+    host_key = models.CharField(max_length=2000, blank=True)  # type and base64, as in known_hosts; "": none agreed on
+    # Who said, and when, that rider data may go there.
+    phi_agreed_by = models.CharField(max_length=60, blank=True)
+    phi_agreed_at = models.DateTimeField(null=True)
+    # What came of it, last; a code is that of PutCode.
+    tested_at = models.DateTimeField(null=True)
+    test_code = models.CharField(max_length=20, blank=True)  # "": it worked
+    sent_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    failure_code = models.CharField(max_length=20, blank=True)  # of the failure at `failed_at`
+    version = models.PositiveIntegerField(default=1)  # counts what people change
+    created_by = models.CharField(max_length=60)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True)
+
+    secret = sealed_text("secret")
+
+    objects = ExportDestinationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="export_destination_is_of_its_kind",
+                condition=Q(
+                    kind="s3",
+                    sign_in="secret_key",
+                    host="",
+                    port__isnull=True,
+                    host_key="",
+                )
+                & ~Q(endpoint_url="")
+                & ~Q(bucket="")
+                | Q(
+                    kind="sftp",
+                    sign_in__in=["password", "private_key"],
+                    endpoint_url="",
+                    region="",
+                    bucket="",
+                    path_style=False,
+                    port__gte=1,
+                    port__lte=65_535,
+                )
+                & ~Q(host=""),
+            ),
+            models.CheckConstraint(
+                name="export_destination_removed_is_off",
+                condition=Q(deleted_at__isnull=True, secret_sealed__isnull=False)
+                | Q(deleted_at__isnull=False, secret_sealed__isnull=True, active=False),
+            ),
+            models.CheckConstraint(
+                name="export_destination_agreed_by_whom",
+                condition=Q(phi_agreed_at__isnull=True, phi_agreed_by="")
+                | Q(phi_agreed_at__isnull=False) & ~Q(phi_agreed_by=""),
+            ),
+            # People choose by name.
+            models.UniqueConstraint(
+                name="export_destination_name_once", fields=["name"], condition=Q(deleted_at__isnull=True)
+            ),
+        ]
+        indexes = [models.Index(fields=["-created_at", "id"], name="export_destination_newest")]
+
+    def __str__(self) -> str:
+        return f"export destination {self.pk}"
+
+    @property
+    def place(self) -> str:
+        """Say where it is, for people: no secret stands in it."""
+        if self.kind == self.Kind.S3:
+            return f"{self.endpoint_url} {'/'.join(filter(None, (self.bucket, self.folder)))}"
+        folder = f" {self.folder}" if self.folder else ""
+        return f"{self.username}@{self.host}:{self.port}{folder}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Give the fingerprint of the host key agreed on, as `ssh-keygen -l` has it; "" where there is none."""
+        return host_key(self.host_key).fingerprint if self.host_key else ""
+
+    @property
+    def public_key(self) -> str:
+        """Give the line for authorized_keys of a server that knows us by a key; "" of others.
+
+        "" as well where the secret cannot be opened any more.
+        """
+        if self.sign_in != self.SignIn.PRIVATE_KEY:
+            return ""
+        try:
+            return public_line(self.secret, "carelane")
+        except (KeyError, InvalidTag):
+            return ""
+
+    def takes(self, phi: Phi) -> bool:
+        """Say whether what was exported at this level may go there: riders are named only where that was agreed on."""
+        return phi == Phi.NONE or self.phi_agreed_at is not None

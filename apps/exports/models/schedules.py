@@ -1,0 +1,242 @@
+"""Schedules: exports and reports that are made by themselves, and every run of them."""
+
+from typing import Final, cast
+from uuid import UUID
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from apps.accounts.models import ApiClient, User
+from apps.exports.cadence import Cadence, Covers, Every
+from apps.exports.models.destinations import ExportDestination
+from apps.exports.models.exports import Export
+from apps.exports.models.schedule_words import Pause, RunState
+from lib.access import Phi, Principal
+from lib.choices import TextChoices
+from lib.ids import uuid7
+from lib.scopes import Scope
+
+OVERVIEW: Final = "overview"  # the report with the main figures; any other is named by the key of its figure
+
+
+class ReportScheduleQuerySet(models.QuerySet["ReportSchedule"]):
+    def owned_by(self, principal: Principal) -> "ReportScheduleQuerySet":
+        """Keep the schedules of the caller's own client, or, of people, their own."""
+        if principal.kind == "token":
+            return self.filter(client_id=principal.client_id)
+        return self.filter(user_id=cast(UUID, principal.id))
+
+    def sent_to(self, user_id: UUID) -> "ReportScheduleQuerySet":
+        """Keep those that somebody is sent."""
+        chosen = ReportSchedule.recipients.through.objects.filter(user_id=user_id)
+        return self.filter(pk__in=chosen.values("reportschedule_id"))
+
+    def visible_to(self, principal: Principal) -> "ReportScheduleQuerySet":
+        """Keep the caller's own and, of people, those they are sent.  Who manages accounts sees all.
+
+        Whoever was narrowed since sees none any more that reaches further, but for reports that they are sent: these
+        hold the figures of whoever gets them.
+        """
+        if principal.kind == "user" and principal.may(Scope.USERS_MANAGE):
+            return self
+        within = Q(phi__lte=principal.phi)
+        if principal.facility_ids is not None:
+            within &= Q(facility_ids__contained_by=sorted(principal.facility_ids))
+        if principal.provider_ids is not None:
+            within &= Q(provider_ids__contained_by=sorted(principal.provider_ids))
+        if principal.kind == "token":
+            return self.owned_by(principal).filter(within)
+        person = cast(UUID, principal.id)
+        is_sent = Q(pk__in=ReportSchedule.objects.sent_to(person).values("pk"))
+        is_report = Q(kind=ReportSchedule.Kind.REPORT)
+        return self.filter(Q(user_id=person) & within | is_sent & (within | is_report))
+
+
+class ReportSchedule(models.Model):
+    """An export or a report that is made when it is due, and goes to people with an account or to a destination.
+
+    Reach and PHI level are those that it was kept with; a run has them as long as its owner does.  `client` is that of
+    a token, `user` a person: one of the two is the owner.
+    """
+
+    class Kind(TextChoices):
+        EXPORT = "export", "export"
+        REPORT = "report", "report"
+
+    class Way(TextChoices):
+        """How what was made gets to whom it is for."""
+
+        MAIL = "mail", "by e-mail"
+        DESTINATION = "destination", "to a destination"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=6, choices=Kind)
+    name = models.CharField(max_length=60)
+    user = models.ForeignKey(User, models.CASCADE, null=True, related_name="report_schedules")
+    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, related_name="+")
+    created_by = models.CharField(max_length=60)
+    facility_ids = ArrayField(models.UUIDField(), null=True)  # null: every facility
+    provider_ids = ArrayField(models.UUIDField(), null=True)  # null: every provider
+    phi = models.PositiveSmallIntegerField(default=Phi.NONE.value)  # lib.access.Phi
+
+    # What: of an export dataset, format and columns (null: all of the level); of a report `report`.
+    dataset = models.CharField(max_length=20, blank=True)
+    format = models.CharField(max_length=7, choices=Export.Format, blank=True)
+    columns = ArrayField(models.CharField(max_length=40), null=True)
+    report = models.CharField(max_length=40, blank=True)  # OVERVIEW, or the key of a definition
+    filters = models.JSONField(default=dict)  # ids and words, as the API spells them; never a person, never a day
+    covers = models.CharField(max_length=14, choices=Covers)
+
+    # When.
+    every = models.CharField(max_length=8, choices=Every)
+    weekdays = ArrayField(models.PositiveSmallIntegerField(), default=list)  # Monday 0
+    month_day = models.PositiveSmallIntegerField(default=1)
+    at_time = models.TimeField()
+    zone = models.CharField(max_length=64)
+    next_at = models.DateTimeField()
+
+    # To whom.
+    way = models.CharField(max_length=11, choices=Way)
+    recipients = models.ManyToManyField(User, related_name="+")
+    destination = models.ForeignKey(ExportDestination, models.PROTECT, null=True, related_name="+")
+
+    active = models.BooleanField(default=True)
+    paused_for = models.CharField(max_length=20, choices=Pause, blank=True)
+    begun_at = models.DateTimeField()  # since when it makes what it makes now: changes are counted from there
+    failures = models.PositiveSmallIntegerField(default=0)  # runs in a row
+    # The owner hears by mail that it was paused; null: there is nothing to say.
+    notice_due_at = models.DateTimeField(null=True)
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    objects = ReportScheduleQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="report_schedule_has_one_owner",
+                condition=Q(user__isnull=False, client__isnull=True) | Q(user__isnull=True, client__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="report_schedule_is_of_its_kind",
+                condition=Q(kind="export", report="") & ~Q(dataset="") & ~Q(format="")
+                | Q(kind="report", dataset="", format="", columns__isnull=True, phi=0, way="mail") & ~Q(report=""),
+            ),
+            models.CheckConstraint(
+                name="report_schedule_goes_somewhere",
+                condition=Q(way="mail", destination__isnull=True) | Q(way="destination", destination__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="report_schedule_rests_for_a_reason",
+                condition=Q(active=True, paused_for="") | Q(active=False) & ~Q(paused_for=""),
+            ),
+            models.CheckConstraint(
+                name="report_schedule_weekly_has_days",
+                condition=Q(every="week", weekdays__len__gte=1) | ~Q(every="week"),
+            ),
+            models.CheckConstraint(
+                name="report_schedule_day_of_month", condition=Q(month_day__gte=1, month_day__lte=31)
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["-created_at", "id"], name="report_schedule_newest"),
+            # What workers look for.
+            models.Index(fields=["next_at"], name="report_schedule_due", condition=Q(active=True)),
+            models.Index(
+                fields=["notice_due_at"], name="report_schedule_notice", condition=Q(notice_due_at__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"report schedule {self.pk}"
+
+    @property
+    def cadence(self) -> Cadence:
+        return Cadence(Every(self.every), self.at_time, self.zone, frozenset(self.weekdays), self.month_day)
+
+    def is_of(self, principal: Principal) -> bool:
+        """Say whether the caller is its owner."""
+        if principal.kind == "token":
+            return self.client_id is not None and self.client_id == principal.client_id
+        return self.user_id is not None and self.user_id == principal.id
+
+    @property
+    def level(self) -> Phi:
+        return Phi(self.phi)
+
+    @property
+    def phi_name(self) -> str:
+        return self.level.name.lower()
+
+    @property
+    def short_id(self) -> str:
+        """Eight characters of the id that tell it apart; its first ones are of the time."""
+        return self.pk.hex[-8:]
+
+
+class ScheduleRunQuerySet(models.QuerySet["ScheduleRun"]):
+    def visible_to(self, principal: Principal) -> "ScheduleRunQuerySet":
+        """Keep the runs of schedules that the caller sees."""
+        return self.filter(schedule__in=ReportSchedule.objects.visible_to(principal))
+
+
+class ScheduleRun(models.Model):
+    """What became of a schedule at one moment.  A worker holds it by `claim_id` until `lease_until`.
+
+    `first_day` and `last_day` are what it covers; without them it covers what changed since `changed_since`, or
+    everything.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    schedule = models.ForeignKey(ReportSchedule, models.CASCADE, related_name="runs")
+    due_at = models.DateTimeField()
+    by_hand = models.BooleanField(default=False)
+    first_day = models.DateField(null=True)
+    last_day = models.DateField(null=True)
+    changed_since = models.DateTimeField(null=True)
+    state = models.CharField(max_length=7, choices=RunState, default=RunState.QUEUED)
+    outcome = models.CharField(max_length=40, blank=True)  # of schedule_words.Outcome, or of PutCode
+    export = models.ForeignKey(Export, models.PROTECT, null=True, related_name="+")
+    mailed_to = ArrayField(models.UUIDField(), default=list)  # people who have it
+    attempts = models.PositiveSmallIntegerField(default=0)  # at sending it
+    try_at = models.DateTimeField()
+    claim_id = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    objects = ScheduleRunQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            # Every moment once, however many workers look at the clock.
+            models.UniqueConstraint(name="schedule_run_once", fields=["schedule", "due_at"]),
+            models.CheckConstraint(
+                name="schedule_run_sending_is_held",
+                condition=Q(state="sending", claim_id__isnull=False, lease_until__isnull=False)
+                | ~Q(state="sending") & Q(claim_id__isnull=True, lease_until__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="schedule_run_making_has_export", condition=~Q(state="making") | Q(export__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="schedule_run_ended_says_when",
+                condition=Q(state__in=["done", "failed", "refused", "missed"], ended_at__isnull=False)
+                | Q(state__in=["queued", "making", "sending"], ended_at__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="schedule_run_failed_says_why",
+                condition=~Q(state__in=["failed", "refused"]) | ~Q(outcome=""),
+            ),
+        ]
+        indexes = [
+            # What workers look for.
+            models.Index(fields=["try_at"], name="schedule_run_due", condition=Q(state="queued")),
+            models.Index(fields=["export"], name="schedule_run_making", condition=Q(state="making")),
+            models.Index(fields=["lease_until"], name="schedule_run_held", condition=Q(state="sending")),
+        ]
+
+    def __str__(self) -> str:
+        return f"schedule run {self.pk}"

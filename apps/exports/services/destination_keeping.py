@@ -1,0 +1,278 @@
+"""Destinations of exports as people and integrators keep them: added, changed, tried, taken away."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from apps.accounts.services import audit
+from apps.exports.destinations import sftp
+from apps.exports.destinations.outcome import Limits, PutCode, PutRefused
+from apps.exports.destinations.ssh_keys import HostKey
+from apps.exports.models import ExportDestination
+from apps.exports.services import destination_wishes as wishes
+from apps.exports.services import destinations
+from apps.exports.services.destination_wishes import Wanted
+from lib.access import Principal
+from lib.constraints import constraint_of
+from lib.errors import Code, DomainError, InvalidInput, NotFound, StaleVersion
+
+MOST: Final = 50  # destinations
+TEST_FILE: Final = "carelane-test.txt"
+_TEST_TEXT: Final = b"Carelane can put files here. This one may be deleted.\n"
+_TEST_LIMITS: Final = Limits(connect=5.0, read=8.0, whole=12.0)  # somebody waits
+# What says where files go; whoever changes that says anew what was entrusted to the place before.
+_PLACE: Final = ("endpoint_url", "bucket", "host", "port")
+
+
+class TooManyDestinations(DomainError):
+    """There are as many as there may be."""
+
+    code = Code.RULE_VIOLATION
+
+
+class ReachTooNarrow(DomainError):
+    """Exports of everybody go there: whoever decides on it reaches everything."""
+
+    code = Code.FORBIDDEN
+
+
+class NoServer(DomainError):
+    """Only servers of SFTP have host keys."""
+
+    code = Code.RULE_VIOLATION
+
+
+class HostKeysNotTold(DomainError):
+    """The server did not tell its host keys; the detail has the code of why."""
+
+    code = Code.RULE_VIOLATION
+
+    def __init__(self, code: PutCode) -> None:
+        super().__init__(f"The server did not tell its host keys: {code.in_english}.")
+        self.why = code
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of a test: None, or why not; `left` says that the file of the test could not be taken away again."""
+
+    destination: ExportDestination
+    code: PutCode | None
+    left: bool = False
+
+
+def add(*, wanted: Wanted, by: Principal, at: datetime) -> ExportDestination:
+    """Add a destination.  Looks its name up, before any transaction.
+
+    Raises:
+        ReachTooNarrow: the caller is bound to facilities or providers.
+        InvalidInput: a value is none, or the name is taken.
+        AddressBlocked: exports may not go there.
+        TooManyDestinations: there are 50.
+    """
+    _check_reach(by)
+    wishes.check(wanted)
+    secret = wishes.secret_of(wanted, kept=False)
+    wishes.check_address(wanted)
+    if ExportDestination.objects.visible_to(by).count() >= MOST:
+        raise TooManyDestinations(f"There are at most {MOST} destinations.")
+    destination = ExportDestination(created_by=by.actor, created_at=at, updated_at=at)
+    with _name_is_free(), transaction.atomic():
+        _apply(destination, wanted, secret, by, at)
+        destination.save(force_insert=True)
+        _audit("destinations.add", destination, by)
+    return destination
+
+
+def change(
+    *, destination_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
+) -> ExportDestination:
+    """Change what is named in `changes`, in the fields of `Wanted`.
+
+    Another address drops the host key and the agreement about rider data, unless `changes` name them, and wants the
+    password anew: nobody is to have it sent to a server of their own.  Looks a new name up, before any transaction of
+    its own.
+
+    Raises:
+        NotFound: there is no such destination.
+        StaleVersion: it is not at `expected_version`.
+        ReachTooNarrow, InvalidInput, AddressBlocked: as in `add`.
+    """
+    _check_reach(by)
+    was = wishes.wanted_of(found(destination_id, by))
+    wanted = _changed(was, changes)
+    moves = any(getattr(wanted, name) != getattr(was, name) for name in (*_PLACE, "path_style"))
+    if wanted.kind != was.kind:
+        raise InvalidInput("kind", "kind cannot be changed: add another destination.", detail_code="fixed")
+    if moves:
+        wishes.check(wanted)
+        wishes.check_address(wanted)
+    with _name_is_free(), transaction.atomic():
+        destination = _locked(destination_id, by, expected_version)
+        was = wishes.wanted_of(destination)
+        wanted = _changed(was, changes)
+        if wanted == was:
+            return destination
+        wishes.check(wanted)
+        secret = wishes.secret_of(wanted, kept=_keeps_secret(was, wanted))
+        _apply(destination, wanted, secret, by, at)
+        destination.version += 1
+        destination.updated_at = at
+        destination.save()
+        changed = [one.name for one in fields(Wanted) if getattr(wanted, one.name) != getattr(was, one.name)]
+        _audit("destinations.change", destination, by, changed=changed)
+    return destination
+
+
+@transaction.atomic
+def remove(*, destination_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> None:
+    """Put nothing there any more, and destroy its secret; what was put there stays.
+
+    Raises:
+        NotFound: there is no such destination.
+        StaleVersion: it is not at `expected_version`.
+        ReachTooNarrow: as in `add`.
+    """
+    _check_reach(by)
+    destination = _locked(destination_id, by, expected_version)
+    destination.secret = ""
+    destination.active, destination.deleted_at, destination.updated_at = False, at, at
+    destination.version += 1
+    destination.save(update_fields=["secret_sealed", "active", "deleted_at", "updated_at", "version"])
+    _audit("destinations.remove", destination, by)
+
+
+def test(*, destination_id: UUID, by: Principal, at: datetime) -> Tried:
+    """Put a small file there and take it away again, whether the destination is active or not; within 25 seconds.
+
+    Wants no transaction around it.  A place that lets us put files and not delete them is as good: what is left is
+    `carelane-test.txt`.
+
+    Raises:
+        NotFound: there is no such destination.
+        ReachTooNarrow: as in `add`.
+    """
+    _check_reach(by)
+    destination = found(destination_id, by)
+    code, left = _try(destination)
+    rows = ExportDestination.objects.filter(pk=destination.pk)
+    with transaction.atomic():
+        rows.update(tested_at=at, test_code=code or "")
+        _audit("destinations.test", destination, by, outcome=code.value if code else "ok")
+        return Tried(rows.get(), code, left)
+
+
+def host_keys(*, destination_id: UUID, by: Principal) -> list[HostKey]:
+    """Ask a server for its host keys, the one to agree on first.  Somebody has to compare its fingerprint.
+
+    Takes 20 seconds at the most; wants no transaction around it.
+
+    Raises:
+        NotFound: there is no such destination.
+        NoServer: it is a bucket.
+        HostKeysNotTold: nobody answers there who speaks SSH.
+        ReachTooNarrow: as in `add`.
+    """
+    _check_reach(by)
+    destination = found(destination_id, by)
+    if destination.kind != ExportDestination.Kind.SFTP:
+        raise NoServer("Only servers of SFTP have host keys.")
+    try:
+        return sftp.host_keys(destination.host, destination.port or 22, destinations.rules(), seconds=5)
+    except PutRefused as refusal:
+        raise HostKeysNotTold(refusal.code) from None
+
+
+def found(destination_id: UUID, by: Principal) -> ExportDestination:
+    """Read a destination.
+
+    Raises:
+        NotFound: there is none.
+    """
+    destination = ExportDestination.objects.visible_to(by).filter(pk=destination_id).first()
+    if destination is None:
+        raise NotFound("export destination")
+    return destination
+
+
+def _locked(destination_id: UUID, by: Principal, expected_version: int | None) -> ExportDestination:
+    rows = ExportDestination.objects.visible_to(by).select_for_update(no_key=True)
+    destination = rows.filter(pk=destination_id).first()
+    if destination is None:
+        raise NotFound("export destination")
+    if expected_version is not None and expected_version != destination.version:
+        raise StaleVersion(destination.version)
+    return destination
+
+
+def _try(destination: ExportDestination) -> tuple[PutCode | None, bool]:
+    try:
+        with destinations.workshop() as scratch:
+            path = scratch / "file"
+            path.write_bytes(_TEST_TEXT)
+            destinations.put_file(destination, path, TEST_FILE, limits=_TEST_LIMITS)
+    except PutRefused as refusal:
+        return refusal.code, False
+    try:
+        destinations.remove_file(destination, TEST_FILE, limits=_TEST_LIMITS)
+    except PutRefused:
+        return None, True
+    return None, False
+
+
+def _changed(was: Wanted, changes: Mapping[str, Any]) -> Wanted:
+    """Say what is wanted after changes; another place begins without what was entrusted to the one before."""
+    values = {one.name: changes.get(one.name, getattr(was, one.name)) for one in fields(Wanted)}
+    if any(values[name] != getattr(was, name) for name in _PLACE):
+        values["phi_agreement"] = changes.get("phi_agreement", False)
+        if values["kind"] == ExportDestination.Kind.SFTP:
+            values["host_key"] = changes.get("host_key", "")
+    return Wanted(**values)
+
+
+def _keeps_secret(was: Wanted, wanted: Wanted) -> bool:
+    if wanted.sign_in != was.sign_in:
+        return False
+    # Requests to buckets are signed, and a private key signs: neither is told.
+    told = wanted.sign_in == ExportDestination.SignIn.PASSWORD
+    return not told or (wanted.host, wanted.port) == (was.host, was.port)
+
+
+def _apply(destination: ExportDestination, wanted: Wanted, secret: str | None, by: Principal, at: datetime) -> None:
+    moved = any(getattr(destination, name) != getattr(wanted, name) for name in _PLACE)
+    for one in fields(Wanted):
+        if one.name not in ("secret", "phi_agreement"):
+            setattr(destination, one.name, getattr(wanted, one.name))
+    if wanted.host_key:
+        destination.host_key = " ".join(wanted.host_key.split()[:2])  # without its comment
+    if secret is not None:
+        destination.secret = secret
+    if not wanted.phi_agreement:
+        destination.phi_agreed_at, destination.phi_agreed_by = None, ""
+    elif moved or destination.phi_agreed_at is None:
+        destination.phi_agreed_at, destination.phi_agreed_by = at, by.actor
+
+
+@contextmanager
+def _name_is_free() -> Iterator[None]:
+    """Turn what the database says of a name that is taken into a word to the caller."""
+    try:
+        yield
+    except IntegrityError as refusal:
+        if constraint_of(refusal) != "export_destination_name_once":
+            raise
+        raise InvalidInput("name", "name is that of another destination.", detail_code="taken") from None
+
+
+def _check_reach(by: Principal) -> None:
+    if by.is_bound:
+        raise ReachTooNarrow("Destinations are kept by those who reach every facility and provider.")
+
+
+def _audit(action: str, destination: ExportDestination, by: Principal, **details: Any) -> None:
+    audit.record(by=by, action=action, subject_type="export_destination", subject_id=destination.pk, details=details)

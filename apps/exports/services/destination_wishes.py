@@ -1,0 +1,185 @@
+"""What may be asked of a destination of exports."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from apps.exports.destinations import ssh_keys
+from apps.exports.destinations.names import is_folder
+from apps.exports.models import ExportDestination
+from apps.exports.services import destinations
+from lib.api.serializers import camel
+from lib.control_characters import has_control
+from lib.errors import Code, Detail, DomainError, InvalidInput
+from lib.outbound import BadUrl, Blocked, NameUnknown, allowed_addresses, check_form, check_host
+
+Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
+
+# Amazon S3 User Guide, "Bucket naming rules"; underscores and capitals are those of older and other services.
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]", re.ASCII)
+_REGION: Final = re.compile(r"[a-z0-9-]{1,40}", re.ASCII)
+_USERNAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,127}", re.ASCII)  # nothing that ssh reads something into
+_MOST_SECRET: Final = 20_000  # characters
+# What is asked of one kind alone: empty for the other.
+OF_BUCKETS: Final = ("endpoint_url", "region", "bucket", "path_style")
+OF_SERVERS: Final = ("host", "port", "host_key")
+
+
+class AddressBlocked(DomainError):
+    """No export goes there: the scheme, the port, the name or an address of it is not allowed."""
+
+    code = Code.ENDPOINT_URL_BLOCKED
+
+    def __init__(self, field_name: str, detail_code: str, message: str) -> None:
+        super().__init__(message, details=[Detail(field=field_name, code=detail_code, message=message)])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a destination is to be; `secret` None leaves the one that is there, or makes a private key."""
+
+    kind: str
+    name: str
+    username: str
+    sign_in: str
+    description: str = ""
+    active: bool = True
+    folder: str = ""
+    endpoint_url: str = ""
+    region: str = ""
+    bucket: str = ""
+    path_style: bool = False
+    host: str = ""
+    port: int | None = None
+    host_key: str = ""
+    phi_agreement: bool = False
+    secret: str | None = field(default=None, repr=False)
+
+
+def wanted_of(destination: ExportDestination) -> Wanted:
+    """Say what a destination is as one would ask for it, but for its secret."""
+    return Wanted(
+        kind=destination.kind,
+        name=destination.name,
+        username=destination.username,
+        sign_in=destination.sign_in,
+        description=destination.description,
+        active=destination.active,
+        folder=destination.folder,
+        endpoint_url=destination.endpoint_url,
+        region=destination.region,
+        bucket=destination.bucket,
+        path_style=destination.path_style,
+        host=destination.host,
+        port=destination.port,
+        host_key=destination.host_key,
+        phi_agreement=destination.phi_agreed_at is not None,
+    )
+
+
+def check(wanted: Wanted) -> None:
+    """Judge what is asked for by itself.
+
+    Raises:
+        InvalidInput: a value is none, or belongs to the other kind.
+    """
+    is_bucket = wanted.kind == Kind.S3
+    for name in OF_SERVERS if is_bucket else OF_BUCKETS:
+        if getattr(wanted, name):
+            raise InvalidInput(camel(name), f"{camel(name)} is of the other kind.", detail_code="other_kind")
+    if (wanted.sign_in == SignIn.SECRET_KEY) != is_bucket:
+        raise InvalidInput("signIn", "signIn must be one of the kind.", detail_code="other_kind")
+    if has_control(wanted.name):
+        raise InvalidInput("name", "name must not contain control characters.", detail_code="control")
+    if not is_folder(wanted.folder, absolute=not is_bucket):
+        message = "folder must be names with / between, of letters, digits, spaces and . _ - = + @ , alone."
+        raise InvalidInput("folder", message)
+    if not _USERNAME.fullmatch(wanted.username):
+        raise InvalidInput("username", "username must be letters, digits and . _ - + @ alone.")
+    if is_bucket:
+        _check_bucket(wanted)
+    else:
+        _check_server(wanted)
+
+
+def _check_bucket(wanted: Wanted) -> None:
+    if not _BUCKET.fullmatch(wanted.bucket) or ".." in wanted.bucket:
+        raise InvalidInput("bucket", "bucket must be 3 to 63 letters, digits, dots and hyphens.")
+    if not _REGION.fullmatch(wanted.region):
+        raise InvalidInput("region", "region must be small letters, digits and hyphens, such as us-east-1.")
+
+
+def _check_server(wanted: Wanted) -> None:
+    port = wanted.port or 0
+    if port != 22 and not 1024 <= port <= 65_535:
+        raise InvalidInput("port", "port must be 22, or 1024 to 65535.")
+    if wanted.host_key:
+        try:
+            ssh_keys.host_key(wanted.host_key)
+        except ssh_keys.BadKey:
+            message = "hostKey must be the type and base64 of a public key, as in known_hosts."
+            raise InvalidInput("hostKey", message, detail_code="bad_key") from None
+
+
+def secret_of(wanted: Wanted, *, kept: bool) -> str | None:
+    """Judge a secret, and give it as it is stored; None: the one that is there stays.
+
+    Raises:
+        InvalidInput: it is none, or there is none.
+    """
+    if wanted.secret is None:
+        if kept:
+            return None
+        if wanted.sign_in == SignIn.PRIVATE_KEY:
+            return ssh_keys.new_private_key()
+        raise InvalidInput("secret", "secret is required.", detail_code="required")
+    if wanted.sign_in != SignIn.PRIVATE_KEY:
+        if not wanted.secret or has_control(wanted.secret) or len(wanted.secret) > _MOST_SECRET:
+            raise InvalidInput("secret", "secret must be one line of text.")
+        return wanted.secret
+    try:
+        return ssh_keys.private_key(wanted.secret[: _MOST_SECRET + 1])
+    except ssh_keys.BadKey as fault:
+        if fault.locked:
+            message = "secret must be a private key without passphrase: it is stored sealed here."
+            raise InvalidInput("secret", message, detail_code="has_passphrase") from None
+        message = "secret must be a private key of OpenSSH or PEM."
+        raise InvalidInput("secret", message, detail_code="bad_key") from None
+
+
+def check_address(wanted: Wanted) -> None:
+    """Judge where it is; looks the name up.
+
+    Raises:
+        AddressBlocked: exports may not go there.
+    """
+    name = "endpointUrl" if wanted.kind == Kind.S3 else "host"
+    try:
+        host, port = _place(wanted)
+        allowed_addresses(host, port, destinations.rules())
+    except BadUrl as refusal:
+        raise AddressBlocked(name, "form", f"{name} {refusal}") from None
+    except NameUnknown:
+        raise AddressBlocked(name, "unresolvable", f"{name} must have a host name that resolves.") from None
+    except Blocked:
+        raise AddressBlocked(name, "address", f"{name} leads to an address that exports may not reach.") from None
+
+
+def _place(wanted: Wanted) -> tuple[str, int]:
+    """Judge the address by its text, and give the host and port that a connection is made to.
+
+    Raises:
+        BadUrl, Blocked: as in lib/outbound.py.
+    """
+    rules = destinations.rules()
+    if wanted.kind == Kind.SFTP:
+        check_host(wanted.host, rules)
+        return wanted.host, wanted.port or 22
+    parts = check_form(wanted.endpoint_url, rules)
+    if parts.path.strip("/") or parts.query:
+        raise BadUrl("must have no path and no query: the bucket has a field of its own.")
+    host = parts.hostname or ""
+    if not wanted.path_style:
+        host = f"{wanted.bucket}.{host}"
+        check_host(host, rules)
+    return host, parts.port or 443

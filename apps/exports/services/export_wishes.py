@@ -1,0 +1,144 @@
+"""What somebody wants exported, checked against what they may see."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from apps.exports.dataset import Dataset
+from apps.exports.formats.columns import Column
+from apps.exports.formats.files import CONTENT_TYPES
+from apps.exports.queries.exporting import DATASETS
+from apps.organizations.models import Facility, Payer, TransportProvider
+from apps.riders.disclosure import PhiNotPermitted
+from lib.access import Phi, Principal
+from lib.api.fields import instant_text
+from lib.api.serializers import camel
+from lib.errors import InvalidInput, NotFound, ScopeMissing
+from lib.scopes import Scope
+
+MOST_DAYS: Final = 3660  # of service dates
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A wish as it comes: names of ours, values of the right types, and nothing judged yet.
+
+    Without `columns`, all that the caller sees; with `sealed`, those among them that are kept sealed, too.
+    """
+
+    dataset: str
+    format: str
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] | None = None
+    sealed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A wish that is granted."""
+
+    dataset: Dataset
+    format: str
+    columns: tuple[Column, ...]
+    filters: Mapping[str, Any]
+    phi: Phi
+
+
+def level(by: Principal) -> Phi:
+    """Say how much of a person the caller's exports hold: whole tables of names take a scope of their own."""
+    return by.phi if by.may(Scope.EXPORTS_PHI) else Phi.NONE
+
+
+def plan_of(wanted: Wanted, by: Principal) -> Plan:
+    """Check a wish.
+
+    Raises:
+        NotFound: there is no such dataset, or no such format.
+        ScopeMissing: the dataset takes a scope besides.
+        InvalidInput: a filter or column is none of the dataset's, or a filter does not make sense; names it.
+        PhiNotPermitted: a column that was asked for is above the caller's level.
+    """
+    dataset = DATASETS.get(wanted.dataset)
+    if dataset is None or wanted.format not in CONTENT_TYPES:
+        raise NotFound("export")
+    if dataset.scope is not None and not by.may(dataset.scope):
+        raise ScopeMissing(dataset.scope)
+    _check(dataset, wanted.filters)
+    check_reach(wanted.filters, by)
+    dataset.check(wanted.filters, by)
+    phi = level(by)
+    return Plan(dataset, wanted.format, _columns(dataset, wanted, phi), wanted.filters, phi)
+
+
+def _check(dataset: Dataset, filters: Mapping[str, Any]) -> None:
+    for name in filters:
+        if name not in dataset.conditions:
+            raise InvalidInput(camel(name), f"{camel(name)} is no filter of {dataset.name}.", detail_code="unknown")
+    for status in filters.get("status", ()):
+        if status not in dataset.statuses:
+            raise InvalidInput("status", f"status must be of: {', '.join(dataset.statuses)}.")
+    first, last = filters.get("service_date_from"), filters.get("service_date_to")
+    if first and last and not dt.timedelta() <= last - first <= dt.timedelta(days=MOST_DAYS):
+        raise InvalidInput("serviceDateTo", "serviceDateTo must not lie before serviceDateFrom, or ten years after.")
+
+
+def check_reach(filters: Mapping[str, Any], by: Principal) -> None:
+    """Refuse places and companies out of reach as those that nobody has."""
+    rows: dict[str, tuple[str, QuerySet[Any]]] = {
+        "facility_id": ("facility", Facility.objects.visible_to(by)),
+        "provider_id": ("transport provider", TransportProvider.objects.visible_to(by)),
+        "payer_id": ("payer", Payer.objects.all()),
+    }
+    for name, (what, visible) in rows.items():
+        if name in filters and not visible.filter(pk=filters[name]).exists():
+            raise InvalidInput(camel(name), f"There is no such {what}.")
+
+
+def _columns(dataset: Dataset, wanted: Wanted, phi: Phi) -> tuple[Column, ...]:
+    if wanted.sealed and phi < Phi.LIMITED:
+        raise PhiNotPermitted(["sealedColumns"], {"sealedColumns": Phi.LIMITED})
+    if wanted.columns is None:
+        return dataset.shown(phi, sealed=wanted.sealed)
+    named = {name: dataset.column(name) for name in wanted.columns}
+    if unknown := [name for name, column in named.items() if column is None]:
+        raise InvalidInput("columns", f"columns must be columns of {dataset.name}; {len(unknown)} are not.")
+    levels = {name: column.phi for name, column in named.items() if column is not None}
+    if above := [name for name in wanted.columns if levels[name] > phi]:
+        raise PhiNotPermitted(above, levels)
+    # In the dataset's order, whatever theirs was; what tells rows apart is always there.
+    return tuple(one for place, one in enumerate(dataset.columns) if place < dataset.identity or one.name in named)
+
+
+def filters_as_kept(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Write filters as the API spells them, to be stored and shown."""
+    return {camel(name): _as_kept(value) for name, value in filters.items()}
+
+
+def filters_from_kept(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Read filters that `filters_as_kept` wrote."""
+    return {name: _READ[name](kept[camel(name)]) for name in _READ if camel(name) in kept}
+
+
+def _as_kept(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return instant_text(value)
+    return value if isinstance(value, list) else str(value)
+
+
+_READ: Final[Mapping[str, Any]] = {
+    "service_date_from": dt.date.fromisoformat,
+    "service_date_to": dt.date.fromisoformat,
+    "facility_id": UUID,
+    "provider_id": UUID,
+    "payer_id": UUID,
+    "status": list,
+    "changed_since": dt.datetime.fromisoformat,
+    "kpi": list,
+    "service_type": list,
+    "group_by": str,
+    "basis": str,
+}

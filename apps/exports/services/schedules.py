@@ -1,0 +1,302 @@
+"""Schedules as people and integrators keep them: made, changed, paused, resumed, run by hand, taken away."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, cast
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Max
+
+from apps.accounts.models import User
+from apps.accounts.services import alerts, audit
+from apps.exports.cadence import Covers, days_covered
+from apps.exports.models import ReportSchedule, ScheduleRun
+from apps.exports.models.schedule_words import Outcome, Pause, RunState
+from apps.exports.services import schedule_wishes
+from apps.exports.services.schedule_wishes import Wish
+from lib.access import Principal
+from lib.errors import Code, DomainError, NotFound, StaleVersion
+from lib.scopes import Scope
+
+MOST: Final = 50  # of one owner
+MADE_AGAIN_WITHIN: Final = timedelta(days=31)
+MAILED_AGAIN_AFTER: Final = timedelta(minutes=10)  # by hand
+# What a schedule makes, and for whom: when one of these is another, "what changed" begins anew.
+_MADE: Final = (
+    "dataset", "format", "columns", "filters", "phi", "covers", "facility_ids", "provider_ids", "way", "destination_id",
+)  # fmt: skip
+_WHEN: Final = ("every", "weekdays", "month_day", "at_time", "zone")
+
+
+class TooManySchedules(DomainError):
+    """The owner has as many schedules as one may have."""
+
+    code = Code.RULE_VIOLATION
+
+    def __init__(self) -> None:
+        super().__init__(f"There are {MOST} schedules already: remove one first.")
+
+
+class MailedJustNow(DomainError):
+    """People have had mail of a run by hand within the last ten minutes."""
+
+    code = Code.RATE_LIMITED
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__("People were sent this by hand less than ten minutes ago.")
+        self.wait = wait.total_seconds()
+
+
+class AlreadySo(DomainError):
+    """The schedule is in that state, or a run by hand is under way."""
+
+    code = Code.INVALID_TRANSITION
+
+
+@transaction.atomic
+def keep(*, wish: Wish, by: Principal, at: datetime) -> ReportSchedule:
+    """Keep a schedule; it is due for the first time at the next moment of its cadence.
+
+    Raises:
+        ScopeMissing, InvalidInput, PhiNotPermitted: see `schedule_wishes.check`.
+        TooManySchedules: the caller has 50.
+    """
+    people = schedule_wishes.check(wish, by)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"schedules of {by.actor}"])
+    if ReportSchedule.objects.owned_by(by).count() >= MOST:
+        raise TooManySchedules
+    schedule = ReportSchedule(
+        user_id=by.id if by.kind == "user" else None,
+        client_id=by.client_id,
+        created_by=by.actor,
+        created_at=at,
+        updated_at=at,
+        begun_at=at,
+    )
+    schedule_wishes.apply(schedule, wish, by)
+    schedule.next_at = next(schedule.cadence.after(at))
+    schedule.save(force_insert=True)
+    schedule.recipients.set(people)
+    _audit("report_schedules.create", schedule, by)
+    return schedule
+
+
+@transaction.atomic
+def change(
+    *, schedule_id: UUID, wish: Wish, expected_version: int | None, by: Principal, at: datetime
+) -> ReportSchedule:
+    """Make a schedule of the caller's another one, with the reach that the caller has now.
+
+    Runs under way come to their end as they began.
+
+    Raises:
+        NotFound: the caller has no such schedule.
+        StaleVersion: it is not at `expected_version`.
+        InvalidInput: it would be of another kind.
+        ScopeMissing, InvalidInput, PhiNotPermitted: see `schedule_wishes.check`.
+    """
+    schedule = _own(schedule_id, by)
+    if expected_version is not None and schedule.version != expected_version:
+        raise StaleVersion(schedule.version)
+    wish = replace(wish, kind=schedule.kind)
+    people = schedule_wishes.check(wish, by)
+    was_made, was_due = _columns(schedule, _MADE), _columns(schedule, _WHEN)
+    schedule_wishes.apply(schedule, wish, by)
+    schedule.created_by = by.actor  # of a client, the token that is in use
+    if _columns(schedule, _MADE) != was_made:
+        schedule.begun_at = at
+    if _columns(schedule, _WHEN) != was_due:
+        schedule.next_at = next(schedule.cadence.after(at))
+    schedule.version += 1
+    schedule.updated_at = at
+    schedule.save()
+    schedule.recipients.set(people)
+    _audit("report_schedules.change", schedule, by)
+    return schedule
+
+
+@transaction.atomic
+def pause(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
+    """Make nothing more until it is resumed.  Whoever manages accounts may pause the schedules of others.
+
+    Raises:
+        NotFound: there is no such schedule, or it is somebody else's.
+        AlreadySo: it rests.
+    """
+    schedule = _kept(schedule_id, by)
+    if not schedule.active:
+        raise AlreadySo("The schedule rests already.")
+    rest(schedule, Pause.BY_PEOPLE, at=at)
+    _audit("report_schedules.pause", schedule, by)
+    return schedule
+
+
+@transaction.atomic
+def resume(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
+    """Go on with a clean slate.
+
+    What was due meanwhile is made where the service had stopped by itself: days that failed or were refused within a
+    month, and moments that nobody looked at.  Whoever paused it wanted nothing of that time.
+
+    Raises:
+        NotFound: the caller has no such schedule.
+        AlreadySo: it does not rest.
+    """
+    schedule = _own(schedule_id, by)
+    if schedule.active:
+        raise AlreadySo("The schedule does not rest.")
+    if schedule.paused_for == Pause.BY_PEOPLE:
+        schedule.next_at = next(schedule.cadence.after(at))
+    else:
+        make_again(schedule, at=at)
+    schedule.active, schedule.paused_for, schedule.failures, schedule.notice_due_at = True, "", 0, None
+    schedule.version += 1
+    schedule.updated_at = at
+    schedule.save()
+    alerts.resolve(alert_key(schedule), at=at)
+    _audit("report_schedules.resume", schedule, by)
+    return schedule
+
+
+@transaction.atomic
+def run_now(*, schedule_id: UUID, by: Principal, at: datetime) -> ScheduleRun:
+    """Make it once now, as if it were due, whether it rests or not.
+
+    Raises:
+        NotFound: the caller has no such schedule.
+        AlreadySo: a run by hand is under way.
+        MailedJustNow: one has mailed people within the last ten minutes.
+    """
+    schedule = _own(schedule_id, by)
+    under_way = [RunState.QUEUED, RunState.MAKING, RunState.SENDING]
+    if schedule.runs.filter(by_hand=True, state__in=under_way).exists() or schedule.runs.filter(due_at=at).exists():
+        raise AlreadySo("A run is under way.")
+    mailed = schedule.runs.filter(by_hand=True, ended_at__gt=at - MAILED_AGAIN_AFTER).exclude(mailed_to=[])
+    last = mailed.aggregate(last=Max("ended_at"))["last"]
+    if last is not None:
+        raise MailedJustNow(last + MAILED_AGAIN_AFTER - at)
+    run = run_of(schedule, at, at)
+    run.by_hand = True
+    run.save(force_insert=True)
+    _audit("report_schedules.run", schedule, by)
+    return run
+
+
+@transaction.atomic
+def remove(*, schedule_id: UUID, by: Principal, at: datetime) -> None:
+    """Take a schedule and its history away; the trail keeps what was sent.
+
+    Raises:
+        NotFound: there is no such schedule, or it is somebody else's.
+    """
+    schedule = _kept(schedule_id, by)
+    alerts.resolve(alert_key(schedule), at=at)
+    _audit("report_schedules.remove", schedule, by)
+    schedule.delete()
+
+
+@transaction.atomic
+def leave(*, schedule_id: UUID, by: Principal) -> None:
+    """Have the caller left out from now on, whatever they reach by now: nobody has to get mail.
+
+    Raises:
+        NotFound: the caller gets no such thing.
+    """
+    person = User.objects.filter(pk=cast(UUID, by.id)).first() if by.kind == "user" else None
+    sent = ReportSchedule.objects.none() if person is None else ReportSchedule.objects.sent_to(person.pk)
+    schedule = sent.select_for_update(of=("self",), no_key=True).filter(pk=schedule_id).first()
+    if schedule is None or person is None:
+        raise NotFound("schedule")
+    schedule.recipients.remove(person)
+    _audit("report_schedules.leave", schedule, by)
+
+
+def run_of(schedule: ReportSchedule, due_at: datetime, at: datetime) -> ScheduleRun:
+    """Give the run of a moment, not saved yet, with the days that it covers."""
+    covered = days_covered(Covers(schedule.covers), due_at, schedule.zone)
+    first, last = covered or (None, None)
+    return ScheduleRun(schedule=schedule, due_at=due_at, first_day=first, last_day=last, try_at=at, created_at=at)
+
+
+def name_of(run: ScheduleRun) -> str:
+    """Name the file of a run by what was made: the same for the same run, whenever it is, and nobody's name in it.
+
+    No run writes over the changes that another one sent.
+    """
+    schedule, export = run.schedule, run.export
+    assert export is not None  # noqa: S101  # there is a file
+    if run.first_day is None:
+        period = f"changes-{run.due_at:%Y-%m-%dT%H%M%SZ}-{run.pk.hex[-8:]}"
+    elif run.first_day == run.last_day:
+        period = f"{run.first_day}"
+    else:
+        period = f"{run.first_day}_{run.last_day}"
+    return f"carelane_{export.dataset}_{period}_{schedule.short_id}.{export.format}"
+
+
+def make_again(schedule: ReportSchedule, *, at: datetime) -> None:
+    """Have the days of an export made that came to nothing within the last month: what was in the way is gone.
+
+    Of reports and of changes the next run makes up for it; what people cancelled stays so.
+    """
+    if schedule.kind != ReportSchedule.Kind.EXPORT or schedule.covers == Covers.CHANGES:
+        return
+    runs = schedule.runs.filter(state__in=[RunState.FAILED, RunState.REFUSED], due_at__gt=at - MADE_AGAIN_WITHIN)
+    runs.exclude(outcome=Outcome.EXPORT_CANCELLED).update(
+        state=RunState.QUEUED, outcome="", export=None, attempts=0, try_at=at, ended_at=None
+    )
+
+
+def rest(schedule: ReportSchedule, why: Pause, *, at: datetime) -> None:
+    """Let a locked schedule rest, and say why."""
+    schedule.active, schedule.paused_for = False, why
+    schedule.version += 1
+    schedule.updated_at = at
+    schedule.save(update_fields=["active", "paused_for", "version", "updated_at"])
+
+
+def alert_key(schedule: ReportSchedule) -> str:
+    return f"report_schedule_rests:{schedule.pk}"
+
+
+def _own(schedule_id: UUID, by: Principal) -> ReportSchedule:
+    """Lock a schedule of the caller's."""
+    schedule = _kept(schedule_id, by)
+    if not schedule.is_of(by):
+        raise NotFound("schedule")
+    return schedule
+
+
+def _kept(schedule_id: UUID, by: Principal) -> ReportSchedule:
+    """Lock a schedule that the caller may stop: their own, or any where they manage accounts."""
+    rows = ReportSchedule.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
+    schedule = rows.filter(pk=schedule_id).first()
+    if schedule is None or not (schedule.is_of(by) or (by.kind == "user" and by.may(Scope.USERS_MANAGE))):
+        raise NotFound("schedule")
+    return schedule
+
+
+def _columns(schedule: ReportSchedule, names: tuple[str, ...]) -> list[object]:
+    return [getattr(schedule, name) for name in names]
+
+
+def _audit(action: str, schedule: ReportSchedule, by: Principal) -> None:
+    """Say what is made for how many, or where it goes."""
+    details = {
+        "kind": schedule.kind,
+        "what": schedule.dataset or schedule.report,
+        "filters": sorted(schedule.filters),
+        "every": schedule.every,
+        "recipients": schedule.recipients.count(),
+        "destinationId": None if schedule.destination_id is None else str(schedule.destination_id),
+    }
+    audit.record(
+        by=by,
+        action=action,
+        subject_type="report_schedule",
+        subject_id=schedule.pk,
+        phi=schedule.phi_name,
+        details=details,
+    )

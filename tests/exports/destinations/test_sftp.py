@@ -1,0 +1,478 @@
+"""Files arrive by SFTP whole or not at all, at the server that was agreed on, and at no other."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import asyncssh
+import pytest
+from asyncssh.sftp import SFTPServerHandler
+
+from apps.exports.destinations import sftp, ssh_keys
+from apps.exports.destinations.outcome import Limits, PutCode, PutRefused
+from lib.outbound import Rules
+from tests.exports.destinations import servers
+from tests.exports.destinations.servers import INSIDE, Listening, Sftp
+
+pytestmark = pytest.mark.real_clock
+
+NAME = "carelane_completions_2026-11-19.csv"
+SHORT = Limits(connect=2, read=2, whole=3)
+
+
+class Full(Sftp):
+    """Takes 100,000 bytes of a file."""
+
+    def write(self, file_obj: object, offset: int, data: bytes) -> int:
+        if offset > 100_000:
+            raise asyncssh.SFTPFailure("disk full")
+        return super().write(file_obj, offset, data)  # type: ignore[return-value]
+
+
+class HangsUp(Sftp):
+    """Ends the connection after 100,000 bytes of a file, the first time."""
+
+    gone = 0
+
+    def write(self, file_obj: object, offset: int, data: bytes) -> int:
+        if offset > 100_000 and not HangsUp.gone:
+            HangsUp.gone += 1
+            self.channel.get_connection().abort()
+        return super().write(file_obj, offset, data)  # type: ignore[return-value]
+
+
+class Waits(Sftp):
+    """Says nothing about what it was sent."""
+
+    begun = threading.Event()
+
+    async def write(self, file_obj: object, offset: int, data: bytes) -> int:
+        Waits.begun.set()
+        await asyncio.sleep(60)
+        return 0
+
+
+class Held(Sftp):
+    """Says nothing about what it was sent of the first file it sees, until it is let go."""
+
+    release = threading.Event()
+    first: ClassVar[list[str]] = []
+
+    async def write(self, file_obj: Any, offset: int, data: bytes) -> int:
+        if not Held.first:
+            Held.first.append(file_obj.name)
+        while file_obj.name == Held.first[0] and not Held.release.is_set():
+            await asyncio.sleep(0.01)
+        return super().write(file_obj, offset, data)  # type: ignore[return-value]
+
+
+# A worker of its own, that puts something older under the same name.
+_WORKER = """
+import sys, tempfile
+from pathlib import Path
+from tests import environment
+import django
+django.setup()
+from apps.exports.destinations import sftp
+from tests.exports.destinations.servers import Listening
+port, key, root = sys.argv[1:]
+with tempfile.TemporaryDirectory() as place:
+    older = Path(place) / "older"
+    older.write_bytes(b"older" * 100_000)
+    workshop = Path(place) / "workshop"
+    workshop.mkdir()
+    server = Listening(int(port), key, Path(root)).server()
+    sftp.put(server, older, "carelane_completions_2026-11-19.csv", workshop=workshop)
+"""
+
+
+class NoRename(Sftp):
+    """Lets nothing be renamed."""
+
+    def posix_rename(self, oldpath: bytes, newpath: bytes) -> None:
+        raise asyncssh.SFTPPermissionDenied("no")
+
+    def rename(self, oldpath: bytes, newpath: bytes) -> None:
+        raise asyncssh.SFTPPermissionDenied("no")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def listening(root: Path) -> Iterator[Listening]:
+    with servers.sftp(root) as found:
+        yield found
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "odd 'name\" *.csv"
+    path.write_bytes(os.urandom(700_000))
+    return path
+
+
+def _put(server: sftp.Server, path: Path, name: str = NAME) -> None:
+    workshop = path.parent / f"workshop{time.monotonic_ns()}"
+    workshop.mkdir()
+    sftp.put(server, path, name, workshop=workshop)
+
+
+def _refused(server: sftp.Server, path: Path) -> PutCode:
+    with pytest.raises(PutRefused) as refusal:
+        _put(server, path)
+    return refusal.value.code
+
+
+@pytest.mark.parametrize("folder", ["", "/", "claims", "drop box/-x", "/drop box/-x", "a=b,c/@d+e"])
+def test_file_arrives_in_the_folder_under_its_name_alone(listening: Listening, file: Path, folder: str) -> None:
+    (listening.root / folder.strip("/")).mkdir(parents=True, exist_ok=True)
+
+    _put(listening.server(folder=folder), file)
+
+    assert listening.there() == {f"{folder.strip('/')}/{NAME}".lstrip("/"): file.read_bytes()}
+
+
+def test_file_takes_the_place_of_one_of_its_name(listening: Listening, file: Path) -> None:
+    (listening.root / NAME).write_bytes(b"older")
+
+    _put(listening.server(), file)
+
+    assert listening.there() == {NAME: file.read_bytes()}
+
+
+def test_file_takes_that_place_where_the_server_knows_the_plain_rename_alone(
+    listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [one for one in SFTPServerHandler._extensions if not one[0].startswith((b"posix-rename", b"fsync"))]
+    monkeypatch.setattr(SFTPServerHandler, "_extensions", known)
+    (listening.root / NAME).write_bytes(b"older")
+
+    _put(listening.server(), file)
+
+    assert listening.there() == {NAME: file.read_bytes()}
+
+
+def test_empty_file_arrives(listening: Listening, file: Path) -> None:
+    file.write_bytes(b"")
+
+    _put(listening.server(), file)
+
+    assert listening.there() == {NAME: b""}
+
+
+def test_server_may_know_us_by_a_key(root: Path, file: Path) -> None:
+    private = ssh_keys.new_private_key()
+    with servers.sftp(root, authorized=ssh_keys.public_line(private, "carelane")) as listening:
+        _put(listening.server(private_key=private), file)
+        other = _refused(listening.server(private_key=ssh_keys.new_private_key()), file)
+
+    assert (listening.there(), other) == ({NAME: file.read_bytes()}, PutCode.NOT_AUTHORIZED)
+
+
+def test_secrets_stand_on_no_command_line(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[list[str]] = []
+    begin = subprocess.Popen
+
+    def begun(argv: list[str], **given: Any) -> Any:
+        lines.append(argv)
+        assert "SSH_AUTH_SOCK" not in given["env"]
+        return begin(argv, **given)
+
+    monkeypatch.setattr("apps.exports.destinations.sftp.subprocess.Popen", begun)
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/nowhere")
+
+    _put(listening.server(), file)
+
+    assert lines != []
+    assert not any(servers.PASSWORD in word for line in lines for word in line)
+    assert servers.PASSWORD not in repr(listening.server())
+
+
+def test_wrong_password_is_told(listening: Listening, file: Path) -> None:
+    assert _refused(listening.server(password="wrong"), file) == PutCode.NOT_AUTHORIZED
+    assert listening.there() == {}
+
+
+def test_another_host_key_is_told_and_nothing_is_put_there(root: Path, file: Path) -> None:
+    with servers.sftp(root) as listening:
+        agreed = ssh_keys.public_line(ssh_keys.new_private_key(), "")
+        code = _refused(listening.server(host_key=agreed.strip()), file)
+    with servers.sftp(root, key=asyncssh.generate_private_key("ecdsa-sha2-nistp256")) as other:
+        of_another_type = _refused(other.server(host_key=agreed.strip()), file)
+
+    assert (code, of_another_type) == (PutCode.HOST_KEY_CHANGED, PutCode.HOST_KEY_CHANGED)
+    assert listening.there() == {}
+
+
+def test_another_host_key_is_told_where_a_key_would_let_us_in_there(root: Path, file: Path) -> None:
+    private = ssh_keys.new_private_key()
+    agreed = ssh_keys.public_line(ssh_keys.new_private_key(), "").strip()
+    with servers.sftp(root, authorized=ssh_keys.public_line(private, "carelane")) as listening:
+        code = _refused(listening.server(host_key=agreed, private_key=private), file)
+
+    assert (code, listening.there()) == (PutCode.HOST_KEY_CHANGED, {})
+
+
+def test_without_a_host_key_nobody_is_asked(listening: Listening, file: Path) -> None:
+    assert _refused(listening.server(host_key=""), file) == PutCode.NO_HOST_KEY
+
+
+def test_folder_that_is_not_there_is_told(listening: Listening, file: Path) -> None:
+    assert _refused(listening.server(folder="nowhere"), file) == PutCode.NO_SUCH_FOLDER
+
+
+def test_full_disk_is_told_and_nothing_is_left(root: Path, file: Path) -> None:
+    with servers.sftp(root, answers=Full) as listening:
+        code = _refused(listening.server(), file)
+
+    assert (code, listening.there()) == (PutCode.NO_SPACE, {})
+
+
+def test_full_disk_spares_the_older_file_whatever_its_folder_is_called(root: Path, file: Path) -> None:
+    (root / "renamed").mkdir()
+    (root / "renamed" / NAME).write_bytes(b"older")
+    with servers.sftp(root, answers=Full) as listening:
+        code = _refused(listening.server(folder="renamed"), file)
+
+    assert (code, (root / "renamed" / NAME).read_bytes()) == (PutCode.NO_SPACE, b"older")
+
+
+def test_server_that_lets_nothing_be_renamed_is_told(root: Path, file: Path) -> None:
+    with servers.sftp(root, answers=NoRename) as listening:
+        assert _refused(listening.server(), file) == PutCode.NOT_AUTHORIZED
+        assert NAME not in listening.there()
+
+
+def test_connection_that_ends_half_way_leaves_no_file_and_the_next_try_leaves_nothing_else(
+    root: Path, file: Path
+) -> None:
+    HangsUp.gone = 0
+    with servers.sftp(root, answers=HangsUp) as listening:
+        code = _refused(listening.server(), file)
+        half = listening.there()
+        _put(listening.server(), file)
+
+    assert code == PutCode.UNREACHABLE
+    assert [name.startswith(f".{NAME}.") for name in half] == [True]
+    assert listening.there() == {NAME: file.read_bytes()}
+
+
+def test_process_that_is_killed_half_way_leaves_no_file_and_the_next_try_leaves_nothing_else(
+    root: Path, file: Path
+) -> None:
+    Waits.begun.clear()
+    with servers.sftp(root, answers=Waits) as listening:
+        found: list[PutCode] = []
+        trying = threading.Thread(target=lambda: found.append(_refused(listening.server(), file)))
+        trying.start()
+        assert Waits.begun.wait(20)
+        for process in _programs_towards(listening.port):
+            os.kill(process, signal.SIGKILL)
+        trying.join(20)
+        half = listening.there()
+    with servers.sftp(root) as listening:
+        _put(listening.server(), file)
+
+    assert (found, [name.endswith(".part") for name in half]) == ([PutCode.BUSY], [True])
+    assert listening.there() == {NAME: file.read_bytes()}
+
+
+def test_what_a_killed_worker_left_running_cannot_put_its_file_in_the_place_of_a_newer_one(
+    root: Path, file: Path
+) -> None:
+    Held.release.clear()
+    Held.first.clear()
+    with servers.sftp(root, answers=Held) as listening:
+        worker = subprocess.Popen([sys.executable, "-c", _WORKER, str(listening.port), listening.host_key, str(root)])
+        _wait_for(lambda: Held.first)
+        worker.kill()
+        worker.wait()
+        (left,) = _programs_towards(listening.port)
+
+        _put(listening.server(), file)
+        Held.release.set()
+        _wait_for(lambda: left not in _programs_towards(listening.port))
+
+        assert listening.there() == {NAME: file.read_bytes()}
+
+
+def test_files_of_others_are_left_alone(root: Path, file: Path) -> None:
+    with servers.sftp(root) as listening:
+        (root / f".{NAME}.0123abcd.part").write_bytes(b"half")
+        (root / f".{NAME}.of.others.part").write_bytes(b"theirs")
+
+        _put(listening.server(), file)
+
+    assert set(listening.there()) == {NAME, f".{NAME}.of.others.part"}
+
+
+def test_server_that_hangs_is_given_up_in_time_and_no_program_is_left(root: Path, file: Path) -> None:
+    with servers.sftp(root, answers=Waits) as listening:
+        begun = time.monotonic()
+        code = _refused(listening.server(limits=SHORT), file)
+
+        assert (code, time.monotonic() - begun < 10) == (PutCode.TIMED_OUT, True)
+        assert _programs_towards(listening.port) == []
+
+
+def test_server_that_says_nothing_at_all_is_given_up_in_time(file: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = Listening(silent.getsockname()[1], ssh_keys.public_line(ssh_keys.new_private_key(), "").strip(), file)
+        assert _refused(server.server(limits=SHORT), file) == PutCode.TIMED_OUT
+
+
+def test_port_where_nobody_listens_is_told(file: Path, listening: Listening) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+
+    assert _refused(listening.server(port=port), file) == PutCode.UNREACHABLE
+
+
+def test_host_that_does_not_answer_is_told(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(*given: Any, **more: Any) -> Any:
+        raise TimeoutError
+
+    monkeypatch.setattr("apps.exports.destinations.sftp.socket.create_connection", wait)
+
+    assert _refused(listening.server(), file) == PutCode.TIMED_OUT
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "10.0.0.8", "127.0.0.1", "::1", "100.100.100.200"])
+def test_names_that_lead_inside_are_refused_before_anything_is_sent(
+    listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr("lib.outbound.addresses_of", lambda host, port: ["93.184.216.34", address])
+    rules = Rules(networks=INSIDE.networks) if address == "169.254.169.254" else Rules()
+
+    code = _refused(listening.server(host="sftp.example.org", rules=rules), file)
+
+    assert (code, listening.there()) == (PutCode.ADDRESS_REFUSED, {})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "2130706433", "-oProxyCommand=x", "a b", "0x7f.1"])
+def test_hosts_that_are_no_public_names_are_refused(listening: Listening, file: Path, host: str) -> None:
+    assert _refused(listening.server(host=host, rules=Rules()), file) == PutCode.ADDRESS_REFUSED
+
+
+def test_name_that_does_not_resolve_is_told(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*given: Any) -> Any:
+        raise socket.gaierror
+
+    monkeypatch.setattr("lib.outbound.addresses_of", unknown)
+
+    assert _refused(listening.server(host="nowhere.example.org"), file) == PutCode.NAME_UNKNOWN
+
+
+def test_address_that_was_looked_at_is_the_one_that_is_connected_to(
+    listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def look_up(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr("lib.outbound.addresses_of", look_up)
+
+    _put(listening.server(host="sftp.example.org"), file)
+
+    assert (asked, set(listening.there())) == (["sftp.example.org"], {NAME})
+
+
+def test_addresses_of_one_name_share_the_time_to_connect(
+    listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever owns a name may have it lead to any number of addresses where nobody answers."""
+    clock, asked = [100.0], []
+
+    def wait(address: tuple[str, int], timeout: float) -> None:
+        asked.append(timeout)
+        clock[0] += timeout
+        raise TimeoutError
+
+    monkeypatch.setattr("lib.outbound.addresses_of", lambda host, port: [f"127.0.0.{n}" for n in range(1, 41)])
+    monkeypatch.setattr("apps.exports.destinations.sftp.socket.create_connection", wait)
+    monkeypatch.setattr("apps.exports.destinations.sftp.time.monotonic", lambda: clock[0])
+
+    server = listening.server(host="sftp.example.org", limits=Limits(connect=8))
+
+    assert _refused(server, file) == PutCode.TIMED_OUT
+    assert asked == pytest.approx([2, 2, 2, 2])
+
+
+def test_programs_that_are_missing_are_told(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.exports.destinations.sftp.shutil.which", lambda name: None)
+
+    assert _refused(listening.server(), file) == PutCode.NO_PROGRAM
+
+
+def test_names_that_are_none_and_files_that_are_not_there_are_errors(listening: Listening, file: Path) -> None:
+    with pytest.raises(ValueError, match="name of a file"):
+        _put(listening.server(), file, "../x")
+    with pytest.raises(FileNotFoundError):
+        sftp.put(listening.server(), file.with_name("none"), NAME, workshop=file.parent)
+
+
+def test_file_is_taken_away(listening: Listening, file: Path, tmp_path: Path) -> None:
+    (listening.root / NAME).write_bytes(b"x")
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+
+    sftp.remove(listening.server(), NAME, workshop=first)
+    with pytest.raises(PutRefused) as refusal:
+        sftp.remove(listening.server(), NAME, workshop=second)
+
+    assert (listening.there(), refusal.value.code) == ({}, PutCode.REFUSED)
+
+
+def test_host_keys_are_told_as_the_server_has_them(listening: Listening) -> None:
+    assert list(map(str, sftp.host_keys("127.0.0.1", listening.port, INSIDE, seconds=3))) == [listening.host_key]
+
+
+def test_who_speaks_no_ssh_has_no_host_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(PutRefused) as refusal:
+            sftp.host_keys("127.0.0.1", port, INSIDE, seconds=1)
+
+        def wait(*given: Any, **more: Any) -> Any:
+            raise subprocess.TimeoutExpired("ssh-keyscan", 3)
+
+        monkeypatch.setattr("apps.exports.destinations.sftp.subprocess.run", wait)
+        with pytest.raises(PutRefused) as late:
+            sftp.host_keys("127.0.0.1", port, INSIDE, seconds=1)
+
+    assert (refusal.value.code, late.value.code) == (PutCode.UNREACHABLE, PutCode.TIMED_OUT)
+
+
+def _wait_for(what: Callable[[], object]) -> None:
+    until = time.monotonic() + 30
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def _programs_towards(port: int) -> list[int]:
+    """Find processes of sftp that were told this port."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (place / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if line[0].endswith(b"sftp") and f"-oPort={port}".encode() in line:
+            found.append(int(place.name))
+    return found

@@ -1,0 +1,129 @@
+"""Schedules as tests keep them, and the time that passes for their workers."""
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from apps.accounts.models import User
+from apps.accounts.roles import UserRole
+from apps.accounts.sessions import principal_of_absent
+from apps.exports.models import ExportDestination, ReportSchedule, ScheduleRun
+from apps.exports.services import destinations, export_runs, schedule_runs, schedules
+from apps.exports.services.destinations import PutRefused
+from apps.exports.services.schedule_wishes import Wish
+from lib.access import Principal
+from tests import factories
+from tests.exports.places import bucket
+from tests.factories import NOW
+
+DAY = dt.timedelta(days=1)
+SUPERVISOR = UserRole.DISPATCH_SUPERVISOR
+
+
+def person(role: UserRole = SUPERVISOR, **columns: Any) -> User:
+    return factories.UserFactory.create(role=role, **columns)
+
+
+def exports_daily(**given: Any) -> Wish:
+    """Wish for completions of the day before, every morning at six in Chicago (12:00Z in November)."""
+    usual = {
+        "kind": "export",
+        "name": "Claims",
+        "covers": "previous_day",
+        "every": "day",
+        "at_time": dt.time(6),
+        "zone": "America/Chicago",
+        "dataset": "completions",
+        "format": "csv",
+    }
+    return Wish(**{**usual, **given})
+
+
+def reports_weekly(**given: Any) -> Wish:
+    """Wish for the main figures of the week before, on Mondays at seven in Chicago (13:00Z)."""
+    usual = {
+        "kind": "report",
+        "name": "Week",
+        "covers": "previous_week",
+        "every": "week",
+        "weekdays": [0],
+        "at_time": dt.time(7),
+        "zone": "America/Chicago",
+        "report": "overview",
+    }
+    return Wish(**{**usual, **given})
+
+
+def keep(wish: Wish, owner: User, at: dt.datetime = NOW) -> ReportSchedule:
+    return schedules.keep(wish=wish, by=principal_of_absent(owner), at=at)
+
+
+def to_bucket(owner: User, **given: Any) -> ReportSchedule:
+    """Keep an export that goes to a bucket."""
+    place = ExportDestination.objects.first() or bucket(phi_agreed_by="system", phi_agreed_at=NOW)
+    return keep(exports_daily(destination_id=place.pk, **given), owner)
+
+
+class Clock:
+    """A clock that tests move."""
+
+    def __init__(self, at: dt.datetime = NOW) -> None:
+        self.at = at
+
+    def __call__(self) -> dt.datetime:
+        return self.at
+
+    def pass_(self, **length: float) -> None:
+        self.at += dt.timedelta(**length)
+
+
+class Places:
+    """Stands in for the servers behind destinations: what was put where, and what they refuse."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.puts: list[str] = []
+        self.refusal: PutRefused | None = None
+        self.then: Callable[[], None] = lambda: None
+
+    def put(self, destination: ExportDestination, path: Path, name: str) -> None:
+        self.puts.append(name)
+        if self.refusal is not None:
+            raise self.refusal
+        self.files[name] = path.read_bytes()
+        self.then()
+
+
+def stand_in(monkeypatch: Any) -> Places:
+    """Put a stand-in where files leave the house."""
+    places = Places()
+    monkeypatch.setattr(destinations, "put", places.put)
+    return places
+
+
+def tick(clock: Clock) -> None:
+    """Let workers do all that is due: plan, make the exports, send."""
+    schedule_runs.work(clock=clock)
+    export_runs.work(clock=clock, most=50)
+    schedule_runs.work(clock=clock)
+
+
+def told(schedule: ReportSchedule) -> list[tuple[str, str, str]]:
+    """List the runs of a schedule: the last day that they cover, state, outcome."""
+    runs = ScheduleRun.objects.filter(schedule=schedule).order_by("due_at")
+    return [(str(run.last_day), run.state, run.outcome) for run in runs]
+
+
+def only_run(schedule: ReportSchedule) -> ScheduleRun:
+    return ScheduleRun.objects.select_related("schedule", "export").get(schedule=schedule)
+
+
+def by_of(owner: User) -> Principal:
+    owner = User.objects.get(pk=owner.pk)
+    return principal_of_absent(owner)
+
+
+def ids(*people: User) -> list[UUID]:
+    return [one.pk for one in people]

@@ -1,0 +1,187 @@
+"""Workbooks: what an independent reader finds in them, and how they come."""
+
+import io
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+from zipfile import ZipFile
+
+import openpyxl
+import psycopg
+import pytest
+from django.db import connection
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+from openpyxl.utils.escape import unescape
+
+from apps.exports.formats import workbook
+from apps.exports.formats.columns import Column, Kind
+from apps.exports.formats.copy_out import Form, Source, pieces
+from apps.exports.formats.files import Table
+from apps.exports.formats.sheet_text import MOST_CHARACTERS, in_cell
+from lib.csv_file import neutral
+from tests.exports.test_formats import NULLS, ONE, TEXTS, _file, _table
+
+# What XML or its readers could take for something else, in any order.
+PARTS = [
+    "_x0041_",
+    "_x005F_",
+    "_x00",
+    "41_",
+    "_",
+    "x0041",
+    "\x01",
+    "\x0b",
+    "\x1f",
+    "\ufffe",
+    "\uffff",
+    "\r",
+    "\n",
+    "\t",
+]
+PARTS += ["<", ">", "&", "&amp;", '"', "]]>", " ", "\x7f", "\x85", "\u2028", "=", "\U0001f697"]
+TRAPS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=8).map("".join)
+NUMBER = (Column("number", Kind.COUNT, "n.number"),)
+
+
+def _said(values: list[str]) -> Table:
+    source = Source(
+        "FROM unnest(%(values)s::text[]) WITH ORDINALITY AS v(said, number) ORDER BY v.number", {"values": values}
+    )
+    columns = (Column("said", Kind.TEXT, "v.said"), Column("number", Kind.COUNT, "v.number"))
+    return Table("rides", columns, source, str, seconds=5)
+
+
+def _read(table: Table) -> list[str | None]:
+    """Read the first column below its head, as Excel does: this reader leaves `_xHHHH_` as it is."""
+    book = openpyxl.load_workbook(io.BytesIO(b"".join(table.streamed("xlsx"))))
+    _, *rows = book.worksheets[0].iter_rows()
+    assert all(cell.data_type != "f" for row in rows for cell in row)
+    assert [row[1].value for row in rows] == list(range(1, len(rows) + 1))
+    return [None if row[0].value is None else unescape(row[0].value) for row in rows]
+
+
+class Texts(TestCase):
+    """Whatever people write stands in its cell as it was, or as `neutral` says, and PostgreSQL writes it as Python."""
+
+    @settings(max_examples=150)
+    @given(st.lists(TEXTS | TRAPS, min_size=1, max_size=8))
+    @example(["_x0041\x01", "_x0041_x0042_", "\r\n", " a ", "_x00\x01"])
+    def test_come_back(self, values: list[str]) -> None:
+        rows = b"".join(_said(values).pieces(Form.SHEET)).decode().split("\n")
+
+        assert _read(_said(values)) == [neutral(value) or None for value in values]
+        assert [row.partition('preserve">')[2].partition("</t>")[0] for row in rows[:-1]] == [
+            in_cell(neutral(value)) for value in values
+        ]
+
+
+@pytest.mark.django_db
+def test_text_is_cut_where_a_cell_ends() -> None:
+    long = "é<" * 20_000
+
+    assert _read(_said([long, long[:MOST_CHARACTERS], "=" * MOST_CHARACTERS])) == [
+        long[:MOST_CHARACTERS],
+        long[:MOST_CHARACTERS],
+        "'" + "=" * (MOST_CHARACTERS - 1),
+    ]
+    assert in_cell(long) == in_cell(long[:MOST_CHARACTERS])
+
+
+@pytest.mark.django_db
+def test_holds_texts_and_numbers_and_no_formula(tmp_path: Path) -> None:
+    book = openpyxl.load_workbook(_file(tmp_path, "xlsx"))
+
+    assert book.sheetnames == ["rides"]
+    assert book["rides"].freeze_panes == "A2"
+    head, row, again = book["rides"].iter_rows()
+    assert [cell.value for cell in head] == list(ONE)
+    values = dict(zip(ONE, [cell.value for cell in row], strict=True))
+    assert (values["text"], values["count"], values["amount"], values["flag"]) == ('\'=Núñez, "Ada"', 7, 12.5, True)
+    assert (values["empty"], values["none"], values["words"]) == (None, None, "odometer_end;arrived_pickup")
+    assert (values["json"], values["instant"]) == ('{"not_booked":3,"other":null}', "2026-11-20T20:00:00.12Z")
+    assert all(cell.data_type != "f" for cell in row)
+    assert [cell.value for cell in again] == [cell.value for cell in row]
+
+
+@pytest.mark.django_db
+def test_nothing_is_an_empty_cell(tmp_path: Path) -> None:
+    _, row, _ = openpyxl.load_workbook(_file(tmp_path, "xlsx", _table(NULLS)))["rides"].iter_rows(values_only=True)
+
+    assert row == (None,) * len(ONE)
+
+
+def _numbers(most: int) -> Iterator[bytes]:
+    source = Source(f"FROM generate_series(1, {most}) AS n(number) ORDER BY n.number", {})
+    return pieces(NUMBER, source, Form.SHEET, show=str, seconds=5)
+
+
+@pytest.mark.django_db
+def test_long_table_goes_on_on_another_sheet() -> None:
+    found = b"".join(workbook.pieces("rides", NUMBER, _numbers(5), most_rows=3))
+
+    sheets = {
+        sheet.title: [row[0] for row in sheet.iter_rows(values_only=True)]
+        for sheet in openpyxl.load_workbook(io.BytesIO(found))
+    }
+    assert sheets == {"rides": ["number", 1, 2], "rides 2": ["number", 3, 4], "rides 3": ["number", 5]}
+
+
+@pytest.mark.django_db
+def test_sheet_ends_before_it_is_too_large_for_a_zip_without_zip64() -> None:
+    """The standard library writes heads for ZIP64 that Excel takes for a broken file."""
+    most = 300_000
+
+    found = b"".join(workbook.pieces("rides", NUMBER, _numbers(20_000), most_bytes=most))
+
+    book = openpyxl.load_workbook(io.BytesIO(found))
+    assert [row[0] for sheet in book for row in sheet.iter_rows(min_row=2, values_only=True)] == list(range(1, 20_001))
+    with ZipFile(io.BytesIO(found)) as file:
+        sheets = [one for one in file.infolist() if one.filename.startswith("xl/worksheets/")]
+        assert len(sheets) == len(book.sheetnames) > 1
+        assert all(one.file_size < most + 2_000 for one in sheets)
+        assert [one.filename for one in file.infolist() if one.extract_version > 20 or one.extra] == []
+    assert b"\xff\xff\xff\xff" not in found[:200]
+
+
+def _noise(most: int) -> Table:
+    columns = (*NUMBER, Column("noise", Kind.TEXT, "md5(n.number::text)"))
+    source = Source(f"FROM generate_series(1, {most}) AS n(number) ORDER BY n.number", {})
+    return Table("rides", columns, source, str, seconds=5)
+
+
+@pytest.mark.django_db
+def test_comes_in_pieces_while_rows_are_read() -> None:
+    heard: list[bytes] = []
+    seen = []
+
+    for piece in _noise(20_000).streamed("xlsx", heard.extend):
+        seen.append((len(heard), len(piece)))
+
+    assert seen[0][0] < 2_000
+    assert len(list(takewhile(lambda one: one[0] < 20_000, seen))) > 10
+    assert max(size for _, size in seen) < 70_000
+    assert all(size for _, size in seen)
+    assert heard[0].startswith(b"<row><c><v>1</v></c>")
+
+
+@pytest.mark.django_db
+def test_that_is_abandoned_ends_its_statement() -> None:
+    stream = _noise(1_000_000).streamed("xlsx")
+    assert next(stream).startswith(b"PK")
+
+    stream.close()  # type: ignore[attr-defined]  # a generator
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        assert cursor.fetchone() == (1,)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_gives_nothing_where_the_statement_fails() -> None:
+    """So that the refusal is an answer of its own, and not the beginning of a file."""
+    table = Table("rides", (Column("number", Kind.COUNT, "1 / 0"),), Source("ORDER BY 1", {}), str, seconds=5)
+
+    with pytest.raises(psycopg.Error):
+        next(table.streamed("xlsx"))
