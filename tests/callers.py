@@ -8,9 +8,9 @@ from django.conf import settings
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.accounts import token_format
 from apps.accounts.models import ApiToken
-from apps.accounts.roles import PHI_LIMIT_OF_TOKEN, TokenRole
+from apps.accounts.rules import token_format
+from apps.accounts.rules.roles import PHI_LIMIT_OF_TOKEN, TokenRole
 from apps.accounts.services.authentication import digest_of
 from lib.errors import Code
 from tests.factories import ApiClientFactory

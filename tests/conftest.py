@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from lib.access import Principal
 from tests import emptying, factories, order

@@ -7,13 +7,13 @@ import factory
 from factory.django import DjangoModelFactory
 
 from apps.accounts.models import ApiClient, User
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
-from apps.fleet.credentials import BLOCKING_BY_DEFAULT, Subject
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.fleet.models import CapacityConfig, Credential, Driver, Shift, Vehicle
+from apps.fleet.rules.credentials import BLOCKING_BY_DEFAULT, Subject
 from apps.organizations.models import Contact, Entrance, Facility, Payer, TransportProvider
-from apps.organizations.stops import normal
-from apps.riders.accommodation import complete
+from apps.organizations.rules.stops import normal
 from apps.riders.models import AccommodationProfile, Rider
+from apps.riders.rules.accommodation import complete
 from apps.rides.models import Assignment, Ride, Trip
 from lib.access import Phi, Principal
 

@@ -12,7 +12,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from apps.accounts.models import ApiClient, ApiToken, User
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.accounts.services import tokens
 from apps.demo.dice import DAY, Dice
 from apps.organizations.models import Facility, TransportProvider

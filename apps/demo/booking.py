@@ -5,7 +5,7 @@ from typing import Any
 
 from apps.demo.dice import ZONE, local
 from apps.demo.legs import Leg
-from apps.rides.timing import default_priority, will_call_expires_at
+from apps.rides.rules.timing import default_priority, will_call_expires_at
 
 FACILITY_ACCOUNT = 2  # the payer of half of the discharges
 

@@ -11,8 +11,8 @@ from apps.demo.legs import End, Journey, Leg, Run
 from apps.demo.people import Person
 from apps.demo.places import Place, Places, phone
 from apps.organizations import service_levels
-from apps.riders.accommodation import Spaces
-from apps.rides import timing
+from apps.riders.rules.accommodation import Spaces
+from apps.rides.rules import timing
 
 # Appointments there and back, appointments one way, discharges, transfers, admissions; on weekdays, Saturday, Sunday.
 _COUNTS: Final = ((56, 22, 24, 8, 5), (56, 16, 18, 6, 4), (36, 14, 16, 6, 4))

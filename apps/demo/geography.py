@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.demo.dice import Dice, local
-from apps.rides.timing import ROAD_FACTOR
+from apps.rides.rules.timing import ROAD_FACTOR
 
 # Name, postal code, city, latitude and longitude of about the middle.
 NEIGHBOURHOODS: Final = (

@@ -8,8 +8,8 @@ from apps.demo.fleet import Duty
 from apps.demo.geography import Spot
 from apps.demo.people import Person
 from apps.demo.places import Place
-from apps.riders.accommodation import Spaces
-from apps.rides.timing import Drive
+from apps.riders.rules.accommodation import Spaces
+from apps.rides.rules.timing import Drive
 
 
 @dataclass(slots=True)

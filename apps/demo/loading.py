@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import audit
 from apps.demo import accounts, demand, fleet, live, papers, people, places, roads, scenes
 from apps.demo.dice import CHICAGO, HOUR, Dice, wall

@@ -6,7 +6,7 @@ from apps.demo.booking import payer_of
 from apps.demo.dice import Dice, iso
 from apps.demo.legs import Leg
 from apps.demo.places import PAYERS
-from apps.rides.documentation import Papers, missing_documents
+from apps.rides.rules.documentation import Papers, missing_documents
 
 FORGOTTEN = 0.018  # share of legs that end with something missing
 

@@ -11,9 +11,9 @@ from apps.demo.dice import DAY, HOUR, Dice
 from apps.demo.geography import NEIGHBOURHOODS, Spot, areas_around, miles_between, spot
 from apps.demo.places import Place, Places, phone
 from apps.organizations.models import ExternalId
-from apps.organizations.stops import normal
-from apps.riders.accommodation import ON_STRETCHER, Spaces, columns, complete, spaces
+from apps.organizations.rules.stops import normal
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
+from apps.riders.rules.accommodation import ON_STRETCHER, Spaces, columns, complete, spaces
 from lib.copying import Row, copy_rows
 
 RIDERS: Final = 400

@@ -18,7 +18,7 @@ from apps.organizations.models import (
     Payer,
     TransportProvider,
 )
-from apps.organizations.stops import normal
+from apps.organizations.rules.stops import normal
 from lib.copying import copy_rows
 
 # Kind, name, neighbourhood, letter on claims, entrances.

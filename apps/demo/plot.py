@@ -9,9 +9,9 @@ from apps.demo.dice import HOUR, MINUTE, ZONE, Dice, wall
 from apps.demo.fleet import Duty
 from apps.demo.legs import Leg
 from apps.demo.story import Story
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import BY_STATUSES, ReasonList, RideStatus
-from apps.rides.reasons import Cancelled, cancellation_timing, default_fault
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import BY_STATUSES, ReasonList, RideStatus
+from apps.rides.rules.reasons import Cancelled, cancellation_timing, default_fault
 from apps.rides.services.endings import OPENED_BY_REASON
 
 _X, _S = ExceptionType, RideStatus

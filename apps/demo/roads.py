@@ -13,7 +13,7 @@ from apps.demo.dice import DAY, MINUTE, Dice, local
 from apps.demo.fleet import Duty, Fleet
 from apps.demo.geography import Spot, drive_seconds, miles_between
 from apps.demo.legs import Leg, Run
-from apps.riders.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, Spaces
+from apps.riders.rules.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, Spaces
 
 # How late a plan may be before the dispatcher looks for somebody else, and before there is nobody.
 TOLERATED: Final = (5 * MINUTE, 35 * MINUTE)
@@ -225,7 +225,7 @@ def _fetch(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, beside: L
 
 
 def _wait_minutes(leg: Leg) -> int:
-    """How long a driver waits before a no-show (apps/rides/guards.py has the rule)."""
+    """How long a driver waits before a no-show (apps/rides/rules/guards.py has the rule)."""
     if leg.will_call or leg.service == "hospital_discharge":
         return 15
     return 10 if leg.origin.place is not None else 5

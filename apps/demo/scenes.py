@@ -13,8 +13,8 @@ from apps.demo.fleet import Duty
 from apps.demo.legs import Leg
 from apps.demo.plot import Plot, StandIn
 from apps.demo.story import Cast, Story, Tables
-from apps.rides.exception_types import ExceptionSeverity, ExceptionType
-from apps.rides.lifecycle import ReasonList, RideStatus
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType
+from apps.rides.rules.lifecycle import ReasonList, RideStatus
 
 _X, _S = ExceptionType, RideStatus
 _NO_SHOW_AT_HOME: Final = (

@@ -14,12 +14,12 @@ from django.db.models import Min
 from apps.events import services as events
 from apps.recurring.models import OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
-from apps.recurring.recurrence import PRESETS
+from apps.recurring.rules.recurrence import PRESETS
 from apps.recurring.services import changing, generating, holding, shifting, watching
 from apps.recurring.services.changing import Moved
 from apps.recurring.services.shifting import ShiftDraft
-from apps.rides import timing
 from apps.rides.models import Ride
+from apps.rides.rules import timing
 from lib.access import Principal
 from lib.copying import copy_rows
 from lib.ids import uuid7

@@ -14,15 +14,15 @@ from apps.demo.booking import asked
 from apps.demo.dice import HOUR, Dice, iso
 from apps.demo.fleet import Duty, Fleet
 from apps.demo.legs import Leg
-from apps.rides.exception_types import (
+from apps.rides.models import Assignment
+from apps.rides.rules.exception_types import (
     DEFAULT_SEVERITY,
     PERSON_ONLY,
     SEVERITY_RANK,
     ExceptionSeverity,
     ExceptionType,
 )
-from apps.rides.lifecycle import OPEN, RideStatus
-from apps.rides.models import Assignment
+from apps.rides.rules.lifecycle import OPEN, RideStatus
 from apps.rides.services.assignment import SETTLED_BY_ASSIGNMENT
 from apps.rides.services.exceptions import SUMMARY_OF, event_of
 from lib.crypto import aad, seal

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from apps.fleet.credentials import (
+from apps.fleet.models import Credential, Document, Driver, Leave, Shift, Vehicle
+from apps.fleet.rules.credentials import (
     BLOCKING_BY_DEFAULT,
     TYPES_OF,
     Paper,
@@ -20,7 +21,6 @@ from apps.fleet.credentials import (
     blocks_by_default,
     standing,
 )
-from apps.fleet.models import Credential, Document, Driver, Leave, Shift, Vehicle
 from lib.access import Phi, Principal
 from lib.compiled import Asked, Compiled, together
 from lib.errors import NotFound

@@ -19,7 +19,7 @@ from apps.organizations.models import (
     Payer,
     TransportProvider,
 )
-from apps.organizations.opening_hours import in_words
+from apps.organizations.rules.opening_hours import in_words
 from apps.organizations.zones import known_zones
 from lib.access import Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin, ScopedInline, SeenVersionForm

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
 
-from apps.organizations import stops
 from apps.organizations.models import (
     CalendarShift,
     Contact,
@@ -17,6 +16,7 @@ from apps.organizations.models import (
     FacilityQuerySet,
     SubjectType,
 )
+from apps.organizations.rules import stops
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError

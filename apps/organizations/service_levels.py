@@ -21,7 +21,7 @@ class ServiceLevels:
     arrive_early_minutes: int
     arrive_too_early_minutes: int
     late_cancel_minutes: int
-    no_show_wait_minutes: int | None  # None: by kind of pickup, see apps/rides/guards.py
+    no_show_wait_minutes: int | None  # None: by kind of pickup, see apps/rides/rules/guards.py
 
 
 _NAMES = tuple(field.name for field in fields(ServiceLevels))

@@ -11,7 +11,7 @@ from django.db.models import Model
 
 from apps.accounts.services import audit
 from apps.events import services as events
-from apps.organizations import opening_hours, queries, stops
+from apps.organizations import queries
 from apps.organizations.models import (
     Contact,
     Entrance,
@@ -21,6 +21,7 @@ from apps.organizations.models import (
     FacilityKind,
     SubjectType,
 )
+from apps.organizations.rules import opening_hours, stops
 from apps.organizations.zones import validate_zone
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion

@@ -9,9 +9,10 @@ from django.db.models import F, Q
 from apps.accounts.models import ApiClient
 from apps.fleet.models import VehicleType
 from apps.organizations.models import Facility, Payer
-from apps.recurring.reconciling import LEGS, Leg, Mark
+from apps.recurring.rules.reconciling import LEGS, Leg, Mark
 from apps.riders.models import Rider
-from apps.rides.models.ride import Ride, ServiceType
+from apps.rides.models.ride import Ride
+from apps.rides.rules.draft import ServiceType
 from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
@@ -152,7 +153,7 @@ class Terms(models.Model):
     return_mode = models.CharField(max_length=9, choices=ReturnMode, default=ReturnMode.WILL_CALL)
     return_time = models.TimeField(null=True, blank=True)
     return_mobility = models.CharField(max_length=30, blank=True)
-    pickup = models.JSONField()  # a stop (apps/organizations/stops.py)
+    pickup = models.JSONField()  # a stop (apps/organizations/rules/stops.py)
     dropoff = models.JSONField()
     return_dropoff = models.JSONField(null=True, blank=True)  # null: the way back ends where the way there began
     pickup_access_sealed = models.BinaryField(null=True, blank=True)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from apps.reporting.defining import REASONS, Definition, Unit, Way
-from apps.reporting.definitions import DEFINITIONS
+from apps.reporting.rules.defining import REASONS, Definition, Unit, Way
+from apps.reporting.rules.definitions import DEFINITIONS
 
 _INTRODUCTION = """# Figures
 
-Made from `apps/reporting/definitions.py` by `make docs`; do not edit. The same words stand behind "How is this
+Made from `apps/reporting/rules/definitions.py` by `make docs`; do not edit. The same words stand behind "How is this
 counted?" on every page of reports, and at `GET /reports/definitions`.
 
 A figure is about the rides whose local day of service lies in the period, as their rows say. Its value is the numerator

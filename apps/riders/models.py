@@ -9,20 +9,14 @@ from django.db.models import F, Q
 from django.db.models.functions import Lower
 
 from apps.organizations.models import Facility
+from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precautions, Severity, StairEquipment
+from apps.riders.rules.rider_status import RiderStatus
 from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
     from lib.access import Principal
-
-
-class RiderStatus(TextChoices):
-    ACTIVE = "active"
-    INACTIVE = "inactive"
-    ON_HOLD = "on_hold", "on hold"
-    DO_NOT_BOOK = "do_not_book", "do not book"
-    DECEASED = "deceased"
 
 
 class Consent(TextChoices):
@@ -53,7 +47,7 @@ class RiderQuerySet(models.QuerySet["Rider"]):
 class Rider(models.Model):
     """A person who rides.  Matched by external id only; name and date of birth merely suggest a duplicate.
 
-    `home_address` and `saved_places` are Stops in the API's shape (apps/organizations/stops.py says which keys).
+    `home_address` and `saved_places` are Stops in the API's shape (apps/organizations/rules/stops.py says which keys).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -150,50 +144,6 @@ class RiderFacility(models.Model):
 
     def __str__(self) -> str:
         return f"rider facility {self.pk}"
-
-
-class Mobility(TextChoices):
-    AMBULATORY = "ambulatory"
-    AMBULATORY_ASSIST = "ambulatory_assist", "ambulatory with assistance"
-    WHEELCHAIR_TRANSFER = "wheelchair_transfer", "wheelchair, can transfer"
-    WHEELCHAIR = "wheelchair"
-    WHEELCHAIR_POWER = "wheelchair_power", "power wheelchair"
-    WHEELCHAIR_BARIATRIC = "wheelchair_bariatric", "bariatric wheelchair"
-    RECLINER_CHAIR = "recliner_chair", "recliner chair (Geri, Broda)"
-    STRETCHER = "stretcher"
-    STRETCHER_BARIATRIC = "stretcher_bariatric", "bariatric stretcher"
-
-
-class AssistLevel(TextChoices):
-    CURB_TO_CURB = "curb_to_curb", "curb to curb"
-    DOOR_TO_DOOR = "door_to_door", "door to door"
-    DOOR_THROUGH_DOOR = "door_through_door", "door through door"
-    BED_TO_BED = "bed_to_bed", "bed to bed"
-
-
-class Severity(TextChoices):
-    NONE = "none"
-    SOME = "some"
-    SEVERE = "severe"
-
-
-class Precautions(TextChoices):
-    NONE = "none"
-    CONTACT = "contact"
-    DROPLET = "droplet"
-    AIRBORNE = "airborne"
-
-
-class StairEquipment(TextChoices):
-    NONE = "none", "none"
-    RAMP = "ramp", "ramp"
-    STAIR_CHAIR = "stair_chair", "stair chair"
-
-
-class OxygenSource(TextChoices):
-    OWN_TANK = "own_tank", "own tank"
-    CONCENTRATOR = "concentrator"
-    VEHICLE = "vehicle"
 
 
 class AccommodationProfile(models.Model):

@@ -12,8 +12,8 @@ from django.db.models.functions import Lower
 
 from apps.organizations import queries as organizations
 from apps.organizations.models import ExternalId, Facility, SubjectType
-from apps.riders import accommodation, standing
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility, RiderQuerySet
+from apps.riders.rules import accommodation, rider_status
 from lib.access import Principal
 from lib.crypto import blind_index
 from lib.errors import NotFound
@@ -133,7 +133,7 @@ def rides_to_decide(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
         ahead["rides__facility_id__in"] = tuple(by.facility_ids)
     rows = Rider.objects.filter(pk=rider.pk, **ahead).order_by("rides__pickup_at", "rides__pk")
     days = rows.values_list("rides__pk", "rides__service_date")
-    return tuple(ride_id for ride_id, day in days if standing.barred(rider, day))
+    return tuple(ride_id for ride_id, day in days if rider_status.barred(rider, day))
 
 
 def versions_of(rider_id: UUID, *, by: Principal) -> QuerySet[AccommodationProfile]:

@@ -16,11 +16,12 @@ from django.db import transaction
 from apps.accounts.services import audit
 from apps.organizations import queries as organizations
 from apps.organizations import services as organization_services
-from apps.organizations import stops
 from apps.organizations.models import Facility, SubjectType
-from apps.riders import accommodation, disclosure, queries, standing
-from apps.riders.contacts import normal_caregivers, normal_person, normal_phones
+from apps.organizations.rules import stops
+from apps.riders import queries
 from apps.riders.models import AccommodationProfile, Consent, Rider, RiderFacility
+from apps.riders.rules import accommodation, disclosure, rider_status
+from apps.riders.rules.contacts import normal_caregivers, normal_person, normal_phones
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
 from lib.ids import uuid7
@@ -278,13 +279,13 @@ def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[s
 
 def _apply(rider: Rider, columns: dict[str, Any], *, at: datetime) -> list[str]:
     """Set the columns and what follows from them; answer the names that are different now, sealed ones as text."""
-    columns = standing.completed(columns, status_before=rider.status)
+    columns = rider_status.completed(columns, status_before=rider.status)
     if columns.get("sms_consent", rider.sms_consent) != rider.sms_consent and not columns.get("sms_consent_at"):
         columns["sms_consent_at"] = None if columns["sms_consent"] == Consent.UNKNOWN else at
     changed = [name for name, value in columns.items() if getattr(rider, name) != value]
     for name in changed:
         setattr(rider, name, columns[name])
-    standing.check(rider)
+    rider_status.check(rider)
     if rider.date_of_birth is not None and rider.date_of_birth > at.date():
         raise InvalidInput("dateOfBirth", "dateOfBirth must not lie in the future.")
     if rider.sms_consent == Consent.GRANTED and rider.sms_consent_at is None:

@@ -11,9 +11,9 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from apps.rides import ride_words
-from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
 from apps.rides.next_steps import ADVICE
+from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Phi, Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
 from lib.admin_names import Words

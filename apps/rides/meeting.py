@@ -7,9 +7,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.rides import disclosure
-from apps.rides.disclosure import Disclosure
 from apps.rides.models import Ride
+from apps.rides.rules import disclosure
+from apps.rides.rules.disclosure import Disclosure
 from lib.access import Phi
 
 PLACES: Final[dict[str, Promise]] = {

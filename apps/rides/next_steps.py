@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from apps.rides.exception_types import ExceptionType
+from apps.rides.rules.exception_types import ExceptionType
 
 _T = ExceptionType
 

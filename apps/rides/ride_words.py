@@ -9,9 +9,9 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from apps.rides.exception_types import ResolutionCode
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone
+from apps.rides.rules.exception_types import ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
 
 Text = str | Promise
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import orjson
 
-from apps.webhooks.event_types import CATALOGUE
+from apps.webhooks.rules.event_types import CATALOGUE
 from lib.api.fields import instant_text
 
 MOST_BYTES: Final = 262_144  # api.md B.9; an ordinary one has less than 2,000

@@ -8,7 +8,7 @@ from uuid import UUID
 import orjson
 
 from apps.webhooks import body
-from apps.webhooks.event_types import EventType
+from apps.webhooks.rules.event_types import EventType
 
 _EVENT: Final = UUID("01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f")
 _SUBJECT: Final = UUID("01937b2e-0c11-7d42-8a57-31f0c2b4d6e8")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from django.db import models
 
-from apps.organizations import stops
+from apps.organizations.rules import stops
 
 Kind = Literal["place", "person", "fleet", "access"]
 

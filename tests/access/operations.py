@@ -13,7 +13,7 @@ from django.urls import URLPattern, URLResolver
 from rest_framework import serializers
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.riders.models import Rider
 from config import api
 from lib.access import ANY_TOKEN, PUBLIC

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from apps.accounts.roles import TokenRole
-from apps.riders.disclosure import MASK, SHOWN_OF_MASKED
+from apps.accounts.rules.roles import TokenRole
+from apps.riders.rules.disclosure import MASK, SHOWN_OF_MASKED
 from lib.access import Phi
 from lib.scopes import Scope
 from tests.access.canaries import Canary, found
@@ -14,7 +14,7 @@ from tests.access.operations import OPERATIONS, Caller, raw
 from tests.access.world import World
 
 STOPS: Final = ("ride.pickup", "ride.dropoff", "terms.pickup", "terms.dropoff", "terms.return_dropoff")
-# Texts of people that a level sees, by where they stand (apps/riders/disclosure.py, apps/rides/disclosure.py).
+# Texts of people that a level sees, by where they stand (rules/disclosure.py of riders and rides).
 AT_NONE: Final = {
     *(f"{stop}.{key}" for stop in STOPS for key in ("city", "state")),
     "event.data",  # published as it is: no event carries personal data

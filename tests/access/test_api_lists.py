@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from rest_framework import serializers
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events.models import EventQuerySet
 from apps.recurring.models import StandingOrderQuerySet
 from apps.riders.models import RiderQuerySet

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole
 from apps.rides.models.ride import RideQuerySet
 from lib.scopes import Scope
 from tests.access.operations import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from lib.scopes import Scope
 from tests.access.operations import state
 from tests.access.test_pages import _binding, _visitor

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from lib.scopes import Scope
 from tests.access.operations import state
 from tests.access.test_pages import _binding, _visitor

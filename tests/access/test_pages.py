@@ -1,4 +1,4 @@
-"""S-21, S-22, S-34 of pages: role x page x {own, other, absent}, as apps/accounts/admin_rights.py has it."""
+"""S-21, S-22, S-34 of pages: role x page x {own, other, absent}, as apps/accounts/rules/admin_rights.py has it."""
 
 import re
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
-from apps.accounts.admin_rights import RIGHTS, allows
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import PHI_OF_USER, SCOPED_BY_FACILITY, SCOPED_BY_PROVIDER, UserRole
+from apps.accounts.rules.admin_rights import RIGHTS, allows
+from apps.accounts.rules.roles import PHI_OF_USER, SCOPED_BY_FACILITY, SCOPED_BY_PROVIDER, UserRole
 from apps.riders.models import RiderQuerySet
 from lib.access import Phi
 from tests import factories

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import StandingOrder
 from lib.scopes import Scope

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import PHI_OF_USER, SCOPES_OF_USER, UserRole
-from apps.rides.disclosure import STOP_KEYS
+from apps.accounts.rules.roles import PHI_OF_USER, SCOPES_OF_USER, UserRole
+from apps.rides.rules.disclosure import STOP_KEYS
 from lib.access import Phi
 from lib.scopes import Scope
 from tests.access.operations import state

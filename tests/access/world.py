@@ -9,17 +9,17 @@ from typing import Any, Final
 from uuid import UUID
 
 from apps.accounts.models import ApiClient, ApiToken
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
 from apps.exports.models import Export, ReportSchedule
 from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Vehicle
 from apps.organizations.models import CalendarShift, ExternalId, Facility, HomeBase, Payer, TransportProvider
 from apps.recurring.models import Hold, StandingOrder, Terms
-from apps.riders import accommodation
 from apps.riders.models import Rider
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
+from apps.riders.rules import accommodation
 from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import legs
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Job, LaneRow
 from lib.ids import uuid7

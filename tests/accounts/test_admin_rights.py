@@ -2,9 +2,9 @@
 
 import pytest
 
-from apps.accounts.admin_rights import RIGHTS, allows, allows_some, roles_with
 from apps.accounts.models import User
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.admin_rights import RIGHTS, allows, allows_some, roles_with
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from lib.scopes import Scope
 
 # What seeing, and what adding to or changing, a table takes.

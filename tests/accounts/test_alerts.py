@@ -10,7 +10,7 @@ from django.core.mail.backends.locmem import EmailBackend
 from django.core.mail.message import sanitize_address
 
 from apps.accounts.models import Alert, AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.accounts.tasks import mail_alerts
 from lib.errors import NotFound

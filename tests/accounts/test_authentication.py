@@ -9,10 +9,10 @@ from django.test import override_settings
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.accounts import token_format
 from apps.accounts.api import throttles
 from apps.accounts.models import ApiClient, ApiToken, AuditEntry
-from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole
+from apps.accounts.rules import token_format
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services import authentication, tokens
 from lib.access import Phi, system
 from lib.client_address import address_of, is_within

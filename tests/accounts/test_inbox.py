@@ -7,7 +7,7 @@ import pytest
 
 from apps.accounts import queries
 from apps.accounts.models import Alert
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from lib.ids import uuid7
 from lib.scopes import Scope

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils.translation import get_language, override
 
 from apps.accounts.models import Alert, AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.rides.models import Ride
 from lib.api.document import _sections, document

@@ -9,7 +9,7 @@ from django.db import IntegrityError
 from django.test import Client
 
 from apps.accounts.models import ListLook, SavedView, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import saved_views
 from lib.errors import NotFound
 from tests import factories

@@ -11,7 +11,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from tests import factories
 from tests.accounts.signed_in import METHODS, sign_in
 from tests.accounts.soft_key import SoftKey

@@ -8,7 +8,7 @@ from allauth.usersessions.models import UserSession
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.console.visits import text_of, told, visitor

@@ -19,7 +19,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.account.adapters import AccountAdapter
 from apps.console.account.middleware import BACKGROUND_HEADER
 from apps.console.account.views import forbidden

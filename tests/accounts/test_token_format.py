@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.accounts import token_format
+from apps.accounts.rules import token_format
 
 TOKEN = token_format.write(token_format.Parts("A1b2C3d4E5f6", "0123456789abcdefghijABCDEFGHIJ0123456789"))
 

@@ -8,9 +8,9 @@ import pytest
 import time_machine
 from django.contrib.sessions.models import Session
 
-from apps.accounts import token_format
 from apps.accounts.models import ApiClient, ApiToken
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules import token_format
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.console.tokens.forms import ROLES
 from lib.ids import uuid7
 from lib.newest_first import page_of

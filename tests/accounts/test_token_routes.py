@@ -7,7 +7,7 @@ from django.test import override_settings
 from rest_framework.test import APIClient
 
 from apps.accounts.models import ApiToken
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import Facility
 from lib.ids import uuid7
 from tests.callers import TokenClient, api_with, error_of

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from apps.accounts.models import ApiClient, ApiToken, AuditEntry
-from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
 from apps.accounts.services import authentication, tokens
 from apps.organizations.models import Facility
 from lib.access import Phi, Principal, system

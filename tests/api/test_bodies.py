@@ -8,8 +8,8 @@ from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.wsgi import WSGIRequest
 
 from apps.riders.models import AccommodationProfile
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from lib.api.chunked import settle_length
 from tests import factories
 from tests.callers import TokenClient, error_of

@@ -11,11 +11,11 @@ from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
 from apps.accounts.services import audit
 from apps.console.account.views import forbidden
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from lib.scopes import Scope
 from tests import factories
 from tests.access.operations import state

@@ -6,7 +6,7 @@ import pytest
 from django.test import override_settings
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import Payer
 from lib.ids import uuid7
 from tests.callers import TokenClient, api_with, error_of

@@ -26,12 +26,12 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from apps.accounts.models import ApiClient
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
 from apps.fleet.models import Credential
 from apps.organizations.models import CalendarShift
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services.exceptions import open_exception
 from apps.webhooks.models import Job
 from config.wsgi import application

@@ -21,7 +21,7 @@ from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from apps.dispatch.axis import Axis
+from apps.dispatch.rules.axis import Axis
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.rides.models import Ride

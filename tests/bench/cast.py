@@ -7,12 +7,12 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.accounts.services import authentication, tokens
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal, system
 from tests.bench.load import Request
 from tests.bench.writes import REFERENCE

@@ -21,7 +21,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events import services
 from lib.access import system
 from lib.ids import uuid7

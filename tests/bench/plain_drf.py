@@ -16,9 +16,9 @@ from rest_framework.response import Response
 
 from apps.organizations.models import SubjectType
 from apps.organizations.queries import external_ids_of
-from apps.rides.api.serializers import RideRow
-from apps.rides.disclosure import Disclosure
 from apps.rides.models import Ride
+from apps.rides.rules.disclosure import Disclosure
+from apps.rides.schemas.ride_output import RideRow
 from lib.access import Phi
 
 

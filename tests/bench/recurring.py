@@ -17,7 +17,7 @@ from dateutil import rrule  # type: ignore[import-untyped]  # it has no types
 from django.db import transaction
 from django.utils import timezone
 
-from apps.recurring.recurrence import Pattern, Plan, Terms, Times, instant, occurrences
+from apps.recurring.rules.recurrence import Pattern, Plan, Terms, Times, instant, occurrences
 from tests.bench import ROOT, RUN, conninfo
 from tests.bench.generating import WRITTEN, columns_of
 from tests.bench.servers import on_server_core

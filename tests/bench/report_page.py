@@ -16,7 +16,7 @@ from django.test import Client
 from playwright.sync_api import Browser, sync_playwright
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
 from tests.accounts.signed_in import sign_in
 from tests.bench import ROOT, reports

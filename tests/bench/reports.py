@@ -16,17 +16,17 @@ from django.db import connection, connections
 
 from apps.fleet.models import Driver, Vehicle
 from apps.organizations.models import Facility
-from apps.reporting.definitions import BY_KEY, DEFINITIONS
-from apps.reporting.facts import OF_PERIOD, facts_of
-from apps.reporting.measures import MEASURES
 from apps.reporting.queries.reports import facility_kpis, measures_of, trends
 from apps.reporting.queries.selection import select
+from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.rules.facts import OF_PERIOD, facts_of
+from apps.reporting.rules.measures import MEASURES
 from apps.reporting.services import checking, filling, folding
-from apps.rides.draft import RideDraft
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.draft import RideDraft
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import assignment, booking, report
-from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import system
 from tests import factories
 from tests.bench import ROOT, RUN, conninfo

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.bench import RUN, conninfo

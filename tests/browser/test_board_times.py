@@ -13,8 +13,8 @@ from playwright.sync_api import Locator, Page, expect
 from pypdf import PdfReader
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
-from apps.dispatch.axis import Axis
+from apps.accounts.rules.roles import UserRole
+from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Driver
 from apps.rides.models import Ride
 from tests import factories, pango

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from standardwebhooks.webhooks import Webhook
 
 from apps.accounts.models import Alert, ApiToken, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.services import recovering

@@ -10,7 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.sessions import LAST_ACTIVE_AT
 from apps.organizations.models import Entrance, Facility
 from apps.riders.models import Rider

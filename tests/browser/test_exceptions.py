@@ -12,11 +12,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
-from apps.organizations import opening_hours
-from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
+from apps.organizations.rules import opening_hours
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.services import exceptions, watching, will_call
 from apps.rides.services.status import locked
 from lib.access import system

@@ -11,9 +11,9 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
-from apps.fleet.credentials import TYPES_OF, Subject
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Credential, Driver, Vehicle
+from apps.fleet.rules.credentials import TYPES_OF, Subject
 from apps.rides.models import Ride
 from lib.csv_file import neutral
 from tests import factories

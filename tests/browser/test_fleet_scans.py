@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Document
 from apps.fleet.services import reminding
 from tests import factories

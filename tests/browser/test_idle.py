@@ -9,7 +9,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.sessions import LAST_ACTIVE_AT
 from tests import factories
 from tests.browser.harness import Inspector, faults

@@ -9,9 +9,9 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
-from apps.rides.exception_types import ExceptionSeverity, ExceptionType
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType
 from apps.rides.services import exceptions
 from apps.rides.services.status import locked
 from lib.access import system

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import audit
 from apps.events import services as events
 from lib.access import system

@@ -12,13 +12,13 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from apps.recurring.models import CalendarLink, Occurrence, StandingOrder
 from apps.recurring.services import changing, generating, holding, shifting
 from apps.recurring.services.changing import Moved
 from apps.recurring.services.shifting import ShiftDraft
-from apps.rides import timing
+from apps.rides.rules import timing
 from apps.rides.services import booking
 from lib.access import system
 from tests import factories

@@ -10,13 +10,13 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import amending, booking, exceptions, legs, report
 from apps.rides.services.status import locked
-from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import system
 from tests import factories
 from tests.browser.harness import Inspector, faults

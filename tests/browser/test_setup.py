@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from tests import factories
 from tests.browser.harness import Inspector, faults
 from tests.webhooks.made import endpoint

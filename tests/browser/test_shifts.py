@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver, Leave, Shift, Vehicle
 from tests import factories
 from tests.browser.days import today

@@ -9,9 +9,9 @@ import pytest
 from django.db.models import Min
 
 from apps.accounts.models import Alert
-from apps.webhooks import lane as lanes
 from apps.webhooks.models import Attempt, Delivery, Endpoint, LaneRow
-from apps.webhooks.schedule import ATTEMPTS, DELAYS, JITTER
+from apps.webhooks.rules import lane as lanes
+from apps.webhooks.rules.schedule import ATTEMPTS, DELAYS, JITTER
 from apps.webhooks.services import claiming, endpoints, publishing, recovering, watching
 from apps.webhooks.services.sending import Answer
 from apps.webhooks.services.settling import Tried, settle

@@ -6,7 +6,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from tests import factories
 from tests.accounts.signed_in import sign_in
 

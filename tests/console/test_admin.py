@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from apps.accounts.models import ApiToken, AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
 from apps.rides.models import Ride

@@ -3,7 +3,7 @@
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import audit
 from apps.console.templatetags.wording import sentence_case
 from apps.fleet.models import Driver

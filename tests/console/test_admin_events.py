@@ -6,7 +6,7 @@ import pytest
 from django.db.models import Model
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.fleet.models import Driver, Vehicle
 from apps.organizations.models import Facility, Payer

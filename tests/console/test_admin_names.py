@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Credential, Driver
 from apps.organizations.models import Facility
 from apps.rides.models import Assignment, Ride, Trip

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from lib import admin_paging
 from tests import factories
 from tests.console.admin_pages import context_of, signed_in_as

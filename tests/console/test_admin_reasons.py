@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import ReasonCode
 from tests.console.admin_pages import address_of, context_of, signed_in_as
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from apps.accounts.roles import UserRole
-from apps.rides.lifecycle import RideStatus
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.console.admin_pages import address_of, context_of, signed_in_as
 from tests.rides.rides_in import ride_in

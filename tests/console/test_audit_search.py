@@ -5,7 +5,7 @@ from django.db import connection
 from django.db.models import Q
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import audit
 from lib.ids import uuid7
 from tests import factories

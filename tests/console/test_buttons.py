@@ -9,7 +9,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from tests import factories
 from tests.accounts.signed_in import sign_in
 

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
 from apps.organizations.models import ExternalId
 from apps.riders.models import Rider

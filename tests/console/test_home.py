@@ -8,7 +8,7 @@ import time_machine
 from django.test import Client
 from django.urls import reverse
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.shell.home import start_of
 from apps.console.shell.navigation import CONTENTS, contents_for
 from apps.dispatch.models import DowntimePack

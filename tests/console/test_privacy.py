@@ -9,10 +9,10 @@ from django.db import transaction
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
-from apps.dispatch import sheet
-from apps.rides.exception_types import ExceptionType
+from apps.accounts.rules.roles import UserRole
+from apps.dispatch.services import run_sheet
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import exceptions
 from apps.rides.services.status import locked
 from lib.access import system
@@ -117,7 +117,7 @@ def test_what_is_done_to_a_ride_and_what_is_found_is_told_by_initials(scene: Sce
 
 
 def test_papers_and_the_booking_desk_name_whole(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheet, "paper", str.encode)
+    monkeypatch.setattr(run_sheet, "paper", str.encode)
     scene.switch("on")
 
     desk = scene.read(f"/console/book/?rider={scene.waiting.rider_id}")

@@ -8,7 +8,7 @@ from allauth.mfa.models import Authenticator
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.account.middleware import ENROLMENT_ROUTES
 from tests import factories
 from tests.accounts.signed_in import sign_in

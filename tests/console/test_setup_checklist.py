@@ -9,7 +9,7 @@ from allauth.mfa.models import Authenticator
 from django.test import Client
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.console.shell.setup_checklist import NO_MAIL, Checklist, checklist
 from apps.fleet.models import Credential, Driver, Shift, Vehicle
 from apps.organizations.models import Contact, Entrance, Facility, TransportProvider

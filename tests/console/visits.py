@@ -6,7 +6,7 @@ from typing import Any
 
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from tests import factories
 from tests.accounts.signed_in import sign_in
 

@@ -10,8 +10,8 @@ from apps.demo import demand, loading
 from apps.demo.dice import Dice
 from apps.demo.loading import Span
 from apps.events.models import Event
-from apps.rides.lifecycle import TRANSITIONS
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.lifecycle import TRANSITIONS
 from tests.demo.demo_days import FRIDAY_NOON, loaded
 
 pytestmark = pytest.mark.django_db

@@ -11,14 +11,14 @@ from django.db.models import Count, F, Q
 from pytest_django import DjangoDbBlocker
 
 from apps.events.models import Event
-from apps.fleet.credentials import BLOCKING_BY_DEFAULT, Subject
 from apps.fleet.models import Credential, Driver, Shift, Vehicle
+from apps.fleet.rules.credentials import BLOCKING_BY_DEFAULT, Subject
 from apps.organizations.models import Facility, TransportProvider
-from apps.riders.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER
 from apps.riders.models import AccommodationProfile, Rider
-from apps.rides.exception_types import SEVERITY_RANK, ExceptionSeverity
-from apps.rides.lifecycle import TRANSITIONS, WITH_DRIVER, RideStatus
+from apps.riders.rules.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER
 from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.rules.exception_types import SEVERITY_RANK, ExceptionSeverity
+from apps.rides.rules.lifecycle import TRANSITIONS, WITH_DRIVER, RideStatus
 from tests.demo.demo_days import FRIDAY_NOON, loaded
 
 pytestmark = pytest.mark.django_db

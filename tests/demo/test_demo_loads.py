@@ -18,13 +18,13 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from apps.accounts.models import ApiToken, AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.demo import loading
 from apps.demo.loading import Span, ensure
 from apps.demo.management.commands import load_demo
 from apps.organizations.models import Facility
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import system
 from tests.demo.demo_days import FRIDAY_NOON, digest, loaded
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from apps.dispatch.axis import Axis
+from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import CapacityConfig, Driver, Shift, Vehicle
 from apps.organizations.models import Facility, TransportProvider
-from apps.riders.accommodation import complete
 from apps.riders.models import Rider
+from apps.riders.rules.accommodation import complete
 from apps.rides.models import Assignment, Ride
 from lib.copying import copy_rows
 from lib.ids import uuid7

@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
-from apps.rides.lifecycle import ReasonList
 from apps.rides.models import Assignment, ReasonCode, Ride
 from apps.rides.queries import reason_codes
+from apps.rides.rules.lifecycle import ReasonList
 from lib.ids import uuid7
 from tests import factories
 from tests.console.visits import text_of, told, visitor

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from apps.dispatch.axis import Axis, service_day
+from apps.dispatch.rules.axis import Axis, service_day
 from lib.clocks import clock
 
 CHICAGO = "America/Chicago"

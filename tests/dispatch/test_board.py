@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import UserRole
-from apps.dispatch.axis import Axis
+from apps.accounts.rules.roles import UserRole
 from apps.dispatch.queries.board import board, lanes_of
+from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Driver, Leave
-from apps.rides.facts import Span
 from apps.rides.models import Ride
+from apps.rides.rules.facts import Span
 from lib.access import Principal
 from tests import factories
 from tests.factories import NOW

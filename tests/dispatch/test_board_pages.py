@@ -9,13 +9,13 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.board import timeline, words
 from apps.fleet.models import Driver, Leave
-from apps.riders.accommodation import complete
-from apps.riders.models import Mobility
-from apps.rides.lifecycle import OPEN
+from apps.riders.rules.accommodation import complete
+from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import OPEN
 from lib.ids import uuid7
 from tests import factories
 from tests.console.visits import text_of, visitor

@@ -14,9 +14,9 @@ from django.db import connection
 from pypdf import PdfReader
 
 from apps.accounts.models import Alert, AuditEntry
-from apps.dispatch import sheet, tasks
+from apps.dispatch import tasks
 from apps.dispatch.models import DowntimePack
-from apps.dispatch.services import downtime
+from apps.dispatch.services import downtime, run_sheet
 from apps.dispatch.services.downtime import Outcome
 from apps.rides.models import Ride
 from apps.rides.services import legs
@@ -49,7 +49,7 @@ def papers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         written.append(document)
         return document.encode()
 
-    monkeypatch.setattr(sheet, "paper", paper)
+    monkeypatch.setattr(run_sheet, "paper", paper)
     return written
 
 
@@ -218,7 +218,7 @@ def test_a_server_without_pango_packs_the_tables(folder: Path, monkeypatch: pyte
     def missing(document: str) -> bytes:
         raise pdf.PangoMissing
 
-    monkeypatch.setattr(sheet, "paper", missing)
+    monkeypatch.setattr(run_sheet, "paper", missing)
 
     assert _make() is Outcome.MADE
 
@@ -309,7 +309,7 @@ def test_many_workers_at_once_make_one(folder: Path, monkeypatch: pytest.MonkeyP
         written.append(document)
         return document.encode()
 
-    monkeypatch.setattr(sheet, "paper", paper)
+    monkeypatch.setattr(run_sheet, "paper", paper)
 
     def one(_: int) -> Outcome:
         try:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.dispatch import sheet
 from apps.dispatch.models import DowntimePack
-from apps.dispatch.services import downtime
+from apps.dispatch.services import downtime, run_sheet
 from lib import sealed_zip
 from tests import factories
 from tests.factories import NOW
@@ -23,7 +22,7 @@ def folder(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     settings.DOWNTIME_PASSPHRASE = PASSPHRASE
     settings.DOWNTIME_DIR = tmp_path / "packs"
     settings.DOWNTIME_COPY_DIR = ""
-    monkeypatch.setattr(sheet, "paper", str.encode)
+    monkeypatch.setattr(run_sheet, "paper", str.encode)
     return tmp_path / "packs"
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from apps.dispatch.axis import Axis
 from apps.dispatch.queries.board import board
 from apps.dispatch.queries.figures import Figures, figures, figures_of
+from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Driver
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from tests import factories
 from tests.dispatch.seeded import ZONE, seed

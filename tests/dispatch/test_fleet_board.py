@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.console.fleet.credential_board import NARROWED, SOUND, UNVERIFIED, Asked, board
-from apps.fleet.credentials import Subject
 from apps.fleet.models import Driver
+from apps.fleet.rules.credentials import Subject
 from apps.rides.models import Ride
 from lib.scopes import Scope
 from tests import factories

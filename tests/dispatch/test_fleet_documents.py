@@ -10,10 +10,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.accounts.services import resealing
-from apps.fleet.credentials import Subject
 from apps.fleet.models import Credential, Document
+from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials, documents
 from lib.access import Principal, system
 from lib.errors import InvalidInput, NotFound

@@ -7,12 +7,12 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.console.fleet import owner_views
 from apps.events.models import Event
 from apps.fleet.models import Driver, Leave, Vehicle
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Ride
+from apps.rides.rules.lifecycle import RideStatus
 from lib.ids import uuid7
 from lib.scopes import Scope
 from tests import factories

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
-from apps.fleet.credentials import Subject
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.fleet.models import Credential, Driver
+from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials
 from lib.ids import uuid7
 from lib.scopes import Scope

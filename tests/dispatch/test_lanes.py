@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.dispatch.lanes import rows, ways
-from apps.rides.facts import Span
+from apps.dispatch.rules.lanes import rows, ways
+from apps.rides.rules.facts import Span
 from tests.factories import NOW
 from tests.rides.errands import HERE, MINUTE, THERE, errand
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
 from apps.rides.models import Ride
 from tests import factories

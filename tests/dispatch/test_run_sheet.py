@@ -10,7 +10,7 @@ from django.test import Client
 from pypdf import PdfReader
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
 from apps.rides.services import legs
 from lib import pdf

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
 from lib.ids import uuid7
 from tests import factories

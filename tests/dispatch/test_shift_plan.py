@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.fleet.models import Leave, Shift
 from lib.scopes import Scope
 from tests import factories

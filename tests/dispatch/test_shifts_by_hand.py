@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.dispatch.queries.uncovered_rides import left_without
 from apps.fleet.models import Driver, Shift, Vehicle
 from apps.rides.models import Ride

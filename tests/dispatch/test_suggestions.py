@@ -7,14 +7,14 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.board import words
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.events.models import Event
 from apps.fleet.models import Driver
-from apps.rides.eligibility import ViolationCode
 from apps.rides.models import Assignment, Ride
+from apps.rides.rules.eligibility import ViolationCode
 from lib.access import system
 from lib.ids import uuid7
 from tests import factories

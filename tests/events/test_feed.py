@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events import queries, services
 from apps.events.models import Event, EventQuerySet
 from apps.organizations.models import Facility

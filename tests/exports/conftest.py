@@ -4,8 +4,8 @@ import pytest
 
 from apps.exports.models import SuggestedCode
 from apps.organizations.models import ExternalId
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.rides.rides_in import ride_in
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.sessions import principal_of_absent
 from apps.exports.models import ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.services import destinations, export_runs, schedule_runs, schedules

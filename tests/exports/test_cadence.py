@@ -10,7 +10,7 @@ from dateutil import rrule, tz  # type: ignore[import-untyped]  # for this test 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.exports.cadence import Cadence, Covers, Every, days_covered
+from apps.exports.rules.cadence import Cadence, Covers, Every, days_covered
 
 CHICAGO = "America/Chicago"
 # Clocks that jump at midnight, by half an hour, across the date line, twice a year and never.

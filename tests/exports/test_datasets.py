@@ -14,8 +14,8 @@ from apps.events.models import Event
 from apps.exports.formats.columns import Kind
 from apps.exports.models import Export, SuggestedCode
 from apps.exports.queries.exporting import DATASETS
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.callers import TokenClient
 from tests.exports.exported import FORMATS, exported

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.exports.destinations.outcome import PutCode
 from apps.exports.models import ExportDestination
 from apps.exports.services import destination_keeping as keeping

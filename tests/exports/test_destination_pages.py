@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.exports import destination_words as words
 from apps.exports.models import ExportDestination
 from apps.exports.models.destinations import PutCode

@@ -16,7 +16,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.db import connection
 from django.utils import timezone
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.exports.formats.files import STREAMED
 from apps.exports.models import Export
 from apps.exports.services import export_runs, leases

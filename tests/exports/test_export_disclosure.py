@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.accounts.services.authentication import principal_of
 from apps.exports.models import Export
 from apps.exports.queries.exporting import DATASETS
-from apps.riders.disclosure import MASK
+from apps.riders.rules.disclosure import MASK
 from apps.rides.models import Ride, RideException
 from lib.access import Phi
 from tests.access import world as made_world

@@ -12,17 +12,17 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
 from apps.exports import tasks
 from apps.exports.formats import files
 from apps.exports.models import Export, ExportLink
 from apps.exports.services import export_files, export_runs, exports, leases
 from apps.exports.services.export_wishes import Wanted
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideLock
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import report
-from apps.rides.status_report import StatusReport
 from lib.access import Principal, system
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.db import InterfaceError, connection
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.exports import tasks
 from apps.exports.formats import files, opening, parquet
 from apps.exports.formats.columns import Column, Kind
@@ -17,7 +17,7 @@ from apps.exports.formats.copy_out import Source
 from apps.exports.formats.files import Table
 from apps.exports.models import Export
 from apps.exports.services import export_links, export_runs, exports, leases
-from apps.rides.lifecycle import RideStatus
+from apps.rides.rules.lifecycle import RideStatus
 from lib import replica
 from lib.access import Principal
 from lib.errors import NotFound, ScopeMissing

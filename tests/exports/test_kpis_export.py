@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.exports.models import Export
 from apps.exports.queries import exporting_figures
 from apps.exports.queries.exporting import DATASETS
-from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Cell
+from apps.reporting.rules.definitions import BY_KEY
 from apps.reporting.services import folding
 from lib.access import system
 from tests import factories

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.services import schedules
 from lib.errors import InvalidInput

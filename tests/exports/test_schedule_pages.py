@@ -8,7 +8,7 @@ from django.core import mail
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.exports import schedule_words
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import PutCode

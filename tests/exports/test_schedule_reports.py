@@ -9,7 +9,7 @@ from django.core.mail import EmailMessage, EmailMultiAlternatives
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedule_words import Pause
 from apps.exports.queries import scheduled

@@ -8,12 +8,12 @@ import pytest
 from django.core import mail
 
 from apps.accounts.models import Alert, User
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.accounts.services.authentication import principal_of
 from apps.exports.models import Export, ExportDestination, ReportSchedule
 from apps.exports.services import schedule_mails, schedule_runs, schedules
 from apps.exports.services.destinations import PutCode, PutRefused
-from apps.rides.lifecycle import RideStatus
+from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.callers import api_with
 from tests.exports.places import bucket

@@ -10,7 +10,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.db import DatabaseError
 
 from apps.accounts.models import Alert, AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.exports import tasks
 from apps.exports.models import Export, ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import PutCode
@@ -25,7 +25,7 @@ from apps.exports.services import (
     schedules,
 )
 from apps.exports.services.destinations import PutRefused
-from apps.rides.lifecycle import RideStatus
+from apps.rides.rules.lifecycle import RideStatus
 from tests.exports.scheduled import (
     DAY,
     Clock,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.exports.models import SuggestedCode
 from tests import factories
 from tests.console.admin_pages import address_of, context_of, form_of, signed_in_as

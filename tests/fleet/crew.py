@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from apps.fleet.credentials import BLOCKING_BY_DEFAULT, Subject
 from apps.fleet.models import Credential, Driver, Vehicle
+from apps.fleet.rules.credentials import BLOCKING_BY_DEFAULT, Subject
 from apps.organizations.models import TransportProvider
 from tests import factories
 

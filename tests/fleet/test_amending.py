@@ -7,9 +7,9 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
-from apps.fleet.credentials import Subject
+from apps.accounts.rules.roles import TokenRole
 from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Shift, Vehicle
+from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials, shifts, vehicles
 from apps.organizations.models import ExternalId
 from lib.access import system

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.fleet.models import Credential, Driver, Shift, Vehicle
 from tests import factories
 from tests.callers import TokenClient, api_with

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from apps.fleet.credentials import (
+from apps.fleet.models import Credential, CredentialType
+from apps.fleet.queries import papers_in_force, papers_in_order
+from apps.fleet.rules.credentials import (
     BLOCKING_BY_DEFAULT,
     TYPES_OF,
     Paper,
@@ -16,8 +18,6 @@ from apps.fleet.credentials import (
     standing,
     urgency,
 )
-from apps.fleet.models import Credential, CredentialType
-from apps.fleet.queries import papers_in_force, papers_in_order
 from tests import factories
 
 DAY = dt.date(2026, 11, 20)

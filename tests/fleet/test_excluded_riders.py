@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
 from apps.riders.models import Rider

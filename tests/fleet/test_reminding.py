@@ -10,11 +10,11 @@ from django.db import connection, transaction
 from django.utils.translation import override
 
 from apps.accounts.models import Alert, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.events.models import Event
-from apps.fleet.credentials import REMINDERS, Subject, reminder
 from apps.fleet.models import Credential
+from apps.fleet.rules.credentials import REMINDERS, Subject, reminder
 from apps.fleet.services import credentials, reminding
 from apps.fleet.tasks import remind as task
 from apps.organizations.models import TransportProvider

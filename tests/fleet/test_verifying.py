@@ -6,10 +6,10 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
-from apps.fleet.credentials import Subject
+from apps.accounts.rules.roles import TokenRole
 from apps.fleet.models import Credential, Driver
 from apps.fleet.queries import papers_in_force
+from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials
 from lib.access import Principal
 from tests import factories

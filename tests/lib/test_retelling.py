@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils.translation import override
 
-from apps.fleet.credentials import CredentialType
-from apps.riders.models import Mobility
+from apps.fleet.rules.credentials import CredentialType
+from apps.riders.rules.needs import Mobility
 from lib import retelling
 from lib.retelling import phrase, retold
 

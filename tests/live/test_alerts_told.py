@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from apps.accounts.models import Alert
 from apps.accounts.reach import sight_of
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from lib.live.changes import Change
 from lib.scopes import Scope

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events import services
 from apps.events.models import Event
 from apps.events.reach import sight_of

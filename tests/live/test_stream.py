@@ -12,7 +12,7 @@ from django.db import connection, connections
 from django.test import AsyncClient, Client
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.sessions import LAST_ACTIVE_AT
 from apps.events import services
 from lib.access import system

@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events import services
 from lib.access import system
 from tests import factories

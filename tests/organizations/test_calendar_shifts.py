@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import CalendarShift, ExternalId, Facility
 from lib.access import Principal, system
 from tests import factories

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.organizations.opening_hours import after_open_time, closing_at, in_words, local_instant, repeated_days
+from apps.organizations.rules.opening_hours import after_open_time, closing_at, in_words, local_instant, repeated_days
 
 CHICAGO = "America/Chicago"
 WEEKDAYS: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.organizations import stops
+from apps.organizations.rules import stops
 
 EMPTY = {
     "facilityId": None,

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from apps.organizations.models import Facility
-from apps.recurring.draft import OrderDraft, TermsDraft
 from apps.recurring.models import Occurrence, StandingOrder
+from apps.recurring.rules.draft import OrderDraft, TermsDraft
 from apps.recurring.services import ordering
 from apps.riders.models import Rider
 from apps.rides.models import Ride

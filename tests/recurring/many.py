@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 from apps.fleet.models import CapacityConfig, Vehicle
 from apps.organizations import queries as organizations
-from apps.organizations import stops
 from apps.organizations.models import Facility, Payer, TransportProvider
+from apps.organizations.rules import stops
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.services import ordering
-from apps.riders.accommodation import columns, complete
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
+from apps.riders.rules.accommodation import columns, complete
 from lib.copying import copy_rows
 from lib.ids import uuid7
 

@@ -9,7 +9,7 @@ from apps.organizations.models import CalendarShift
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import calendar
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
-from apps.recurring.recurrence import Fate, State
+from apps.recurring.rules.recurrence import Fate, State
 from apps.recurring.services import changing, holding, shifting
 from apps.recurring.services.changing import Moved
 from apps.recurring.services.shifting import ShiftDraft

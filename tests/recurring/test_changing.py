@@ -10,8 +10,8 @@ from apps.events.models import Event
 from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
 from apps.recurring.services import changing, generating, holding
 from apps.recurring.services.changing import Moved
-from apps.rides.draft import Payment
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.draft import Payment
 from apps.rides.services import amending
 from lib.access import system
 from lib.errors import DomainError, FieldRefused, InvalidInput

@@ -13,7 +13,7 @@ import time_machine
 from apps.events.models import Event
 from apps.recurring import tasks
 from apps.recurring.models import ClockRules, StandingOrder
-from apps.recurring.recurrence import clock_rules
+from apps.recurring.rules.recurrence import clock_rules
 from apps.recurring.services import clocks, generating
 from apps.rides.models import Ride
 from apps.rides.services import amending

@@ -8,7 +8,7 @@ import pytest
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries.plans import content_of
 from apps.recurring.services import changing, generating, holding
-from apps.riders.models import RiderStatus
+from apps.riders.rules.rider_status import RiderStatus
 from apps.rides.models import RideException
 from apps.rides.services import amending
 from lib.access import system

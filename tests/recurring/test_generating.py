@@ -14,10 +14,10 @@ from apps.recurring import tasks
 from apps.recurring.models import Occurrence, StandingOrder
 from apps.recurring.services import following, generating, holding
 from apps.recurring.tasks import generate
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException, Trip
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import report
-from apps.rides.status_report import StatusReport
 from lib.access import system
 from tests.factories import NOW
 from tests.recurring import cast

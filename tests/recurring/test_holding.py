@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.recurring.models import Hold, OrderStatus
 from apps.recurring.services import changing, generating, holding

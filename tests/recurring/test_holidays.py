@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Alert
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring import tasks

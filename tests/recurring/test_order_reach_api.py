@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.services import changing
-from apps.rides.draft import Notes, Payment
+from apps.rides.rules.draft import Notes, Payment
 from lib.access import system
 from tests import factories
 from tests.callers import api_with, error_of

@@ -29,10 +29,10 @@ from apps.recurring.models import StandingOrder
 from apps.recurring.services import changing, generating, holding, shifting
 from apps.recurring.services.changing import Moved
 from apps.recurring.services.shifting import ShiftDraft
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import report
-from apps.rides.status_report import StatusReport
 from lib.access import system
 from tests.recurring import cast
 

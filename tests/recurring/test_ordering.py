@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.recurring.models import Occurrence, StandingOrder, Terms
 from apps.recurring.services import ordering
 from apps.riders.models import Rider
-from apps.rides.draft import Payment
 from apps.rides.models import Ride, Trip
+from apps.rides.rules.draft import Payment
 from lib.access import Principal, system
 from lib.errors import DomainError, FieldRefused, InvalidInput, NotFound, ScopeMissing
 from tests import factories

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
 from apps.riders.models import Rider

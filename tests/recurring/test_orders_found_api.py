@@ -7,7 +7,7 @@ import pytest
 import time_machine
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import ExternalId, Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.services import changing

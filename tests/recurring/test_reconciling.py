@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from apps.recurring import reconciling
-from apps.recurring.reconciling import Act, EveryDate, Kept, Leg, Mark, Step, Wanted
-from apps.recurring.recurrence import Fate, Occurrence, State
+from apps.recurring.rules import reconciling
+from apps.recurring.rules.reconciling import Act, EveryDate, Kept, Leg, Mark, Step, Wanted
+from apps.recurring.rules.recurrence import Fate, Occurrence, State
 
 NOW = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)
 DAY = dt.date(2026, 1, 7)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.recurring import recurrence
-from apps.recurring.recurrence import Fate, Hold, Occurrence, Override, Pattern, Plan, Shift, State, Terms, Times
+from apps.recurring.rules import recurrence
+from apps.recurring.rules.recurrence import Fate, Hold, Occurrence, Override, Pattern, Plan, Shift, State, Terms, Times
 
 NEW_YORK = ZoneInfo("America/New_York")
 EVERY_DAY = frozenset(range(7))

@@ -8,10 +8,10 @@ from django.db import connection, transaction
 
 from apps.recurring.services import holding
 from apps.recurring.services.ordering import Ordered
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import report
-from apps.rides.status_report import StatusReport
 from lib.access import system
 from tests import factories
 from tests.factories import NOW

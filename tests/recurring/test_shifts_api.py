@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.services import generating
 from apps.rides.services import booking

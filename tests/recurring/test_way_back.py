@@ -7,10 +7,10 @@ import pytest
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.recurring.services import changing
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, Trip
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import report, trips
-from apps.rides.status_report import StatusReport
 from lib.access import system
 from tests.factories import NOW
 from tests.recurring import cast

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from lib import replica
 from tests.callers import TokenClient
 from tests.console.visits import text_of, visitor

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.fleet.models import Shift
-from apps.reporting.definitions import DEFINITIONS
+from apps.reporting.rules.definitions import DEFINITIONS
 from apps.reporting.services import folding
 from apps.rides.models import Ride
 from lib.access import system

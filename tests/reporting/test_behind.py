@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from apps.reporting.defining import Definition, Unit, Way
-from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.queries.behind import names_of, rides_behind
 from apps.reporting.queries.selection import select
+from apps.reporting.rules.defining import Definition, Unit, Way
+from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
 from apps.rides.models import Ride
 from lib.access import Phi, Principal, system
 from lib.errors import InvalidInput

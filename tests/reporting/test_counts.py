@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from tests.console.visits import text_of, visitor
 from tests.reporting import legs
 from tests.reporting.test_golden_month import month

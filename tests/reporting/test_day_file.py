@@ -3,7 +3,7 @@
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from tests.callers import api_with
 from tests.console.visits import visitor
 from tests.reporting import legs

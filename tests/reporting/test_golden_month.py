@@ -12,11 +12,11 @@ from typing import Any, Final
 import pytest
 
 from apps.events.models import EventQuerySet
-from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.models import Basis
 from apps.reporting.queries.figures import Figure
 from apps.reporting.queries.reports import facility_kpis
 from apps.reporting.queries.selection import select
+from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.services import folding
 from apps.rides.models import Ride
 from apps.rides.models.reason_code import ReasonCode

@@ -9,14 +9,14 @@ import pytest
 from apps.events.models import EventQuerySet
 from apps.organizations.models import Facility
 from apps.reporting.models import Cell
-from apps.reporting.rollups import Grain
+from apps.reporting.rules.rollups import Grain
 from apps.reporting.services import checking, folding
-from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import amending, assignment, booking, exceptions, report, will_call
 from apps.rides.services.status import locked
-from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal, system
 from tests import factories
 from tests.factories import NOW, PICKUP

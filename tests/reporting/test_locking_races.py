@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 from django.db import connection, transaction
 
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideLock
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import locking, report
 from apps.rides.services.corrections import LockedByExport
-from apps.rides.status_report import StatusReport
 from lib.access import system
 from tests.factories import NOW
 from tests.locks import wait_until_somebody_waits

@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 from django.db.models import QuerySet
 
-from apps.accounts.roles import TokenRole
-from apps.reporting.defining import Unit
-from apps.reporting.definitions import BY_KEY
+from apps.accounts.rules.roles import TokenRole
 from apps.reporting.queries.reports import BY
+from apps.reporting.rules.defining import Unit
+from apps.reporting.rules.definitions import BY_KEY
 from apps.reporting.services import folding
 from apps.rides.models import ReasonCode, Ride, RideException
 from tests.callers import TokenClient, api_with, error_of

@@ -11,10 +11,10 @@ from django.core.management import call_command
 from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.console.reports import words
-from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.queries.said import MAIN
+from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.services import folding
 from apps.rides.models import Ride
 from lib.access import system

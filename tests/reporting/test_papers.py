@@ -11,9 +11,9 @@ from django.test import Client
 from pypdf import PdfReader
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
-from apps.reporting.definitions import DEFINITIONS
+from apps.accounts.rules.roles import UserRole
 from apps.reporting.queries.said import MAIN
+from apps.reporting.rules.definitions import DEFINITIONS
 from apps.reporting.services import folding
 from lib.access import system
 from tests import pango

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.events.models import Event, EventQuerySet
-from apps.reporting.measure_words import WORDS
-from apps.reporting.measures import MEASURES
 from apps.reporting.models import Restatement, Upkeep
+from apps.reporting.rules.measure_words import WORDS
+from apps.reporting.rules.measures import MEASURES
 from apps.reporting.services import folding
 from apps.rides.models import Ride
 from lib.access import system

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apps.events.models import EventQuerySet
 from apps.reporting.models import Cell, Restatement, Tally, Upkeep
-from apps.reporting.rollups import Grain
+from apps.reporting.rules.rollups import Grain
 from apps.reporting.services import checking, folding
 from apps.rides.models import Ride
 from lib.access import system

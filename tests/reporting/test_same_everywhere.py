@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.roles import TokenRole, UserRole
-from apps.reporting.definitions import BY_KEY, DEFINITIONS
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.reporting.queries.said import MAIN
+from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.services import folding
 from lib.access import system
 from tests.callers import TokenClient, api_with

@@ -8,7 +8,7 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.reporting.services import folding
 from lib.access import system
 from lib.console_forms import ListFilter, Several

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import TokenRole
-from apps.reporting.definitions import BY_KEY
+from apps.accounts.rules.roles import TokenRole
 from apps.reporting.models import Cell, Restatement, Tally, Upkeep
 from apps.reporting.queries.figures import Figure, figures_of, shown_amounts, shown_beside_total, shown_to
+from apps.reporting.rules.definitions import BY_KEY
 from apps.reporting.services import folding
 from lib.access import Phi, Principal, system
 from tests.callers import api_with

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from apps.events.models import EventQuerySet
 from apps.reporting.models import Cell, Upkeep
-from apps.reporting.rollups import Grain
+from apps.reporting.rules.rollups import Grain
 from apps.reporting.services import filling, folding
 from apps.rides.models import Ride
 from lib.access import system

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole, UserRole
+from apps.accounts.rules.roles import TokenRole, UserRole
 from tests import factories
 from tests.callers import api_with
 from tests.console.visits import text_of, visitor

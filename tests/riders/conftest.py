@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import Facility
 from tests.callers import TokenClient, api_with
 from tests.factories import DriverFactory

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.riders import accommodation
-from apps.riders.accommodation import Spaces
-from apps.riders.models import AccommodationProfile, AssistLevel, Mobility, OxygenSource, Precautions, Severity
+from apps.riders.models import AccommodationProfile
+from apps.riders.rules import accommodation
+from apps.riders.rules.accommodation import Spaces
+from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precautions, Severity
 from tests.factories import NOW
 
 EMPTY: dict[str, Any] = {

@@ -7,7 +7,7 @@ import pytest
 
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.lifecycle import RideStatus
+from apps.rides.rules.lifecycle import RideStatus
 from tests.callers import TokenClient
 from tests.factories import PICKUP, AccommodationProfileFactory, FacilityFactory, RideFactory, RiderFactory
 from tests.riders.requests import ANN, BODY, EMPTY_STOP, FULL_BODY, HOME, MRN, NO_CONTACT, URL, refusal, state

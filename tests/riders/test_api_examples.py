@@ -3,9 +3,9 @@
 import pytest
 
 from apps.organizations.api.serializers import FacilityIn
-from apps.riders.accommodation_shape import AccommodationIn
 from apps.riders.api.serializers import RiderSearchIn
-from apps.riders.rider_input import RiderChangeIn, RiderIn
+from apps.riders.schemas.accommodation import AccommodationIn
+from apps.riders.schemas.rider_input import RiderChangeIn, RiderIn
 from tests.callers import TokenClient
 from tests.riders.requests import URL
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import Facility
 from tests.callers import TokenClient, api_with
 from tests.factories import FacilityFactory, RiderFactory

@@ -2,10 +2,10 @@
 
 import pytest
 
-from apps.riders import accommodation, disclosure
-from apps.riders.accommodation_shape import AccommodationIn, AccommodationOut
 from apps.riders.api.serializers import RiderOut
-from apps.riders.rider_input import RiderIn
+from apps.riders.rules import accommodation, disclosure
+from apps.riders.schemas.accommodation import AccommodationIn, AccommodationOut
+from apps.riders.schemas.rider_input import RiderIn
 from lib.access import Phi
 
 

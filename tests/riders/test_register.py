@@ -10,8 +10,9 @@ import pytest
 from apps.accounts.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.organizations.services import ExternalIdTaken
-from apps.riders import accommodation, queries, services
+from apps.riders import queries, services
 from apps.riders.models import Rider
+from apps.riders.rules import accommodation
 from lib.access import Principal
 from tests.factories import FacilityFactory
 from tests.riders.rows import DRAFT, HOME, MRN, everything

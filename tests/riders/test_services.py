@@ -11,8 +11,8 @@ from apps.accounts.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.organizations.queries import StopUnusable
 from apps.riders import queries, services
-from apps.riders.disclosure import PhiNotPermitted
 from apps.riders.models import AccommodationProfile, Rider
+from apps.riders.rules.disclosure import PhiNotPermitted
 from lib.access import Phi, Principal, system
 from lib.errors import InvalidInput, NotFound, StaleVersion
 from tests.factories import FacilityFactory, RiderFactory

@@ -5,7 +5,7 @@ from typing import Any
 
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.draft import RideDraft
+from apps.rides.rules.draft import RideDraft
 from tests import factories
 
 HOME = {

@@ -3,8 +3,8 @@
 import datetime as dt
 from uuid import uuid4
 
-from apps.rides.facts import Errand, Span
-from apps.rides.travel import Place
+from apps.rides.rules.facts import Errand, Span
+from apps.rides.rules.travel import Place
 from tests.factories import NOW
 
 MINUTE = dt.timedelta(minutes=1)

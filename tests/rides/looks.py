@@ -3,8 +3,8 @@
 import datetime as dt
 from typing import Any
 
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import watching
 from lib.access import system
 from tests import factories

@@ -3,8 +3,8 @@
 import datetime as dt
 from typing import Any
 
-from apps.rides.lifecycle import TERMINAL, WITH_DRIVER, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.rules.lifecycle import TERMINAL, WITH_DRIVER, RideStatus
 from tests import factories
 
 # Clock of a ride promised for PICKUP, as it went; the driver came five minutes early.

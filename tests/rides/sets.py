@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from apps.organizations.models import Facility
-from apps.rides.draft import RideDraft
 from apps.rides.queries import bookings
+from apps.rides.rules.draft import RideDraft
 from apps.rides.services import booking, series
 from apps.rides.services.series import Course, Day, LegTime, Refused
 from lib.access import Principal

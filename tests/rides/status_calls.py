@@ -5,9 +5,9 @@ from typing import Any
 
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
-from apps.rides.lifecycle import BY_STATUSES, Action, ReasonList, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
-from apps.rides.status_report import MilestoneReport, StatusReport
+from apps.rides.rules.lifecycle import BY_STATUSES, Action, ReasonList, RideStatus
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from tests.rides.rides_in import BOARDED, DROPPED_OFF
 
 AT = DROPPED_OFF + dt.timedelta(minutes=10)

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
 from apps.organizations.models import Facility
-from apps.riders import accommodation, services
+from apps.riders import services
 from apps.riders.models import AccommodationProfile, Rider
-from apps.rides.lifecycle import RideStatus
+from apps.riders.rules import accommodation
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import accommodation_change, legs
 from lib.access import Principal, system
 from lib.errors import NotFound, StaleVersion

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.fleet.models import Driver, Vehicle
 from apps.fleet.services.activation import CredentialsMissing
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Ride
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import activation
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound

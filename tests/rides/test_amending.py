@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.organizations.models import ExternalId, Facility, Payer
 from apps.riders.models import Rider
-from apps.rides.draft import ExternalName, Payment
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.draft import ExternalName, Payment
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import amended_leg, amending, booking, legs
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, NotFound, ScopeMissing, StaleVersion

@@ -10,13 +10,13 @@ import pytest
 
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import Place, StatusReport
 from apps.rides.services import assignment, report
 from apps.rides.services.guard_check import GuardFailed
 from apps.rides.services.pairing import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
-from apps.rides.status_report import Place, StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope

@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
-from apps.rides.lifecycle import RideStatus
+from apps.accounts.rules.roles import TokenRole
 from apps.rides.models import Assignment, Ride
+from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.callers import TokenClient, api_with
 from tests.fleet.crew import fit_pair

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.riders.accommodation import complete
+from apps.riders.rules.accommodation import complete
 from apps.rides.models import Ride
 from apps.rides.queries.availability import Availability, availability
 from tests import factories

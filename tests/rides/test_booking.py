@@ -7,12 +7,12 @@ import pytest
 from django.conf import LazySettings
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider
-from apps.rides.draft import ExternalName, Notes, Payment, ReturnLeg
 from apps.rides.models import Ride, Trip
+from apps.rides.rules.draft import ExternalName, Notes, Payment, ReturnLeg
 from apps.rides.services import booking, bulk_booking, legs
 from lib.access import Principal
 from lib.errors import DomainError, FieldRefused, InvalidInput, ScopeMissing

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from apps.organizations.models import HomeBase
-from apps.rides.lifecycle import RideStatus
 from apps.rides.queries.candidates import candidates
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from lib.errors import NotFound
 from tests import factories

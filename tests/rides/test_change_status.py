@@ -7,13 +7,13 @@ import pytest
 
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
-from apps.rides.lifecycle import BY_STATUSES, Action, ReasonList, RideStatus
 from apps.rides.models import Assignment, Ride
+from apps.rides.rules.lifecycle import BY_STATUSES, Action, ReasonList, RideStatus
+from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import report as service
 from apps.rides.services.guard_check import GuardFailed
 from apps.rides.services.milestones import MilestoneOutOfOrder
 from apps.rides.services.status import InvalidTransition
-from apps.rides.status_report import MilestoneReport
 from lib.access import Principal
 from lib.errors import DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from tests.rides.rides_in import ARRIVED, BOARDED, DROPPED_OFF, ride_in

@@ -9,8 +9,8 @@ from django.db import connection, transaction
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Facility
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking
 from apps.rides.services import report as service
 from lib.access import Principal, system

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import exceptions
 from lib.access import Principal
 from tests.factories import NOW

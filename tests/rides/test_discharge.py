@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.organizations.service_levels import DEFAULTS
-from apps.rides.discharge import Clock, checklist, facility_clock, transport_clock
+from apps.rides.rules.discharge import Clock, checklist, facility_clock, transport_clock
 from tests.factories import NOW
 
 MINUTE = dt.timedelta(minutes=1)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import UserRole
-from apps.rides.disclosure import disclosed, disclosure_of
+from apps.accounts.rules.roles import UserRole
+from apps.rides.rules.disclosure import disclosed, disclosure_of
 from lib.access import Phi
 from tests import factories
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from apps.rides.documentation import Papers, missing_at, missing_documents
-from apps.rides.lifecycle import RideStatus
+from apps.rides.rules.documentation import Papers, missing_at, missing_documents
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import report as service
 from apps.rides.services.guard_check import GuardFailed
 from lib.access import Principal

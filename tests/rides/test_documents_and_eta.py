@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.organizations.models import Payer
-from apps.rides.draft import Payment
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Ride, RideException
+from apps.rides.rules.draft import Payment
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import booking, exceptions
 from apps.rides.services import report as service
-from apps.rides.status_report import MilestoneReport
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, ScopeMissing
 from tests import factories

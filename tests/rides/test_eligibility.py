@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.utils.translation import override
 
-from apps.fleet.credentials import BLOCKING_BY_DEFAULT, Paper, Subject
-from apps.rides.eligibility import CHECKS, Kind, ViolationCode, violations
-from apps.rides.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
-from apps.rides.travel import Place, drive_minutes, road_miles
+from apps.fleet.rules.credentials import BLOCKING_BY_DEFAULT, Paper, Subject
+from apps.rides.rules.eligibility import CHECKS, Kind, ViolationCode, violations
+from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
+from apps.rides.rules.travel import Place, drive_minutes, road_miles
 
 PROVIDER, OTHER_PROVIDER, RIDER, RIDE, DRIVER, VEHICLE = (uuid.UUID(int=number) for number in range(1, 7))
 AT = dt.datetime(2026, 11, 20, 20, 0, tzinfo=dt.UTC)

@@ -7,10 +7,10 @@ import uuid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.fleet.credentials import TYPES_OF, Paper, Subject
-from apps.rides.eligibility import CHECKS, violations
-from apps.rides.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
-from apps.rides.travel import Place
+from apps.fleet.rules.credentials import TYPES_OF, Paper, Subject
+from apps.rides.rules.eligibility import CHECKS, violations
+from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
+from apps.rides.rules.travel import Place
 
 AT = dt.datetime(2026, 11, 20, 20, 0, tzinfo=dt.UTC)
 TODAY = AT.date()

@@ -2,11 +2,11 @@
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
-from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import exceptions
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound, ScopeMissing, StaleVersion

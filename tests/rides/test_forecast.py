@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from apps.rides.forecast import Leg, arrivals, lateness
+from apps.rides.rules.forecast import Leg, arrivals, lateness
 from tests.factories import NOW
 from tests.rides.errands import HERE, MINUTE, THERE, errand
 

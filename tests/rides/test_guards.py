@@ -5,8 +5,8 @@ import datetime as dt
 
 import pytest
 
-from apps.rides.guards import ContactAttempt, Facts, failed, no_show_wait_minutes
-from apps.rides.lifecycle import Guard
+from apps.rides.rules.guards import ContactAttempt, Facts, failed, no_show_wait_minutes
+from apps.rides.rules.lifecycle import Guard
 
 PICKUP = dt.datetime(2026, 11, 20, 20, 0, tzinfo=dt.UTC)
 MINUTE = dt.timedelta(minutes=1)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from apps.fleet.models import Credential, Vehicle
-from apps.rides.lifecycle import TRANSITIONS, Action, Guard, RideStatus, Transition
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import TRANSITIONS, Action, Guard, RideStatus, Transition
 from apps.rides.services import assignment
 from apps.rides.services import report as service
 from apps.rides.services.guard_check import GuardFailed

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, ReasonCode
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import Place
 from apps.rides.services import assignment
 from apps.rides.services.assignment import Handover
-from apps.rides.status_report import Place
 from lib.access import Principal
 from lib.errors import DomainError, FieldRefused, InvalidInput
 from tests.factories import NOW, PICKUP

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import report as service
 from apps.rides.services.milestones import MilestoneOutOfOrder
 from apps.rides.services.status import InvalidTransition
-from apps.rides.status_report import MilestoneReport
 from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing
 from tests import factories

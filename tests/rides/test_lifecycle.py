@@ -2,10 +2,10 @@
 
 from collections import deque
 
-from apps.accounts.roles import SCOPES_OF_TOKEN, SCOPES_OF_USER, TokenRole, UserRole
-from apps.rides.guards import CHECKS
-from apps.rides.lifecycle import BY_ACTION, BY_STATUSES, OPEN, TERMINAL, TRANSITIONS, Action, Guard, RideStatus
-from apps.rides.reasons import CODES, FAULT_OF_CANCELLATION, FAULT_OF_FAILURE, FAULT_OF_NO_SHOW
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, SCOPES_OF_USER, TokenRole, UserRole
+from apps.rides.rules.guards import CHECKS
+from apps.rides.rules.lifecycle import BY_ACTION, BY_STATUSES, OPEN, TERMINAL, TRANSITIONS, Action, Guard, RideStatus
+from apps.rides.rules.reasons import CODES, FAULT_OF_CANCELLATION, FAULT_OF_FAILURE, FAULT_OF_NO_SHOW
 from lib.scopes import Scope
 
 # domain.md, appendix A, row by row.

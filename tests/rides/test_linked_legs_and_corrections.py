@@ -8,11 +8,11 @@ import pytest
 from django.db import connection, transaction
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole
 from apps.events.models import Event
 from apps.fleet.models import Driver
-from apps.rides.lifecycle import TERMINAL, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from apps.rides.services import corrections
 from apps.rides.services import report as service
 from apps.rides.services.guard_check import GuardFailed

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from apps.accounts.roles import UserRole
-from apps.rides.lifecycle import RideStatus
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import corrections
 from apps.rides.services import report as service
 from lib.access import Principal, system

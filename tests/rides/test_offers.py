@@ -9,11 +9,11 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
 from apps.rides import tasks
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Ride, RideException
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment, offers
 from apps.rides.services.pairing import AssignmentRejected
 from apps.rides.services.status import InvalidTransition

@@ -11,12 +11,12 @@ import pytest
 
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.draft import ReturnLeg
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone, ReasonCode, Ride, RideException
+from apps.rides.rules.draft import ReturnLeg
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport, Place
 from apps.rides.services import amending, booking
 from apps.rides.services import report as service
-from apps.rides.status_report import MilestoneReport, Place
 from lib.access import Principal
 from tests import factories
 from tests.rides.drafts import draft

@@ -9,11 +9,11 @@ import pytest
 from django.db import connection, transaction
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.organizations.models import Facility
-from apps.rides.exception_types import ExceptionStatus, ExceptionType, ResolutionCode
 from apps.rides.models import RideException
+from apps.rides.rules.exception_types import ExceptionStatus, ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from lib.access import Principal, system
 from lib.errors import NotFound, ScopeMissing, StaleVersion

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
-from apps.rides.lifecycle import ReasonList, RideStatus
-from apps.rides.reasons import CancellationTiming, Cancelled, Fault, cancellation_timing, default_fault
+from apps.rides.rules.lifecycle import ReasonList, RideStatus
+from apps.rides.rules.reasons import CancellationTiming, Cancelled, Fault, cancellation_timing, default_fault
 
 # 00:30 in Chicago on 20 November: still the 20th there, and already 06:30 in UTC.
 PICKUP = dt.datetime(2026, 11, 20, 6, 30, tzinfo=dt.UTC)

@@ -7,9 +7,9 @@ import pytest
 
 from apps.events.models import Event
 from apps.fleet.models import Credential, Driver, Vehicle
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import amending, exceptions
 from lib.access import Principal, system
 from tests import factories

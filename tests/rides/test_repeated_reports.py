@@ -6,16 +6,16 @@ from decimal import Decimal
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
-from apps.rides.lifecycle import RideStatus
-from apps.rides.reasons import Fault
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.reasons import Fault
+from apps.rides.rules.status_report import MilestoneReport, Place, StatusReport
 from apps.rides.services import assignment
 from apps.rides.services import report as service
 from apps.rides.services.booking import RiderNotBookable
 from apps.rides.services.guard_check import GuardFailed
 from apps.rides.services.milestones import MilestoneOutOfOrder
-from apps.rides.status_report import MilestoneReport, Place, StatusReport
 from lib.access import Principal
 from lib.errors import ScopeMissing
 from tests import factories

@@ -10,9 +10,9 @@ from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.draft import ReturnLeg
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.draft import ReturnLeg
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import amending, booking, report
 from apps.rides.services.accommodation_change import change_accommodation
 from apps.rides.services.overriding import Override

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from apps.rides.lifecycle import RideStatus
 from apps.rides.queries.ride_needs import errand_of, needs_of
-from apps.rides.travel import Place
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.travel import Place
 from tests import factories
 from tests.rides.rides_in import BOARDED, ride_in
 

@@ -32,14 +32,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.riders.models import Rider
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
 from apps.rides.queries.ride_needs import errand_of
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import assignment, booking, will_call
 from apps.rides.services import report as reporting
-from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import system
 from lib.errors import DomainError
 from tests import factories

@@ -11,11 +11,11 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.queries import watched
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.watch_rules import first_look
 from apps.rides.services import watching
-from apps.rides.watch_rules import first_look
 from lib.access import system
 from tests import factories
 from tests.locks import wait_until_somebody_waits

@@ -13,8 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from apps.events.models import Event
 from apps.organizations.models import BookingPolicy, Facility
 from apps.riders.models import Rider
-from apps.rides.draft import Notes, Payment, ReturnLeg, RideDraft
 from apps.rides.models import Ride, RideException, Trip
+from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft
 from apps.rides.services import booking, legs, series
 from apps.rides.services.series import Day, LegTime
 from lib.access import Principal, system

@@ -7,12 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.draft import ExternalName, Payment, ReturnLeg
 from apps.rides.models import Ride, Trip
+from apps.rides.rules.draft import ExternalName, Payment, ReturnLeg
 from apps.rides.services import booking, series
 from apps.rides.services.series import Day, LegTime, Refused
 from lib.access import Principal

@@ -9,16 +9,16 @@ from django.db import connection, transaction
 
 from apps.accounts.models import AuditEntry
 from apps.fleet.models import Leave
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride
 from apps.rides.queries import ride_needs
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import assignment, exceptions, milestones, offers, will_call
 from apps.rides.services import report as service
 from apps.rides.services.guard_check import GuardFailed
 from apps.rides.services.pairing import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
-from apps.rides.status_report import MilestoneReport
 from lib.access import Principal, system
 from lib.errors import DomainError, InvalidInput, ScopeMissing
 from lib.scopes import Scope

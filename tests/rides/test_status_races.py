@@ -16,8 +16,8 @@ from django.db import IntegrityError, OperationalError, connection
 from psycopg.errors import LockNotAvailable
 
 from apps.events.models import Event
-from apps.rides.lifecycle import TRANSITIONS, RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import TRANSITIONS, RideStatus
 from apps.rides.services import report as service
 from lib.access import Principal, system
 from lib.errors import DomainError

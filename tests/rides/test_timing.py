@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.organizations import service_levels
-from apps.organizations.opening_hours import local_instant
-from apps.rides import timing
+from apps.organizations.rules.opening_hours import local_instant
+from apps.rides.rules import timing
 
 NEW_YORK = "America/New_York"
 CHICAGO = "America/Chicago"

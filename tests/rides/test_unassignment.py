@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from apps.events.models import Event
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment
 from apps.rides.services.status import InvalidTransition
 from lib.access import Principal

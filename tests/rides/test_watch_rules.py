@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from apps.organizations import opening_hours
-from apps.rides import timing
-from apps.rides.exception_types import ExceptionSeverity, ExceptionType
-from apps.rides.watch_rules import Facts, Terms, first_look, look, settles
+from apps.organizations.rules import opening_hours
+from apps.rides.rules import timing
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType
+from apps.rides.rules.watch_rules import Facts, Terms, first_look, look, settles
 from tests.rides.watched_facts import EXPIRES, HOUR, MINUTE, NOON, SECOND, ride, terms, will_call
 
 X = ExceptionType

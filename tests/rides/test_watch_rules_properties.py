@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.rides.exception_types import SEVERITY_RANK
-from apps.rides.lifecycle import OPEN, RideStatus
-from apps.rides.watch_rules import Facts, Terms, first_look, first_look_of_new, look
+from apps.rides.rules.exception_types import SEVERITY_RANK
+from apps.rides.rules.lifecycle import OPEN, RideStatus
+from apps.rides.rules.watch_rules import Facts, Terms, first_look, first_look_of_new, look
 from tests.rides.watched_facts import HOUR, MINUTE, NOON, ride, will_call
 
 moments = st.integers(-60 * 96, 60 * 48).map(lambda minutes: NOON + minutes * MINUTE)

@@ -11,9 +11,9 @@ from apps.events.models import Event
 from apps.organizations.models import EscalationPolicy, Facility
 from apps.riders.models import Rider
 from apps.rides import tasks
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
 from apps.rides.queries import watched
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking, watching
 from config.celery import TIMETABLE
 from lib.access import Principal

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Alert, AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import EscalationPolicy, Facility
 from apps.riders.models import Rider
-from apps.rides.draft import ReturnLeg
-from apps.rides.exception_types import ResolutionCode
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Ride, RideException
+from apps.rides.rules.draft import ReturnLeg
+from apps.rides.rules.exception_types import ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking, exceptions, watching, will_call
 from apps.rides.services import report as reporting
 from lib.access import Principal

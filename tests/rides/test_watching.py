@@ -7,9 +7,9 @@ import pytest
 from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.exception_types import ResolutionCode
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import amending, booking, exceptions
 from apps.rides.services import report as reporting
 from lib.access import Principal

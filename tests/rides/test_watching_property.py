@@ -16,16 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps.organizations.models import EscalationPolicy, Facility
-from apps.rides.draft import ReturnLeg
-from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
 from apps.rides.queries import watched
+from apps.rides.rules.draft import ReturnLeg
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.watch_rules import Outlook, look, settles
 from apps.rides.services import amending, assignment, booking, exceptions, series, watching, will_call
 from apps.rides.services import report as reporting
 from apps.rides.services import status as reporting_status
 from apps.rides.services.overriding import Override
-from apps.rides.watch_rules import Outlook, look, settles
 from lib.access import Principal, system
 from lib.errors import DomainError
 from tests import factories

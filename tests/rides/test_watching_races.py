@@ -12,10 +12,10 @@ from django.db import connection, transaction
 
 from apps.accounts.models import Alert
 from apps.events.models import Event
-from apps.rides.exception_types import ResolutionCode
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
 from apps.rides.queries import watched
+from apps.rides.rules.exception_types import ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import exception_sets, exceptions, watching
 from lib.access import system
 from tests import factories

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import report as service
-from apps.rides.status_report import MilestoneReport
 from lib.access import Principal, system
 from tests import factories
 from tests.rides.rides_in import ride_in

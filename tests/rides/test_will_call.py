@@ -8,8 +8,8 @@ import pytest
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.fleet.models import Driver, Vehicle
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone, Ride, RideException
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment, will_call
 from apps.rides.services.guard_check import GuardFailed
 from apps.rides.services.milestones import MilestoneOutOfOrder

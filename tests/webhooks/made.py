@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from apps.events.models import Event
 from apps.events.services import record
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret, LaneRow
-from apps.webhooks.schedule import MOST_AGE
+from apps.webhooks.rules.schedule import MOST_AGE
 from apps.webhooks.services import delivering
 from lib.access import system
 from lib.ids import oldest_of

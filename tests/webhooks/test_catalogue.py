@@ -16,14 +16,15 @@ from apps.accounts.models import ApiToken
 from apps.accounts.services import token_expiry
 from apps.events.models import Event
 from apps.fleet.services import reminding
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services.exceptions import open_exception, open_on_order
-from apps.webhooks import body, event_types
-from apps.webhooks.event_types import CATALOGUE, body_schema
+from apps.webhooks import body
 from apps.webhooks.examples import example
 from apps.webhooks.queries import full_rides
+from apps.webhooks.rules import event_types
+from apps.webhooks.rules.event_types import CATALOGUE, body_schema
 from apps.webhooks.services import lane_rows, states
 from lib.access import system
 from lib.api.document import document
@@ -107,7 +108,7 @@ def _said(node: ast.AST) -> Iterator[str]:
 
 def test_every_event_that_is_recorded_anywhere_is_in_the_catalogue() -> None:
     files = [path for path in (ROOT / "apps").rglob("*.py") if not {"api", "migrations"} & {*path.parts}]
-    catalogue = {ROOT / "apps/webhooks/event_types.py", ROOT / "apps/webhooks/examples.py"}
+    catalogue = {ROOT / "apps/webhooks/rules/event_types.py", ROOT / "apps/webhooks/examples.py"}
 
     said = {name for path in {*files} - catalogue for name in _said(ast.parse(path.read_text()))}
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import models
 
 from apps.accounts.models import ApiClient, AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret, Job, LaneRow, SigningKey
 from apps.webhooks.services import endpoints, secrets, states, wishes

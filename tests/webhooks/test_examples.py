@@ -24,10 +24,10 @@ import pytest
 from django.utils import timezone
 
 from apps.webhooks.body import MOST_BYTES
-from apps.webhooks.event_types import CATALOGUE
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.queries import keys
-from apps.webhooks.schedule import DELAYS
+from apps.webhooks.rules.event_types import CATALOGUE
+from apps.webhooks.rules.schedule import DELAYS
 from apps.webhooks.services import delivering, recovering, secrets
 from lib.access import system
 from lib.standard_webhooks import new_secret

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.webhooks import lane as lanes
-from apps.webhooks.lane import Lane, Outcome, after, is_dead, outcome_of, to_tell
+from apps.webhooks.rules import lane as lanes
+from apps.webhooks.rules.lane import Lane, Outcome, after, is_dead, outcome_of, to_tell
 from tests.factories import NOW
 
 OK, FAILED, THROTTLED = Outcome.DELIVERED, Outcome.FAILED, Outcome.THROTTLED

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.accounts.services import alerts
 from apps.dispatch.models import DowntimePack
 from apps.exports.models import Export, ReportSchedule

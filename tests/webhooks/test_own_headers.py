@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.webhooks.own_headers import fault_of
+from apps.webhooks.rules.own_headers import fault_of
 
 MOST = "must not have more than 10 names."
 TWICE = "must not have a name twice, in whatever case."

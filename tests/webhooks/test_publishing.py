@@ -11,7 +11,7 @@ from django.db import OperationalError, connection, transaction
 
 from apps.events.models import Event, Unpublished
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.schedule import MOST_AGE
+from apps.webhooks.rules.schedule import MOST_AGE
 from apps.webhooks.services.publishing import PUBLISHER_LOCK, publish
 from tests.factories import NOW, ApiClientFactory, FacilityFactory, TransportProviderFactory
 from tests.webhooks import made

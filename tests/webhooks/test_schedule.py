@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.webhooks.schedule import ATTEMPTS, DELAYS, TEST_ATTEMPTS, delay_after
+from apps.webhooks.rules.schedule import ATTEMPTS, DELAYS, TEST_ATTEMPTS, delay_after
 
 ROLLS = st.floats(0, 1)
 

@@ -9,9 +9,9 @@ import pytest
 from apps.accounts.models import Alert
 from apps.events.models import Event
 from apps.webhooks.body import Told
-from apps.webhooks.lane import TOLD_AFTER
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Job, LaneRow
-from apps.webhooks.schedule import ATTEMPTS, TEST_ATTEMPTS
+from apps.webhooks.rules.lane import TOLD_AFTER
+from apps.webhooks.rules.schedule import ATTEMPTS, TEST_ATTEMPTS
 from apps.webhooks.services import claiming, endpoints, settling
 from apps.webhooks.services.claiming import Claim, Claimed
 from apps.webhooks.services.publishing import publish

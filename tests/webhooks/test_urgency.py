@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Alert
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.services import watching

@@ -7,8 +7,8 @@ from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from apps.accounts import token_format
 from apps.accounts.api.throttles import count_failure
+from apps.accounts.rules import token_format
 from apps.accounts.services import authentication
 from lib.access import Principal
 from lib.api.fields import instant_text

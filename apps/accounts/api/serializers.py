@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from apps.accounts.models import ApiToken
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.accounts.services.tokens import DEFAULT_OVERLAP, MAX_OVERLAP, Issued
 from lib.api import fields
 from lib.api.query import PageQuery

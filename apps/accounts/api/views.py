@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from apps.accounts.api.serializers import IssuedOut, RevokeIn, RotateIn, TokenIn, TokenOut, TokenQuery
 from apps.accounts.api.throttles import TokenEndpointThrottle
 from apps.accounts.models import ApiToken
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.accounts.services import tokens
 from lib.access import ANY_TOKEN
 from lib.api.views import ApiViewSet

@@ -10,8 +10,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
 
-from apps.accounts.admin_rights import allows, allows_some
-from apps.accounts.roles import (
+from apps.accounts.rules.admin_rights import allows, allows_some
+from apps.accounts.rules.roles import (
     PHI_OF_USER,
     SCOPED_BY_FACILITY,
     SCOPED_BY_PROVIDER,

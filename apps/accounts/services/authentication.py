@@ -13,9 +13,9 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from apps.accounts import token_format
 from apps.accounts.models import ApiToken, AuditEntry, User
-from apps.accounts.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
+from apps.accounts.rules import token_format
+from apps.accounts.rules.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of_absent
 from lib.access import Phi, Principal

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import audit
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound

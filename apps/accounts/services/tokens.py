@@ -10,9 +10,9 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from apps.accounts import token_format
 from apps.accounts.models import ApiClient, ApiToken
-from apps.accounts.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
+from apps.accounts.rules import token_format
+from apps.accounts.rules.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services import alerts, audit, authentication
 from apps.accounts.services.token_expiry import alert_key
 from apps.organizations.models import Facility, TransportProvider

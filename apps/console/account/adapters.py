@@ -18,7 +18,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.accounts.seeds import open_seed, seal_seed
 from apps.accounts.services import audit
 from apps.accounts.sessions import SIGNED_IN_AT, principal_of, principal_of_user, stranger

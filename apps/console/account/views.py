@@ -9,9 +9,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from apps.accounts.admin_rights import roles_with
 from apps.accounts.models import User
-from apps.accounts.roles import SCOPES_OF_USER, UserRole
+from apps.accounts.rules.admin_rights import roles_with
+from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of, seconds_left
 from apps.console.kit.rights import RightMissing

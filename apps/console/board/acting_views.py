@@ -26,15 +26,15 @@ from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.fleet.models import Driver
-from apps.riders.words import rider_name
-from apps.rides.disclosure import disclosure_of
-from apps.rides.eligibility import Kind, Violation
-from apps.rides.lifecycle import BY_ACTION, OPEN, Action, RideStatus
+from apps.riders.labels import rider_name
 from apps.rides.models import Ride
 from apps.rides.naming import OUT_OF_REACH, driver_name
 from apps.rides.queries.candidates import Candidate, candidates
 from apps.rides.queries.ride_needs import errand_of
 from apps.rides.queries.rides import ride as ride_in_reach
+from apps.rides.rules.disclosure import disclosure_of
+from apps.rides.rules.eligibility import Kind, Violation
+from apps.rides.rules.lifecycle import BY_ACTION, OPEN, Action, RideStatus
 from apps.rides.services import will_call
 from apps.rides.services.pairing import AssignmentRejected
 from apps.rides.services.status import InvalidTransition

@@ -22,13 +22,13 @@ from apps.console.board.part import parts
 from apps.console.board.timeline import Reader
 from apps.console.kit.lists import arranged
 from apps.console.kit.rights import needs
-from apps.dispatch.axis import Axis
 from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
 from apps.dispatch.queries.figures import figures_of
 from apps.dispatch.queries.narrowing import choices, narrowed
-from apps.rides.lifecycle import ReasonList
+from apps.dispatch.rules.axis import Axis
 from apps.rides.naming import driver_name
 from apps.rides.queries import reason_codes
+from apps.rides.rules.lifecycle import ReasonList
 from lib.access import Principal
 from lib.clocks import clock
 from lib.listing import DOWN, spelled

@@ -5,7 +5,7 @@ from typing import Any
 from apps.console.board import words
 from apps.console.board.timeline import Reader
 from apps.dispatch.queries.board import Lane, Shown
-from apps.riders.words import rider_name
+from apps.riders.labels import rider_name
 from apps.rides.naming import driver_name
 
 

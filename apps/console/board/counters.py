@@ -10,9 +10,9 @@ from django.views.decorators.http import require_safe
 from apps.accounts.sessions import principal_of
 from apps.console.board.page import Page, reader_of
 from apps.console.kit.rights import needs
-from apps.dispatch.axis import Axis
 from apps.dispatch.queries.figures import Figures, figures
-from apps.rides.lifecycle import RideStatus
+from apps.dispatch.rules.axis import Axis
+from apps.rides.rules.lifecycle import RideStatus
 from lib.scopes import Scope
 
 _LINKS: Final = (

@@ -8,8 +8,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from apps.dispatch.services.planning import Accepted, Chosen
-from apps.rides.lifecycle import ReasonList
 from apps.rides.queries import reason_codes
+from apps.rides.rules.lifecycle import ReasonList
 
 MOST_CHOSEN: Final = 100  # rides of one selection
 MOST_ACCEPTED: Final = 400  # suggestions of one preview

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.sessions import principal_of, zone_of
 from apps.console.board.timeline import Reader
-from apps.dispatch.axis import service_day
 from apps.dispatch.queries.narrowing import Within
+from apps.dispatch.rules.axis import service_day
 from apps.organizations.zones import known_zones
 from lib.listing import SIZES, Listing, spelled
 from lib.newest_first import uuid_or_none

@@ -9,12 +9,12 @@ from django.views.decorators.http import require_safe
 from apps.console.board.page import page_of, reader_of
 from apps.console.kit.pdf_response import printed
 from apps.console.kit.rights import needs
-from apps.dispatch import sheet
-from apps.dispatch.axis import Axis
 from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of
-from apps.rides.disclosure import disclosure_of
+from apps.dispatch.rules.axis import Axis
+from apps.dispatch.services import run_sheet as sheets
 from apps.rides.queries.doors import doors_of
+from apps.rides.rules.disclosure import disclosure_of
 from lib.scopes import Scope
 
 
@@ -30,10 +30,10 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         raise Http404
     rides = rides_of(driver_id, axis, by=reader.by)
     doors = doors_of(rides, disclosure_of(reader.by))
-    whose = sheet.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, doors)
+    whose = sheets.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, doors)
     return printed(
         request,
-        lambda: sheet.paper(sheet.html(lanes[0], rides, page.day, whose)),
+        lambda: sheets.paper(sheets.html(lanes[0], rides, page.day, whose)),
         name="run-sheet",
         instead=reverse("board_run", kwargs={"driver_id": driver_id}),
         action="rides.run_sheet",

@@ -12,12 +12,12 @@ from apps.accounts.services import audit
 from apps.console.board.cards import row
 from apps.console.board.page import page_of, reader_of
 from apps.console.kit.rights import needs
-from apps.dispatch.axis import Axis
 from apps.dispatch.queries.board import board
+from apps.dispatch.rules.axis import Axis
 from apps.fleet.services import drivers
-from apps.rides.lifecycle import ReasonList
 from apps.rides.naming import driver_name
 from apps.rides.queries import reason_codes
+from apps.rides.rules.lifecycle import ReasonList
 from lib.scopes import Scope
 
 

@@ -17,7 +17,7 @@ from apps.console.board.forms import SelectionForm
 from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Outcome
-from apps.riders.words import rider_name
+from apps.riders.labels import rider_name
 from apps.rides.models import Ride
 from lib.clocks import clock
 from lib.retelling import retold

@@ -21,11 +21,11 @@ from apps.console.board.page import page_of, reader_of
 from apps.console.board.selection_views import answered, back
 from apps.console.board.timeline import Reader
 from apps.console.kit.rights import needs
-from apps.dispatch.axis import Axis
 from apps.dispatch.queries.board import Shown
 from apps.dispatch.queries.suggestions import Preview, preview
+from apps.dispatch.rules.axis import Axis
+from apps.dispatch.rules.suggesting import Suggestion
 from apps.dispatch.services import planning
-from apps.dispatch.suggesting import Suggestion
 from apps.rides.naming import driver_name
 from apps.rides.queries.ride_needs import errand_of
 from lib.scopes import Scope

@@ -21,13 +21,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.console.board import words
-from apps.dispatch import lanes
-from apps.dispatch.axis import Axis
 from apps.dispatch.queries.board import Lane, Shown
-from apps.riders.words import rider_name
-from apps.rides.disclosure import Disclosure, disclosure_of
-from apps.rides.facts import Span
+from apps.dispatch.rules import lanes
+from apps.dispatch.rules.axis import Axis
+from apps.riders.labels import rider_name
 from apps.rides.naming import driver_name
+from apps.rides.rules.disclosure import Disclosure, disclosure_of
+from apps.rides.rules.facts import Span
 from lib.access import Principal
 from lib.clocks import clock
 

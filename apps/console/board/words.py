@@ -7,14 +7,14 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from apps.dispatch.naming import place as place
-from apps.dispatch.naming import service as service
+from apps.dispatch.labels import place as place
+from apps.dispatch.labels import service as service
 from apps.dispatch.queries.board import Shown, awaits_release
-from apps.riders.models import Mobility
-from apps.rides.disclosure import Disclosure
-from apps.rides.eligibility import ViolationCode
-from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
+from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
+from apps.rides.rules.disclosure import Disclosure
+from apps.rides.rules.eligibility import ViolationCode
+from apps.rides.rules.lifecycle import BY_ACTION, Action, RideStatus
 
 Text = str | Promise
 

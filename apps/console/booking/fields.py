@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.console.booking.presets import ARRIVE, AT_TIME, NONE, PICKUP, WILL_CALL
-from apps.organizations import stops
-from apps.rides import timing
-from apps.rides.models.ride import ServiceType
+from apps.organizations.rules import stops
+from apps.rides.rules import timing
+from apps.rides.rules.draft import ServiceType
 from lib.clock_input import NotAClock, instants, parse
 from lib.clocks import clock
 from lib.console_forms import day_field

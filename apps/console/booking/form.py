@@ -17,13 +17,12 @@ from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS
 from apps.console.booking.place_fields import HOME, TYPED, Offered, Place, PlaceFields, home_of, saved_places_of
 from apps.console.booking.presets import ARRIVE, FACILITY, NONE, PRESETS, WILL_CALL, Preset
 from apps.organizations.models import Facility, Payer
-from apps.riders import accommodation
 from apps.riders import queries as riders
 from apps.riders.models import Rider
 from apps.riders.queries import RiderRecord
-from apps.rides.disclosure import disclosure_of
-from apps.rides.draft import Notes, Payment, ReturnLeg, RideDraft
-from apps.rides.models.ride import ServiceType
+from apps.riders.rules import accommodation
+from apps.rides.rules.disclosure import disclosure_of
+from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft, ServiceType
 from apps.rides.services import foreseeing
 from apps.rides.services.booking import OverlappingRide, RiderNotBookable
 from lib.access import Principal

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from apps.console.booking.presets import PRESETS, Preset
 from apps.organizations.models import Facility
+from apps.riders.labels import whole_name
 from apps.riders.models import Rider
-from apps.riders.words import whole_name
 from apps.rides.models import BookingDraft
 from apps.rides.queries import drafts
 from lib.access import Principal

@@ -13,8 +13,8 @@ from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.riders.accommodation_shape import MAX_LOAD_MINUTES, MAX_POUNDS, STAIR_EQUIPMENT
-from apps.riders.models import AssistLevel, Mobility, OxygenSource, Precautions, Severity
+from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precautions, Severity
+from apps.riders.schemas.accommodation import MAX_LOAD_MINUTES, MAX_POUNDS, STAIR_EQUIPMENT
 from apps.rides.services.amended_leg import merge
 from lib.console_forms import spoken
 

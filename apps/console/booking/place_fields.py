@@ -9,7 +9,7 @@ from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.organizations import stops
+from apps.organizations.rules import stops
 from apps.riders.models import Rider
 
 Offered = Mapping[str, tuple[str, Mapping[str, Any]]]

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.console.booking.place_fields import HOME, TYPED
 from apps.organizations.models import FacilityKind
-from apps.rides.models.ride import ServiceType
+from apps.rides.rules.draft import ServiceType
 
 FACILITY: Final = "facility"  # the key of a place: the facility that asks
 # How the time is meant.

@@ -12,9 +12,9 @@ from django.db.models.functions import Concat, Lower
 from apps.accounts.services import audit
 from apps.console.booking.place_fields import line_of
 from apps.riders import queries as riders
+from apps.riders.labels import mobility_said, needs_said, whole_name
 from apps.riders.models import Rider
 from apps.riders.queries import RiderRecord
-from apps.riders.words import mobility_said, needs_said, whole_name
 from lib.access import Principal
 from lib.phone_input import e164
 

@@ -15,8 +15,8 @@ from apps.console.booking.form import BookingForm, Desk
 from apps.console.booking.place_fields import HOME
 from apps.console.booking.presets import FACILITY, PRESETS
 from apps.riders import queries as riders
-from apps.riders.words import whole_name
-from apps.rides.draft import RideDraft
+from apps.riders.labels import whole_name
+from apps.rides.rules.draft import RideDraft
 from apps.rides.services import foreseeing
 from lib.console_forms import choose
 from lib.errors import DomainError

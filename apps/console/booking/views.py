@@ -26,10 +26,10 @@ from apps.console.booking.form import BookingForm, Desk
 from apps.console.booking.presets import PRESETS
 from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.console.templatetags.moments import distance
-from apps.riders import standing
-from apps.rides.booking_rules import IN_WORDS, Question
+from apps.riders.rules import rider_status
 from apps.rides.queries import availability, bookings
 from apps.rides.queries import drafts as kept_drafts
+from apps.rides.rules.booking_rules import IN_WORDS, Question
 from apps.rides.services import booking, drafts, foreseeing
 from lib.clocks import clock
 from lib.errors import DomainError
@@ -249,7 +249,7 @@ def _standing(form: BookingForm) -> dict[str, Any]:
         return {}
     rides = bookings.booked_on(desk.rider.rider.pk, day, by=desk.by)
     return {
-        "barred": standing.barred(desk.rider.rider, day),
+        "barred": rider_status.barred(desk.rider.rider, day),
         "booked": [(local_time(ride.pickup_at, ride.timezone), ride.get_status_display()) for ride in rides],
         "day": date_format(day, "D j M"),
     }

@@ -19,8 +19,8 @@ from apps.console.exceptions.forms import QUEUE, CloseForm, SnoozeForm
 from apps.console.kit.rights import needs
 from apps.console.ride import words
 from apps.console.ride.ride_forms import Versioned
-from apps.rides.exception_types import ExceptionStatus, ResolutionCode
 from apps.rides.models import RideException
+from apps.rides.rules.exception_types import ExceptionStatus, ResolutionCode
 from apps.rides.services import exceptions
 from apps.rides.services.exceptions import AlreadyClaimed, AlreadySettled
 from lib.access import Principal

@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy as _
 from apps.console.ride import words
 from apps.console.ride.ride_forms import Versioned
 from apps.rides import ride_words
-from apps.rides.exception_types import ExceptionType
 from apps.rides.next_steps import ADVICE
 from apps.rides.queries.desk import SIZES, Asked
+from apps.rides.rules.exception_types import ExceptionType
 from lib.console_forms import ListFilter, choose
 from lib.listing import Listing
 from lib.newest_first import uuid_or_none

@@ -23,12 +23,12 @@ from apps.console.ride import ride_panel, words
 from apps.console.ride.ride_forms import Versioned
 from apps.organizations.models import Facility
 from apps.organizations.queries import contacts_of
-from apps.riders import words as rider_words
+from apps.riders import labels as rider_words
 from apps.rides import ride_words
-from apps.rides.exception_types import ExceptionType
 from apps.rides.models import RideException
 from apps.rides.next_steps import ADVICE
 from apps.rides.queries import desk, today
+from apps.rides.rules.exception_types import ExceptionType
 from lib.access import Principal
 from lib.scopes import Scope
 

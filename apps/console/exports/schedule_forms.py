@@ -14,19 +14,19 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.reports.forms import filters
-from apps.exports.cadence import Covers, Every
 from apps.exports.models import Export, ExportDestination, ReportSchedule
 from apps.exports.models.schedules import OVERVIEW
 from apps.exports.queries.exporting import DATASETS
+from apps.exports.rules.cadence import Covers, Every
 from apps.exports.services import schedule_people
 from apps.exports.services.export_wishes import level
 from apps.exports.services.schedule_wishes import Wish
 from apps.organizations.models import Facility, TransportProvider
 from apps.organizations.zones import known_zones
-from apps.reporting.definitions import DEFINITIONS
 from apps.reporting.models import Basis
 from apps.reporting.queries.said import title_of
-from apps.rides.models.ride import ServiceType
+from apps.reporting.rules.definitions import DEFINITIONS
+from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
 from lib.api.serializers import camel
 from lib.console_forms import choose, put_on, spoken

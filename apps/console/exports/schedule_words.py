@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.console.exports.schedule_forms import DATASET_NAMES
-from apps.exports.cadence import Covers, Every
 from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import PutCode
 from apps.exports.models.schedule_words import Outcome, Pause, RunState
 from apps.exports.models.schedules import OVERVIEW
-from apps.reporting.definitions import BY_KEY
+from apps.exports.rules.cadence import Covers, Every
 from apps.reporting.queries.said import title_of
+from apps.reporting.rules.definitions import BY_KEY
 from lib.clocks import clock
 
 _AGAIN: Final = gettext_lazy("It is tried again by itself.")

@@ -23,7 +23,7 @@ from apps.console.fleet.forms import DRIVERS, KINDS, PAPERS, BoardFilter, Driver
 from apps.console.kit.list_export import exported
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import needs
-from apps.fleet.credentials import Urgency
+from apps.fleet.rules.credentials import Urgency
 from apps.organizations.models import TransportProvider
 from lib.access import Principal
 from lib.scopes import Scope

@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 from django.db.models import Count, Q
 
 from apps.fleet import queries as fleet
-from apps.fleet.credentials import TYPES_OF, Paper, Subject, Urgency, blocks_by_default, urgency
 from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
-from apps.rides.lifecycle import RideStatus
+from apps.fleet.rules.credentials import TYPES_OF, Paper, Subject, Urgency, blocks_by_default, urgency
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 
 # A ride that nobody set out on and that was to begin longer ago than this is stuck: no paper changes that.

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from apps.console.fleet import words
 from apps.console.fleet.credential_board import BROKEN, GIVEN, NAME, PROVIDER, SOONEST, Asked
 from apps.console.ride.ride_forms import Versioned
-from apps.fleet.credentials import TYPES_OF, Subject
 from apps.fleet.models import Activation, CredentialType
+from apps.fleet.rules.credentials import TYPES_OF, Subject
 from lib.console_forms import ListFilter, choose, day_field, put_on
 from lib.errors import DomainError
 from lib.listing import SIZES, Listing

@@ -24,13 +24,13 @@ from apps.console.fleet.forms import KINDS, ActivationForm
 from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.console.ride import words as ride_words
 from apps.fleet import queries as fleet
-from apps.fleet.credentials import TYPES_OF, Subject
 from apps.fleet.models import Activation, Qualification, Vehicle
+from apps.fleet.rules.credentials import TYPES_OF, Subject
 from apps.fleet.services.activation import CredentialsMissing
-from apps.riders.words import rider_name
-from apps.rides.lifecycle import RideStatus
+from apps.riders.labels import rider_name
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries import given
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import activation as activations
 from lib.access import Principal
 from lib.errors import DomainError

@@ -21,8 +21,8 @@ from apps.console.fleet.owner_views import found_owner, papers
 from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.console.ride import words as ride_words
 from apps.fleet import queries as fleet
-from apps.fleet.credentials import TYPES_OF, Subject, blocks_by_default
 from apps.fleet.models import Credential
+from apps.fleet.rules.credentials import TYPES_OF, Subject, blocks_by_default
 from apps.fleet.services import credentials, documents
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound

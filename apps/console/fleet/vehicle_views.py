@@ -15,9 +15,9 @@ from apps.console.fleet import words as words
 from apps.console.fleet.forms import VehicleStatusForm
 from apps.console.fleet.owner_views import affected, found_owner
 from apps.console.kit.rights import UNPROCESSABLE, needs
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.queries import given
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import activation
 from lib.errors import DomainError
 from lib.scopes import Scope

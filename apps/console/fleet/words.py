@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.console.fleet.credential_board import Cell
 from apps.console.ride.words import Badge
-from apps.fleet.credentials import Urgency
 from apps.fleet.models import Activation, CredentialType, Driver, Vehicle, VehicleStatus
+from apps.fleet.rules.credentials import Urgency
 from apps.rides.naming import driver_name
 from lib.access import Principal
 from lib.file_kinds import FileKind

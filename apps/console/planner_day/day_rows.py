@@ -13,18 +13,18 @@ from django.utils.translation import gettext_lazy
 from apps.console.ride import ride_panel, words
 from apps.console.ride.ride_forms import AnswerForm
 from apps.organizations.service_levels import ServiceLevels, service_levels
-from apps.riders import words as rider_words
-from apps.rides import discharge, disclosure
-from apps.rides.disclosure import disclosure_of
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import TERMINAL, RideStatus
+from apps.riders import labels as rider_words
 from apps.rides.models import Ride, RideException
-from apps.rides.models.ride import ServiceType
-from apps.rides.possible import Deed, possible
 from apps.rides.queries.facility_day import FacilityDay
 from apps.rides.queries.ride_needs import expected_dropoff_at
+from apps.rides.rules import discharge, disclosure
+from apps.rides.rules.disclosure import disclosure_of
+from apps.rides.rules.draft import ServiceType
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import TERMINAL, RideStatus
+from apps.rides.rules.possible import Deed, possible
+from apps.rides.rules.standing import late_minutes, promised_at
 from apps.rides.services import answering
-from apps.rides.standing import late_minutes, promised_at
 from lib.access import Phi, Principal
 from lib.clocks import clock
 

@@ -20,9 +20,9 @@ from apps.accounts.sessions import principal_of
 from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.console.planner_day import day_rows
 from apps.console.ride.ride_forms import Overridable, Versioned
-from apps.riders.words import mobility_said
-from apps.rides.lifecycle import RideStatus
+from apps.riders.labels import mobility_said
 from apps.rides.queries import facility_day
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from lib.scopes import Scope
 

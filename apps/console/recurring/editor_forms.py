@@ -9,13 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from apps.console.booking.place_fields import Offered
 from apps.console.recurring.series_form import OF_TERMS, SeriesForm
 from apps.organizations import queries as organizations
-from apps.organizations import stops
 from apps.organizations.models import Facility
-from apps.recurring import ordering_rules
-from apps.recurring.draft import OrderDraft, TermsDraft
+from apps.organizations.rules import stops
 from apps.recurring.models import StandingOrder
-from apps.rides.draft import Notes, Payment
-from apps.rides.models.ride import ServiceType
+from apps.recurring.rules import order_validation
+from apps.recurring.rules.draft import OrderDraft, TermsDraft
+from apps.rides.rules.draft import Notes, Payment, ServiceType
 from lib.access import Principal
 from lib.console_forms import choose, day_field, spoken
 from lib.errors import DomainError, StaleVersion
@@ -29,7 +28,7 @@ class NewOrder(SeriesForm):
     facility = forms.ChoiceField(label=_("Facility"))
     service_type = forms.ChoiceField(
         label=_("For"),
-        choices=spoken((one.value, one.label) for one in ServiceType if one in ordering_rules.SERVICES),
+        choices=spoken((one.value, one.label) for one in ServiceType if one in order_validation.SERVICES),
         initial=ServiceType.DIALYSIS,
     )
     start_date = day_field(_("First day"))

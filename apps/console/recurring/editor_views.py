@@ -20,9 +20,9 @@ from apps.console.recurring.rider_search import RiderSearch
 from apps.console.recurring.rights import found_order, opens
 from apps.recurring.models import Terms
 from apps.recurring.services import changing, ordering
+from apps.riders.labels import rider_name
 from apps.riders.models import Rider
-from apps.riders.words import rider_name
-from apps.rides import timing
+from apps.rides.rules import timing
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.ids import uuid7

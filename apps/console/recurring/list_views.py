@@ -22,8 +22,8 @@ from apps.organizations.models import Facility
 from apps.recurring.models import OrderStatus
 from apps.recurring.queries import roster
 from apps.recurring.queries.roster import Line
-from apps.recurring.recurrence import PRESETS
-from apps.riders.words import rider_name
+from apps.recurring.rules.recurrence import PRESETS
+from apps.riders.labels import rider_name
 from lib.access import Principal
 from lib.console_forms import ListFilter, choose
 from lib.listing import Listing

@@ -16,7 +16,7 @@ from django.utils.translation import pgettext
 from apps.console.recurring import words
 from apps.console.recurring.words import Badge
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
-from apps.recurring.recurrence import FARTHEST_MOVE
+from apps.recurring.rules.recurrence import FARTHEST_MOVE
 
 _MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
 MOST_MONTHS: Final = 24  # before and after this one

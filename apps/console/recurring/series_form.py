@@ -14,16 +14,17 @@ from apps.console.recurring import words
 from apps.console.recurring.driver_fields import DriverFields
 from apps.console.recurring.forms import Versioned, time_field
 from apps.fleet.models import VehicleType
-from apps.organizations import stops
 from apps.organizations.models import Payer
-from apps.recurring import ordering_rules
-from apps.recurring.draft import TermsDraft
+from apps.organizations.rules import stops
 from apps.recurring.models import HORIZON_DAYS, ReturnMode
-from apps.recurring.ordering_rules import MOST_HORIZON, MOST_WEEKS
-from apps.riders import accommodation
-from apps.riders.models import Mobility, Rider
-from apps.rides.disclosure import disclosure_of
+from apps.recurring.rules import order_validation
+from apps.recurring.rules.draft import TermsDraft
+from apps.recurring.rules.order_validation import MOST_HORIZON, MOST_WEEKS
+from apps.riders.models import Rider
+from apps.riders.rules import accommodation
+from apps.riders.rules.needs import Mobility
 from apps.rides.queries import bookings
+from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Principal
 from lib.console_forms import choose, day_field, put_on, spoken
 from lib.errors import DomainError
@@ -91,7 +92,7 @@ class SeriesForm(Versioned):
         label=_("Treatment, minutes"),
         required=False,
         min_value=1,
-        max_value=ordering_rules.LONGEST_STAY,
+        max_value=order_validation.LONGEST_STAY,
         help_text=_("Empty: 240 of dialysis, 60 of others."),
     )
     post_treatment_minutes = forms.IntegerField(

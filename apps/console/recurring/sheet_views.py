@@ -18,9 +18,9 @@ from apps.organizations.models import Facility
 from apps.recurring.queries import day_sheet
 from apps.recurring.queries.calendar import LegShown, LegStanding
 from apps.recurring.queries.day_sheet import Visit, Way
-from apps.recurring.reconciling import Leg
-from apps.riders.words import rider_name
-from apps.rides import timing
+from apps.recurring.rules.reconciling import Leg
+from apps.riders.labels import rider_name
+from apps.rides.rules import timing
 from lib.access import Principal
 from lib.scopes import Scope
 

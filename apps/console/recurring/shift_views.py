@@ -28,8 +28,8 @@ from apps.recurring.models import StandingOrder
 from apps.recurring.queries import roster
 from apps.recurring.services import shifting
 from apps.recurring.services.shifting import Move, ShiftDraft
-from apps.riders.words import rider_name
-from apps.rides import timing
+from apps.riders.labels import rider_name
+from apps.rides.rules import timing
 from lib.access import Principal
 from lib.clocks import clock
 from lib.console_forms import choose, day_field, put_on

@@ -23,12 +23,12 @@ from apps.console.recurring.rights import found_order, opens
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown, calendar
-from apps.recurring.recurrence import Fate, State
-from apps.riders import accommodation
-from apps.riders.words import needs_said, rider_name
-from apps.rides import timing
-from apps.rides.disclosure import disclosure_of
+from apps.recurring.rules.recurrence import Fate, State
+from apps.riders.labels import needs_said, rider_name
+from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
+from apps.rides.rules import timing
+from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 

@@ -18,11 +18,11 @@ from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
 from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
 from apps.recurring.queries.day_sheet import Visit
 from apps.recurring.queries.roster import Line
-from apps.recurring.reconciling import Leg
-from apps.recurring.recurrence import Fate, State
-from apps.riders import words as rider_words
-from apps.rides.lifecycle import RideStatus
+from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.recurrence import Fate, State
+from apps.riders import labels as rider_words
 from apps.rides.naming import OUT_OF_REACH, driver_name
+from apps.rides.rules.lifecycle import RideStatus
 from lib import clocks
 from lib.access import Principal
 from lib.errors import Code

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.console.reports import steps, words
-from apps.reporting.defining import Definition, Unit
 from apps.reporting.queries.figures import Figure
 from apps.reporting.queries.reports import Point, Trend
-from apps.reporting.steps import TIMES
+from apps.reporting.rules.defining import Definition, Unit
+from apps.reporting.rules.steps import TIMES
 
 _LARGE_SHARE: Final = 0.5
 

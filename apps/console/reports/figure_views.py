@@ -21,13 +21,13 @@ from apps.console.reports.drawing import pictures
 from apps.console.reports.forms import ReportFilter, filters
 from apps.console.reports.heat import heat
 from apps.console.reports.standing import standing
-from apps.reporting.defining import Definition
-from apps.reporting.definitions import BY_KEY
 from apps.reporting.queries.behind import Count
 from apps.reporting.queries.breakdowns import Counted, breakdown
 from apps.reporting.queries.reports import FEWEST_LINES, MOST_LINES, Trend, facility_kpis, trends
 from apps.reporting.queries.selection import Selection
-from apps.reporting.steps import TIMES
+from apps.reporting.rules.defining import Definition
+from apps.reporting.rules.definitions import BY_KEY
+from apps.reporting.rules.steps import TIMES
 from lib.access import Principal
 from lib.errors import InvalidInput
 from lib.listing import spelled

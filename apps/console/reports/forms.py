@@ -17,7 +17,7 @@ from apps.console.kit.lists import Filters
 from apps.organizations.models import Facility, TransportProvider
 from apps.reporting.models import Basis
 from apps.reporting.queries.selection import MOST_DAYS, Selection, select
-from apps.rides.models.ride import ServiceType
+from apps.rides.rules.draft import ServiceType
 from lib.access import Principal
 from lib.console_forms import ListFilter, Several, choose, day_field, put_on, spoken
 from lib.errors import InvalidInput

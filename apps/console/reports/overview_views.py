@@ -20,10 +20,10 @@ from apps.console.kit.rights import needs
 from apps.console.reports import papers, words
 from apps.console.reports.forms import ReportFilter, filters
 from apps.console.reports.standing import standing
-from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, facility_kpis
 from apps.reporting.queries.said import MAIN
 from apps.reporting.queries.selection import Selection
+from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
 from lib.access import Principal
 from lib.listing import DOWN, Listing, spelled
 from lib.scopes import Scope

@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from apps.accounts.models import User
 from apps.accounts.sessions import zone_of
 from apps.console.kit.pdf_response import printed
-from apps.reporting.defining import VERSION
+from apps.reporting.rules.defining import VERSION
 from lib import pdf
 from lib.clocks import clock
 

@@ -20,11 +20,11 @@ from apps.console.kit.rights import needs
 from apps.console.reports import words
 from apps.console.reports.forms import ReportFilter, filters
 from apps.console.ride import words as ride_words
-from apps.reporting.defining import REASONS, Definition, Names, Way
-from apps.reporting.definitions import BY_KEY
 from apps.reporting.queries import behind, reading
 from apps.reporting.queries.behind import Behind, rides_behind
-from apps.riders.words import may_name, rider_name
+from apps.reporting.rules.defining import REASONS, Definition, Names, Way
+from apps.reporting.rules.definitions import BY_KEY
+from apps.riders.labels import may_name, rider_name
 from apps.rides.models import Ride
 from lib.access import Principal
 from lib.console_forms import ListFilter

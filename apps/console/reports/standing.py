@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from apps.reporting.measure_words import WORDS
 from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.restatements import Restated
 from apps.reporting.queries.selection import Selection
+from apps.reporting.rules.measure_words import WORDS
 from lib.retelling import retold
 
 

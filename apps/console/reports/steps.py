@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 
 from apps.reporting.queries.reports import Names
 from apps.reporting.queries.selection import Selection
-from apps.reporting.steps import TIMES, opened
-from apps.rides.models.ride import ServiceType
+from apps.reporting.rules.steps import TIMES, opened
+from apps.rides.rules.draft import ServiceType
 
 ALONG: Final[Mapping[str, str | Promise]] = {
     "day": gettext_lazy("By day"),

@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.console.ride import words as ride_words
-from apps.reporting.defining import REASONS, Definition, Unit, Way
 from apps.reporting.queries.behind import Count
 from apps.reporting.queries.figures import Figure
 from apps.reporting.queries.said import (
@@ -25,9 +24,10 @@ from apps.reporting.queries.said import (
     title_of,
     value_said,
 )
+from apps.reporting.rules.defining import REASONS, Definition, Unit, Way
 from apps.rides.next_steps import ADVICE
 from apps.rides.reason_words import Reason
-from apps.rides.reasons import Fault
+from apps.rides.rules.reasons import Fault
 from lib.listing import spelled
 from lib.retelling import retold
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from apps.console.kit.rights import RightMissing
 from apps.console.ride.ride_forms import Versioned
 from apps.console.ride.ride_views import found_ride
-from apps.riders.models import Mobility
+from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
 from apps.rides.services import answering, will_call
 from apps.rides.services.answering import Answer

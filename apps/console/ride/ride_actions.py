@@ -16,16 +16,16 @@ from apps.console.kit.rights import needs
 from apps.console.ride import acting, ride_views
 from apps.console.ride.acting import Act
 from apps.console.ride.ride_forms import AnswerForm, CorrectionForm, MomentForm, NotesForm, Overridable, Versioned
-from apps.rides.disclosure import disclosure_of
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone, Ride
-from apps.rides.possible import Deed
 from apps.rides.queries import ride_story
+from apps.rides.rules.disclosure import disclosure_of
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.possible import Deed
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import amending, assignment, by_hand, report
 from apps.rides.services.by_hand import Moment
 from apps.rides.services.overriding import Override
 from apps.rides.services.status import InvalidTransition
-from apps.rides.status_report import StatusReport
 from lib.scopes import Scope
 
 _BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value

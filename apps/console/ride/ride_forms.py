@@ -8,12 +8,12 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.ride import words
-from apps.riders.models import Mobility
+from apps.riders.rules.needs import Mobility
 from apps.rides import ride_words
-from apps.rides.lifecycle import Action, ReasonList
 from apps.rides.models import Ride
-from apps.rides.possible import MOMENTS
-from apps.rides.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, PROVIDER_REASONS
+from apps.rides.rules.lifecycle import Action, ReasonList
+from apps.rides.rules.possible import MOMENTS
+from apps.rides.rules.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, PROVIDER_REASONS
 from apps.rides.services.answering import Answer
 from lib.console_forms import put_on, spoken
 from lib.errors import Code, DomainError, StaleVersion

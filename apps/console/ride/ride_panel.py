@@ -8,15 +8,16 @@ from django.utils.translation import gettext as _
 
 from apps.console.ride import words
 from apps.organizations.models import Contact, ContactRole
-from apps.riders import words as rider_words
-from apps.riders.models import AssistLevel
-from apps.rides import disclosure, meeting, ride_words
-from apps.rides.disclosure import Disclosure
+from apps.riders import labels as rider_words
+from apps.riders.rules.needs import AssistLevel
+from apps.rides import meeting, ride_words
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.next_steps import ADVICE
 from apps.rides.queries.ride_story import Story
 from apps.rides.queries.rides import Entry
-from apps.rides.reasons import CancellationTiming, Fault
+from apps.rides.rules import disclosure
+from apps.rides.rules.disclosure import Disclosure
+from apps.rides.rules.reasons import CancellationTiming, Fault
 from apps.rides.services import answering, legs
 from apps.rides.services.answering import Answer
 from lib.access import Phi, Principal

@@ -26,15 +26,15 @@ from apps.console.ride.ride_forms import (
     Versioned,
     reasons_for,
 )
-from apps.riders import words as rider_words
-from apps.rides.disclosure import disclosure_of
-from apps.rides.guards import CORRECTION_WINDOW
-from apps.rides.lifecycle import ReasonList, RideStatus
+from apps.riders import labels as rider_words
 from apps.rides.models import Ride
-from apps.rides.possible import Deed, possible, step_to
 from apps.rides.queries import ride_story
+from apps.rides.rules.disclosure import disclosure_of
+from apps.rides.rules.guards import CORRECTION_WINDOW
+from apps.rides.rules.lifecycle import ReasonList, RideStatus
+from apps.rides.rules.possible import Deed, possible, step_to
+from apps.rides.rules.standing import late_minutes
 from apps.rides.services import answering
-from apps.rides.standing import late_minutes
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 

@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.rides import reason_words, ride_words
-from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Ride
 from apps.rides.next_steps import ADVICE
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus
+from apps.rides.rules.lifecycle import RideStatus
 from lib import clocks
 
 Text = str | Promise

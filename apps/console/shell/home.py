@@ -15,11 +15,11 @@ from apps.accounts.models import User
 from apps.accounts.sessions import principal_of, zone_of
 from apps.console.shell.navigation import BOARD, CREDENTIALS, DAY, DELIVERIES, EXCEPTIONS, HOME, contents_for
 from apps.console.shell.setup_checklist import checklist
-from apps.dispatch import downtime
 from apps.dispatch.queries.downtime import newest
-from apps.rides.lifecycle import RideStatus
+from apps.dispatch.services import downtime_page
 from apps.rides.queries import today
 from apps.rides.ride_words import STORED_STATUSES
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from lib.local_time import local_time
 from lib.scopes import Scope
@@ -117,6 +117,6 @@ def _downtime(zone: str) -> dict[str, Any]:
         "pack": pack,
         "made": local_time(made_at, zone),
         "minutes": minutes,
-        "is_old": downtime.is_old(made_at, at),
+        "is_old": downtime_page.is_old(made_at, at),
         "copy_lacks": copy_lacks,
     }

@@ -20,7 +20,7 @@ from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.accounts.sessions import principal_of, seconds_left
 from apps.console.account.adapters import needs_passkey
-from apps.riders.words import may_name
+from apps.riders.labels import may_name
 from apps.rides.queries import desk
 from lib.access import Principal
 from lib.clocks import shows_twelve_hours

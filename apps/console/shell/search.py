@@ -17,7 +17,7 @@ from apps.accounts.sessions import principal_of
 from apps.console.booking import rider_combo
 from apps.console.ride import words
 from apps.fleet import queries as fleet
-from apps.riders.words import may_name, rider_name
+from apps.riders.labels import may_name, rider_name
 from apps.rides.naming import driver_name
 from apps.rides.queries.called_rides import rides_called
 from lib.access import Principal

@@ -14,13 +14,13 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.admin_rights import roles_with
 from apps.accounts.models import ApiToken, User
-from apps.accounts.roles import SCOPES_OF_TOKEN, SCOPES_OF_USER, UserRole
+from apps.accounts.rules.admin_rights import roles_with
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, SCOPES_OF_USER, UserRole
 from apps.console.account.adapters import SECOND_FACTORS
 from apps.fleet import queries as fleet
-from apps.fleet.credentials import Subject
 from apps.fleet.models import Activation, Driver, Shift, Vehicle, VehicleStatus
+from apps.fleet.rules.credentials import Subject
 from apps.organizations.models import Contact, Entrance, Facility, TransportProvider
 from apps.webhooks.models import Endpoint
 from lib.access import Principal

@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient, ApiToken
-from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services.tokens import Grant
 from apps.organizations.models import Facility, TransportProvider
 from lib.access import Principal

@@ -22,9 +22,9 @@ from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import needs
 from apps.console.webhooks import words
 from apps.console.webhooks.forms import DeliveryFilter
-from apps.webhooks.event_types import CATALOGUE
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.queries import deliveries as queries
+from apps.webhooks.rules.event_types import CATALOGUE
 from apps.webhooks.services import recovering, resending
 from lib.access import Principal
 from lib.errors import DomainError, NotFound

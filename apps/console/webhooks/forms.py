@@ -13,10 +13,10 @@ from apps.accounts.models import ApiClient
 from apps.console.webhooks import picker
 from apps.console.webhooks.words import FOUND
 from apps.organizations.models import Facility, TransportProvider
-from apps.webhooks.event_types import EVERYTHING
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import deliveries, endpoints
+from apps.webhooks.rules.event_types import EVERYTHING
 from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE, Span
 from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal

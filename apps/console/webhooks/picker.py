@@ -7,7 +7,7 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from apps.webhooks.event_types import CATALOGUE, EVERYTHING, FAMILIES
+from apps.webhooks.rules.event_types import CATALOGUE, EVERYTHING, FAMILIES
 from lib.retelling import retold
 
 TITLES: Final[Mapping[str, Promise]] = {

@@ -29,11 +29,11 @@ from apps.console.webhooks.forms import (
 )
 from apps.console.webhooks.sparkline import sparkline
 from apps.organizations.models import Facility, TransportProvider
-from apps.webhooks.event_types import EVERYTHING
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import deliveries, health
 from apps.webhooks.queries import endpoints as queries
+from apps.webhooks.rules.event_types import EVERYTHING
 from apps.webhooks.services import endpoints as services
 from apps.webhooks.services import secrets, wishes
 from lib.access import Principal

@@ -9,15 +9,15 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from apps.dispatch.axis import Axis
+from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Activation, Driver, Leave, Shift
-from apps.rides import standing
-from apps.rides.facts import Errand, Span
-from apps.rides.forecast import lateness
-from apps.rides.lifecycle import OPEN, RideStatus
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries.forecasts import leg_of
 from apps.rides.queries.ride_needs import errand_of
+from apps.rides.rules import standing
+from apps.rides.rules.facts import Errand, Span
+from apps.rides.rules.forecast import lateness
+from apps.rides.rules.lifecycle import OPEN, RideStatus
 from lib.access import Principal
 
 UNASSIGNED: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})

@@ -9,12 +9,12 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from apps.dispatch.axis import Axis
 from apps.dispatch.queries.board import Board, Shown, awaits_release, by_status, driven, rides_of, waiting_of
+from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Driver
-from apps.rides.lifecycle import OPEN
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import COLUMNS_OF_ERRANDS
+from apps.rides.rules.lifecycle import OPEN
 from lib.access import Principal
 
 # What is late is reckoned from these.

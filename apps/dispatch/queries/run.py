@@ -6,9 +6,9 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from apps.dispatch.axis import Axis
-from apps.rides.lifecycle import WITH_DRIVER
+from apps.dispatch.rules.axis import Axis
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import WITH_DRIVER
 from lib.access import Principal
 
 

@@ -8,15 +8,15 @@ from uuid import UUID
 
 from django.db.models import Count
 
-from apps.dispatch.axis import Axis
-from apps.dispatch.suggesting import Available, Plan, suggest
+from apps.dispatch.rules.axis import Axis
+from apps.dispatch.rules.suggesting import Available, Plan, suggest
 from apps.fleet.models import Activation, Driver, Shift, Vehicle
-from apps.rides.facts import RideNeeds, Span
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import Facts, gather_of
 from apps.rides.queries.candidates import MOST_DRIVERS, home_base, last_seen
 from apps.rides.queries.ride_needs import needs_of
+from apps.rides.rules.facts import RideNeeds, Span
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 
 MOST: Final = 400  # rides that are looked at together, those due first; what is left waits for the next time

@@ -22,16 +22,16 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts, audit
-from apps.dispatch import downtime, sheet
-from apps.dispatch.axis import Axis, service_day
-from apps.dispatch.downtime import Sheet
 from apps.dispatch.models import DowntimePack
 from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of_day, still_to_drive
+from apps.dispatch.rules.axis import Axis, service_day
+from apps.dispatch.services import downtime_page, run_sheet
+from apps.dispatch.services.downtime_page import Sheet
 from apps.rides import meeting
-from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Ride
 from apps.rides.queries.doors import doors_of
+from apps.rides.rules.disclosure import disclosure_of
 from lib import pdf, private_files, sealed_zip
 from lib.access import Principal
 from lib.crypto import keyed_digest
@@ -94,7 +94,7 @@ def _claim(at: dt.datetime, *, due: bool) -> bool:
         insert(DowntimePack(), unless_taken=True)
     free = _row().filter(Q(claimed_until=None) | Q(claimed_until__lte=at))
     if due:
-        free = free.filter(Q(made_at=None) | Q(made_at__lte=at - downtime.DUE_AFTER))
+        free = free.filter(Q(made_at=None) | Q(made_at__lte=at - downtime_page.DUE_AFTER))
     return free.update(claimed_until=at + _CLAIM) == 1
 
 
@@ -110,22 +110,22 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dic
     days = _days(by, at, zone)
     without = False
     try:
-        reader = sheet.Reader(by, zone, _("the downtime pack"), at, days.doors)
+        reader = run_sheet.Reader(by, zone, _("the downtime pack"), at, days.doors)
         whole, papers = _papers(days.sheets, kept, reader, seconds)
     except pdf.PangoMissing:
         whole, papers, without = True, {}, True
     if not whole:
         return Outcome.MORE, {}
     sheets = [] if without else days.sheets
-    tables = {name: downtime.table(rides, by, days.doors) for name, rides in days.tables.items()}
-    tables["contents.csv"] = downtime.contents(sheets, by, zone)
+    tables = {name: downtime_page.table(rides, by, days.doors) for name, rides in days.tables.items()}
+    tables["contents.csv"] = downtime_page.contents(sheets, by, zone)
     files = {name: csv_text(rows).encode() for name, rows in tables.items()}
     files |= {one.file: papers[one.file][1] for one in sheets}
-    name = downtime.file_name(at)
+    name = downtime_page.file_name(at)
     packed = sealed_zip.write(files, settings.DOWNTIME_PASSPHRASE, at=at.astimezone(zone))
     private_files.write(folder / name, packed)
     _keep(kept.glob("*.zip"), {f"{digest}.zip" for digest, _paper in papers.values()})
-    _keep(folder.glob(downtime.FILES), _newest(folder))
+    _keep(folder.glob(downtime_page.FILES), _newest(folder))
     count = sum(map(len, days.tables.values()))
     made = {"made_at": at, "file": name, "size": len(packed), "sheets": len(sheets), "rides": count}
     return Outcome.MADE, made | {"without_sheets": without}
@@ -139,13 +139,13 @@ def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
         axis = Axis(day, zone.key)
         rides = rides_of_day(axis, by=by)
         found.tables[f"rides-{day.isoformat()}.csv"] = rides
-        found.sheets.extend(downtime.sheets(day, board(axis, by=by, at=at).lanes, still_to_drive(rides)))
+        found.sheets.extend(downtime_page.sheets(day, board(axis, by=by, at=at).lanes, still_to_drive(rides)))
     rides = [ride for rides in found.tables.values() for ride in rides]
     return found._replace(doors=doors_of(rides, disclosure_of(by)))
 
 
 def _papers(
-    sheets: Iterable[Sheet], kept: Path, reader: sheet.Reader, seconds: float
+    sheets: Iterable[Sheet], kept: Path, reader: run_sheet.Reader, seconds: float
 ) -> tuple[bool, dict[str, tuple[str, bytes]]]:
     """Give the sheets by file, with the digests they are kept by, and whether that is all of them; one at least is new.
 
@@ -160,7 +160,7 @@ def _papers(
         if paper is None:
             if new and time.monotonic() >= until:
                 return False, found
-            paper = sheet.paper(sheet.html(one.lane, one.rides, one.day, reader))
+            paper = run_sheet.paper(run_sheet.html(one.lane, one.rides, one.day, reader))
             packed = sealed_zip.write({"sheet.pdf": paper}, settings.DOWNTIME_PASSPHRASE, at=made_at)
             private_files.write(kept / f"{digest}.zip", packed)
             new += 1
@@ -168,10 +168,10 @@ def _papers(
     return True, found
 
 
-def _digest(one: Sheet, reader: sheet.Reader) -> str:
+def _digest(one: Sheet, reader: run_sheet.Reader) -> str:
     """Digest what a sheet says, but for when it was made, and the passphrase that it is kept under."""
-    said = sheet.html(one.lane, one.rides, one.day, replace(reader, made_for="", made_at=one.rides[0].pickup_at))
-    parts = (said.encode(), sheet.STYLE.read_bytes(), settings.DOWNTIME_PASSPHRASE.encode())
+    said = run_sheet.html(one.lane, one.rides, one.day, replace(reader, made_for="", made_at=one.rides[0].pickup_at))
+    parts = (said.encode(), run_sheet.STYLE.read_bytes(), settings.DOWNTIME_PASSPHRASE.encode())
     return keyed_digest(b"\0".join(parts), purpose="downtime sheet").hex()
 
 
@@ -183,7 +183,7 @@ def _kept(path: Path) -> bytes | None:
 
 
 def _newest(folder: Path) -> set[str]:
-    return set(sorted((one.name for one in folder.glob(downtime.FILES)), reverse=True)[:KEPT])
+    return set(sorted((one.name for one in folder.glob(downtime_page.FILES)), reverse=True)[:KEPT])
 
 
 def _keep(files: Iterable[Path], names: set[str]) -> None:
@@ -196,12 +196,12 @@ def _copy(at: dt.datetime) -> None:
     """Copy the newest pack to the place that settings name; where that fails the pack stands, and people are told."""
     if not settings.DOWNTIME_COPY_DIR:
         return
-    place, name = Path(settings.DOWNTIME_COPY_DIR), downtime.file_name(at)
+    place, name = Path(settings.DOWNTIME_COPY_DIR), downtime_page.file_name(at)
     part = place / f".{name}.part"
     try:
         shutil.copyfile(Path(settings.DOWNTIME_DIR) / name, part)
         part.replace(place / name)
-        _keep(place.glob(downtime.FILES), _newest(place))
+        _keep(place.glob(downtime_page.FILES), _newest(place))
     except OSError as trouble:
         log.warning("downtime pack not copied: %s", type(trouble).__name__)
         _tell(_NOT_COPIED, phrase("The downtime pack cannot be copied"), Alert.Severity.WARNING, at)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from apps.events.envelope import envelope
 from apps.events.models import Event
+from apps.events.schemas import envelope
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import OutShape

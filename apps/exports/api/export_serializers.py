@@ -7,9 +7,9 @@ from apps.exports.models import Export
 from apps.exports.queries.exporting import DATASETS
 from apps.exports.queries.exporting_figures import STEPS
 from apps.exports.services.export_wishes import Wanted
-from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Basis
-from apps.rides.models.ride import ServiceType
+from apps.reporting.rules.definitions import BY_KEY
+from apps.rides.rules.draft import ServiceType
 from lib.access import Phi
 from lib.api import fields
 from lib.api.query import PageQuery, Query

@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from apps.accounts.models import User
-from apps.exports.cadence import Covers, Every
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.schedule_words import RunState
 from apps.exports.queries.exporting import DATASETS
+from apps.exports.rules.cadence import Covers, Every
 from apps.exports.services.schedule_wishes import EXPORT_FILTERS, MOST_RECIPIENTS, REPORT_FILTERS, Wish
-from apps.organizations.opening_hours import DAYS
+from apps.organizations.rules.opening_hours import DAYS
 from apps.reporting.models import Basis
-from apps.rides.models.ride import ServiceType
+from apps.rides.rules.draft import ServiceType
 from lib.access import Phi
 from lib.api import fields
 from lib.api.query import PageQuery

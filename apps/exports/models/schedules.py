@@ -8,10 +8,10 @@ from django.db import models
 from django.db.models import Q
 
 from apps.accounts.models import ApiClient, User
-from apps.exports.cadence import Cadence, Covers, Every
 from apps.exports.models.destinations import ExportDestination
 from apps.exports.models.exports import Export
 from apps.exports.models.schedule_words import Pause, RunState
+from apps.exports.rules.cadence import Cadence, Covers, Every
 from lib.access import Phi, Principal
 from lib.choices import TextChoices
 from lib.ids import uuid7

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from django.db import connections
 
-from apps.exports.dataset import Dataset
 from apps.exports.formats.columns import Column, selected
 from apps.exports.formats.copy_out import Source
 from apps.exports.queries.exporting_figures import KPIS
 from apps.exports.queries.exporting_records import DRIVERS, EXCEPTIONS
 from apps.exports.queries.exporting_rides import COMPLETIONS, RIDES
+from apps.exports.rules.dataset import Dataset
 from lib.access import Principal
 
 # Every dataset by its name: whoever has another adds it here, and has all formats, filters and doors.

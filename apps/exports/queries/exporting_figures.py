@@ -11,17 +11,17 @@ from uuid import UUID
 
 import orjson
 
-from apps.exports.dataset import Dataset, Filters
 from apps.exports.formats.columns import Column, Kind
 from apps.exports.queries.exporting_parts import BATCH
+from apps.exports.rules.dataset import Dataset, Filters
 from apps.organizations.models import Facility
-from apps.reporting.defining import Definition
-from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.models import Basis
 from apps.reporting.queries import reading
 from apps.reporting.queries.figures import Figure, as_json
 from apps.reporting.queries.reports import figures_by_facility
 from apps.reporting.queries.selection import MOST_DAYS, Selection, select
+from apps.reporting.rules.defining import Definition
+from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
 from lib import recordset
 from lib.access import Principal
 from lib.api.serializers import camel

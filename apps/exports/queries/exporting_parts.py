@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from apps.exports.formats.columns import Column, Kind
-from apps.rides.disclosure import POSTAL_PREFIX
+from apps.rides.rules.disclosure import POSTAL_PREFIX
 from lib.access import Phi
 
 BATCH: Final = Column("exportBatchId", Kind.ID, "%(batch)s::uuid")

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from apps.exports.dataset import Dataset
 from apps.exports.formats.columns import Column, Kind, Sealed
 from apps.exports.queries.exporting_parts import external_ids, identity
-from apps.rides.exception_types import ExceptionStatus
+from apps.exports.rules.dataset import Dataset
+from apps.rides.rules.exception_types import ExceptionStatus
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 

@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from apps.exports.dataset import Dataset, Filters
 from apps.exports.formats.columns import Column, Kind, Sealed
 from apps.exports.models import SuggestedCode
 from apps.exports.queries.exporting_parts import clocks, external_ids, identity, stop, stop_record
-from apps.rides.lifecycle import TERMINAL, RideStatus
+from apps.exports.rules.dataset import Dataset, Filters
 from apps.rides.queries.ride_list import conditions
+from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from lib.access import Phi, Principal
 from lib.api.json import dumps
 

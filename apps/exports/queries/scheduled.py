@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import OVERVIEW
 from apps.organizations.models import Facility, TransportProvider
-from apps.reporting.defining import Definition
-from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Basis
 from apps.reporting.queries import said
 from apps.reporting.queries.figures import Figure
 from apps.reporting.queries.reports import facility_kpis
 from apps.reporting.queries.selection import Selection, select
-from apps.rides.models.ride import ServiceType
+from apps.reporting.rules.defining import Definition
+from apps.reporting.rules.definitions import BY_KEY
+from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
 from lib.listing import spelled
 

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from apps.exports.dataset import Dataset
 from apps.exports.formats.columns import Column
 from apps.exports.formats.files import CONTENT_TYPES
 from apps.exports.queries.exporting import DATASETS
+from apps.exports.rules.dataset import Dataset
 from apps.organizations.models import Facility, Payer, TransportProvider
-from apps.riders.disclosure import PhiNotPermitted
+from apps.riders.rules.disclosure import PhiNotPermitted
 from lib.access import Phi, Principal
 from lib.api.fields import instant_text
 from lib.api.serializers import camel

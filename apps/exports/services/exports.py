@@ -24,7 +24,7 @@ from apps.exports.queries import exporting
 from apps.exports.queries.exporting import Rows
 from apps.exports.services import export_files
 from apps.exports.services.export_wishes import Plan, Wanted, filters_as_kept, plan_of
-from apps.riders import disclosure
+from apps.riders.rules import disclosure
 from apps.rides.services import locking
 from lib import replica
 from lib.access import Phi, Principal

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.roles import SCOPES_OF_USER
+from apps.accounts.rules.roles import SCOPES_OF_USER
 from apps.accounts.services.authentication import principal_of
 from apps.accounts.sessions import principal_of_absent
 from apps.exports.models import ReportSchedule

@@ -21,9 +21,9 @@ from django.db.models import Max, Q, QuerySet
 from django.urls import reverse
 
 from apps.accounts.services import alerts, audit
-from apps.exports.cadence import Covers
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.schedule_words import Outcome, Pause, RunState
+from apps.exports.rules.cadence import Covers
 from apps.exports.services import destinations, export_files, exports, leases, schedule_mails, schedule_people
 from apps.exports.services.destinations import PutRefused
 from apps.exports.services.export_runs import NoLongerPermitted

@@ -8,17 +8,17 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.accounts.sessions import principal_of_absent
-from apps.exports.cadence import Covers, Every, days_covered
 from apps.exports.models import ExportDestination, ReportSchedule
 from apps.exports.models.schedules import OVERVIEW
 from apps.exports.queries.exporting import DATASETS
+from apps.exports.rules.cadence import Covers, Every, days_covered
 from apps.exports.services import schedule_people
 from apps.exports.services.export_wishes import Wanted, check_reach, filters_as_kept, filters_from_kept, level, plan_of
 from apps.organizations.zones import known_zones
-from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Basis
-from apps.riders.disclosure import PhiNotPermitted
-from apps.rides.models.ride import ServiceType
+from apps.reporting.rules.definitions import BY_KEY
+from apps.riders.rules.disclosure import PhiNotPermitted
+from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
 from lib.api.serializers import camel
 from lib.errors import InvalidInput, ScopeMissing

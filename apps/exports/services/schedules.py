@@ -10,9 +10,9 @@ from django.db.models import Max
 
 from apps.accounts.models import User
 from apps.accounts.services import alerts, audit
-from apps.exports.cadence import Covers, days_covered
 from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedule_words import Outcome, Pause, RunState
+from apps.exports.rules.cadence import Covers, days_covered
 from apps.exports.services import schedule_wishes
 from apps.exports.services.schedule_wishes import Wish
 from lib.access import Principal

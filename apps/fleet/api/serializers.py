@@ -6,7 +6,6 @@ from django.core.validators import EmailValidator, URLValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.fleet.credentials import Subject
 from apps.fleet.models import (
     CredentialType,
     Driver,
@@ -19,7 +18,8 @@ from apps.fleet.models import (
     VehicleType,
 )
 from apps.fleet.queries import PaperShown, papers_of
-from apps.organizations.external_id_shape import ExternalIdIn, ExternalIdOut
+from apps.fleet.rules.credentials import Subject
+from apps.organizations.schemas.external_ids import ExternalIdIn, ExternalIdOut
 from lib.access import Phi, Principal
 from lib.api import fields
 from lib.api.serializers import In, Out, OutShape

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from apps.accounts.services import audit
 from apps.fleet import queries
 from apps.fleet.api import serializers
-from apps.fleet.credentials import Subject
 from apps.fleet.models import Activation, Driver, Employment, Shift, Vehicle, VehicleStatus, VehicleType
+from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials, drivers, shifts, vehicles
 from apps.organizations.models import SubjectType
 from apps.organizations.queries import external_ids_of

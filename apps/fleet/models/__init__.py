@@ -1,6 +1,5 @@
 """The tables of the fleet, by topic."""
 
-from apps.fleet.credentials import CredentialType
 from apps.fleet.models.credential import Credential, CredentialQuerySet
 from apps.fleet.models.crew import (
     Activation,
@@ -17,6 +16,7 @@ from apps.fleet.models.crew import (
     VehicleType,
 )
 from apps.fleet.models.document import Document
+from apps.fleet.rules.credentials import CredentialType
 
 __all__ = [
     "Activation",

@@ -6,8 +6,8 @@ from uuid import UUID
 from django.db import models
 from django.db.models import F, Q
 
-from apps.fleet.credentials import TYPES_OF, CredentialType, Subject
 from apps.fleet.models.crew import Driver, Vehicle
+from apps.fleet.rules.credentials import TYPES_OF, CredentialType, Subject
 from lib.ids import uuid7
 
 if TYPE_CHECKING:

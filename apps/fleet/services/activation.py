@@ -8,8 +8,8 @@ from django.db import transaction
 
 from apps.accounts.services import audit
 from apps.events import services as events
-from apps.fleet.credentials import Lapse, Paper, Standing, Subject, lapses
 from apps.fleet.models import Activation, Credential, Driver
+from apps.fleet.rules.credentials import Lapse, Paper, Standing, Subject, lapses
 from apps.fleet.services.drivers import locked_driver
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, StaleVersion

@@ -19,8 +19,8 @@ from django.utils.text import capfirst
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.events import services as events
-from apps.fleet.credentials import REMINDERS, CredentialType, reminder
 from apps.fleet.models import Activation, Credential, CredentialQuerySet, VehicleStatus
+from apps.fleet.rules.credentials import REMINDERS, CredentialType, reminder
 from apps.organizations.models import TransportProvider
 from lib.access import system
 from lib.retelling import phrase

@@ -6,10 +6,8 @@ from uuid import UUID
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.organizations.external_id_shape import ExternalIdIn, ExternalIdOut
 from apps.organizations.models import (
     BookingPolicy,
-    CalendarShift,
     Contact,
     ContactRole,
     Entrance,
@@ -18,8 +16,10 @@ from apps.organizations.models import (
     FacilityKind,
     ReturnLegPolicy,
 )
-from apps.organizations.opening_hours import DAYS
-from apps.organizations.stop_input import AsShown, Degrees
+from apps.organizations.rules.opening_hours import DAYS
+from apps.organizations.schemas.calendar_shifts import CalendarShiftOut
+from apps.organizations.schemas.external_ids import ExternalIdIn, ExternalIdOut
+from apps.organizations.schemas.stop_input import AsShown, Degrees
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import In, Out, OutShape
@@ -175,27 +175,6 @@ class ContactOut(Out):
     class Meta:
         model = Contact
         fields = ("id", "role", "name", "phone", "ext")
-
-
-class CalendarShiftOut(Out):
-    """A day that moves in a holiday week; `toDate` null means no service that day.
-
-    Rides follow it from `appliedAt` on, and until `undoneAt`.
-    """
-
-    class Meta:
-        model = CalendarShift
-        fields = (
-            "id",
-            "from_date",
-            "to_date",
-            "new_chair_time",
-            "offset_minutes",
-            "applies_to",
-            "standing_order_ids",
-            "applied_at",
-            "undone_at",
-        )
 
 
 class HoursOut(OutShape):

@@ -39,7 +39,10 @@ class Migration(migrations.Migration):
                 ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ("name", models.CharField(max_length=200, unique=True)),
                 ("phone", models.CharField(blank=True, max_length=16)),
-                ("timezone", models.CharField(max_length=64, validators=[apps.organizations.zones.validate_zone])),
+                (
+                    "timezone",
+                    models.CharField(max_length=64, validators=[apps.organizations.zones.validate_zone]),
+                ),
                 ("active", models.BooleanField(default=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
@@ -108,7 +111,10 @@ class Migration(migrations.Migration):
                         max_length=12,
                     ),
                 ),
-                ("timezone", models.CharField(max_length=64, validators=[apps.organizations.zones.validate_zone])),
+                (
+                    "timezone",
+                    models.CharField(max_length=64, validators=[apps.organizations.zones.validate_zone]),
+                ),
                 ("geofence_radius_meters", models.PositiveIntegerField(default=150)),
                 ("hours", models.JSONField(blank=True, default=list)),
                 (

@@ -6,19 +6,19 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from apps.fleet.models import VehicleType
-from apps.organizations.external_id_shape import ExternalIdIn
 from apps.organizations.models import CalendarShift
-from apps.organizations.opening_hours import DAYS
-from apps.organizations.stop_input import StopWithAccessIn
-from apps.recurring.draft import OrderDraft, TermsDraft
+from apps.organizations.rules.opening_hours import DAYS
+from apps.organizations.schemas.external_ids import ExternalIdIn
+from apps.organizations.schemas.stop_input import StopWithAccessIn
 from apps.recurring.models import HoldReason, ReturnMode
-from apps.recurring.ordering_rules import LONGEST_STAY, MOST_HORIZON, MOST_WEEKS, SERVICES
-from apps.recurring.recurrence import PRESETS
+from apps.recurring.rules.draft import OrderDraft, TermsDraft
+from apps.recurring.rules.order_validation import LONGEST_STAY, MOST_HORIZON, MOST_WEEKS, SERVICES
+from apps.recurring.rules.recurrence import PRESETS
 from apps.recurring.services.shifting import ShiftDraft
-from apps.riders.accommodation_shape import AccommodationIn
-from apps.riders.models import Mobility
-from apps.rides.api.bodies import CompanionsIn, NotesIn
-from apps.rides.draft import Notes, Payment
+from apps.riders.rules.needs import Mobility
+from apps.riders.schemas.accommodation import AccommodationIn
+from apps.rides.rules.draft import Notes, Payment
+from apps.rides.schemas.ride_input import CompanionsIn, NotesIn
 from apps.rides.services.amended_leg import merge
 from lib.api import fields
 from lib.api.serializers import In

@@ -10,19 +10,19 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.fleet.models import VehicleType
-from apps.organizations.external_id_shape import ExternalIdOut
-from apps.organizations.opening_hours import DAYS
-from apps.recurring.disclosure import disclosed
+from apps.organizations.rules.opening_hours import DAYS
+from apps.organizations.schemas.external_ids import ExternalIdOut
 from apps.recurring.models import HoldReason, HoldSource, OrderStatus, ReturnMode, Terms
 from apps.recurring.queries.calendar import LegStanding
 from apps.recurring.queries.orders import OrderRecord, TermsRecord
-from apps.recurring.reconciling import Leg
-from apps.recurring.recurrence import PRESETS, Fate, State
-from apps.riders.models import Mobility
-from apps.rides.api.bodies import words
-from apps.rides.api.ride_parts import NotesOut, OrNull, RideStopOut, TextOrNull
-from apps.rides.lifecycle import RideStatus
-from apps.rides.models.ride import ServiceType
+from apps.recurring.rules.disclosure import disclosed
+from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.recurrence import PRESETS, Fate, State
+from apps.riders.rules.needs import Mobility
+from apps.rides.rules.draft import ServiceType
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.schemas.ride_input import words
+from apps.rides.schemas.ride_parts import NotesOut, OrNull, RideStopOut, TextOrNull
 from lib.api import fields
 from lib.api.serializers import OutShape
 from lib.api.whole_list import WholePageOut

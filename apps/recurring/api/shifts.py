@@ -8,11 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.services import audit
-from apps.organizations.api.serializers import CalendarShiftOut
+from apps.organizations.schemas.calendar_shifts import CalendarShiftOut
 from apps.recurring.api.bodies import CalendarShiftIn, shift_of
 from apps.recurring.queries import shifts
-from apps.recurring.reconciling import Leg
-from apps.recurring.recurrence import Occurrence
+from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.recurrence import Occurrence
 from apps.recurring.services import shifting
 from apps.recurring.services.shifting import Move
 from apps.rides.queries import named_rides

@@ -35,11 +35,11 @@ from apps.recurring.queries.orders import OrderRecord
 from apps.recurring.services import changing, holding, ordering
 from apps.recurring.services.following import Followed
 from apps.recurring.services.ordering import Ordered
-from apps.riders import disclosure as rider_disclosure
-from apps.rides import disclosure as ride_disclosure
-from apps.rides import timing
-from apps.rides.disclosure import disclosure_of
+from apps.riders.rules import disclosure as rider_disclosure
 from apps.rides.queries import named_rides
+from apps.rides.rules import disclosure as ride_disclosure
+from apps.rides.rules import timing
+from apps.rides.rules.disclosure import disclosure_of
 from lib.api import fields, serializers
 from lib.api.query import PageQuery, Query
 from lib.api.serializers import In

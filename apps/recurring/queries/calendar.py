@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 from apps.recurring.models import ReturnMode, StandingOrder
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Row, Standing
-from apps.recurring.reconciling import LEGS, Leg, Mark, times_of
-from apps.recurring.recurrence import FARTHEST_MOVE, Fate, Occurrence, State, occurrences
-from apps.rides import timing
-from apps.rides.lifecycle import TERMINAL
+from apps.recurring.rules.reconciling import LEGS, Leg, Mark, times_of
+from apps.recurring.rules.recurrence import FARTHEST_MOVE, Fate, Occurrence, State, occurrences
+from apps.rides.rules import timing
+from apps.rides.rules.lifecycle import TERMINAL
 
 # Rides that people moved themselves are looked for this far from the days asked for.
 MOVED_BY_HAND: Final = timedelta(days=31)

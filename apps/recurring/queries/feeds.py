@@ -19,9 +19,9 @@ from apps.recurring.feed import Entry
 from apps.recurring.models import CalendarLink, OrderStatus, StandingOrder
 from apps.recurring.queries import calendar
 from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
-from apps.recurring.reconciling import Leg
-from apps.rides import timing
-from apps.rides.lifecycle import RideStatus
+from apps.recurring.rules.reconciling import Leg
+from apps.rides.rules import timing
+from apps.rides.rules.lifecycle import RideStatus
 
 # How far a calendar looks: an order of one rider a year ahead, a facility with hundreds of them as far as it plans.
 _SPANS: Final[Mapping[bool, tuple[timedelta, timedelta]]] = {

@@ -11,7 +11,7 @@ from apps.organizations.queries import external_ids_of
 from apps.recurring.models import Hold, OccurrenceChange, StandingOrder, StandingOrderQuerySet, Terms
 from apps.recurring.queries import plans
 from apps.riders.models import Rider
-from apps.rides import timing
+from apps.rides.rules import timing
 from lib.access import Principal
 from lib.errors import NotFound
 

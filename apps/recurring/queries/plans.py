@@ -14,11 +14,21 @@ from django.db import connection
 
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import Hold, OccurrenceChange, OrderStatus, StandingOrder, Terms
-from apps.recurring.reconciling import Kept, Key, Leg, Mark, times_of
-from apps.recurring.recurrence import FARTHEST_MOVE, PRESETS, Fate, Override, Pattern, Plan, Shift, Times, occurrences
-from apps.recurring.recurrence import Hold as HeldDays
-from apps.recurring.recurrence import Terms as PlannedTerms
-from apps.rides.lifecycle import RideStatus
+from apps.recurring.rules.reconciling import Kept, Key, Leg, Mark, times_of
+from apps.recurring.rules.recurrence import (
+    FARTHEST_MOVE,
+    PRESETS,
+    Fate,
+    Override,
+    Pattern,
+    Plan,
+    Shift,
+    Times,
+    occurrences,
+)
+from apps.recurring.rules.recurrence import Hold as HeldDays
+from apps.recurring.rules.recurrence import Terms as PlannedTerms
+from apps.rides.rules.lifecycle import RideStatus
 from lib import recordset
 from lib.crypto import keyed_digest
 from lib.meanwhile import asked

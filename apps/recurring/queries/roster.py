@@ -11,8 +11,8 @@ from django.db.models import Count, Min, Q
 from apps.organizations.models import Facility
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries.plans import PENDING
-from apps.rides import timing
 from apps.rides.models import Ride
+from apps.rides.rules import timing
 from lib.access import Principal
 
 MOST: Final = 600  # orders of one list: more than any centre has chairs for

@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
-from apps.organizations import stops
-from apps.recurring import ordering_rules
-from apps.recurring.draft import TermsDraft
+from apps.organizations.rules import stops
 from apps.recurring.models import OccurrenceChange, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
-from apps.recurring.recurrence import instants
+from apps.recurring.rules import order_validation
+from apps.recurring.rules.draft import TermsDraft
+from apps.recurring.rules.recurrence import instants
 from apps.recurring.services import following, ordering, orders
 from apps.recurring.services.ordering import STOPS, Ordered, refuse
 from apps.rides.services import booking, series
@@ -92,7 +92,7 @@ def change(
     changed = _change_columns(order, columns or {}, today)
     first = max(order.start_date, from_date or today)
     if from_date is not None:
-        refuse(ordering_rules.of_edit(from_date, today=today))
+        refuse(order_validation.of_edit(from_date, today=today))
     if external_ids is not None and orders.rename(order, external_ids, by=by):
         changed.append("external_ids")
     if (terms or patches) and _change_terms(order, terms or {}, patches or {}, first, by=by, at=at):
@@ -194,7 +194,7 @@ def change_occurrence(
     """
     order, terms = _planned(order_id, pattern_date, expected_version, by=by, at=at)
     to_date = moved.to_date or pattern_date
-    refuse(ordering_rules.of_move(pattern_date, to_date, field="toDate"))
+    refuse(order_validation.of_move(pattern_date, to_date, field="toDate"))
     refuse(_of_times(terms, moved, to_date, ZoneInfo(order.timezone), at=at))
     values = {one.name: getattr(moved, one.name) for one in fields(Moved)}
     values["to_date"] = None if to_date == pattern_date else to_date
@@ -236,13 +236,13 @@ def _of_times(terms: Terms, moved: Moved, day: date, zone: ZoneInfo, *, at: date
     found = []
     named = {"chairTime": moved.chair_time, "pickupTime": moved.pickup_time, "returnTime": moved.return_time}
     for field, clock in named.items():
-        if clock is not None and ordering_rules.in_gap(clock, [day], zone):
+        if clock is not None and order_validation.in_gap(clock, [day], zone):
             found.append(Detail(field=field, code="invalid", message="The clocks skip this time on that day."))
     if moved.return_time is not None and len(terms.legs) == 1:
         found.append(Detail(field="returnTime", code="invalid", message="The order has no way back."))
     times = plans.planned_terms(terms).times
     wanted = plans.overridden(times, moved.chair_time, moved.pickup_time, moved.return_time)
-    found += ordering_rules.of_times(
+    found += order_validation.of_times(
         wanted.chair_time, wanted.pickup_time, wanted.return_time, fields=("pickupTime", "returnTime")
     )
     pickup_at, chair_at, return_at, _ = instants(wanted, day, zone)
@@ -300,7 +300,7 @@ def _planned(
     today = following.today_of(order, at)
     if pattern_date < plans.nearby(today):
         raise InvalidInput("date", "date lies in the past.")
-    if pattern_date > today + ordering_rules.FARTHEST_START:
+    if pattern_date > today + order_validation.FARTHEST_START:
         raise InvalidInput("date", "date lies more than two years ahead.")
     return order, [row for row in rows if row.from_date <= pattern_date][-1]
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from django.db import transaction
 
 from apps.recurring.models import ClockRules, StandingOrder
-from apps.recurring.recurrence import clock_rules
+from apps.recurring.rules.recurrence import clock_rules
 
 
 def look(*, at: datetime) -> None:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from apps.recurring.models import StandingOrder
 from apps.recurring.services.following import Followed
-from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.models import RideException
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from apps.rides.services.series import Refused
 from lib.access import Principal

@@ -8,10 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from apps.recurring.models import ReturnMode, StandingOrder, Terms
-from apps.recurring.recurrence import Occurrence
+from apps.recurring.rules.recurrence import Occurrence
 from apps.riders.models import AccommodationProfile, Rider
-from apps.rides.draft import Notes, Payment, ReturnLeg, RideDraft
 from apps.rides.queries import bookings
+from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft
 from apps.rides.services import booking, series
 from apps.rides.services.series import Course, Refused
 from lib.access import Principal

@@ -13,21 +13,21 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from apps.accounts.services import audit
-from apps.recurring import reconciling
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing
-from apps.recurring.reconciling import LEGS, Act, Kept, Key, Leg, Mark, Step, Wanted
-from apps.recurring.recurrence import Occurrence, occurrences
+from apps.recurring.rules import reconciling
+from apps.recurring.rules.reconciling import LEGS, Act, Kept, Key, Leg, Mark, Step, Wanted
+from apps.recurring.rules.recurrence import Occurrence, occurrences
 from apps.recurring.services import courses, ledger
 from apps.recurring.services.courses import Asked
-from apps.rides import timing
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules import timing
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import amending, report, series, trips
 from apps.rides.services.overriding import Override
 from apps.rides.services.series import Course, Day, LegTime, Refused
-from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.errors import DomainError
 from lib.scopes import Scope

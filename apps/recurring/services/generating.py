@@ -14,7 +14,7 @@ from django.db.models.functions import Cast
 
 from apps.recurring.models import StandingOrder, StandingOrderQuerySet
 from apps.recurring.services import conflicts, following
-from apps.riders.models import RiderStatus
+from apps.riders.rules.rider_status import RiderStatus
 from lib.access import Principal
 
 log = logging.getLogger(__name__)

@@ -7,11 +7,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from apps.recurring import ordering_rules
 from apps.recurring.models import Hold, StandingOrder
+from apps.recurring.rules import order_validation
 from apps.recurring.services import following, orders
 from apps.recurring.services.ordering import Ordered, refuse
-from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from lib.access import Principal
 from lib.scopes import Scope
@@ -41,7 +41,7 @@ def hold(
     """
     order = orders.locked(order_id, by, expected_version=expected_version)
     today = following.today_of(order, at)
-    refuse(ordering_rules.of_hold(from_date, until, today=today))
+    refuse(order_validation.of_hold(from_date, until, today=today))
     review_on = None if until else max(from_date, today) + REVIEWED_EVERY
     same = Hold.objects.filter(standing_order=order, from_date=from_date, until=until, reason=reason)
     if not same.exists():
@@ -74,7 +74,7 @@ def resume(
         FieldRefused: the day lies too far off.
     """
     order = orders.locked(order_id, by, expected_version=expected_version)
-    refuse(ordering_rules.of_hold(from_date, None, today=following.today_of(order, at)))
+    refuse(order_validation.of_hold(from_date, None, today=following.today_of(order, at)))
     covering = list(
         Hold.objects.filter(Q(until__isnull=True) | Q(until__gte=from_date), standing_order=order).order_by("from_date")
     )

@@ -15,7 +15,7 @@ from apps.accounts.services import audit
 from apps.organizations.models import Facility
 from apps.recurring.models import CalendarLink, StandingOrder
 from apps.recurring.services import orders
-from apps.riders import disclosure
+from apps.riders.rules import disclosure
 from lib.access import Phi, Principal
 from lib.errors import NotFound
 

@@ -10,21 +10,21 @@ from zoneinfo import ZoneInfo
 from django.db import transaction
 
 from apps.fleet.models import Driver
-from apps.organizations import stops
 from apps.organizations.models import Facility
+from apps.organizations.rules import stops
 from apps.organizations.service_levels import service_levels
-from apps.recurring import ordering_rules
-from apps.recurring.draft import OrderDraft, TermsDraft
 from apps.recurring.models import HORIZON_DAYS, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
-from apps.recurring.recurrence import occurrences
+from apps.recurring.rules import order_validation
+from apps.recurring.rules.draft import OrderDraft, TermsDraft
+from apps.recurring.rules.recurrence import occurrences
 from apps.recurring.services import courses, orders
 from apps.recurring.services.courses import Asked
 from apps.recurring.services.following import Followed
-from apps.riders import accommodation
 from apps.riders.models import Rider
-from apps.rides import booking_rules, timing
+from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
+from apps.rides.rules import booking_rules, timing
 from apps.rides.services import booking, legs
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput, NotFound
@@ -83,7 +83,9 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
     if facility is None:
         raise InvalidInput("facilityId", "There is no such facility.")
     zone = ZoneInfo(facility.timezone)
-    refuse([*ordering_rules.of_order(draft, today=at.astimezone(zone).date()), *ordering_rules.of_terms(draft.terms)])
+    refuse(
+        [*order_validation.of_order(draft, today=at.astimezone(zone).date()), *order_validation.of_terms(draft.terms)]
+    )
     payment = draft.payment
     payer = booking.payer_of(payment.payer_id)
     require_drivers(draft.preferred_driver_ids)
@@ -145,7 +147,7 @@ def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by:
     Raises:
         InvalidInput, FieldRefused: a ride of these terms could not be booked; the field is named.
     """
-    refuse(ordering_rules.of_terms(draft))
+    refuse(order_validation.of_terms(draft))
     rider = order.rider
     pickup = draft.pickup or rider.home_address
     if not pickup:
@@ -220,7 +222,7 @@ def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
         return 0
     load = accommodation.default_load_minutes(mobility)
     minutes = timing.lead_minutes(drive.minutes, load_minutes=load, arrive_early_minutes=terms.arrive_early_minutes)
-    if minutes > ordering_rules.LONGEST_LEAD:
+    if minutes > order_validation.LONGEST_LEAD:
         raise InvalidInput("outbound.pickup", "From there the drive takes more than six hours.")
     return minutes
 

@@ -10,7 +10,7 @@ from apps.events import services as events
 from apps.organizations import services as organizations
 from apps.organizations.models import SubjectType
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
-from apps.recurring.reconciling import EveryDate
+from apps.recurring.rules.reconciling import EveryDate
 from apps.recurring.services import conflicts, following
 from apps.recurring.services.following import Followed
 from lib.access import Principal

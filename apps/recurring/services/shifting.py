@@ -13,16 +13,16 @@ from django.db import transaction
 from apps.accounts.services import audit
 from apps.fleet.models import Shift as DriverShift
 from apps.organizations.models import CalendarShift, Facility
-from apps.recurring import ordering_rules
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import plans, shifts
 from apps.recurring.queries.plans import Standing
-from apps.recurring.reconciling import Leg
-from apps.recurring.recurrence import FARTHEST_MOVE, Fate, Occurrence, occurrences
+from apps.recurring.rules import order_validation
+from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.recurrence import FARTHEST_MOVE, Fate, Occurrence, occurrences
 from apps.recurring.services import orders
 from apps.recurring.services.ordering import refuse
-from apps.rides import timing
 from apps.rides.models import Ride
+from apps.rides.rules import timing
 from apps.rides.services.booking import BoundToProviders
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
@@ -124,13 +124,13 @@ def _problems(draft: ShiftDraft, facility: Facility, others: Sequence[CalendarSh
     if draft.to_date is None and changes_time:
         found.append(_invalid("newChairTime", "A day without service has no chair time."))
     if draft.to_date is not None:
-        found += ordering_rules.of_move(draft.from_date, draft.to_date, field="toDate")
+        found += order_validation.of_move(draft.from_date, draft.to_date, field="toDate")
         if draft.to_date <= today:
             found.append(_invalid("toDate", "toDate has to lie ahead."))
         if draft.to_date == draft.from_date and not changes_time:
             found.append(_invalid("toDate", "This moves nothing."))
         zone = ZoneInfo(facility.timezone)
-        if draft.new_chair_time and ordering_rules.in_gap(draft.new_chair_time, [draft.to_date], zone):
+        if draft.new_chair_time and order_validation.in_gap(draft.new_chair_time, [draft.to_date], zone):
             found.append(_invalid("newChairTime", "The clocks skip this time on that day."))
     if (draft.applies_to == CalendarShift.AppliesTo.SELECTED) is not bool(draft.standing_order_ids):
         found.append(_invalid("standingOrderIds", "standingOrderIds belong to appliesTo selected, and to it alone."))

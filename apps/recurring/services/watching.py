@@ -14,9 +14,9 @@ from django.db.models.functions import Cast, Least
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
 from apps.recurring.services import changing, following, orders
 from apps.recurring.services.holding import REVIEWED_EVERY
-from apps.riders.models import RiderStatus
-from apps.rides.exception_types import ExceptionType
+from apps.riders.rules.rider_status import RiderStatus
 from apps.rides.models import RideException
+from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import exceptions
 from lib.access import Principal
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from apps.reporting.queries.behind import MOST_DAYS, Count
 from apps.reporting.queries.figures import Figure
-from apps.reporting.steps import opened
+from apps.reporting.rules.steps import opened
 
 _RIDES: Final = "/api/reports/rides"
 # Parameters of the operation by what a step is called.

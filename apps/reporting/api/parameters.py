@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from apps.reporting.definitions import BY_KEY
 from apps.reporting.models import Basis
 from apps.reporting.queries.behind import COUNTS
 from apps.reporting.queries.reports import BY
-from apps.rides.models.ride import ServiceType
+from apps.reporting.rules.definitions import BY_KEY
+from apps.rides.rules.draft import ServiceType
 from lib.api import fields
 from lib.api.query import PageQuery, Query
 

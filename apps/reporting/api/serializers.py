@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from apps.reporting.api.opening import Address, Opening
-from apps.reporting.defining import REASONS, Definition
 from apps.reporting.queries.behind import Count
 from apps.reporting.queries.breakdowns import Counted
 from apps.reporting.queries.daily import Summary
@@ -13,6 +12,7 @@ from apps.reporting.queries.figures import Figure, as_json
 from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, Point, Trend
 from apps.reporting.queries.restatements import Restated
+from apps.reporting.rules.defining import REASONS, Definition
 from lib.api import fields
 from lib.api.fields import instant_text
 from lib.api.serializers import OutShape

@@ -22,14 +22,14 @@ from apps.reporting.api.serializers import (
     SummaryOut,
     TrendOut,
 )
-from apps.reporting.defining import Names
-from apps.reporting.definitions import BY_KEY, DEFINITIONS
 from apps.reporting.models import Basis
 from apps.reporting.queries import behind, reading, utilisation
 from apps.reporting.queries.breakdowns import breakdown
 from apps.reporting.queries.daily import daily_summary
 from apps.reporting.queries.reports import facility_kpis, trends
 from apps.reporting.queries.selection import MOST_DAYS, Selection, select
+from apps.reporting.rules.defining import Names
+from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
 from lib.api.fields import instant_text
 from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.api.views import ApiViewSet

@@ -4,8 +4,8 @@ from django.db import models
 from django.db.models import Q
 
 from apps.organizations.models import Facility, TransportProvider
-from apps.reporting.measures import MEASURES, Kind
-from apps.reporting.rollups import Grain
+from apps.reporting.rules.measures import MEASURES, Kind
+from apps.reporting.rules.rollups import Grain
 from lib.choices import TextChoices
 
 

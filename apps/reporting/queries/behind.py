@@ -8,13 +8,13 @@ from uuid import UUID
 
 from django.db import connections
 
-from apps.reporting.defining import Definition, Names
-from apps.reporting.facts import OF_PERIOD, facts_of
-from apps.reporting.measures import MEASURES, PACKED, Kind
 from apps.reporting.queries.figures import is_small
 from apps.reporting.queries.selection import Selection
-from apps.rides.exception_types import ExceptionSeverity
-from apps.rides.lifecycle import RideStatus
+from apps.reporting.rules.defining import Definition, Names
+from apps.reporting.rules.facts import OF_PERIOD, facts_of
+from apps.reporting.rules.measures import MEASURES, PACKED, Kind
+from apps.rides.rules.exception_types import ExceptionSeverity
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Phi, Principal
 from lib.errors import InvalidInput
 from lib.replica import alias

@@ -8,7 +8,7 @@ from apps.reporting.models import Tally
 from apps.reporting.queries.figures import shown_amounts
 from apps.reporting.queries.reading import binary_cursor
 from apps.reporting.queries.selection import Selection
-from apps.reporting.rollups import TALLY
+from apps.reporting.rules.rollups import TALLY
 from lib.access import Principal
 
 _COLUMNS: Final[Mapping[str, tuple[Tally.Kind, str]]] = {

@@ -7,9 +7,6 @@ from typing import Any, Final
 
 from django.db.models import Count, Q, QuerySet
 
-from apps.reporting.defining import CANCELLED, NO_SHOW, UNFULFILLED
-from apps.reporting.definitions import BY_KEY
-from apps.reporting.facts import OPEN
 from apps.reporting.queries import reading
 from apps.reporting.queries.breakdowns import Counted, breakdown
 from apps.reporting.queries.figures import Figure, figures_of, shown_amounts, shown_to, total
@@ -18,6 +15,9 @@ from apps.reporting.queries.reports import measures_of
 from apps.reporting.queries.restatements import Restated, restatements
 from apps.reporting.queries.selection import Selection
 from apps.reporting.queries.sums import sums
+from apps.reporting.rules.defining import CANCELLED, NO_SHOW, UNFULFILLED
+from apps.reporting.rules.definitions import BY_KEY
+from apps.reporting.rules.facts import OPEN
 from apps.rides.models import Ride, RideException
 from lib.access import Principal
 from lib.replica import alias

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from apps.reporting.defining import Definition, Names, Way
-from apps.reporting.definitions import DEFINITIONS
-from apps.reporting.measures import BYTES_OF_VALUE, MEASURES, PACKED, Kind
-from apps.reporting.quantiles import quantiles
 from apps.reporting.queries.sums import Sums
+from apps.reporting.rules.defining import Definition, Names, Way
+from apps.reporting.rules.definitions import DEFINITIONS
+from apps.reporting.rules.measures import BYTES_OF_VALUE, MEASURES, PACKED, Kind
+from apps.reporting.rules.quantiles import quantiles
 from lib.access import Phi, Principal
 
 SMALLEST: Final = 5  # legs; security.md S-43, domain.md 4.14

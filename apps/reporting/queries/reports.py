@@ -10,16 +10,16 @@ from typing import Any, Final
 from uuid import UUID
 
 from apps.organizations.models import Facility, TransportProvider
-from apps.reporting.defining import Definition
-from apps.reporting.definitions import DEFINITIONS
-from apps.reporting.measures import PACKED
 from apps.reporting.queries import reading
 from apps.reporting.queries.figures import Figure, figures_of, hidden, shown_beside_total
 from apps.reporting.queries.reading import Progress
 from apps.reporting.queries.restatements import Restated, restatements
 from apps.reporting.queries.selection import Selection
 from apps.reporting.queries.sums import Sums, sums
-from apps.reporting.steps import TIMES
+from apps.reporting.rules.defining import Definition
+from apps.reporting.rules.definitions import DEFINITIONS
+from apps.reporting.rules.measures import PACKED
+from apps.reporting.rules.steps import TIMES
 from lib.access import Phi, Principal
 from lib.errors import InvalidInput
 from lib.replica import alias

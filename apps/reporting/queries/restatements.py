@@ -7,13 +7,13 @@ from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from apps.reporting.measures import MEASURES, PACKED, Kind
 from apps.reporting.models import Basis, Restatement
 from apps.reporting.queries import reading
 from apps.reporting.queries.figures import is_small
 from apps.reporting.queries.selection import Selection
 from apps.reporting.queries.sums import Sums
-from apps.reporting.rollups import CELL, Grain
+from apps.reporting.rules.measures import MEASURES, PACKED, Kind
+from apps.reporting.rules.rollups import CELL, Grain
 from apps.rides.models import Ride
 from lib.access import Phi, Principal
 from lib.replica import alias

@@ -6,8 +6,8 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.reporting.defining import Definition, Unit
 from apps.reporting.queries.figures import Figure
+from apps.reporting.rules.defining import Definition, Unit
 from lib.retelling import retold
 
 DASH: Final = "\N{EN DASH}"

@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from apps.reporting.models import Basis
-from apps.reporting.rollups import Grain
+from apps.reporting.rules.rollups import Grain
 from lib.access import Principal
 from lib.errors import InvalidInput
 

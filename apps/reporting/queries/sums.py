@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apps.reporting.measures import MEASURES
 from apps.reporting.queries.reading import binary_cursor
 from apps.reporting.queries.selection import Selection
-from apps.reporting.rollups import CELL
+from apps.reporting.rules.measures import MEASURES
+from apps.reporting.rules.rollups import CELL
 
 Sums = Mapping[str, Any]  # by measure: a number, or packed values
 

@@ -13,9 +13,9 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connections
 
-from apps.reporting.facts import OF_PERIOD
 from apps.reporting.queries.figures import shown_amounts
 from apps.reporting.queries.selection import Selection
+from apps.reporting.rules.facts import OF_PERIOD
 from lib.access import Principal
 from lib.replica import alias
 

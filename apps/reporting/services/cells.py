@@ -12,8 +12,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from apps.reporting.facts import OF_CELLS
-from apps.reporting.rollups import (
+from apps.reporting.rules.facts import OF_CELLS
+from apps.reporting.rules.rollups import (
     CELL,
     COLUMNS,
     OF_ALL,

@@ -5,9 +5,9 @@ from datetime import date, timedelta
 
 from django.db import connection, transaction
 
-from apps.reporting.facts import OF_PERIOD
 from apps.reporting.models import Upkeep
-from apps.reporting.rollups import (
+from apps.reporting.rules.facts import OF_PERIOD
+from apps.reporting.rules.rollups import (
     CELL,
     COLUMNS,
     OF_ALL,

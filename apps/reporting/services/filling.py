@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import Max, Min
 
 from apps.reporting.models import Cell, Upkeep
-from apps.reporting.rollups import Grain
+from apps.reporting.rules.rollups import Grain
 from apps.reporting.services import cells
 from apps.reporting.services.cells import Place
 from apps.rides.models import Ride

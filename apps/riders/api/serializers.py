@@ -5,14 +5,16 @@ from typing import Any, ClassVar
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.organizations.external_id_shape import ExternalIdOut
-from apps.organizations.stop_output import AsKept, StopOut
-from apps.riders import disclosure
-from apps.riders.accommodation_shape import AccommodationOut
-from apps.riders.contacts import PHONE_KINDS
-from apps.riders.models import Consent, ContactPreference, Mobility, RiderStatus
+from apps.organizations.schemas.external_ids import ExternalIdOut
+from apps.organizations.schemas.stop_output import AsKept, StopOut
+from apps.riders.models import Consent, ContactPreference
 from apps.riders.queries import RiderRecord
-from apps.riders.rider_input import GENDERS, MAX_CODE
+from apps.riders.rules import disclosure
+from apps.riders.rules.contacts import PHONE_KINDS
+from apps.riders.rules.needs import Mobility
+from apps.riders.rules.rider_status import RiderStatus
+from apps.riders.schemas.accommodation import AccommodationOut
+from apps.riders.schemas.rider_input import GENDERS, MAX_CODE
 from lib.access import Phi
 from lib.api import fields
 from lib.api.query import PageQuery, Query

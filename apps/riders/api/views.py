@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.services import audit
-from apps.riders import disclosure, queries, services
-from apps.riders.accommodation_shape import AccommodationVersionOut
+from apps.riders import queries, services
 from apps.riders.api.serializers import (
     RegisteredOut,
     RiderChangedOut,
@@ -21,7 +20,9 @@ from apps.riders.api.serializers import (
 )
 from apps.riders.models import Rider
 from apps.riders.queries import PolicyStanding, RiderRecord
-from apps.riders.rider_input import RiderChangeIn, RiderIn
+from apps.riders.rules import disclosure
+from apps.riders.schemas.accommodation import AccommodationVersionOut
+from apps.riders.schemas.rider_input import RiderChangeIn, RiderIn
 from lib.access import Phi
 from lib.api.pagination import paginate
 from lib.api.query import PageQuery

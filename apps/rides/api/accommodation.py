@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.services import audit
-from apps.riders.accommodation_shape import AccommodationIn, AccommodationVersionOut
+from apps.riders.schemas.accommodation import AccommodationIn, AccommodationVersionOut
 from apps.rides.services import accommodation_change
 from lib.api import fields
 from lib.api.views import ApiViewSet

@@ -10,11 +10,11 @@ from rest_framework.response import Response
 
 from apps.accounts.services import audit
 from apps.rides.api.report_bodies import PlaceIn
-from apps.rides.disclosure import disclosed_assignment
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.candidates import Candidate, candidates
+from apps.rides.rules.disclosure import disclosed_assignment
+from apps.rides.rules.status_report import Place
 from apps.rides.services import assignment, offers
-from apps.rides.status_report import Place
 from lib.access import Phi
 from lib.api import fields
 from lib.api.query import Query

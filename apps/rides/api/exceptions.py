@@ -12,10 +12,10 @@ from rest_framework.response import Response
 from apps.accounts.services import audit
 from apps.rides.api.filters import ExceptionQuery
 from apps.rides.api.report_bodies import ResolveIn, SnoozeIn
-from apps.rides.api.ride_parts import OrNull, TextOrNull
-from apps.rides.exception_types import ResolutionCode
 from apps.rides.models import RideException
 from apps.rides.queries import named_rides
+from apps.rides.rules.exception_types import ResolutionCode
+from apps.rides.schemas.ride_parts import OrNull, TextOrNull
 from apps.rides.services import exceptions
 from lib.access import Phi
 from lib.api import fields

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType
-from apps.rides.lifecycle import RideStatus
-from apps.rides.models.ride import ServiceType
 from apps.rides.queries.ride_list import EXPANDABLE, ROW, SORTS
+from apps.rides.rules.draft import ServiceType
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
 from lib.api import fields
 from lib.api.query import CountedPageQuery
 

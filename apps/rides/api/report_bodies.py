@@ -2,14 +2,14 @@
 
 from typing import Any, ClassVar
 
-from apps.organizations.stop_input import Degrees
-from apps.rides.api.bodies import NOTE, Shaped, words
-from apps.rides.exception_types import ResolutionCode
-from apps.rides.lifecycle import RideStatus
+from apps.organizations.schemas.stop_input import Degrees
 from apps.rides.models import Milestone
 from apps.rides.models.ride import MilesSource, ReadySource
-from apps.rides.reasons import Fault
-from apps.rides.status_report import MilestoneReport, Place, StatusReport
+from apps.rides.rules.exception_types import ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.reasons import Fault
+from apps.rides.rules.status_report import MilestoneReport, Place, StatusReport
+from apps.rides.schemas.ride_input import NOTE, Shaped, words
 from lib.api import fields
 from lib.api.serializers import In
 

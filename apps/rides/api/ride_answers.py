@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from apps.rides.api.ride_parts import TextOrNull
-from apps.rides.disclosure import disclosed_milestone
-from apps.rides.lifecycle import RideStatus
 from apps.rides.queries.rides import Entry
+from apps.rides.rules.disclosure import disclosed_milestone
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.schemas.ride_parts import TextOrNull
 from lib.api import fields
 from lib.api.serializers import OutShape
 

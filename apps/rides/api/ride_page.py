@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from apps.riders import disclosure as rider_disclosure
+from apps.riders.rules import disclosure as rider_disclosure
 from apps.rides.api.filters import ALIASES
-from apps.rides.disclosure import FIELDS
 from apps.rides.queries import expansion
+from apps.rides.rules.disclosure import FIELDS
 from apps.rides.services import listing
 from apps.rides.services.listing import Asked, Listed
 from lib.access import Principal

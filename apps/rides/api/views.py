@@ -11,17 +11,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.services import audit
-from apps.rides.api import bodies, report_bodies, ride_page
-from apps.rides.api.bodies import BulkIn, RideChangesIn, RideIn
+from apps.rides.api import report_bodies, ride_page
 from apps.rides.api.filters import RideQuery
 from apps.rides.api.report_bodies import ReadyIn, StatusIn
 from apps.rides.api.ride_answers import BulkAnswerOut, EntryOut, TimelineOut
-from apps.rides.api.serializers import RideOut, RideRow, context_of
-from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Ride
 from apps.rides.queries import rides
+from apps.rides.rules.disclosure import disclosure_of
+from apps.rides.rules.standing import is_ticking
+from apps.rides.schemas import ride_input
+from apps.rides.schemas.ride_input import BulkIn, RideChangesIn, RideIn
+from apps.rides.schemas.ride_output import RideOut, RideRow, context_of
 from apps.rides.services import amending, booking, bulk_booking, report, will_call
-from apps.rides.standing import is_ticking
 from lib.api.errors import record_if_denied
 from lib.api.views import ApiViewSet
 from lib.errors import Code, DomainError
@@ -43,7 +44,7 @@ class RideViewSet(ApiViewSet):
         "unready": Scope.RIDES_READ,
     }
     queries = {"list": RideQuery}
-    bodies = {
+    ride_input = {
         "create": RideIn,
         "bulk": BulkIn,
         "partial_update": RideChangesIn,
@@ -124,7 +125,7 @@ class RideViewSet(ApiViewSet):
         Answers `scheduled` when nothing stands against it, else `requested` with `openQuestions`.  With `returnLeg` a
         second, linked ride is booked for the way back.  A rider given inline takes the scope `riders:write` as well.
         """
-        draft = bodies.draft_of(self.body())
+        draft = ride_input.draft_of(self.body())
         ride = booking.book(draft=draft, by=self.principal, at=self.at).ride
         belongings = rides.belongings_of_new(ride, has_external_ids=bool(draft.external_ids))
         return self._answer_ride(ride, belongings, headers={"Location": f"/api/rides/{ride.pk}"})
@@ -136,7 +137,7 @@ class RideViewSet(ApiViewSet):
         """
         asked = self.body()
         outcomes = bulk_booking.book_many(
-            drafts=[bodies.draft_of(one) for one in asked["rides"]],
+            drafts=[ride_input.draft_of(one) for one in asked["rides"]],
             per_item=asked["mode"] == "perItem",
             by=self.principal,
             at=self.at,
@@ -151,7 +152,7 @@ class RideViewSet(ApiViewSet):
         breaks soft rules, of booking or for those who are to drive, answers all of them as details of `RULE_VIOLATION`
         with `kind` soft; `override` with `overrideReason` (scope `rides:override`) makes the change.
         """
-        return self._change(lambda: amending.amend(ride_id=id, **bodies.changes_of(self.body()), **self._by_whom()))
+        return self._change(lambda: amending.amend(ride_id=id, **ride_input.changes_of(self.body()), **self._by_whom()))
 
     def status_call(self, request: Request, id: UUID) -> Response:
         """Report the status that a ride has now.

@@ -7,9 +7,9 @@ from django.db.models import F, Q
 from apps.accounts.models import User
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
-from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType, ResolutionCode
 from apps.rides.models.ride import Ride
 from apps.rides.models.trip import Trip
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType, ResolutionCode
 from lib.ids import uuid7
 
 if TYPE_CHECKING:

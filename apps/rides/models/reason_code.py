@@ -5,8 +5,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from apps.rides.lifecycle import ReasonList
-from apps.rides.reasons import CODES
+from apps.rides.rules.lifecycle import ReasonList
+from apps.rides.rules.reasons import CODES
 from lib.ids import uuid7
 
 

@@ -11,10 +11,11 @@ from apps.accounts.models import ApiClient
 from apps.fleet.models import Driver, Vehicle, VehicleType
 from apps.organizations.models import Facility, Payer, TransportProvider
 from apps.riders.models import Rider
-from apps.rides.exception_types import ExceptionSeverity
-from apps.rides.lifecycle import OPEN, WITH_DRIVER, RideStatus
 from apps.rides.models.trip import Trip
-from apps.rides.reasons import CancellationTiming, Fault
+from apps.rides.rules.draft import ServiceType
+from apps.rides.rules.exception_types import ExceptionSeverity
+from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
+from apps.rides.rules.reasons import CancellationTiming, Fault
 from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
@@ -30,17 +31,6 @@ class LegType(TextChoices):
     OUTBOUND = "outbound"
     RETURN = "return"
     INTERMEDIATE = "intermediate"
-
-
-class ServiceType(TextChoices):
-    APPOINTMENT = "appointment"
-    DIALYSIS = "dialysis"
-    HOSPITAL_DISCHARGE = "hospital_discharge", "hospital discharge"
-    INTERFACILITY_TRANSFER = "interfacility_transfer", "transfer between facilities"
-    ADMISSION = "admission"
-    THERAPY = "therapy"
-    PHARMACY_STOP = "pharmacy_stop", "pharmacy stop"
-    OTHER = "other"
 
 
 class Priority(TextChoices):

@@ -12,10 +12,10 @@ from django.db.models import Q, UUIDField, Value
 
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
 from apps.fleet.queries import papers_asked, papers_by_subject
-from apps.rides.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
-from apps.rides.lifecycle import WITH_DRIVER
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import errand_of
+from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
+from apps.rides.rules.lifecycle import WITH_DRIVER
 from lib.compiled import Asked, Compiled, together
 
 # Rides further away than this touch neither the road nor the duty hours of this one.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.fleet.models import CapacityConfig, Shift, VehicleStatus
-from apps.rides import timing
 from apps.rides.models import Ride
 from apps.rides.queries.bookings import LONGEST_RIDE
+from apps.rides.rules import timing
 
 
 @dataclass(frozen=True, slots=True)

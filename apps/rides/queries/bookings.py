@@ -13,9 +13,9 @@ from django.db.models import QuerySet
 from apps.fleet.models import CapacityConfig, Vehicle, VehicleStatus
 from apps.organizations.models import Entrance, Facility, Payer
 from apps.riders.models import AccommodationProfile, Rider
-from apps.rides import timing
-from apps.rides.distance import METERS_PER_MILE, meters_between
 from apps.rides.models import Ride
+from apps.rides.rules import timing
+from apps.rides.rules.distance import METERS_PER_MILE, meters_between
 from lib.access import Principal
 from lib.compiled import Asked, Compiled, together
 

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from apps.organizations import queries as organizations
 from apps.organizations.models import SubjectType
-from apps.rides.disclosure import disclosure_of
 from apps.rides.models import Ride
 from apps.rides.models.ride import RideQuerySet
+from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Phi, Principal
 
 

@@ -8,14 +8,14 @@ from uuid import UUID
 from django.db.models import Count
 
 from apps.fleet.models import Activation, Driver
-from apps.rides.eligibility import Kind, Violation, ViolationCode, violations
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import gather
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.queries.ride_needs import needs_of
-from apps.rides.ranking import approach, score
-from apps.rides.travel import Place
+from apps.rides.rules.eligibility import Kind, Violation, ViolationCode, violations
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.ranking import approach, score
+from apps.rides.rules.travel import Place
 from lib.access import Principal
 from lib.errors import NotFound
 

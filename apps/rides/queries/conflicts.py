@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from apps.rides.eligibility import Violation
 from apps.rides.models import Ride
+from apps.rides.rules.eligibility import Violation
 from lib.access import Principal
 
 

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.db.models import Case, IntegerField, Q, Value, When
 
-from apps.rides.exception_types import SEVERITY_RANK, ExceptionSeverity
 from apps.rides.models import RideException
 from apps.rides.models.exception import RideExceptionQuerySet
+from apps.rides.rules.exception_types import SEVERITY_RANK, ExceptionSeverity
 from lib.access import Principal
 from lib.keyset import Key, Order, Page, both_ways, page_of
 

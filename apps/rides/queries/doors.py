@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from apps.organizations.models import Entrance
-from apps.rides.disclosure import Disclosure
 from apps.rides.meeting import Doors, meant_doors
 from apps.rides.models import Ride
+from apps.rides.rules.disclosure import Disclosure
 from lib.access import Phi
 
 

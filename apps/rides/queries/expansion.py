@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
-from apps.riders.disclosure import FIELDS
 from apps.riders.models import Rider
+from apps.riders.rules.disclosure import FIELDS
 from lib.access import Phi, Principal
 
 Found = dict[str, dict[str, Any]]

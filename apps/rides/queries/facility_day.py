@@ -12,12 +12,12 @@ from uuid import UUID
 from django.db.models import Q
 
 from apps.events.models import Event
-from apps.organizations import opening_hours
 from apps.organizations.models import Facility
-from apps.rides import timing
-from apps.rides.lifecycle import OPEN
+from apps.organizations.rules import opening_hours
 from apps.rides.models import Ride, RideException
 from apps.rides.queries.forecasts import foreseen_arrivals
+from apps.rides.rules import timing
+from apps.rides.rules.lifecycle import OPEN
 from lib.access import Principal
 
 CARRIED_OVER: Final = dt.timedelta(hours=24)  # rides of the day before that are not over are today's business

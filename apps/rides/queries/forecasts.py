@@ -6,12 +6,12 @@ from collections.abc import Collection
 from typing import Final
 from uuid import UUID
 
-from apps.rides.facts import Errand
-from apps.rides.forecast import Leg, arrivals
-from apps.rides.lifecycle import OPEN, WITH_DRIVER, RideStatus
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import COLUMNS_OF_ERRANDS
 from apps.rides.queries.ride_needs import errand_of
+from apps.rides.rules.facts import Errand
+from apps.rides.rules.forecast import Leg, arrivals
+from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
 
 _AT_THE_DOOR: Final = frozenset({RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
 # Rides that began longer ago keep nobody from driving today: they were never closed.

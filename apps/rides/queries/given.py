@@ -4,8 +4,8 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from apps.rides.lifecycle import WITH_DRIVER
 from apps.rides.models import Ride, RideQuerySet
+from apps.rides.rules.lifecycle import WITH_DRIVER
 from lib.access import Principal
 
 

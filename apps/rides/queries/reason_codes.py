@@ -1,9 +1,9 @@
 """The reasons that people choose from."""
 
-from apps.rides.lifecycle import ReasonList
 from apps.rides.models import ReasonCode
 from apps.rides.reason_words import said
-from apps.rides.reasons import CODES
+from apps.rides.rules.lifecycle import ReasonList
+from apps.rides.rules.reasons import CODES
 
 
 def offered(reasons: ReasonList) -> list[tuple[str, str]]:

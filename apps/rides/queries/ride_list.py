@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import orjson
 
-from apps.riders.disclosure import ACCOMMODATION_BELOW_FULL
-from apps.rides.disclosure import DISPATCHER_NOTES, FIELDS, PAYER_KEYS, POSTAL_PREFIX, STOP_KEYS, Disclosure
-from apps.rides.standing import AWAITING_VEHICLE
+from apps.riders.rules.disclosure import ACCOMMODATION_BELOW_FULL
+from apps.rides.rules.disclosure import DISPATCHER_NOTES, FIELDS, PAYER_KEYS, POSTAL_PREFIX, STOP_KEYS, Disclosure
+from apps.rides.rules.standing import AWAITING_VEHICLE
 from lib.access import Phi, Principal
 
 SORTS: Final[dict[str, tuple[str, bool]]] = {  # wire: (column, descending)

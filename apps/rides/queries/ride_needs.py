@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from apps.rides.facts import Errand, RideNeeds, Spaces, Span
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
-from apps.rides.travel import MINUTES_WHEN_UNKNOWN, Place, drive_minutes
+from apps.rides.rules.facts import Errand, RideNeeds, Spaces, Span
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.travel import MINUTES_WHEN_UNKNOWN, Place, drive_minutes
 
 # An oxygen concentrator stands between the feet and runs on its battery; tanks have to be fastened.
 NEEDS_NO_MOUNT: Final = "concentrator"

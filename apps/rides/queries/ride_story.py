@@ -8,11 +8,12 @@ from apps.accounts import queries as accounts
 from apps.accounts.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Contact
-from apps.rides import disclosure, meeting
+from apps.rides import meeting
 from apps.rides.models import Assignment, ReasonCode, Ride, RideException
 from apps.rides.queries import rides
 from apps.rides.queries.doors import doors_of
 from apps.rides.queries.rides import Entry
+from apps.rides.rules import disclosure
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count
 
-from apps.rides.exception_types import ExceptionSeverity
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ExceptionSeverity
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 
 

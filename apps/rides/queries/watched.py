@@ -8,14 +8,14 @@ from uuid import UUID
 
 from django.db import connection
 
-from apps.organizations import opening_hours
 from apps.organizations.models import Facility, default_escalation_minutes
+from apps.organizations.rules import opening_hours
 from apps.organizations.service_levels import DEFAULTS
-from apps.rides import guards
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import loading_minutes
-from apps.rides.watch_rules import LONGEST_LADDER, MINUTE, Facts, Terms
+from apps.rides.rules import guards
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.watch_rules import LONGEST_LADDER, MINUTE, Facts, Terms
 
 # The columns of `Facts`, in its order.  JSON is opened only where a rule asks for what is in it.
 _FACTS: Final = """

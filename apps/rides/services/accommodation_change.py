@@ -9,11 +9,11 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.fleet.models import Driver, Vehicle
-from apps.riders import accommodation
 from apps.riders import services as riders
 from apps.riders.models import AccommodationProfile
-from apps.rides.lifecycle import RideStatus
+from apps.riders.rules import accommodation
 from apps.rides.models import Ride
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import amended_leg, legs
 from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, touch

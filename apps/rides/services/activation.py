@@ -10,9 +10,9 @@ from django.db.models import Q
 
 from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
 from apps.fleet.services import activation, vehicles
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries import given
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services.assignment import audit_release, take_off
 from lib.access import Principal
 from lib.errors import Code, DomainError

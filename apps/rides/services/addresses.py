@@ -4,10 +4,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from apps.rides.exception_types import ExceptionType, ResolutionCode
 from apps.rides.models import Milestone, Ride, RideException
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import exceptions, milestones
-from apps.rides.status_report import MilestoneReport
 from lib.access import Principal
 
 MISMATCH_METERS: Final = 250  # domain.md 4.9, `address_problem`

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from apps.organizations import stops
-from apps.riders import accommodation
-from apps.rides.booking_rules import Question
-from apps.rides.draft import Notes, Payment, RideDraft
+from apps.organizations.rules import stops
+from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.queries import bookings
+from apps.rides.rules.booking_rules import Question
+from apps.rides.rules.draft import Notes, Payment, RideDraft
 from apps.rides.services import booking, legs
 from apps.rides.services.legs import Leg
 from lib.access import Principal

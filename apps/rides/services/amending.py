@@ -13,10 +13,10 @@ from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import SubjectType
 from apps.riders.models import Rider
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.models.ride import OccurrenceState
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import (
     addresses,
     amended_leg,

@@ -15,19 +15,19 @@ from django.db import transaction
 from apps.accounts.services import audit
 from apps.fleet.models import Employment
 from apps.riders.models import Rider
-from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import Action, Guard, ReasonList, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
-from apps.rides.reasons import AT_DOOR_UNASSIGN_REASONS
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import Action, Guard, ReasonList, RideStatus
+from apps.rides.rules.reasons import AT_DOOR_UNASSIGN_REASONS
+from apps.rides.rules.status_report import Place as ReportedPlace
+from apps.rides.rules.status_report import StatusReport
+from apps.rides.rules.travel import Place
 from apps.rides.services import exceptions, milestones
 from apps.rides.services.endings import check_reason
 from apps.rides.services.guard_check import require
 from apps.rides.services.overriding import Override
 from apps.rides.services.pairing import Crew, judge, locked_crew, require_fit
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
-from apps.rides.status_report import Place as ReportedPlace
-from apps.rides.status_report import StatusReport
-from apps.rides.travel import Place
 from lib.access import Principal
 from lib.compiled import Compiled, together
 from lib.errors import Detail, FieldRefused, InvalidInput

@@ -10,13 +10,13 @@ from apps.accounts.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
 from apps.riders import services as riders
-from apps.riders import standing
 from apps.riders.models import Rider
-from apps.rides import booking_rules, timing
-from apps.rides.draft import ReturnLeg, RideDraft, Shape
-from apps.rides.exception_types import ExceptionType
+from apps.riders.rules import rider_status
 from apps.rides.models import Ride, Trip
 from apps.rides.queries import bookings
+from apps.rides.rules import booking_rules, timing
+from apps.rides.rules.draft import ReturnLeg, RideDraft, Shape
+from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import exceptions, legs, punctuality
 from apps.rides.services.legs import Leg
 from apps.rides.services.status import record_created, watching_of
@@ -287,7 +287,7 @@ def require_bookable(rider: Rider, day: date) -> None:
     Raises:
         RiderNotBookable: says why.
     """
-    if why := standing.barred(rider, day):
+    if why := rider_status.barred(rider, day):
         raise RiderNotBookable(why)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from apps.riders import services as riders
-from apps.rides.draft import RideDraft
+from apps.rides.rules.draft import RideDraft
 from apps.rides.services import booking, legs
 from apps.rides.services.booking import Booked
 from lib.access import Principal

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone, Ride
 from apps.rides.queries import rides
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import milestones, report
 from apps.rides.services.overriding import Override
-from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
 
 _LEADS_TO: Final = {

@@ -7,18 +7,18 @@ from typing import Final
 from django.db import IntegrityError, transaction
 
 from apps.events.models import Event
-from apps.rides.eligibility import ViolationCode
-from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride, RideException, RideLock
 from apps.rides.models.ride import ONE_OCCURRENCE
+from apps.rides.rules.eligibility import ViolationCode
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import exceptions, milestones, pairing
 from apps.rides.services.endings import DECIDE_WITHIN
 from apps.rides.services.guard_check import require
 from apps.rides.services.overriding import Override
 from apps.rides.services.recheck import recheck
 from apps.rides.services.status import InvalidTransition, Note, locked, move_back
-from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing

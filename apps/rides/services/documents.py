@@ -10,13 +10,13 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest
 
 from apps.organizations.models import Payer
-from apps.rides.documentation import Papers, missing_documents
-from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
 from apps.rides.models import Assignment, Ride
+from apps.rides.rules.documentation import Papers, missing_documents
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import BY_ACTION, Action, RideStatus
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import exceptions
 from apps.rides.services.status import Note, require_permission, touch
-from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput
 

@@ -10,8 +10,8 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.services import audit
-from apps.rides.draft import RideDraft
 from apps.rides.models import BookingDraft, Ride
+from apps.rides.rules.draft import RideDraft
 from apps.rides.services import booking
 from lib.access import Principal
 

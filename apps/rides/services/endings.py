@@ -8,10 +8,10 @@ from django.db.models.expressions import Combinable
 
 from apps.organizations.models import ReturnLegPolicy
 from apps.organizations.service_levels import service_levels
-from apps.rides.exception_types import PERSON_ONLY, ExceptionType, ResolutionCode
-from apps.rides.lifecycle import BY_ACTION, OPEN, WITH_DRIVER, Action, ReasonList, RideStatus
 from apps.rides.models import Assignment, ReasonCode, Ride
-from apps.rides.reasons import (
+from apps.rides.rules.exception_types import PERSON_ONLY, ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import BY_ACTION, OPEN, WITH_DRIVER, Action, ReasonList, RideStatus
+from apps.rides.rules.reasons import (
     ABORT_REASONS,
     CODES,
     NEEDS_NOTE,
@@ -21,10 +21,10 @@ from apps.rides.reasons import (
     cancellation_timing,
     default_fault,
 )
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import exceptions
 from apps.rides.services.guard_check import require
 from apps.rides.services.status import Note, audit_step, locked, move, require_permission, transition_of
-from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing
 from lib.scopes import Scope

@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import BY_ACTION, Action, RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import BY_ACTION, Action, RideStatus
+from apps.rides.rules.standing import promised_at
 from apps.rides.services import exceptions, punctuality
 from apps.rides.services.status import Note, require_permission, touch
-from apps.rides.standing import promised_at
 from lib.access import Principal
 from lib.errors import InvalidInput
 

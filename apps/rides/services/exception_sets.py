@@ -10,9 +10,15 @@ import orjson
 from django.db import connection
 
 from apps.events import services as events
-from apps.rides.exception_types import SEVERITY_RANK, ExceptionSeverity, ExceptionStatus, ExceptionType, ResolutionCode
 from apps.rides.models import RideException
 from apps.rides.queries.watched import Known, Watched
+from apps.rides.rules.exception_types import (
+    SEVERITY_RANK,
+    ExceptionSeverity,
+    ExceptionStatus,
+    ExceptionType,
+    ResolutionCode,
+)
 from apps.rides.services import exceptions, ladder
 from apps.rides.services.status import told_of
 from lib.access import Principal

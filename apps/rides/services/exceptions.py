@@ -12,7 +12,8 @@ from django.db import transaction
 
 from apps.accounts.services import audit
 from apps.events import services as events
-from apps.rides.exception_types import (
+from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import (
     DEFAULT_SEVERITY,
     SEVERITY_RANK,
     ExceptionSeverity,
@@ -20,7 +21,6 @@ from apps.rides.exception_types import (
     ExceptionType,
     ResolutionCode,
 )
-from apps.rides.models import Ride, RideException
 from apps.rides.services import ladder
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal

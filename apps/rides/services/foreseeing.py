@@ -7,12 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from apps.organizations.service_levels import service_levels
-from apps.riders import accommodation
 from apps.riders.models import Rider
-from apps.rides import booking_rules, timing
-from apps.rides.booking_rules import Question
-from apps.rides.draft import RideDraft
+from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
+from apps.rides.rules import booking_rules, timing
+from apps.rides.rules.booking_rules import Question
+from apps.rides.rules.draft import RideDraft
 from apps.rides.services import booking, legs
 from lib.access import Principal
 

@@ -6,17 +6,17 @@ from typing import cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from apps.fleet.credentials import Subject, lapses
 from apps.fleet.models import Activation, VehicleStatus
 from apps.fleet.queries import papers_in_force
+from apps.fleet.rules.credentials import Subject, lapses
 from apps.organizations.models import Payer
-from apps.rides.documentation import missing_at
-from apps.rides.guards import ContactAttempt, Facts, Failed, failed
-from apps.rides.lifecycle import Guard
 from apps.rides.models import Milestone, Ride
+from apps.rides.rules.documentation import missing_at
+from apps.rides.rules.guards import ContactAttempt, Facts, Failed, failed
+from apps.rides.rules.lifecycle import Guard
+from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import documents, overriding
 from apps.rides.services.overriding import Override
-from apps.rides.status_report import StatusReport
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError

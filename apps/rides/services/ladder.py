@@ -12,7 +12,7 @@ from uuid import UUID
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
-from apps.rides.exception_types import ExceptionType
+from apps.rides.rules.exception_types import ExceptionType
 from lib.scopes import Scope
 
 TOLD: Final = "told"  # in the details of an exception: who has heard of it

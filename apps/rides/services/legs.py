@@ -11,16 +11,16 @@ import orjson
 from django.conf import settings
 
 from apps.organizations import queries as organizations
-from apps.organizations import stops
 from apps.organizations.models import BookingPolicy, Facility, Payer
+from apps.organizations.rules import stops
 from apps.organizations.service_levels import service_levels
-from apps.riders import accommodation
 from apps.riders.models import AccommodationProfile
-from apps.rides import booking_rules, timing
-from apps.rides.draft import RideDraft
-from apps.rides.lifecycle import RideStatus
+from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.queries import bookings
+from apps.rides.rules import booking_rules, timing
+from apps.rides.rules.draft import RideDraft
+from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
 

@@ -14,9 +14,9 @@ from psycopg.abc import Loader
 from psycopg.pq import Format
 
 from apps.accounts.services import audit
-from apps.rides.disclosure import disclosure_of
 from apps.rides.queries import ride_list
 from apps.rides.queries.ride_list import Shape
+from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Principal
 from lib.api.pagination import TOTAL_CAP
 

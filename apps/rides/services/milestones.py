@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from apps.rides.distance import meters_between
 from apps.rides.models import Milestone, Ride
-from apps.rides.status_report import MilestoneReport
+from apps.rides.rules.distance import meters_between
+from apps.rides.rules.status_report import MilestoneReport
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
 from lib.rows import insert

@@ -10,10 +10,10 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.accounts.services import audit
-from apps.rides.eligibility import Kind
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import Action
 from apps.rides.models import Assignment, Ride
+from apps.rides.rules.eligibility import Kind
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import Action
 from apps.rides.services import exceptions
 from apps.rides.services.assignment import Handover, take_on
 from apps.rides.services.pairing import AssignmentRejected, judge, locked_crew

@@ -11,14 +11,14 @@ from uuid import UUID
 
 from apps.fleet import queries as fleet
 from apps.fleet.models import Driver, Vehicle
-from apps.rides.eligibility import Kind, Violation, violations
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.assignment_facts import gather_of
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.queries.ride_needs import needs_of
+from apps.rides.rules.eligibility import Kind, Violation, violations
+from apps.rides.rules.travel import Place
 from apps.rides.services import overriding
 from apps.rides.services.overriding import Override
-from apps.rides.travel import Place
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput
 

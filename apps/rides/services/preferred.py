@@ -12,11 +12,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps.fleet.models import Activation, Driver, Employment
-from apps.rides.eligibility import violations
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.assignment_facts import gather
 from apps.rides.queries.ride_needs import needs_of
+from apps.rides.rules.eligibility import violations
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment
 from apps.rides.services.status import locked
 from lib.access import Principal

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Final, cast
 from uuid import UUID
 
-from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
+from apps.rides.rules.standing import promised_at
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import addresses, documents, endings, eta, exceptions, milestones, punctuality, way_back
 from apps.rides.services.guard_check import require
 from apps.rides.services.status import Note, move, require_permission, touch, transition_of
-from apps.rides.standing import promised_at
-from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
 from lib.errors import InvalidInput
 

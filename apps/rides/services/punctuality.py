@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import expected_dropoff_at
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from lib.access import Principal
 

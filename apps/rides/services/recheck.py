@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from apps.rides.eligibility import Kind, ViolationCode
-from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.models import Ride
+from apps.rides.rules.eligibility import Kind, ViolationCode
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.services import exceptions, pairing
 from lib.access import Principal
 

@@ -5,8 +5,9 @@ from typing import Final
 from uuid import UUID
 
 from apps.fleet.services import drivers
-from apps.rides.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.models import Milestone, Ride
+from apps.rides.rules.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
+from apps.rides.rules.status_report import MilestoneReport, StatusReport, misplaced
 from apps.rides.services import (
     addresses,
     assignment,
@@ -31,7 +32,6 @@ from apps.rides.services.status import (
     touch,
     transition_of,
 )
-from apps.rides.status_report import MilestoneReport, StatusReport, misplaced
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
 from lib.rows import sent_together

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Final
 
-from apps.rides import booking_rules
-from apps.rides.booking_rules import Question
-from apps.rides.eligibility import Kind, Violation
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
+from apps.rides.rules import booking_rules
+from apps.rides.rules.booking_rules import Question
+from apps.rides.rules.eligibility import Kind, Violation
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import amended_leg, overriding, pairing
 from apps.rides.services.legs import Leg
 from apps.rides.services.overriding import Override

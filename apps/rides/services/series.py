@@ -16,15 +16,15 @@ import orjson
 from django.db.models import JSONField
 
 from apps.organizations.models import Facility, Payer
-from apps.riders import standing
 from apps.riders.models import AccommodationProfile, Rider
-from apps.rides import booking_rules, timing, watch_rules
-from apps.rides.booking_rules import Facts
-from apps.rides.draft import RideDraft
+from apps.riders.rules import rider_status
 from apps.rides.models import Ride, Trip
 from apps.rides.queries import bookings
 from apps.rides.queries.bookings import Agenda
 from apps.rides.queries.ride_needs import expected_dropoff_at
+from apps.rides.rules import booking_rules, timing, watch_rules
+from apps.rides.rules.booking_rules import Facts
+from apps.rides.rules.draft import RideDraft
 from apps.rides.services import booking, legs, punctuality, status
 from apps.rides.services.legs import Leg
 from lib.access import Principal
@@ -258,7 +258,7 @@ class _Set:
         planned = []
         for part, time in parts:
             timed = legs.timed_columns(part.leg, time.pickup_at, time.appointment_at, drive_minutes=part.drive_minutes)
-            if why := standing.barred(rider, timed["service_date"]):
+            if why := rider_status.barred(rider, timed["service_date"]):
                 return Refused(booking.RiderNotBookable.code, why)
             others = agenda.under_way(time.pickup_at, time.pickup_at + part.takes)
             if others and not part.leg.draft.allow_duplicate:

@@ -13,10 +13,10 @@ from uuid import UUID
 
 from apps.accounts.services import audit
 from apps.events import services as events
-from apps.rides import watch_rules
-from apps.rides.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
 from apps.rides.models import Ride
 from apps.rides.queries import watched
+from apps.rides.rules import watch_rules
+from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, NotFound, ScopeMissing, StaleVersion

@@ -13,17 +13,17 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from apps.organizations.opening_hours import local_instant
-from apps.rides.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType, ResolutionCode
-from apps.rides.lifecycle import OPEN, Action, RideStatus
+from apps.organizations.rules.opening_hours import local_instant
 from apps.rides.models import WatchedFacility
 from apps.rides.queries import watched
 from apps.rides.queries.watched import Known, Watched
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
+from apps.rides.rules.status_report import StatusReport
+from apps.rides.rules.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
 from apps.rides.services import endings, exception_sets, ladder, preferred
 from apps.rides.services.exception_sets import Change, Opening, Outcome, Settlement
 from apps.rides.services.status import audit_step, locked
-from apps.rides.status_report import StatusReport
-from apps.rides.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
 from lib.access import Principal
 
 log = logging.getLogger(__name__)

@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Final
 
 from apps.accounts.services import audit
-from apps.rides import timing
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
+from apps.rides.rules import timing
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import amended_leg, legs
 from apps.rides.services.eta import WORTH_SAYING
 from apps.rides.services.recheck import recheck

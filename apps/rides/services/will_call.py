@@ -9,15 +9,15 @@ from django.db import transaction
 
 from apps.accounts.services import audit
 from apps.organizations.service_levels import service_levels
-from apps.rides import timing
-from apps.rides.exception_types import ExceptionType, ResolutionCode
-from apps.rides.lifecycle import OPEN, Guard, RideStatus
 from apps.rides.models import Milestone, Ride
+from apps.rides.rules import timing
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import OPEN, Guard, RideStatus
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import exceptions, milestones, rescheduling
 from apps.rides.services.guard_check import require
 from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, locked, touch
-from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import Principal
 from lib.errors import Code, DomainError, ScopeMissing
 from lib.scopes import Scope

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
 from apps.webhooks.api.serializers import TYPES_HELP
-from apps.webhooks.event_types import unknown_among
 from apps.webhooks.models import Delivery
 from apps.webhooks.queries.deliveries import Shown
+from apps.webhooks.rules.event_types import unknown_among
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import Out, OutShape

@@ -5,8 +5,8 @@ from typing import Any, Final
 from django.conf import settings
 
 from apps.webhooks import examples
-from apps.webhooks.event_types import CATALOGUE, EventType, body_schema
 from apps.webhooks.models.endpoint import PayloadLevel
+from apps.webhooks.rules.event_types import CATALOGUE, EventType, body_schema
 
 _HEADERS: Final = {
     "webhook-id": "The id of the event: the same for every attempt, resend and replay.",

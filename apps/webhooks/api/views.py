@@ -10,10 +10,10 @@ from rest_framework.response import Response
 from apps.accounts.services import audit
 from apps.webhooks import examples
 from apps.webhooks.api import catalogue_shapes, delivery_shapes, serializers
-from apps.webhooks.event_types import CATALOGUE, EventType, body_schema
 from apps.webhooks.models import Endpoint, Job
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import deliveries, health, keys
+from apps.webhooks.rules.event_types import CATALOGUE, EventType, body_schema
 from apps.webhooks.services import access, endpoints, recovering, secrets, wishes
 from apps.webhooks.services.recovering import Span
 from lib.access import PUBLIC

@@ -125,7 +125,7 @@ class Endpoint(models.Model):
 
 
 class LaneRow(models.Model):
-    """How an endpoint does: the row behind `apps.webhooks.lane.Lane`, written with every batch of results."""
+    """How an endpoint does: the row behind `apps.webhooks.rules.lane.Lane`, written with every batch of results."""
 
     endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="lane")
     window = models.PositiveSmallIntegerField()

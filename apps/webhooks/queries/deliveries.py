@@ -9,14 +9,14 @@ from uuid import UUID
 import orjson
 from django.db.models import Q
 
-from apps.rides.disclosure import FIELDS
 from apps.rides.models import Ride
+from apps.rides.rules.disclosure import FIELDS
 from apps.webhooks import body
-from apps.webhooks.event_types import EVERYTHING
 from apps.webhooks.models import Attempt, Delivery
 from apps.webhooks.models.delivery import DeliveryQuerySet
 from apps.webhooks.models.endpoint import PayloadLevel
-from apps.webhooks.wire import unsigned_headers
+from apps.webhooks.rules.event_types import EVERYTHING
+from apps.webhooks.rules.wire import unsigned_headers
 from lib.access import Phi, Principal
 from lib.keyset import Order, both_ways
 

@@ -5,9 +5,9 @@ from typing import Final
 
 import orjson
 
-from apps.rides.api.serializers import RideOut, context_of
 from apps.rides.models import Ride
 from apps.rides.queries import rides
+from apps.rides.schemas.ride_output import RideOut, context_of
 from lib.access import Phi, Principal
 from lib.api import serializers
 from lib.api.json import dumps

@@ -13,7 +13,7 @@ import orjson
 from django.db import connection
 
 from apps.webhooks.body import Told
-from apps.webhooks.schedule import IN_ORDER_FOR, MOST_AGE
+from apps.webhooks.rules.schedule import IN_ORDER_FOR, MOST_AGE
 from lib import recordset
 from lib.binary import binary_cursor
 from lib.ids import uuid7

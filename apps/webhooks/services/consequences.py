@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from apps.webhooks.lane import Lane
 from apps.webhooks.models import Delivery
+from apps.webhooks.rules.lane import Lane
 from apps.webhooks.services import states, urgency
 from apps.webhooks.services.claiming import Claimed
 

@@ -13,10 +13,10 @@ from django.db import transaction
 
 from apps.accounts.models import ApiClient
 from apps.accounts.services import alerts, audit
-from apps.webhooks.event_types import TEST
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.models.endpoint import PayloadLevel
-from apps.webhooks.schedule import MOST_AGE
+from apps.webhooks.rules.event_types import TEST
+from apps.webhooks.rules.schedule import MOST_AGE
 from apps.webhooks.services import access, publishing, recovering, secrets, states, wishes
 from apps.webhooks.services.wishes import Wanted
 from lib.access import Principal

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
-from apps.webhooks.lane import TOLD_AHEAD
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.queries import held
+from apps.webhooks.rules.lane import TOLD_AHEAD
 from apps.webhooks.services import states
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from uuid import UUID
 
-from apps.webhooks.lane import Lane
+from apps.webhooks.rules.lane import Lane
 from lib import recordset
 from lib.binary import binary_cursor
 

@@ -10,9 +10,9 @@ from django.db import connection, transaction
 
 from apps.events.models import OF_CLIENTS
 from apps.events.services import take_unpublished
-from apps.webhooks.event_types import TEST
 from apps.webhooks.models.delivery import NEW_ID
-from apps.webhooks.schedule import MOST_AGE
+from apps.webhooks.rules.event_types import TEST
+from apps.webhooks.rules.schedule import MOST_AGE
 from lib import recordset
 from lib.errors import Code, DomainError
 

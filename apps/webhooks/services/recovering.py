@@ -15,10 +15,10 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from apps.accounts.services import audit
-from apps.webhooks.event_types import unknown_among
 from apps.webhooks.models import Delivery, Endpoint, Job
 from apps.webhooks.models.delivery import NEW_ID
-from apps.webhooks.schedule import MOST_AGE
+from apps.webhooks.rules.event_types import unknown_among
+from apps.webhooks.rules.schedule import MOST_AGE
 from apps.webhooks.services import access, pacing, publishing
 from apps.webhooks.services.publishing import MATCHES
 from lib.access import Principal

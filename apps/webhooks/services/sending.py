@@ -17,8 +17,8 @@ import orjson
 from yarl import URL
 
 from apps.webhooks.models.delivery import ErrorClass
+from apps.webhooks.rules.wire import unsigned_headers
 from apps.webhooks.services.deadlines import Deadlines, deadlines
-from apps.webhooks.wire import unsigned_headers
 from lib.outbound import Blocked, Resolver, Rules, causes, socket_factory
 from lib.standard_webhooks import Signer, headers
 

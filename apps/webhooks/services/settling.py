@@ -12,10 +12,10 @@ from uuid import UUID
 import orjson
 from django.db import transaction
 
-from apps.webhooks import lane as lanes
-from apps.webhooks.lane import Outcome, outcome_of
 from apps.webhooks.models.delivery import Delivery, ErrorClass
-from apps.webhooks.schedule import ATTEMPTS, TEST_ATTEMPTS, delay_after
+from apps.webhooks.rules import lane as lanes
+from apps.webhooks.rules.lane import Outcome, outcome_of
+from apps.webhooks.rules.schedule import ATTEMPTS, TEST_ATTEMPTS, delay_after
 from apps.webhooks.services import consequences, lane_rows, publishing
 from apps.webhooks.services.claiming import MOST_CLAIMS, Claimed
 from apps.webhooks.services.consequences import Result, Turn

@@ -12,10 +12,10 @@ from django.db.models import QuerySet
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts, audit
 from apps.events import services as events
-from apps.webhooks import lane as lanes
-from apps.webhooks.lane import Lane
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
+from apps.webhooks.rules import lane as lanes
+from apps.webhooks.rules.lane import Lane
 from apps.webhooks.services import lane_rows, recovering
 from lib.access import Principal, system
 from lib.api.fields import instant_text

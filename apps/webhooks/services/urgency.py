@@ -10,9 +10,9 @@ from django.db.models import Exists, OuterRef, Q
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.rides.models import Ride
-from apps.webhooks.event_types import URGENT
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.delivery import DeliveryQuerySet
+from apps.webhooks.rules.event_types import URGENT
 from lib.scopes import Scope
 
 LATE: Final = timedelta(seconds=160)  # the fourth attempt is due then: 10 s, 30 s and 2 min after the first

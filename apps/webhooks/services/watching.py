@@ -12,10 +12,10 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
-from apps.webhooks import lane as lanes
 from apps.webhooks.models import Delivery, Endpoint, Job, LaneRow
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import grants, health
+from apps.webhooks.rules import lane as lanes
 from apps.webhooks.services import holding, lane_rows, publishing, recovering, states, urgency
 from apps.webhooks.services.claiming import MOST_CLAIMS
 from lib.access import system

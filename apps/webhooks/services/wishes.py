@@ -8,11 +8,11 @@ from uuid import UUID
 from django.conf import settings
 
 from apps.organizations.models import Facility, TransportProvider
-from apps.webhooks import own_headers
-from apps.webhooks.event_types import unknown_among
 from apps.webhooks.models import Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import grants
+from apps.webhooks.rules import own_headers
+from apps.webhooks.rules.event_types import unknown_among
 from lib.access import Phi, Principal
 from lib.control_characters import has_control
 from lib.errors import Code, Detail, DomainError, InvalidInput

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import day_sheet

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import ExternalId, Facility
 from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
 from apps.recurring.services import changing, ordering

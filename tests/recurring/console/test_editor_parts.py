@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder, Terms

@@ -11,7 +11,7 @@ from django.test import Client
 from icalendar import Calendar
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import PHI_OF_USER, UserRole
+from apps.accounts.rules.roles import PHI_OF_USER, UserRole
 from apps.recurring.models import CalendarLink, StandingOrder
 from lib.access import Phi
 from tests.console.visits import text_of, visitor

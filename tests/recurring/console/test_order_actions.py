@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from apps.recurring.models import Hold, OccurrenceChange, StandingOrder
 from apps.recurring.services import changing, generating, holding, shifting

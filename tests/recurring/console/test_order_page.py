@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.recurring import month, words
 from apps.organizations.models import Facility
 from apps.recurring.models import Occurrence, StandingOrder

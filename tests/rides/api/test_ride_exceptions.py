@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
-from apps.rides.exception_types import ExceptionType
+from apps.accounts.rules.roles import TokenRole
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import exceptions
 from lib.access import system
 from tests import factories

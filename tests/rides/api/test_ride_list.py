@@ -10,14 +10,14 @@ import time_machine
 from django.db import connection
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
+from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
 from apps.organizations.models import ExternalId
-from apps.riders import accommodation
-from apps.rides.api.serializers import RideRow
-from apps.rides.disclosure import disclosure_of
-from apps.rides.lifecycle import TERMINAL, RideStatus
+from apps.riders.rules import accommodation
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries import ride_list
+from apps.rides.rules.disclosure import disclosure_of
+from apps.rides.rules.lifecycle import TERMINAL, RideStatus
+from apps.rides.schemas.ride_output import RideRow
 from apps.rides.services import assignment, listing
 from apps.rides.services.listing import Asked
 from lib.access import Phi, Principal, system

@@ -9,7 +9,7 @@ import pytest
 import time_machine
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
 from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from tests import factories

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.booking.views import ride_address
 from apps.organizations.models import Facility
 from apps.riders.models import Rider

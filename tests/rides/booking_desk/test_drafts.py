@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test import Client
 
 from apps.accounts.models import AuditEntry, User
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from apps.rides import tasks

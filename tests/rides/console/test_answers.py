@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
-from apps.rides.exception_types import ExceptionType
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import answering, exceptions
 from apps.rides.services.answering import Answer
 from apps.rides.services.status import locked

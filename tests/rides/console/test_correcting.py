@@ -8,13 +8,13 @@ import time_machine
 from django.test import Client
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.rides import reason_words
-from apps.rides.guards import CORRECTION_WINDOW
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Ride
-from apps.rides.reasons import CODES
+from apps.rides.rules.guards import CORRECTION_WINDOW
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.reasons import CODES
 from tests import factories
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW, PICKUP

@@ -8,11 +8,11 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.console.planner_day import views
 from apps.organizations.models import Facility
-from apps.rides.lifecycle import RideStatus
 from apps.rides.queries import facility_day
+from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.console.visits import text_of, visitor

@@ -8,11 +8,11 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
-from apps.rides.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.models import Ride, RideException
 from apps.rides.next_steps import ADVICE
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from apps.rides.services.status import locked
 from lib.access import system

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.roles import UserRole
-from apps.rides.exception_types import ExceptionType, ResolutionCode
+from apps.accounts.rules.roles import UserRole
 from apps.rides.models import RideException
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from apps.rides.services.status import locked
 from lib.access import system

@@ -7,10 +7,10 @@ import pytest
 import time_machine
 from django.test import Client
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking
 from lib.access import system
 from tests import factories

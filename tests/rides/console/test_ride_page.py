@@ -8,14 +8,14 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.models import AuditEntry
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
-from apps.rides.exception_types import ExceptionType
-from apps.rides.lifecycle import RideStatus
 from apps.rides.models import Milestone, ReasonCode, Ride
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import booking, exceptions, legs, report, will_call
 from apps.rides.services.status import locked
-from apps.rides.status_report import MilestoneReport, StatusReport
 from lib.access import system
 from tests import factories
 from tests.accounts.signed_in import sign_in

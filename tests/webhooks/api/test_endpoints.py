@@ -6,7 +6,7 @@ import pytest
 from django.db import models
 
 from apps.accounts.models import ApiClient
-from apps.accounts.roles import TokenRole
+from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret, LaneRow
 from apps.webhooks.services import endpoints

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from apps.webhooks.event_types import CATALOGUE, body_schema
+from apps.webhooks.rules.event_types import CATALOGUE, body_schema
 from apps.webhooks.services import secrets
 from tests.callers import TokenClient, api_with, error_of
 from tests.factories import NOW

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from apps.accounts.roles import UserRole
+from apps.accounts.rules.roles import UserRole
 from apps.webhooks.models import Delivery, Endpoint
 from lib.ids import uuid7
 from tests.console.visits import text_of, visitor

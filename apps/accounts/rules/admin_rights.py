@@ -1,0 +1,113 @@
+"""Which tables of /admin/ a role sees, adds to and changes.  Nothing is deleted there: there is no such right.
+
+Scopes (roles.py) decide what code may do; this table decides which screens open.  It never reaches further than the
+scopes do: tests/accounts/test_admin_rights.py compares the two.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from apps.accounts.rules.roles import UserRole
+
+VIEW: Final = frozenset({"view"})
+EDIT: Final = frozenset({"view", "add", "change"})
+
+PLACES: Final = (
+    "organizations.facility",
+    "organizations.entrance",
+    "organizations.contact",
+    "organizations.calendarshift",
+)
+PARTNERS: Final = (
+    "organizations.escalationpolicy",
+    "organizations.transportprovider",
+    "organizations.homebase",
+    "organizations.payer",
+    "rides.reasoncode",
+    "exports.suggestedcode",
+)
+FLEET: Final = (
+    "fleet.driver",
+    "fleet.vehicle",
+    "fleet.capacityconfig",
+)
+PAPERS: Final = ("fleet.credential", "fleet.shift")
+RIDES: Final = ("rides.ride", "rides.trip", "rides.assignment", "rides.milestone")
+EXCEPTIONS: Final = ("rides.rideexception",)
+RIDERS: Final = ("riders.rider", "riders.accommodationprofile")
+ACCESS: Final = ("accounts.user", "accounts.apiclient")
+TOKENS: Final = ("accounts.apitoken",)
+EVENTS: Final = ("events.event",)
+AUDIT: Final = ("accounts.auditentry",)
+
+
+def _table(*rows: tuple[Iterable[str], frozenset[str]]) -> dict[str, frozenset[str]]:
+    return {model: rights for models, rights in rows for model in models}
+
+
+_OPERATIONS: Final = _table(
+    (PLACES, VIEW),
+    (PARTNERS, VIEW),
+    (FLEET, VIEW),
+    (PAPERS, VIEW),
+    (RIDES, VIEW),
+    (EXCEPTIONS, VIEW),
+    (RIDERS, VIEW),
+    (EVENTS, VIEW),
+)
+
+RIGHTS: Final[Mapping[UserRole, Mapping[str, frozenset[str]]]] = {
+    # Runs the service, not the rides: no rider data (security.md, section 2).
+    UserRole.ADMIN: _table(
+        (PLACES, EDIT),
+        (PARTNERS, EDIT),
+        (FLEET, EDIT),
+        (PAPERS, VIEW),
+        (ACCESS, EDIT),
+        (TOKENS, VIEW | {"change"}),  # the one change is revoking
+        (AUDIT, VIEW),
+    ),
+    UserRole.DISPATCH_SUPERVISOR: {**_OPERATIONS, **_table((FLEET, EDIT))},
+    UserRole.DISPATCHER: _OPERATIONS,
+    UserRole.PLANNER: _table(
+        (PLACES, VIEW),
+        (("organizations.payer", "rides.reasoncode"), VIEW),
+        (RIDES, VIEW),
+        (EXCEPTIONS, VIEW),
+        (RIDERS, VIEW),
+    ),
+    UserRole.FLEET_ADMIN: _table(
+        (FLEET, EDIT),
+        (PAPERS, VIEW),
+        (("organizations.transportprovider", "organizations.homebase"), VIEW),
+        (("rides.ride", "rides.assignment"), VIEW),
+    ),
+    UserRole.ANALYST: _table((PLACES, VIEW), (("organizations.payer", "rides.reasoncode", "rides.ride"), VIEW)),
+    UserRole.AUDITOR: _table(
+        (PLACES, VIEW),
+        (PARTNERS, VIEW),
+        (FLEET, VIEW),
+        (PAPERS, VIEW),
+        (RIDES, VIEW),
+        (EXCEPTIONS, VIEW),
+        (EVENTS, VIEW),
+        (AUDIT, VIEW),
+    ),
+}
+
+
+def allows(role: UserRole, permission: str) -> bool:
+    """Whether a role has a right, named the way Django does: `rides.view_ride`."""
+    app, _, codename = permission.partition(".")
+    right, _, model = codename.partition("_")
+    return right in RIGHTS[role].get(f"{app}.{model}", frozenset())
+
+
+def allows_some(role: UserRole, app: str) -> bool:
+    """Whether a role sees any table of an app."""
+    return any(model.startswith(f"{app}.") for model in RIGHTS[role])
+
+
+def roles_with(permission: str) -> list[UserRole]:
+    """List the roles that have a right, for the page that says which one is missing."""
+    return [role for role in UserRole if allows(role, permission)]

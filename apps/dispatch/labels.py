@@ -1,0 +1,21 @@
+"""How screens and papers name what a ride is and where it goes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
+from apps.rides.models import Ride
+from apps.rides.rules import disclosure
+from apps.rides.rules.disclosure import Disclosure
+
+
+def place(stop: Mapping[str, Any], to: Disclosure) -> str:
+    """Name a stop in few words, as far as the reader may know it: the house, else the street, else the town."""
+    seen = disclosure.stop(stop, to)
+    return str(seen.get("name") or seen.get("addressLine1") or seen.get("city") or _("Place not shown"))
+
+
+def service(ride: Ride) -> str:
+    return capfirst(ride.get_service_type_display())

@@ -1,0 +1,63 @@
+"""The service day as an axis: elapsed minutes since 04:00 on the wall (console.md 4.7).
+
+Positions are minutes that pass, not minutes on a clock face: a day with 23 or 25 hours draws as long as it is.  Pure.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from apps.organizations.rules.opening_hours import local_instant
+
+DAY_STARTS: Final = dt.time(
+    4
+)  # the quietest hour: last night's rides are over and the first dialysis is not yet under way
+_MINUTE: Final = dt.timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One service day of a zone: `[starts_at, ends_at)`, from 04:00 to 04:00 of the next day."""
+
+    day: dt.date
+    zone: str
+
+    @cached_property
+    def starts_at(self) -> dt.datetime:
+        return local_instant(self.day, DAY_STARTS, zone=self.zone)
+
+    @cached_property
+    def ends_at(self) -> dt.datetime:
+        return local_instant(self.day + dt.timedelta(days=1), DAY_STARTS, zone=self.zone)
+
+    @cached_property
+    def minutes(self) -> int:
+        """Count the minutes of the day: 1,440, and an hour less or more where the clocks change."""
+        return int((self.ends_at - self.starts_at) / _MINUTE)
+
+    def holds(self, at: dt.datetime) -> bool:
+        return self.starts_at <= at < self.ends_at
+
+    def minute_of(self, at: dt.datetime) -> int:
+        """Give the whole minutes from the start of the day, clipped to the day."""
+        return min(max(int((at - self.starts_at) // _MINUTE), 0), self.minutes)
+
+    def ticks(self, clock: Callable[[dt.datetime], str]) -> list[tuple[int, str]]:
+        """List every hour that passes, by minute, as `clock` writes it; one that comes twice names its zone."""
+        zone = ZoneInfo(self.zone)
+        hours = [self.starts_at + dt.timedelta(hours=count) for count in range(self.minutes // 60)]
+        local = [at.astimezone(zone) for at in hours]
+        labels = [clock(at) for at in local]
+        shown = [
+            f"{label} {at:%Z}" if labels.count(label) > 1 else label for label, at in zip(labels, local, strict=True)
+        ]
+        return [(count * 60, label) for count, label in enumerate(shown)]
+
+
+def service_day(at: dt.datetime, zone: str) -> dt.date:
+    """Name the service day that an instant falls into: before 04:00 it is still yesterday's."""
+    local = at.astimezone(ZoneInfo(zone))
+    return local.date() - dt.timedelta(days=1 if local.time() < DAY_STARTS else 0)

@@ -1,0 +1,47 @@
+"""How a driver's rides fill a lane of the board: rows, and the ways between rides.
+
+Pure: no query, no clock.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from apps.rides.rules.facts import Errand, Span
+from apps.rides.rules.travel import drive_minutes
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The drive from one ride to the next.  `tight`: it takes longer than there is time."""
+
+    span: Span
+    tight: bool
+
+
+def rows(legs: Sequence[Errand]) -> list[int]:
+    """Give every ride the first row in which it overlaps none before it; in the order of their begin."""
+    free_from: list[dt.datetime] = []
+    placed = []
+    for leg in legs:
+        row = next((number for number, free in enumerate(free_from) if free <= leg.span.starts_at), len(free_from))
+        free_from[row:] = [leg.span.ends_at, *free_from[row + 1 :]]
+        placed.append(row)
+    return placed
+
+
+def ways(legs: Sequence[Errand]) -> list[Way]:
+    """List the drives between rides that follow one another, each as late as it may begin.
+
+    A gap looks free although driving needs it; none is drawn where a place is not known, or where rides overlap.
+    """
+    found = []
+    for before, after in pairwise(legs):
+        needed = drive_minutes(before.dropoff, after.pickup)
+        gap = after.span.starts_at - before.span.ends_at
+        if not needed or gap <= dt.timedelta(0):
+            continue
+        drive = dt.timedelta(minutes=needed)
+        found.append(Way(Span(after.span.starts_at - min(drive, gap), after.span.starts_at), tight=drive > gap))
+    return found

@@ -1,0 +1,160 @@
+"""Who could drive the rides that wait: a driver for each, one ride after the other, those due first going first.
+
+Pure: no query, no clock.  What is suggested breaks no rule at all, neither a hard one nor one that gives way to a
+reason, and counts for what is suggested after it: nobody gets two rides at once.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Final
+from uuid import UUID
+
+from apps.rides.rules.eligibility import CHECKS, Pairing, ViolationCode, violations
+from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, Span, VehicleFacts
+from apps.rides.rules.ranking import Score, approach, score
+from apps.rides.rules.travel import Place
+
+# What stands against a driver with a vehicle whatever else they drive that day: asked once, not for every ride.
+_OF_THE_DAY: Final = (
+    ViolationCode.DRIVER_INACTIVE,
+    ViolationCode.VEHICLE_OUT_OF_SERVICE,
+    ViolationCode.PROVIDER_MISMATCH,
+    ViolationCode.CREDENTIAL_INVALID,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """A driver who may be asked, and where they come from before their first ride."""
+
+    facts: DriverFacts
+    default_vehicle_id: UUID | None = None
+    last_seen: Place | None = None
+    home_base: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A driver and vehicle for a ride; `reason` tells a dispatcher why, naming nobody."""
+
+    ride_id: UUID
+    driver_id: UUID
+    vehicle_id: UUID
+    cost_minutes: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A ride for which nobody was found; `against` counts the drivers by what first stands against them."""
+
+    ride_id: UUID
+    against: Mapping[ViolationCode, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is suggested, and what is left, each in the order in which rides are due."""
+
+    suggestions: tuple[Suggestion, ...]
+    left: tuple[Left, ...]
+
+
+def suggest(
+    waiting: Iterable[RideNeeds],
+    drivers: Sequence[Available],
+    vehicles: Mapping[UUID, VehicleFacts],
+    *,
+    shared_rides: Mapping[tuple[UUID, UUID], int],
+    at: datetime,
+) -> Plan:
+    """Give each ride the cheapest driver against whom nothing stands, by `ranking`; `shared_rides` by rider and driver.
+
+    Rides whose deadline comes first choose first; a ride that should have begun keeps its driver from then until it
+    could be over if it began now.
+    """
+    day = _Day(drivers, vehicles, shared_rides)
+    suggestions: list[Suggestion] = []
+    left: list[Left] = []
+    due_first = sorted(waiting, key=lambda one: (one.errand.latest_pickup_at, str(one.errand.ride_id)))
+    for needs in (_from_now(one, at) for one in due_first):
+        found = day.give(needs)
+        if isinstance(found, Suggestion):
+            suggestions.append(found)
+        else:
+            left.append(found)
+    return Plan(tuple(suggestions), tuple(left))
+
+
+class _Day:
+    """Who drives what, as it fills up."""
+
+    def __init__(
+        self,
+        drivers: Sequence[Available],
+        vehicles: Mapping[UUID, VehicleFacts],
+        shared_rides: Mapping[tuple[UUID, UUID], int],
+    ) -> None:
+        self._drivers = {one.facts.id: one for one in drivers}
+        self._vehicles = dict(vehicles)
+        self._shared = shared_rides
+        self._known: dict[tuple[UUID, UUID, date], ViolationCode | None] = {}
+
+    def give(self, needs: RideNeeds) -> Suggestion | Left:
+        """Choose for one ride, and keep who was chosen busy with it."""
+        against: Counter[ViolationCode] = Counter()
+        for weighed, one, vehicle in self._by_cost(needs):
+            if vehicle is None:
+                against[ViolationCode.VEHICLE_NOT_SUITABLE] += 1
+            elif code := self._first_against(Pairing(needs, one.facts, vehicle), vehicle.id):
+                against[code] += 1
+            else:
+                self._take(needs.errand, one, vehicle)
+                ride_id, driver_id = needs.errand.ride_id, one.facts.id
+                return Suggestion(ride_id, driver_id, vehicle.id, weighed.cost_minutes, weighed.reason)
+        return Left(needs.errand.ride_id, against)
+
+    def _by_cost(self, needs: RideNeeds) -> list[tuple[Score, Available, VehicleFacts | None]]:
+        ranked = []
+        for one in self._drivers.values():
+            vehicle_id = _vehicle_at(one, needs.errand.span.starts_at)
+            vehicle = None if vehicle_id is None else self._vehicles.get(vehicle_id)
+            way = approach(needs, one.facts, last_seen=one.last_seen, home_base=one.home_base)
+            times = self._shared.get((needs.rider_id, one.facts.id), 0)
+            ranked.append((score(needs, one.facts, vehicle, way, shared_rides=times, found=[]), one, vehicle))
+        return sorted(ranked, key=lambda row: (row[0].cost_minutes, str(row[1].facts.id)))
+
+    def _first_against(self, pair: Pairing, vehicle_id: UUID) -> ViolationCode | None:
+        key = (pair.driver.id, vehicle_id, pair.needs.service_date)
+        if key not in self._known:
+            self._known[key] = next((code for code in _OF_THE_DAY if any(True for _ in CHECKS[code][1](pair))), None)
+        if self._known[key]:
+            return self._known[key]
+        found = violations(pair.needs, pair.driver, pair.vehicle)
+        return found[0].code if found else None
+
+    def _take(self, errand: Errand, one: Available, vehicle: VehicleFacts) -> None:
+        taken = replace(errand, driver_id=one.facts.id, vehicle_id=vehicle.id)
+        facts = replace(one.facts, errands=(*one.facts.errands, taken))
+        self._drivers[one.facts.id] = replace(one, facts=facts)
+        self._vehicles[vehicle.id] = replace(vehicle, errands=(*vehicle.errands, taken))
+
+
+def _vehicle_at(one: Available, at: datetime) -> UUID | None:
+    """Name the vehicle of the driver's shift then, else their default one."""
+    on_shift = (shift.vehicle_id for shift in one.facts.shifts if shift.span.starts_at <= at < shift.span.ends_at)
+    return next(on_shift, one.default_vehicle_id)
+
+
+def _from_now(needs: RideNeeds, at: datetime) -> RideNeeds:
+    """Stretch a ride that should have begun: whoever takes it drives it now."""
+    errand = needs.errand
+    if errand.span.starts_at >= at:
+        return needs
+    ends_at = at + (errand.span.ends_at - errand.span.starts_at)
+    stretched = replace(
+        errand, span=Span(errand.span.starts_at, ends_at), latest_pickup_at=max(errand.latest_pickup_at, at)
+    )
+    return replace(needs, errand=stretched)

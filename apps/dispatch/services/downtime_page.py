@@ -1,0 +1,109 @@
+"""What stands in a downtime pack: the rides of two days as tables, and which sheet is whose.
+
+The pack is for people who have nothing else: it names riders, doors and whom to call.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from apps.dispatch import labels
+from apps.dispatch.queries.board import Lane
+from apps.dispatch.services import run_sheet
+from apps.riders.labels import needs_said, whole_name
+from apps.rides import meeting
+from apps.rides.models import Ride
+from apps.rides.naming import driver_name
+from apps.rides.rules import disclosure
+from lib.access import Principal
+from lib.clocks import clock
+
+EVERY: Final = dt.timedelta(minutes=15)
+# A pack is begun this long after the one before it: the rest is for a worker that is busy, or for many new sheets.
+DUE_AFTER: Final = dt.timedelta(minutes=10)
+
+
+class Sheet(NamedTuple):
+    """A run sheet to be: `file` is its name in the pack, where everybody reads it."""
+
+    file: str
+    day: dt.date
+    lane: Lane
+    rides: Sequence[Ride]
+
+
+def is_old(made_at: dt.datetime | None, at: dt.datetime) -> bool:
+    return made_at is None or at - made_at > EVERY
+
+
+def file_name(at: dt.datetime) -> str:
+    """Name a pack by the instant of its data, in UTC, so that names sort by age."""
+    return f"carelane-downtime-{at.astimezone(dt.UTC):%Y%m%d-%H%M%SZ}.zip"
+
+
+FILES: Final = "carelane-downtime-*.zip"
+
+
+def sheets(day: dt.date, lanes: Iterable[Lane], rides: Mapping[UUID, Sequence[Ride]]) -> Iterator[Sheet]:
+    """List the sheets of a day by driver's name; `rides` are those still to be driven, by driver.
+
+    Names of files say the vehicle, and nobody's name: they can be read without the passphrase.
+    """
+    named = sorted(lanes, key=lambda one: (one.driver.last_name, one.driver.first_name, str(one.driver.pk)))
+    with_rides = [lane for lane in named if rides.get(lane.driver.pk)]
+    for number, lane in enumerate(with_rides, 1):
+        unit = slugify(lane.unit)
+        file = f"run-sheets/{day.isoformat()}/{number:03}{f'-{unit}' if unit else ''}.pdf"
+        yield Sheet(file, day, lane, rides[lane.driver.pk])
+
+
+def contents(found: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[Sequence[object]]:
+    """Say which sheet is whose, as rows of a table with its heads."""
+    yield _("File"), _("Day"), _("Driver"), _("Phone"), _("Vehicle"), _("Rides"), _("First pickup"), _("Last pickup")
+    for one in found:
+        first, last = one.rides[0].pickup_at, one.rides[-1].pickup_at
+        driver = one.lane.driver
+        clocks = [_local(moment, zone) for moment in (first, last)]
+        yield one.file, one.day, driver_name(driver, by), driver.phone, one.lane.unit, len(one.rides), *clocks
+
+
+def table(rides: Iterable[Ride], by: Principal, doors: meeting.Doors) -> Iterator[Sequence[object]]:
+    """Write rides as rows of a table with its heads: each by the clock of its own zone, which it names."""
+    yield (
+        _("Pickup"), _("Zone"), _("Window"), _("Appointment"), _("Status"), _("Will-call, not released"), _("Rider"),
+        _("Phone"), _("Needs"), _("Service"), _("From"), _("To"), _("Driver"), _("Driver's phone"), _("Vehicle"),
+        _("Notes"), _("Ride"),
+    )  # fmt: skip
+    sees = disclosure.disclosure_of(by)
+    for ride in rides:
+        zone = ZoneInfo(ride.timezone)
+        driver, rider = ride.driver, ride.rider
+        notes = (ride.driver_notes, ride.accommodation.get("driverNotes"), ride.dispatcher_notes)
+        yield (
+            _local(ride.pickup_at, zone),
+            ride.timezone,
+            f"{clock(ride.window_starts_at.astimezone(zone))} {_('to')} {clock(ride.window_ends_at.astimezone(zone))}",
+            _local(ride.appointment_at, zone) if ride.appointment_at else "",
+            ride.get_status_display(),
+            _("yes") if ride.will_call and ride.ready_at is None else "",
+            whole_name(rider, by),
+            " ".join(phone["number"] for phone in rider.phones),
+            ", ".join(needs_said(ride.accommodation, None, ride.companions, by)),
+            labels.service(ride),
+            "; ".join(run_sheet.stop_lines(ride, "pickup", doors, sees)),
+            "; ".join(run_sheet.stop_lines(ride, "dropoff", doors, sees)),
+            driver_name(driver, by) if driver else "",
+            driver.phone if driver else "",
+            ride.vehicle.unit_number if ride.vehicle else "",
+            " / ".join(filter(None, notes)),
+            ride.pk,
+        )
+
+
+def _local(at: dt.datetime, zone: ZoneInfo) -> str:
+    return at.astimezone(zone).isoformat(timespec="minutes")

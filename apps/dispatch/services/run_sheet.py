@@ -1,0 +1,107 @@
+"""The run sheet of a driver's day on paper: what is driven when, whom to ask for, and room to write."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from apps.dispatch import labels
+from apps.dispatch.queries.board import Lane
+from apps.riders.labels import needs_said, whole_name
+from apps.rides import meeting
+from apps.rides.models import Ride
+from apps.rides.naming import driver_name
+from apps.rides.rules import disclosure
+from apps.rides.services import legs
+from lib import pdf
+from lib.access import Phi, Principal
+from lib.clocks import clock
+
+STYLE: Final = Path(settings.BASE_DIR) / "templates" / "dispatch" / "run_sheet.css"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads the paper, and by which clock: it says for whom and when it was made on every page."""
+
+    by: Principal
+    zone: ZoneInfo
+    made_for: str
+    made_at: dt.datetime
+    doors: meeting.Doors
+
+    def clock(self, at: dt.datetime) -> str:
+        return clock(at.astimezone(self.zone))
+
+
+def html(lane: Lane, rides: Sequence[Ride], day: dt.date, reader: Reader) -> str:
+    """Write a driver's day as a whole document; rides come with their riders, in the order of their pickups."""
+    context = {
+        "name": driver_name(lane.driver, reader.by),
+        "lane": lane,
+        "day": day,
+        "zone": reader.made_at.astimezone(reader.zone).strftime("%Z"),
+        "rows": [_row(ride, reader) for ride in rides],
+        "made_for": reader.made_for,
+        "made_at": f"{reader.made_at.astimezone(reader.zone):%Y-%m-%d} {reader.clock(reader.made_at)}",
+    }
+    return render_to_string("dispatch/run_sheet.html", context)
+
+
+def paper(document: str) -> bytes:
+    """Lay out what `html` wrote as a PDF.
+
+    Raises:
+        lib.pdf.PangoMissing: as it says.
+    """
+    return pdf.write(document, style=STYLE)
+
+
+def _row(ride: Ride, reader: Reader) -> dict[str, Any]:
+    by, sees = reader.by, disclosure.disclosure_of(reader.by)
+    full = by.phi >= Phi.FULL
+    notes = [ride.driver_notes, ride.accommodation.get("driverNotes") or ""] if full else []
+    return {
+        "clock": reader.clock(ride.pickup_at),
+        "window": f"{reader.clock(ride.window_starts_at)} {_('to')} {reader.clock(ride.window_ends_at)}",
+        "appointment": reader.clock(ride.appointment_at) if ride.appointment_at else "",
+        "will_call": ride.will_call and ride.ready_at is None,
+        "name": whole_name(ride.rider, by),
+        "phones": [phone["number"] for phone in ride.rider.phones] if full else [],
+        "needs": needs_said(disclosure.accommodation(ride.accommodation, sees), None, ride.companions, by),
+        "service": labels.service(ride),
+        "stops": [
+            (_("From"), stop_lines(ride, "pickup", reader.doors, sees)),
+            (_("To"), stop_lines(ride, "dropoff", reader.doors, sees)),
+        ],
+        "notes": [note for note in notes if note],
+    }
+
+
+def stop_lines(ride: Ride, side: str, doors: meeting.Doors, sees: disclosure.Disclosure) -> list[str]:
+    """Say where to go in lines: the place, its door and how far in, whom to call, what opens it."""
+    shape, sealed = getattr(ride, side), getattr(ride, f"{side}_access")
+    seen = disclosure.stop(shape, sees)
+    contact = seen.get("contact") or {}
+    steps = int(seen.get("steps") or 0)
+    inside = [
+        meeting.door(ride, side, doors, sees),
+        *meeting.inside(ride, side, sees),
+        ngettext("%(count)s step", "%(count)s steps", steps) % {"count": steps} if steps else "",
+    ]
+    code = legs.opened_access(sealed).get("accessCode", "") if sees.door_codes else ""
+    lines = [
+        ", ".join(filter(None, (labels.place(shape, sees), seen.get("addressLine1"), seen.get("city")))),
+        ", ".join(filter(None, inside)),
+        seen.get("instructions") or "",
+        " ".join(filter(None, (contact.get("name"), contact.get("phone")))),
+        _("Door code %(code)s") % {"code": code} if code else "",
+    ]
+    return [line for line in lines if line]

@@ -1,0 +1,25 @@
+"""Calendar shifts of a facility as the API shows them, alone and with their facility."""
+
+from apps.organizations.models import CalendarShift
+from lib.api.serializers import Out
+
+
+class CalendarShiftOut(Out):
+    """A day that moves in a holiday week; `toDate` null means no service that day.
+
+    Rides follow it from `appliedAt` on, and until `undoneAt`.
+    """
+
+    class Meta:
+        model = CalendarShift
+        fields = (
+            "id",
+            "from_date",
+            "to_date",
+            "new_chair_time",
+            "offset_minutes",
+            "applies_to",
+            "standing_order_ids",
+            "applied_at",
+            "undone_at",
+        )

@@ -1,0 +1,158 @@
+"""How rides are made to follow their standing order: what is there, what should be, and the steps between (pure).
+
+The plan is the truth, and every edit, hold, skip and moved holiday is a change of the plan.  A ledger row names each
+(pattern date, leg) that was ever decided on, and never goes away: it is the tombstone that keeps a cancelled ride from
+rising again (domain.md 4.11.7).  Rows that the order itself gave up (`GIVEN_UP`) may come back; what a person or the
+road decided stays.
+"""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from apps.recurring.rules.recurrence import Fate, Occurrence
+
+
+class Leg(StrEnum):
+    OUTBOUND = "outbound"
+    RETURN = "return"
+
+
+LEGS: Final = tuple(Leg)
+
+
+class Mark(StrEnum):
+    """What the ledger says of a (pattern date, leg)."""
+
+    GENERATED = "generated"
+    HELD = "held"
+    SKIPPED = "skipped"
+    CLOSED = "closed"
+    WITHDRAWN = "withdrawn"  # the pattern no longer has the day, or the order ended
+    REFUSED = "refused"  # no ride could be made; an exception says why
+
+
+GIVEN_UP: Final = frozenset({Mark.HELD, Mark.SKIPPED, Mark.CLOSED, Mark.WITHDRAWN, Mark.REFUSED})
+_MARK_OF_FATE: Final[Mapping[Fate, Mark]] = {
+    Fate.HELD: Mark.HELD,
+    Fate.SKIPPED: Mark.SKIPPED,
+    Fate.CLOSED: Mark.CLOSED,
+}
+
+
+Key = tuple[date, Leg]  # (pattern date, leg), the name of a ride within its order
+
+
+class EveryDate:
+    """Holds every date."""
+
+    def __contains__(self, day: object) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the plan has for one leg; `content` digests what the ride is made of besides its times."""
+
+    occurrence: Occurrence
+    content: str = ""
+
+
+class Kept(NamedTuple):  # there are hundreds of thousands in a night
+    """A row of the ledger with its ride, where it has one.
+
+    `pending` says that the ride is open and its driver has not set out; `begun` that the road has touched it: it is
+    under way, or ended in another way than by being called off.  Instants and `content` are those it was made with.
+    """
+
+    mark: Mark
+    pending: bool = False
+    begun: bool = False
+    customised: bool = False
+    pickup_at: datetime | None = None
+    appointment_at: datetime | None = None
+    content: str = ""
+
+
+class Act(StrEnum):
+    CREATE = "create"
+    AMEND = "amend"
+    CANCEL = "cancel"
+    LEAVE = "leave"  # a person changed the ride, and the plan has something else for it: it is listed
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do about one leg; `mark` is what the ledger says afterwards."""
+
+    act: Act
+    pattern_date: date
+    leg: Leg
+    mark: Mark
+    occurrence: Occurrence | None
+
+
+def steps(
+    wanted: Mapping[Key, Wanted],
+    ledger: Mapping[Key, Kept],
+    *,
+    now: datetime,
+    overwrite: Container[date] = (),
+) -> list[Step]:
+    """List what makes the rides follow the plan, by date, the way there before the way back.
+
+    Both mappings cover the same span of pattern dates.  What a person changed stays, but on dates of `overwrite`.
+    Nothing is done about a day that has begun: who is on the machine is brought home as arranged.
+    """
+    days: dict[date, list[Leg]] = {}
+    for day, leg in sorted({*wanted, *ledger}):
+        days.setdefault(day, []).append(leg)
+    found = []
+    for day, legs in days.items():
+        if any(ledger[day, leg].begun for leg in legs if (day, leg) in ledger):
+            continue
+        for leg in legs:
+            if step := _step((day, leg), wanted.get((day, leg)), ledger.get((day, leg)), now, day in overwrite):
+                found.append(step)
+    return found
+
+
+def _step(key: Key, wanted: Wanted | None, kept: Kept | None, now: datetime, overwrite: bool) -> Step | None:
+    if kept is not None and kept.pending:
+        return _of_pending(key, wanted, kept, now, overwrite)
+    if wanted is None or not _is_due(wanted, now):
+        return None
+    if kept is None or kept.mark in GIVEN_UP:
+        return Step(Act.CREATE, *key, Mark.GENERATED, wanted.occurrence)
+    return None
+
+
+def _of_pending(key: Key, wanted: Wanted | None, kept: Kept, now: datetime, overwrite: bool) -> Step | None:
+    if kept.pickup_at is not None and kept.pickup_at <= now:
+        return None
+    spared = kept.customised and not overwrite
+    occurrence = wanted.occurrence if wanted else None
+    if wanted is None or wanted.occurrence.fate is not Fate.DUE:
+        mark = _MARK_OF_FATE[wanted.occurrence.fate] if wanted else Mark.WITHDRAWN
+        # A hold or a skip says that the rider stays away; a pattern or a closed day says less than a person did.
+        if spared and mark in (Mark.WITHDRAWN, Mark.CLOSED):
+            return Step(Act.LEAVE, *key, Mark.GENERATED, occurrence)
+        return Step(Act.CANCEL, *key, mark, occurrence)
+    same = (kept.pickup_at, kept.appointment_at) == times_of(wanted.occurrence, key[1])
+    if (same and kept.content == wanted.content) or not _is_due(wanted, now):
+        return None
+    return Step(Act.LEAVE if spared else Act.AMEND, *key, Mark.GENERATED, occurrence)
+
+
+def _is_due(wanted: Wanted, now: datetime) -> bool:
+    """Say whether a ride is wanted and its day lies ahead: nobody is booked for the past, or brought home alone."""
+    return wanted.occurrence.fate is Fate.DUE and wanted.occurrence.pickup_at > now
+
+
+def times_of(occurrence: Occurrence, leg: Leg) -> tuple[datetime, datetime | None]:
+    """Give pickup and appointment of one leg of an occurrence; the way back has no appointment."""
+    if leg is Leg.OUTBOUND:
+        return occurrence.pickup_at, occurrence.chair_at
+    return occurrence.return_at, None

@@ -1,0 +1,248 @@
+"""What is counted, added up and collected of legs: each measure is written once, as SQL over the facts (facts.py).
+
+The same words aggregate the rollups, list the rides behind a figure, and are what `check_reports` compares.  A measure
+is a column of the rollups: a new one takes a migration and a `rebuild_reports --anew`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from apps.reporting.rules.facts import OPEN, quoted
+
+# Minutes of the definitions, version kpi-1 (domain.md 4.14); not those that a facility has agreed on.
+LATE: Final = 15
+EARLY: Final = 15
+TOO_EARLY: Final = 60
+CHAIR_MARGIN: Final = 5
+AT_RISK: Final = 15
+DISCHARGE_TARGET: Final = 60
+DISCHARGE_LIMIT: Final = 180
+EXCESSIVE_FACTOR: Final = 2
+EXCESSIVE_MINUTES: Final = 60
+EARLY_NOTICE_HOURS: Final = 48
+
+
+class Kind(Enum):
+    """How a measure of legs becomes one of a day."""
+
+    COUNT = "count"  # `sql` is a condition; legs for which it is true
+    SUM = "sum"  # `sql` is a whole number; null counts nothing
+    VALUE = "value"  # `sql` is whole minutes, or null; all of them are kept, so that quantiles are exact
+    VALUES = "values"  # the same of an int[], where a leg may have several
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One column of the rollups."""
+
+    name: str
+    kind: Kind
+    sql: str
+
+    @property
+    def of_leg(self) -> str:
+        """Write what one leg has of it: a boolean, a number, or packed values."""
+        return self.packed if self.is_packed else self.sql
+
+    @property
+    def of_legs(self) -> str:
+        """Write the aggregate over legs that have `of_leg` under the measure's name."""
+        if self.kind is Kind.COUNT:
+            return f"count(*) FILTER (WHERE {self.name})::int"
+        if self.kind is Kind.SUM:
+            return f"coalesce(sum({self.name}), 0)::bigint"
+        return f"coalesce(string_agg({self.name}, ''::bytea ORDER BY {self.name}), ''::bytea)"
+
+    @property
+    def of_days(self) -> str:
+        """Write the aggregate over rows of rollups; of packed values the order is not told."""
+        if self.is_packed:
+            return f"coalesce(string_agg({self.name}, ''::bytea), ''::bytea)"
+        return f"coalesce(sum({self.name}), 0)::bigint"
+
+    @property
+    def packed(self) -> str:
+        """Write the values of one leg as signed 32-bit numbers, the highest byte first; null where it has none."""
+        if self.kind is Kind.VALUE:
+            return f"int4send({self.sql})"
+        return f"(SELECT string_agg(int4send(v), ''::bytea ORDER BY v) FROM unnest({self.sql}) v)"  # noqa: S608  # of ours
+
+    @property
+    def is_packed(self) -> bool:
+        return self.kind in (Kind.VALUE, Kind.VALUES)
+
+    @property
+    def applies(self) -> str:
+        """Write the condition under which a leg is behind a figure of this measure."""
+        if self.kind is Kind.COUNT:
+            return self.sql
+        if self.kind is Kind.VALUES:
+            return f"cardinality({self.sql}) > 0"
+        return f"({self.sql}) <> 0" if self.kind is Kind.SUM else f"({self.sql}) IS NOT NULL"
+
+
+def minutes(later: str, earlier: str) -> str:
+    """Write whole minutes between two instants, rounded down; real time, whatever the clocks on the wall do."""
+    return f"floor(extract(epoch FROM {later} - {earlier}) / 60)::int"
+
+
+def _where(condition: str, sql: str) -> str:
+    return f"CASE WHEN {condition} THEN {sql} END"
+
+
+_COMPLETED: Final = "status = 'completed'"
+_UNFULFILLED: Final = "status = 'unfulfilled'"
+_BY_PROVIDER: Final = "status = 'unfulfilled' AND fault = 'provider'"
+_CANCELLED: Final = "booked AND status = 'cancelled'"
+_TRIED: Final = f"({_COMPLETED} OR {_BY_PROVIDER})"  # C + Up
+_BROUGHT: Final = "booked AND NOT is_return AND appointment_at IS NOT NULL"
+_FIRM: Final = "booked AND NOT will_call"
+_RELEASED: Final = "booked AND will_call AND ready_at IS NOT NULL"
+_DISCHARGE: Final = "booked AND service_type = 'hospital_discharge'"
+_TO_CHAIR: Final = "booked AND service_type = 'dialysis' AND NOT is_return"
+_FROM_CHAIR: Final = "booked AND service_type = 'dialysis' AND is_return"
+_KNOWN_TIME: Final = f"{_COMPLETED} AND onboard_minutes IS NOT NULL AND direct_minutes > 0"
+_REACHED: Final = f"(arrived_at IS NOT NULL OR {_TRIED})"
+
+
+def _after(instant: str, minutes: int) -> str:
+    return f"{instant} + interval '{minutes} minutes'"
+
+
+def _before(instant: str, minutes: int) -> str:
+    return f"{instant} - interval '{minutes} minutes'"
+
+
+# Where a leg stands; exactly one of these is true of each.
+STANDING: Final = {
+    "not_booked": "NOT booked",
+    **{status: f"status = '{status}'" for status in OPEN},
+    "completed": _COMPLETED,
+    "no_show_rider": "status = 'no_show' AND fault = 'rider'",
+    "no_show_facility": "status = 'no_show' AND fault = 'facility'",
+    "no_show_other": "status = 'no_show' AND fault NOT IN ('rider', 'facility')",
+    "unfulfilled_provider": _BY_PROVIDER,
+    "unfulfilled_other": f"{_UNFULFILLED} AND fault <> 'provider'",
+    "cancelled_advance": f"{_CANCELLED} AND timing = 'advance'",
+    "cancelled_same_day": f"{_CANCELLED} AND timing = 'same_day'",
+    "cancelled_late": f"{_CANCELLED} AND timing = 'late'",
+    "cancelled_at_door": f"{_CANCELLED} AND timing = 'at_door'",
+}
+_OPEN: Final = f"status IN {quoted(OPEN)}"
+
+_COUNTS: Final = {
+    **STANDING,
+    "completed_outbound": f"{_COMPLETED} AND NOT is_return",
+    "completed_return": f"{_COMPLETED} AND is_return",
+    "failed_outbound": f"{_BY_PROVIDER} AND NOT is_return",
+    "failed_return": f"{_BY_PROVIDER} AND is_return",
+    "failed_with_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at >= interval '{EARLY_NOTICE_HOURS} hours'",
+    "failed_at_short_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at < interval '{EARLY_NOTICE_HOURS} hours'",
+    # Arrival at the pickup; the last seven are true of one each.
+    # A ride that the provider failed was not on time, whenever its vehicle came (domain.md 4.14).
+    "arrived_on_time": f"booked AND NOT ({_BY_PROVIDER}) AND arrived_at <= {_after('due_at', LATE)}",
+    # Who is picked up when ready is not rushed, however soon it is (docs/adr/0022).
+    "boarded_early": f"{_FIRM} AND arrived_at IS NOT NULL AND boarded_at < {_before('pickup_at', EARLY)}",
+    "reached_firm": f"{_FIRM} AND arrived_at IS NOT NULL",
+    "unseen_firm": f"{_FIRM} AND arrived_at IS NULL",
+    "booked_will_call": "booked AND will_call",
+    "reached": "booked AND arrived_at IS NOT NULL",
+    "completed_unseen": f"{_COMPLETED} AND arrived_at IS NULL",
+    "failed_unseen": f"{_BY_PROVIDER} AND arrived_at IS NULL",
+    "unfulfilled_unseen": f"{_UNFULFILLED} AND fault <> 'provider' AND arrived_at IS NULL",
+    "no_show_unseen": "status = 'no_show' AND arrived_at IS NULL",
+    "cancelled_unseen": f"{_CANCELLED} AND arrived_at IS NULL",
+    "open_unseen": f"{_OPEN} AND arrived_at IS NULL",
+    # Appointments.
+    "appointment_due": f"{_BROUGHT} AND {_TRIED}",
+    "appointment_met": f"{_BROUGHT} AND {_TRIED} AND delivered_at <= appointment_at",
+    "appointment_too_early": f"{_BROUGHT} AND {_TRIED} AND delivered_at < {_before('appointment_at', TOO_EARLY)}",
+    "appointment_not_tried": f"{_BROUGHT} AND NOT {_TRIED}",
+    "no_appointment": "booked AND (is_return OR appointment_at IS NULL)",
+    # Will-call.
+    "will_call_due": f"{_RELEASED} AND {_REACHED}",
+    "will_call_kept": f"{_RELEASED} AND arrived_at <= promised_at",
+    "will_call_not_reached": f"{_RELEASED} AND NOT {_REACHED}",
+    "will_call_not_released": "booked AND will_call AND ready_at IS NULL",
+    "not_will_call": "booked AND NOT will_call",
+    "will_call_no_arrival": f"{_RELEASED} AND {_REACHED} AND arrived_at IS NULL",
+    # Discharges.
+    "discharge_due": f"{_DISCHARGE} AND ready_at IS NOT NULL AND (boarded_at IS NOT NULL OR {_TRIED})",
+    "discharge_in_target": f"{_DISCHARGE} AND boarded_at <= {_after('ready_at', DISCHARGE_TARGET)}",
+    "discharge_in_limit": f"{_DISCHARGE} AND boarded_at <= {_after('ready_at', DISCHARGE_LIMIT)}",
+    "discharge_not_boarded": f"{_DISCHARGE} AND ready_at IS NOT NULL AND boarded_at IS NULL AND NOT {_TRIED}",
+    "discharge_no_boarding": f"{_DISCHARGE} AND ready_at IS NOT NULL AND boarded_at IS NULL AND {_TRIED}",
+    "discharge_not_released": f"{_DISCHARGE} AND ready_at IS NULL",
+    "discharge_no_order": f"{_DISCHARGE} AND ready_at IS NOT NULL AND ordered_at IS NULL",
+    "not_discharge": "booked AND service_type <> 'hospital_discharge'",
+    # Promises and assignment.
+    "promised": "booked AND promised_at IS NOT NULL",
+    "not_promised": "booked AND promised_at IS NULL",
+    "without_due_time": "booked AND due_at IS NULL",
+    "never_accepted": "booked AND accepted_at IS NULL",
+    "accepted_unasked": "booked AND accepted_at IS NOT NULL AND wanted_at IS NULL",
+    # On the road.
+    "not_boarded": "booked AND boarded_at IS NULL",
+    "boarded_unseen": "booked AND boarded_at IS NOT NULL AND (arrived_at IS NULL OR due_at IS NULL)",
+    "ride_time_known": _KNOWN_TIME,
+    "ride_time_excessive": f"{_KNOWN_TIME} AND (onboard_minutes > {EXCESSIVE_FACTOR} * direct_minutes"
+    f" OR onboard_minutes > direct_minutes + {EXCESSIVE_MINUTES})",
+    "ride_time_unknown": f"{_COMPLETED} AND NOT (onboard_minutes IS NOT NULL AND coalesce(direct_minutes, 0) > 0)",
+    # Dialysis.
+    "chair_due": f"{_TO_CHAIR} AND {_TRIED}",
+    "chair_met": f"{_TO_CHAIR} AND {_TRIED} AND delivered_at <= {_before('appointment_at', CHAIR_MARGIN)}",
+    "chair_not_tried": f"{_TO_CHAIR} AND NOT {_TRIED}",
+    "treatment_due": f"{_TO_CHAIR} AND ({_COMPLETED} OR {_UNFULFILLED})",
+    "treatment_at_risk": f"{_TO_CHAIR} AND ({_UNFULFILLED} OR {_COMPLETED}"
+    f" AND (delivered_at IS NULL OR delivered_at > {_after('appointment_at', AT_RISK)}))",
+    "treatment_not_tried": f"{_TO_CHAIR} AND NOT ({_COMPLETED} OR {_UNFULFILLED})",
+    "not_to_chair": "booked AND NOT (service_type = 'dialysis' AND NOT is_return)",
+    "not_from_chair": "booked AND NOT (service_type = 'dialysis' AND is_return)",
+    "return_not_reached": f"{_FROM_CHAIR} AND (ready_at IS NULL OR arrived_at IS NULL)",
+    # Paper and place.
+    "documented": f"{_COMPLETED} AND documented",
+    "located": f"{_COMPLETED} AND located",
+    "incident": "booked AND incident",
+}
+_SUMS: Final = {
+    "promise_deviation": _where("booked", minutes("promised_at", "pickup_at")),
+    "onboard_total": _where(_KNOWN_TIME, "onboard_minutes"),
+    "direct_total": _where(_KNOWN_TIME, "direct_minutes"),
+    "alerts": _where("booked", "alerts"),
+    "alerts_open": _where("booked", "alerts - coalesce(cardinality(resolve_minutes), 0)"),
+    "alerts_unseen": _where("booked", "alerts - coalesce(cardinality(ack_minutes), 0)"),
+}
+# Null where one of the instants is: a leg without both has no value.
+_VALUE: Final = {
+    "will_call_response": _where(_RELEASED, minutes("arrived_at", "ready_at")),
+    "discharge_wait": _where(_DISCHARGE, minutes("boarded_at", "ready_at")),
+    "discharge_order": _where(_DISCHARGE, minutes("ready_at", "ordered_at")),
+    "lead_time": _where("booked", minutes("due_at", "requested_at")),
+    # One that was put on the ride before it was wanted took no time; `greatest` alone would make 0 of null.
+    "time_to_assign": _where(
+        "booked AND accepted_at - wanted_at IS NOT NULL", f"greatest({minutes('accepted_at', 'wanted_at')}, 0)"
+    ),
+    "driver_wait": _where(
+        "booked AND boarded_at IS NOT NULL AND arrived_at IS NOT NULL AND due_at IS NOT NULL",
+        f"greatest({minutes('boarded_at', 'greatest(arrived_at, due_at)')}, 0)",
+    ),
+    "return_wait": _where(_FROM_CHAIR, minutes("arrived_at", "ready_at")),
+}
+_VALUES: Final = {
+    "time_to_acknowledge": _where("booked", "ack_minutes"),
+    "time_to_resolve": _where("booked", "resolve_minutes"),
+}
+
+MEASURES: Final = {
+    name: Measure(name, kind, sql)
+    for kind, written in (
+        (Kind.COUNT, _COUNTS),
+        (Kind.SUM, _SUMS),
+        (Kind.VALUE, _VALUE),
+        (Kind.VALUES, _VALUES),
+    )
+    for name, sql in written.items()
+}
+PACKED: Final = frozenset(name for name, measure in MEASURES.items() if measure.is_packed)
+BYTES_OF_VALUE: Final = 4

@@ -1,0 +1,73 @@
+"""How pages name riders and say what they need."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from apps.riders.models import Rider
+from apps.riders.rules.needs import Mobility, Precautions
+from lib.access import Phi, Principal
+from lib.privacy_mode import initial, shows_initials
+from lib.scopes import Scope
+
+
+def rider_name(rider: Rider, by: Principal) -> str:
+    """Name a rider to those who may open the rider's record, by an end of the id to others.
+
+    By initials while privacy mode is on: the one place that decides it for pages and their parts.
+    """
+    if may_name(by) and shows_initials():
+        return ", ".join(filter(None, (initial(rider.last_name), initial(rider.first_name))))
+    return whole_name(rider, by)
+
+
+def whole_name(rider: Rider, by: Principal) -> str:
+    """Name a rider as `rider_name` does without privacy mode: on papers, and where somebody picks a rider.
+
+    There a wrong person does more harm than a name that is seen.
+    """
+    if not may_name(by):
+        return _("Rider …%(end)s") % {"end": str(rider.pk)[-4:]}
+    return f"{rider.last_name}, {rider.first_name}"
+
+
+def name_beside(name: str) -> str:
+    """Write the name of somebody who stands beside a rider, and may be of the family or the rider; or its initials."""
+    return " ".join(filter(None, map(initial, name.split()))) if shows_initials() else name
+
+
+def may_name(by: Principal) -> bool:
+    """Say whether riders are named to this reader."""
+    return by.phi >= Phi.LIMITED and by.may(Scope.RIDERS_READ)
+
+
+def mobility_said(mobility: str) -> str:
+    return capfirst(str(Mobility(mobility).label))
+
+
+def needs_said(
+    needs: Mapping[str, Any], way_back: str | None, companions: Mapping[str, Any], by: Principal
+) -> list[str]:
+    """Say how a rider moves, and to those who may know, what else takes room or hands.
+
+    `needs` in their one shape; `way_back` is the mobility on the way back, None without one.
+    """
+    said = [mobility_said(needs["mobility"])]
+    if way_back is not None and way_back != needs["mobility"]:
+        said.append(_("back: %(mobility)s") % {"mobility": mobility_said(way_back)})
+    if by.phi < Phi.FULL:
+        return said
+    along = sum(int(companions.get(key) or 0) for key in ("escorts", "attendantsProvided", "children"))
+    if along:
+        said.append(ngettext("%(count)s companion", "%(count)s companions", along) % {"count": along})
+    flags = (
+        (companions.get("serviceAnimal") or needs["serviceAnimal"], _("service animal")),
+        (needs["oxygen"]["uses"], _("oxygen")),
+        (needs["bariatric"], _("bariatric")),
+        (needs["stairs"]["secondPerson"], _("second person")),
+        (needs["precautions"] != Precautions.NONE, _("infection precautions")),
+    )
+    return said + [word for flag, word in flags if flag]

@@ -1,0 +1,54 @@
+"""Telephones of a rider and the people around them, in the shapes the API shows and the columns hold."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from apps.organizations.rules.stops import is_e164
+from lib.errors import InvalidInput
+
+PHONE_KINDS: Final = ("mobile", "home", "work", "other")
+
+_EMPTY_PHONE: Final = {"number": "", "ext": "", "kind": "other"}
+_EMPTY_PERSON: Final = {"name": "", "phone": "", "relation": ""}
+
+
+def normal_phones(phones: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Complete a list of phones, the preferred one first.
+
+    Raises:
+        InvalidInput: a number is not E.164.
+    """
+    normal = [{**_EMPTY_PHONE, **phone} for phone in phones]
+    for position, phone in enumerate(normal):
+        _require_e164(phone["number"], f"phones[{position}].number")
+    return normal
+
+
+def normal_caregivers(people: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Complete the people who look after a rider, each with `notify`, the event types they want to hear of.
+
+    Raises:
+        InvalidInput: a phone is not E.164.
+    """
+    return [
+        {"notify": [], **person, **normal_person(person, path=f"caregivers[{position}]")}
+        for position, person in enumerate(people)
+    ]
+
+
+def normal_person(person: Mapping[str, Any], *, path: str) -> dict[str, Any]:
+    """Complete a person to call: name, phone, relation.
+
+    Raises:
+        InvalidInput: there is no name, or the phone is not E.164.
+    """
+    normal = {key: person.get(key, empty) for key, empty in _EMPTY_PERSON.items()}
+    if not normal["name"]:
+        raise InvalidInput(f"{path}.name", f"{path}.name is required.", detail_code="required")
+    _require_e164(normal["phone"], f"{path}.phone")
+    return normal
+
+
+def _require_e164(phone: str, field: str) -> None:
+    if not is_e164(phone):
+        raise InvalidInput(field, f"{field} must be a phone number in E.164 form, such as +13125550140.")

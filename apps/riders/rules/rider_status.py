@@ -1,0 +1,56 @@
+"""Whether a rider may be booked: the status, its reason and its period."""
+
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+
+from lib.choices import TextChoices
+from lib.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from apps.riders.models import Rider
+
+
+class RiderStatus(TextChoices):
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+    ON_HOLD = "on_hold", "on hold"
+    DO_NOT_BOOK = "do_not_book", "do not book"
+    DECEASED = "deceased"
+
+
+# A rider that somebody turned away, or set aside, has a right to know why.
+NEEDS_REASON: Final = frozenset({RiderStatus.INACTIVE, RiderStatus.ON_HOLD, RiderStatus.DO_NOT_BOOK})
+_OF_STATUS: Final[dict[str, Any]] = {"status_reason": "", "status_from": None, "status_until": None}
+
+
+def barred(rider: "Rider", day: date) -> str | None:
+    """Say why a rider's record allows no ride on that service date; None where it does."""
+    begins, ends = rider.status_from, rider.status_until
+    holds = (begins is None or begins <= day) and (ends is None or day <= ends)
+    if rider.status == RiderStatus.DECEASED:
+        return "The rider's record says that they have died."
+    if rider.status == RiderStatus.DO_NOT_BOOK and holds:
+        return "The rider is not to be booked."
+    if rider.status == RiderStatus.ON_HOLD and holds:
+        return "The rider is on hold on that day."
+    return None
+
+
+def completed(columns: dict[str, Any], *, status_before: str) -> dict[str, Any]:
+    """Drop reason and period of the old status when there is a new one that does not bring its own."""
+    if columns.get("status", status_before) == status_before:
+        return dict(columns)
+    return {**_OF_STATUS, **columns}
+
+
+def check(rider: "Rider") -> None:
+    """Refuse a status that says too little, or a period that ends before it begins.
+
+    Raises:
+        InvalidInput: names `statusReason` or `statusUntil`.
+    """
+    if rider.status in NEEDS_REASON and not rider.status_reason:
+        raise InvalidInput("statusReason", "statusReason is required with this status.", detail_code="required")
+    begins, ends = rider.status_from, rider.status_until
+    if begins is not None and ends is not None and ends < begins:
+        raise InvalidInput("statusUntil", "statusUntil must not lie before statusFrom.")

@@ -1,0 +1,149 @@
+"""What a booking has to satisfy: hard rules refuse it and name the field, soft ones leave it to a person.
+
+Pure: drafts and facts in, findings out.  Source: domain.md 4.4 (T01, T02), 4.10, 4.12.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from apps.organizations.rules import stops
+from apps.rides.rules.draft import RideDraft
+from lib.errors import Detail
+
+OLDEST_PICKUP: Final = timedelta(days=1)  # a ride that has just been driven may still be entered
+FARTHEST_PICKUP: Final = timedelta(days=731)  # beyond lie typing errors
+DISCHARGE_REQUIRED: Final = ("unit", "unitPhone", "planner")  # starred in domain.md 4.12
+# Vehicle types that take a wheelchair tied down, and those that take a stretcher.
+CARRIES_WHEELCHAIR: Final = frozenset({"wheelchair_van", "stretcher_van", "bls_ambulance"})
+CARRIES_STRETCHER: Final = frozenset({"stretcher_van", "bls_ambulance"})
+
+
+class Question(StrEnum):
+    """Soft rules by code: each waits for a dispatcher's yes."""
+
+    FACILITY_REVIEW = "facility_review"
+    LEAD_TIME = "lead_time"
+    SERVICE_AREA = "service_area"
+    UNKNOWN_COORDINATES = "unknown_coordinates"
+    NO_FITTING_VEHICLE = "no_fitting_vehicle"
+    AUTHORIZATION_MISSING = "authorization_missing"
+    AUTHORIZATION_EXPIRED = "authorization_expired"
+
+
+IN_WORDS: Final[Mapping[Question, str]] = {
+    Question.FACILITY_REVIEW: "The facility looks at every booking.",
+    Question.LEAD_TIME: "The pickup is nearer than the facility's lead time.",
+    Question.SERVICE_AREA: "A stop lies outside the service area.",
+    Question.UNKNOWN_COORDINATES: "Whether a stop lies in the service area is not known: it has no coordinates.",
+    Question.NO_FITTING_VEHICLE: "No vehicle in service has the places that the ride takes.",
+    Question.AUTHORIZATION_MISSING: "The payer asks for an authorization.",
+    Question.AUTHORIZATION_EXPIRED: "The payer's authorization ends before the day of the ride.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the soft rules look at."""
+
+    at: datetime
+    pickup_at: datetime
+    service_date: date
+    lead_time_minutes: int
+    facility_reviews: bool
+    within_area: bool | None  # None: no area is set, or a stop has no coordinates
+    area_is_set: bool
+    vehicle_fits: bool
+    authorization_required: bool
+    authorization_number: str
+    authorization_expires_on: date | None
+
+
+def open_questions(facts: Facts) -> list[Question]:
+    """List the soft rules a booking breaks, in a fixed order."""
+    expires_on = facts.authorization_expires_on
+    broken = {
+        Question.FACILITY_REVIEW: facts.facility_reviews,
+        Question.LEAD_TIME: facts.pickup_at - facts.at < timedelta(minutes=facts.lead_time_minutes),
+        Question.SERVICE_AREA: facts.within_area is False,
+        Question.UNKNOWN_COORDINATES: facts.area_is_set and facts.within_area is None,
+        Question.NO_FITTING_VEHICLE: not facts.vehicle_fits,
+        Question.AUTHORIZATION_MISSING: facts.authorization_required and not facts.authorization_number,
+        Question.AUTHORIZATION_EXPIRED: facts.authorization_required
+        and expires_on is not None
+        and expires_on < facts.service_date,
+    }
+    return [question for question, is_broken in broken.items() if is_broken]
+
+
+OUT_OF_ORDER: Final = "The return has to lie after the way there."
+
+
+def follows(pickup_at: datetime, first_pickup_at: datetime, first_appointment_at: datetime | None) -> bool:
+    """Say whether a leg can come after another one of its trip: it begins after what the other one was for."""
+    return pickup_at > (first_appointment_at or first_pickup_at)
+
+
+def refusals(draft: RideDraft, *, at: datetime, mobility: str, leg_type: str) -> list[Detail]:
+    """List every hard rule a leg breaks, each naming its field in the API's spelling.
+
+    `pickup` and `dropoff` of the draft are normal stops, filled from their facilities; `mobility` is that of this leg.
+    """
+    return [
+        *times(draft, draft.pickup_at, draft.appointment_at, at=at, leg_type=leg_type),
+        *stops.problems(draft.pickup, path="pickup"),
+        *stops.problems(draft.dropoff, path="dropoff"),
+        *_discharge(draft),
+        *_vehicle(draft, mobility),
+    ]
+
+
+def times(
+    draft: RideDraft, pickup_at: datetime, appointment_at: datetime | None, *, at: datetime, leg_type: str
+) -> list[Detail]:
+    """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count."""
+    found = []
+    if pickup_at < at - OLDEST_PICKUP:
+        found.append(_invalid("pickupTime", "pickupTime lies more than a day in the past."))
+    if pickup_at > at + FARTHEST_PICKUP:
+        found.append(_invalid("pickupTime", "pickupTime lies more than two years ahead."))
+    if appointment_at is not None and appointment_at <= pickup_at:
+        found.append(_invalid("appointmentTime", "appointmentTime has to lie after pickupTime."))
+    if appointment_at is None:
+        if draft.service_type == "dialysis" and leg_type != "return":
+            found.append(_required("appointmentTime", "A ride to dialysis needs its chair time as appointmentTime."))
+        elif draft.scheduling_anchor == "appointment":
+            found.append(_required("appointmentTime", "schedulingAnchor appointment needs an appointmentTime."))
+    return found
+
+
+def _discharge(draft: RideDraft) -> list[Detail]:
+    if draft.service_type != "hospital_discharge":
+        return []
+    if draft.discharge is None:
+        return [_required("discharge", "A hospital discharge needs its discharge details.")]
+    details: Mapping[str, Any] = draft.discharge
+    return [
+        _required(f"discharge.{key}", f"A hospital discharge needs discharge.{key}.")
+        for key in DISCHARGE_REQUIRED
+        if not details.get(key)
+    ]
+
+
+def _vehicle(draft: RideDraft, mobility: str) -> list[Detail]:
+    wanted = draft.vehicle_type_requested
+    lying = mobility.startswith("stretcher")
+    in_chair = mobility in ("wheelchair", "wheelchair_power", "wheelchair_bariatric", "recliner_chair")
+    if wanted and ((lying and wanted not in CARRIES_STRETCHER) or (in_chair and wanted not in CARRIES_WHEELCHAIR)):
+        return [_invalid("vehicleTypeRequested", "A vehicle of this type cannot carry the rider's mobility.")]
+    return []
+
+
+def _invalid(field: str, message: str) -> Detail:
+    return Detail(field=field, code="invalid", message=message)
+
+
+def _required(field: str, message: str) -> Detail:
+    return Detail(field=field, code="required", message=message)

@@ -1,0 +1,103 @@
+"""A discharge as its planner watches it: two clocks, and a checklist (domain.md 4.12).  Pure: no query, no clock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from apps.rides.rules.guards import held_back_by
+from apps.rides.rules.lifecycle import OPEN
+
+_ITEMS: Final = (
+    "orderSigned",
+    "medsInHand",
+    "belongings",
+    "oxygenDelivered",
+    "receivingConfirmed",
+    "pcsOnFile",
+    "paperwork",
+)
+
+
+class Leaving(Protocol):
+    """The columns of a ride that matter here."""
+
+    status: str
+    will_call: bool
+    ready_at: datetime | None
+    boarded_at: datetime | None
+    discharge: Any
+
+
+class Levels(Protocol):
+    """The minutes of a facility that matter here, as in apps/organizations/service_levels.py."""
+
+    @property
+    def discharge_target_minutes(self) -> int: ...
+    @property
+    def discharge_max_minutes(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Whole minutes from one moment to the next; `running`: the next has not come.  None: nothing was agreed on."""
+
+    minutes: int
+    running: bool
+    target: int | None = None
+    limit: int | None = None
+
+    @property
+    def tone(self) -> str:
+        """Say how it compares: "ok" within the target, "warn" beyond it, "bad" beyond the limit, "" without them."""
+        if self.target is None or self.limit is None:
+            return ""
+        if self.minutes <= self.target:
+            return "ok"
+        return "warn" if self.minutes <= self.limit else "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line of the checklist.  `done` None: not known; `holds_back`: open, and nobody leaves without it."""
+
+    key: str
+    done: bool | None
+    holds_back: bool
+
+
+def facility_clock(ride: Leaving, at: datetime) -> Clock | None:
+    """Count from the order to ready; None where either is unknown: a ride for a firm time is never said to be ready."""
+    told = (ride.discharge or {}).get("dischargeOrderAt")
+    if not told or not ride.will_call:
+        return None
+    return _counted(datetime.fromisoformat(told), ride.ready_at, ride, at)
+
+
+def transport_clock(ride: Leaving, levels: Levels, at: datetime) -> Clock | None:
+    """Count from ready to on board, which is the fleet's alone; None before it is ready."""
+    if ride.ready_at is None:
+        return None
+    agreed = {"target": levels.discharge_target_minutes, "limit": levels.discharge_max_minutes}
+    return _counted(ride.ready_at, ride.boarded_at, ride, at, **agreed)
+
+
+def _counted(since: datetime, until: datetime | None, ride: Leaving, at: datetime, **agreed: int) -> Clock | None:
+    """Count the minutes; not of a first moment that is only planned, nor where the ride ended before the second one."""
+    if until is None and (ride.status not in OPEN or since > at):
+        return None
+    passed = (until or at) - since
+    return Clock(max(0, int(passed.total_seconds() // 60)), until is None, **agreed)
+
+
+def checklist(discharge: Mapping[str, Any], *, oxygen_uses: bool) -> list[Item]:
+    """List what concerns this patient: what every patient needs, what this one does, and whatever was said."""
+    said = discharge.get("checklist") or {}
+    needed = {
+        "oxygenDelivered": oxygen_uses,
+        "receivingConfirmed": bool(discharge.get("receiving")),
+        "pcsOnFile": bool((discharge.get("pcs") or {}).get("required")),
+    }
+    held_back = held_back_by(said, oxygen_uses=oxygen_uses)
+    concerned = [key for key in _ITEMS if needed.get(key, True) or said.get(key) is not None]
+    return [Item(key, said.get(key), key in held_back) for key in concerned]

@@ -1,0 +1,108 @@
+"""What a booking is before it becomes a ride: everything the caller asked for, and nothing the service works out.
+
+Frozen and free of Django, so that the API, the booking desk, recurring rides and the demo data all make the same
+thing.  Stops, accommodation, companions, discharge and dialysis are in the API's camelCase shape, because the ride
+keeps them in it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from lib.choices import TextChoices
+
+Shape = Mapping[str, Any]
+
+
+class ServiceType(TextChoices):
+    APPOINTMENT = "appointment"
+    DIALYSIS = "dialysis"
+    HOSPITAL_DISCHARGE = "hospital_discharge", "hospital discharge"
+    INTERFACILITY_TRANSFER = "interfacility_transfer", "transfer between facilities"
+    ADMISSION = "admission"
+    THERAPY = "therapy"
+    PHARMACY_STOP = "pharmacy_stop", "pharmacy stop"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalName:
+    """What another system calls the ride; `system` is the assigning authority."""
+
+    system: str
+    value: str
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """Who pays, and by which authorization."""
+
+    payer_id: UUID | None = None
+    program_code: str = ""
+    authorization_number: str = ""
+    authorization_expires_on: date | None = None
+    member_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Free text for one reader each; the dispatcher's never reaches drivers or webhooks."""
+
+    driver: str = ""
+    dispatcher: str = ""
+    facility: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnLeg:
+    """How the way back differs; what is None or empty follows from the way there.
+
+    Stops swap; a dialysis return is a will-call leg estimated from chair time and treatment.
+    """
+
+    pickup_at: datetime | None = None
+    will_call: bool | None = None
+    pickup: Shape | None = None
+    dropoff: Shape | None = None
+    accommodation: Shape = field(default_factory=dict)
+    vehicle_type_requested: str = ""
+    notes: Notes | None = None
+    client_reference: str = ""
+    external_ids: tuple[ExternalName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RideDraft:
+    """One ride as asked for.
+
+    The rider is named by `rider_id`, or given as `rider` in the API's shape, which matches by external id or creates.
+    `accommodation` holds what differs from the rider's profile for this ride alone.  Without `facility_id` the ride
+    belongs to the facility it starts at, else to the one it ends at.  `pickup` and `dropoff` may hold an `accessCode`.
+    """
+
+    pickup_at: datetime
+    pickup: Shape
+    dropoff: Shape
+    rider_id: UUID | None = None
+    rider: Shape | None = None
+    facility_id: UUID | None = None
+    service_type: str = "appointment"
+    priority: str = ""  # "": by service type
+    appointment_at: datetime | None = None
+    scheduling_anchor: str = "pickup"
+    will_call: bool = False
+    accommodation: Shape = field(default_factory=dict)
+    companions: Shape = field(default_factory=dict)
+    vehicle_type_requested: str = ""
+    discharge: Shape | None = None
+    dialysis: Shape | None = None
+    payment: Payment = Payment()
+    notes: Notes = Notes()
+    requested_by: Shape = field(default_factory=dict)
+    client_reference: str = ""
+    external_ids: tuple[ExternalName, ...] = ()
+    allow_duplicate: bool = False
+    return_leg: ReturnLeg | None = None

@@ -1,0 +1,342 @@
+"""Who may drive a ride, and with what: every check of domain.md 4.8, one function each, all answered at once.
+
+Pure: the facts come in, violations go out; nothing here asks the database or the clock.  `CHECKS` is the whole list.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from apps.fleet.rules.credentials import CredentialType, Lapse, Standing, Subject, lapses
+from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, Span, VehicleFacts
+from apps.rides.rules.travel import drive_minutes
+from lib.retelling import phrase
+
+# Steps a rider who does not walk unaided can be helped over by one person (domain.md 4.8).
+STEPS_FOR_ONE_PERSON: Final = 3
+# What a lift or ramp takes where nobody measured: the clear width that federal rules ask for (36 CFR 1192.23(b)(6)).
+COMMON_CHAIR_WIDTH_IN: Final = 30.0
+# Passenger-carrying drivers: 15 hours on duty after 8 off (49 CFR 395.5(a)(2)); kept for small vehicles as well.
+MAX_DUTY: Final = timedelta(hours=15)
+REST: Final = timedelta(hours=8)
+# A shared rider's time on board (domain.md 4.9, excessive_ride_time): an hour, or twice the direct ride if longer.
+MAX_ONBOARD_MINUTES: Final = 60.0
+MAX_ONBOARD_FACTOR: Final = 2.0
+
+
+class Kind(StrEnum):
+    """Hard violations refuse; soft ones give way to an override with a reason."""
+
+    HARD = "hard"
+    SOFT = "soft"
+
+
+class ViolationCode(StrEnum):
+    DRIVER_INACTIVE = "DRIVER_INACTIVE"
+    VEHICLE_OUT_OF_SERVICE = "VEHICLE_OUT_OF_SERVICE"
+    PROVIDER_MISMATCH = "PROVIDER_MISMATCH"
+    CREDENTIAL_INVALID = "CREDENTIAL_INVALID"
+    VEHICLE_NOT_SUITABLE = "VEHICLE_NOT_SUITABLE"
+    DRIVER_NOT_QUALIFIED = "DRIVER_NOT_QUALIFIED"
+    PAIRING_EXCLUDED = "PAIRING_EXCLUDED"
+    ATTENDANT_REQUIRED = "ATTENDANT_REQUIRED"
+    SCHEDULE_CONFLICT = "SCHEDULE_CONFLICT"
+    OUTSIDE_SHIFT = "OUTSIDE_SHIFT"
+    PREFERENCE_UNMET = "PREFERENCE_UNMET"
+    RIDE_TIME_EXCEEDED = "RIDE_TIME_EXCEEDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that stands against an assignment.
+
+    `subject_id` is what it is about: a driver, an attendant, the vehicle, or the other ride of a conflict.  The message
+    names no person.
+    """
+
+    code: ViolationCode
+    kind: Kind
+    message: str
+    subject_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """What is judged: a ride, and who would drive it with what.  No vehicle: none is known for the driver."""
+
+    needs: RideNeeds
+    driver: DriverFacts
+    vehicle: VehicleFacts | None
+    attendants: tuple[DriverFacts, ...] = ()
+
+    @property
+    def crew(self) -> tuple[DriverFacts, ...]:
+        return (self.driver, *self.attendants)
+
+
+# What a check finds: words, and the id of what they are about.
+Findings = Iterator[tuple[str, UUID]]
+
+
+def _inactive(pair: Pairing) -> Findings:
+    for person in pair.crew:
+        if person.activation != "active":
+            yield f"{_role(pair, person)} is {person.activation}, not active.", person.id
+
+
+def _out_of_service(pair: Pairing) -> Findings:
+    vehicle = pair.vehicle
+    if vehicle is not None and vehicle.status != "in_service":
+        yield f"The vehicle is {vehicle.status.replace('_', ' ')}.", vehicle.id
+
+
+def _other_provider(pair: Pairing) -> Findings:
+    for person in pair.attendants:
+        if person.provider_id != pair.driver.provider_id:
+            yield "The attendant works for another provider than the driver.", person.id
+    if pair.vehicle is not None and pair.vehicle.provider_id != pair.driver.provider_id:
+        yield "The vehicle belongs to another provider than the driver's.", pair.vehicle.id
+
+
+def _papers(pair: Pairing) -> Findings:
+    day = pair.needs.service_date
+    for lapse in lapses(Subject.DRIVER, pair.driver.papers, day):
+        yield f"The driver's {_lapse_in_words(lapse)}.", pair.driver.id
+    for person in pair.attendants:
+        # An attendant rides along: whatever concerns driving alone is not asked.
+        for lapse in lapses(Subject.DRIVER, person.papers, day):
+            if lapse.type not in {"driver_license", "mvr"}:
+                yield f"The attendant's {_lapse_in_words(lapse)}.", person.id
+    if pair.vehicle is not None:
+        for lapse in lapses(Subject.VEHICLE, pair.vehicle.papers, day):
+            yield f"The vehicle's {_lapse_in_words(lapse)}.", pair.vehicle.id
+
+
+def _unsuitable(pair: Pairing) -> Findings:
+    needs, vehicle = pair.needs, pair.vehicle
+    if vehicle is None:
+        yield "The driver has no vehicle at that time: no shift, and no default vehicle.", pair.driver.id
+        return
+    if not any(config.holds(needs.spaces) for config in vehicle.configs):
+        yield f"The vehicle cannot be arranged for {_spaces_in_words(needs)}.", vehicle.id
+    if needs.ambulance and vehicle.type != "bls_ambulance":
+        yield "The ride was booked as an ambulance.", vehicle.id
+    if needs.in_chair and vehicle.lift_type == "none":
+        yield "The vehicle has neither lift nor ramp.", vehicle.id
+    rating, weight = vehicle.lift_rating_lb, needs.combined_weight_lb
+    rolls_in = needs.in_chair or needs.on_stretcher
+    if rolls_in and vehicle.lift_type != "none" and rating is not None and weight is not None and weight > rating:
+        yield f"The lift carries {rating} lb; rider and chair weigh {weight} lb.", vehicle.id
+    width = vehicle.max_chair_width_in if vehicle.max_chair_width_in is not None else COMMON_CHAIR_WIDTH_IN
+    if needs.in_chair and needs.chair_width_in is not None and needs.chair_width_in > width:
+        yield f"The door or ramp takes chairs up to {width:g} in; this one is {needs.chair_width_in:g} in.", vehicle.id
+    if needs.bariatric and rolls_in and not vehicle.bariatric:
+        yield "The vehicle is not equipped for bariatric chairs or stretchers.", vehicle.id
+    if needs.oxygen_mount and not vehicle.oxygen_mount:
+        yield "The vehicle has no oxygen mount.", vehicle.id
+
+
+def _unqualified(pair: Pairing) -> Findings:
+    needs = pair.needs
+    asked = {
+        "wheelchair_securement": needs.in_chair,
+        "stretcher": needs.on_stretcher,
+        "bariatric": needs.bariatric,
+        "oxygen": needs.oxygen,
+    }
+    for qualification, needed in asked.items():
+        if needed and qualification not in pair.driver.qualifications:
+            yield f"The driver lacks the training: {qualification.replace('_', ' ')}.", pair.driver.id
+
+
+def _excluded(pair: Pairing) -> Findings:
+    for person in pair.crew:
+        if person.id in pair.needs.excluded_driver_ids:
+            yield f"The rider is not to be paired with this {_role_word(pair, person)}.", person.id
+        elif pair.needs.rider_id in person.excluded_rider_ids:
+            yield f"This {_role_word(pair, person)} is not to be paired with the rider.", person.id
+
+
+def _alone(pair: Pairing) -> Findings:
+    needs = pair.needs
+    reasons = {
+        phrase("a stretcher"): needs.on_stretcher,
+        phrase("a bariatric rider"): needs.bariatric,
+        phrase(f"{needs.steps} steps"): needs.steps > STEPS_FOR_ONE_PERSON,
+        phrase("the rider's profile"): needs.second_person,
+    }
+    asking = [reason for reason, asks in reasons.items() if asks]
+    if asking and not pair.attendants:
+        yield f"A second person is needed: {', '.join(asking)}.", pair.driver.id
+
+
+def _conflicts(pair: Pairing) -> Findings:
+    mine = pair.needs.errand
+    others = {errand.ride_id: errand for person in pair.crew for errand in person.errands}
+    if pair.vehicle is not None:
+        others |= {errand.ride_id: errand for errand in pair.vehicle.errands}
+    for other in sorted(others.values(), key=lambda errand: errand.span.starts_at):
+        clash = _clash(mine, other, _who(pair, other))
+        if clash:
+            yield clash, other.ride_id
+    if pair.vehicle is not None:
+        for shift in pair.vehicle.shifts:
+            if shift.driver_id != pair.driver.id and shift.span.overlaps(mine.span):
+                yield "The vehicle is in another driver's shift at that time.", pair.vehicle.id
+
+
+def _off_duty(pair: Pairing) -> Findings:
+    mine = pair.needs.errand.span
+    for person in pair.crew:
+        role = _role(pair, person)
+        if any(leave.overlaps(mine) for leave in person.leave):
+            yield f"{role} is on leave at that time.", person.id
+        elif person.shifts and not any(shift.span.covers(mine) for shift in person.shifts):
+            yield f"The ride is not inside a shift of the {_role_word(pair, person)}.", person.id
+        duty = _duty_with(mine, [errand.span for errand in person.errands])
+        if duty > MAX_DUTY:
+            hours = duty.total_seconds() / 3600
+            yield f"{role} would be on duty for {hours:.1f} h without {REST.seconds // 3600} h of rest.", person.id
+
+
+def _preferences(pair: Pairing) -> Findings:
+    needs, driver = pair.needs, pair.driver
+    if needs.preferred_driver_ids and driver.id not in needs.preferred_driver_ids:
+        yield "Not one of the drivers whom the rider prefers.", driver.id
+    if needs.driver_gender and driver.gender != needs.driver_gender:
+        yield f"The rider asks for a {needs.driver_gender} driver.", driver.id
+    if needs.language and needs.language not in driver.languages:
+        yield "The driver does not speak the rider's language.", driver.id
+
+
+def _on_board_too_long(pair: Pairing) -> Findings:
+    if pair.vehicle is None:
+        return
+    mine = pair.needs.errand
+    for other in pair.vehicle.errands:
+        shared = other.driver_id == pair.driver.id and other.span.overlaps(mine.span)
+        if shared and not _can_share(mine, other):
+            yield "Sharing the vehicle keeps a rider on board longer than allowed.", other.ride_id
+
+
+Check = Callable[[Pairing], Findings]
+
+# The whole list, in the order in which a dispatcher reads it.
+CHECKS: Final[Mapping[ViolationCode, tuple[Kind, Check]]] = {
+    ViolationCode.DRIVER_INACTIVE: (Kind.HARD, _inactive),
+    ViolationCode.VEHICLE_OUT_OF_SERVICE: (Kind.HARD, _out_of_service),
+    ViolationCode.PROVIDER_MISMATCH: (Kind.HARD, _other_provider),
+    ViolationCode.CREDENTIAL_INVALID: (Kind.HARD, _papers),
+    ViolationCode.VEHICLE_NOT_SUITABLE: (Kind.HARD, _unsuitable),
+    ViolationCode.DRIVER_NOT_QUALIFIED: (Kind.HARD, _unqualified),
+    ViolationCode.PAIRING_EXCLUDED: (Kind.HARD, _excluded),
+    ViolationCode.ATTENDANT_REQUIRED: (Kind.HARD, _alone),
+    ViolationCode.SCHEDULE_CONFLICT: (Kind.SOFT, _conflicts),
+    ViolationCode.OUTSIDE_SHIFT: (Kind.SOFT, _off_duty),
+    ViolationCode.PREFERENCE_UNMET: (Kind.SOFT, _preferences),
+    ViolationCode.RIDE_TIME_EXCEEDED: (Kind.SOFT, _on_board_too_long),
+}
+
+
+def violations(
+    needs: RideNeeds,
+    driver: DriverFacts,
+    vehicle: VehicleFacts | None,
+    attendants: Sequence[DriverFacts] = (),
+) -> list[Violation]:
+    """List everything that stands against an assignment, hard ones first; empty when nothing does.
+
+    `vehicle` None means that none is known for the driver, which is a violation of its own.
+    """
+    pair = Pairing(needs, driver, vehicle, tuple(attendants))
+    return [
+        Violation(code, kind, message, subject_id)
+        for code, (kind, check) in CHECKS.items()
+        for message, subject_id in check(pair)
+    ]
+
+
+def _clash(mine: Errand, other: Errand, who: str) -> str:
+    """Say why two rides cannot be driven one after the other, or nothing.
+
+    The later one may begin as late as its window ends; where a place is not known, only overlap counts.
+    """
+    if mine.span.overlaps(other.span):
+        return f"{who} has another ride at that time."
+    first, second = (mine, other) if mine.span.starts_at < other.span.starts_at else (other, mine)
+    needed = drive_minutes(first.dropoff, second.pickup)
+    if needed is None:
+        return ""
+    spare = (second.latest_pickup_at - first.span.ends_at).total_seconds() / 60
+    if needed <= spare:
+        return ""
+    where = phrase("from the ride before") if first is other else phrase("to the ride after")
+    return f"{who} needs {needed:.0f} min {where} and has {spare:.0f}."
+
+
+def _can_share(mine: Errand, other: Errand) -> bool:
+    """Say whether some order of the two drop-offs keeps both riders within their limits; unknown places pass."""
+    first, second = (mine, other) if mine.span.starts_at <= other.span.starts_at else (other, mine)
+    between = drive_minutes(first.pickup, second.pickup)
+    direct_1 = drive_minutes(first.pickup, first.dropoff)
+    direct_2 = drive_minutes(second.pickup, second.dropoff)
+    onward_1 = drive_minutes(second.pickup, first.dropoff)
+    apart = drive_minutes(first.dropoff, second.dropoff)
+    if between is None or direct_1 is None or direct_2 is None or onward_1 is None or apart is None:
+        return True
+    to_second = between + second.load_minutes
+    orders = (
+        (to_second + onward_1, onward_1 + first.unload_minutes + apart),
+        (to_second + direct_2 + second.unload_minutes + apart, direct_2),
+    )
+    return any(on_1 <= _onboard_limit(direct_1) and on_2 <= _onboard_limit(direct_2) for on_1, on_2 in orders)
+
+
+def _onboard_limit(direct_minutes: float) -> float:
+    return max(MAX_ONBOARD_MINUTES, MAX_ONBOARD_FACTOR * direct_minutes)
+
+
+def _duty_with(mine: Span, others: list[Span]) -> timedelta:
+    """Measure the stretch of duty around `mine`: errands less than a rest apart belong together."""
+    starts_at: datetime = mine.starts_at
+    ends_at: datetime = mine.ends_at
+    for span in sorted(others, key=lambda span: span.starts_at, reverse=True):
+        if span.starts_at <= starts_at and span.ends_at > starts_at - REST:
+            starts_at = span.starts_at
+    for span in sorted(others, key=lambda span: span.starts_at):
+        if span.ends_at >= ends_at and span.starts_at < ends_at + REST:
+            ends_at = span.ends_at
+    return ends_at - starts_at
+
+
+def _role_word(pair: Pairing, person: DriverFacts) -> str:
+    return phrase("driver") if person is pair.driver else phrase("attendant")
+
+
+def _role(pair: Pairing, person: DriverFacts) -> str:
+    return phrase("The driver") if person is pair.driver else phrase("The attendant")
+
+
+def _who(pair: Pairing, other: Errand) -> str:
+    """Name who of the pairing is taken by the other ride."""
+    on_it = {other.driver_id, *other.attendant_ids}
+    for person in pair.crew:
+        if person.id in on_it:
+            return _role(pair, person)
+    return phrase("The vehicle")
+
+
+def _lapse_in_words(lapse: Lapse) -> str:
+    paper = CredentialType(lapse.type).in_english
+    if lapse.standing is Standing.EXPIRED and lapse.expires_on is not None:
+        return phrase(f"{paper} expires on {lapse.expires_on.isoformat()}, before the day of the ride")
+    return phrase(f"{paper} is rejected") if lapse.standing is Standing.REJECTED else phrase(f"{paper} is missing")
+
+
+def _spaces_in_words(needs: RideNeeds) -> str:
+    spaces = needs.spaces
+    counted = {"ambulatory": spaces.ambulatory, "wheelchair": spaces.wheelchair, "stretcher": spaces.stretcher}
+    return " and ".join(f"{count} {kind}" for kind, count in counted.items() if count) or "this ride"

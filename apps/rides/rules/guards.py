@@ -1,0 +1,220 @@
+"""The conditions of transitions, one pure function each: what is asked for, and why it is not met, in words.
+
+Source: domain.md 4.4, 4.5, 4.7 (no-show guard) and 4.12.4.  `services.guard_check.facts_of` gathers what they look at.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apps.riders.rules.needs import Mobility
+from apps.rides.rules.lifecycle import SOFT_GUARDS, Guard
+
+CORRECTION_WINDOW = timedelta(hours=72)  # domain.md T29, `correctionWindowHours`
+# Minutes to wait before a no-show where the facility has not set its own (domain.md 4.7; Veyo waits 5 or 10, V2).
+WAIT_AT_HOME_MINUTES = 5
+WAIT_AT_FACILITY_MINUTES = 10
+WAIT_ON_RELEASE_MINUTES = 15  # discharges and will-call: the rider was not told a minute
+
+# Someone is tied down in these; a sliding chair or stretcher kills.
+SECURED: Final = frozenset(
+    {
+        Mobility.WHEELCHAIR,
+        Mobility.WHEELCHAIR_POWER,
+        Mobility.WHEELCHAIR_BARIATRIC,
+        Mobility.RECLINER_CHAIR,
+        Mobility.STRETCHER,
+        Mobility.STRETCHER_BARIATRIC,
+    }
+)
+_ITEM_IN_WORDS: Final = {
+    "orderSigned": "the discharge order is not signed",
+    "oxygenDelivered": "oxygen has not been delivered",
+}
+_PROOF_IN_WORDS: Final = {
+    "odometer_start": "odometer",
+    "pickup_signature": "signature",
+    "pickup_signature_rider": "signature of the rider",
+    "pickup_signature_driver": "signature of the driver",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ContactAttempt:
+    """A try to reach somebody at the pickup; `contacted` is "rider" or "facility"."""
+
+    at: datetime
+    contacted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the guards look at: the ride under its lock, its report, and the papers of the pair on the road.
+
+    `at` is when the step happened, by the reporter's clock.
+    """
+
+    at: datetime
+    pickup_at: datetime
+    window_ends_at: datetime
+    will_call: bool
+    ready_at: datetime | None
+    promised_pickup_by: datetime | None
+    service_type: str
+    pickup_at_facility: bool
+    mobility: str
+    oxygen_uses: bool
+    handoff_required: bool
+    discharge_checklist: Mapping[str, Any]
+    facility_wait_minutes: int | None
+    arrived_at: datetime | None
+    contact_attempts: tuple[ContactAttempt, ...] = ()
+    lapsed_credentials: tuple[str, ...] = ()
+    vehicle_in_service: bool = True
+    securement_confirmed: bool = False
+    proof_missing: tuple[str, ...] = ()  # as `documentation.missing_at` names it
+    handoff_name: str = ""
+    rider_location_given: bool = False
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A guard that is not met.  `soft` ones give way to an override with a reason."""
+
+    guard: Guard
+    message: str
+
+    @property
+    def soft(self) -> bool:
+        return self.guard in SOFT_GUARDS
+
+
+def no_show_wait_minutes(facts: Facts) -> int:
+    """Say how long the driver has to wait, in minutes: see `wait_minutes`."""
+    return wait_minutes(
+        own=facts.facility_wait_minutes,
+        will_call=facts.will_call,
+        service_type=facts.service_type,
+        at_facility=facts.pickup_at_facility,
+    )
+
+
+def wait_minutes(*, own: int | None, will_call: bool, service_type: str, at_facility: bool) -> int:
+    """Say how long a driver waits for a rider: as the facility has set it for its `own`, or by kind of pickup."""
+    if own is not None:
+        return own
+    if will_call or service_type == "hospital_discharge":
+        return WAIT_ON_RELEASE_MINUTES
+    return WAIT_AT_FACILITY_MINUTES if at_facility else WAIT_AT_HOME_MINUTES
+
+
+def _will_call_released(facts: Facts) -> str | None:
+    if facts.will_call and facts.ready_at is None:
+        return "The rider has not been released: the facility or rider says ready first."
+    return None
+
+
+def _credentials_valid(facts: Facts) -> str | None:
+    if facts.lapsed_credentials:
+        return f"Not valid today: {', '.join(facts.lapsed_credentials)}."
+    return None
+
+
+def _vehicle_in_service(facts: Facts) -> str | None:
+    return None if facts.vehicle_in_service else "The vehicle is not in service."
+
+
+def held_back_by(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str]:
+    """Name the open items of a discharge's checklist without which the patient does not leave."""
+    wanted = ["orderSigned", *(["oxygenDelivered"] if oxygen_uses else [])]
+    return [item for item in wanted if checklist.get(item) is not True]
+
+
+def _discharge_checklist(facts: Facts) -> str | None:
+    """Asked when a will-call is released, or else when the vehicle departs."""
+    if facts.service_type != "hospital_discharge" or facts.ready_at is not None:
+        return None
+    held_back = held_back_by(facts.discharge_checklist, oxygen_uses=facts.oxygen_uses)
+    open_items = [_ITEM_IN_WORDS[item] for item in held_back]
+    return f"Checklist: {' and '.join(open_items)}." if open_items else None
+
+
+def _securement_confirmed(facts: Facts) -> str | None:
+    if facts.mobility in SECURED and not facts.securement_confirmed:
+        return "The driver has not confirmed that the rider's chair or stretcher is secured."
+    return None
+
+
+def _pickup_proof(facts: Facts) -> str | None:
+    missing = sorted(_PROOF_IN_WORDS[name] for name in facts.proof_missing)
+    return f"The payer wants at the pickup: {', '.join(missing)}." if missing else None
+
+
+def _arrived_in_window(facts: Facts) -> str | None:
+    """A vehicle that came late cannot make a no-show: the ride ends unfulfilled, late_rider_left (PL, DR1)."""
+    latest = facts.promised_pickup_by if facts.will_call and facts.promised_pickup_by else facts.window_ends_at
+    if facts.arrived_at is None or facts.arrived_at > latest:
+        return "The vehicle came after the promised window; this is unfulfilled (late_rider_left), not a no-show."
+    return None
+
+
+def _waited_long_enough(facts: Facts) -> str | None:
+    """Firm rides wait from the later of arrival and pickup time; released will-call from arrival."""
+    if facts.arrived_at is None:
+        return "No arrival at the pickup has been recorded."
+    since = facts.arrived_at if facts.will_call else max(facts.arrived_at, facts.pickup_at)
+    wanted = no_show_wait_minutes(facts)
+    if facts.at - since < timedelta(minutes=wanted):
+        return f"The driver has to wait {wanted} minutes."
+    return None
+
+
+def _contact_attempted(facts: Facts) -> str | None:
+    """One attempt; two for discharge and dialysis, one of them to the facility."""
+    strict = facts.service_type in ("hospital_discharge", "dialysis")
+    wanted = 2 if strict else 1
+    attempts = [attempt for attempt in facts.contact_attempts if attempt.at <= facts.at]
+    if len(attempts) < wanted:
+        return f"{wanted} contact attempt{'s' if wanted > 1 else ''} have to be logged; {len(attempts)} so far."
+    if strict and not any(attempt.contacted == "facility" for attempt in attempts):
+        return "One contact attempt has to go to the facility."
+    return None
+
+
+def _handoff_named(facts: Facts) -> str | None:
+    if facts.handoff_required and not facts.handoff_name:
+        return "The rider is handed to a person: who took over has to be named."
+    return None
+
+
+def _rider_location_known(facts: Facts) -> str | None:
+    return None if facts.rider_location_given else "Say where the rider is now."
+
+
+def _correction_window_open(facts: Facts) -> str | None:
+    if facts.ended_at is not None and facts.at - facts.ended_at > CORRECTION_WINDOW:
+        return "Endings can be corrected for 72 hours."
+    return None
+
+
+CHECKS: Final[Mapping[Guard, Callable[[Facts], str | None]]] = {
+    Guard.WILL_CALL_RELEASED: _will_call_released,
+    Guard.CREDENTIALS_VALID: _credentials_valid,
+    Guard.VEHICLE_IN_SERVICE: _vehicle_in_service,
+    Guard.DISCHARGE_CHECKLIST: _discharge_checklist,
+    Guard.SECUREMENT_CONFIRMED: _securement_confirmed,
+    Guard.PICKUP_PROOF: _pickup_proof,
+    Guard.ARRIVED_IN_WINDOW: _arrived_in_window,
+    Guard.WAITED_LONG_ENOUGH: _waited_long_enough,
+    Guard.CONTACT_ATTEMPTED: _contact_attempted,
+    Guard.HANDOFF_NAMED: _handoff_named,
+    Guard.RIDER_LOCATION_KNOWN: _rider_location_known,
+    Guard.CORRECTION_WINDOW_OPEN: _correction_window_open,
+}
+
+
+def failed(guards: Iterable[Guard], facts: Facts) -> list[Failed]:
+    """List every guard that is not met, in the order given: the caller sees all of them at once."""
+    return [Failed(guard, message) for guard in guards if (message := CHECKS[guard](facts)) is not None]

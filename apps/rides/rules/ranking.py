@@ -1,0 +1,113 @@
+"""Which of the drivers who may take a ride should: a cost in minutes of driving, and the reason in words.  Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from apps.rides.rules.eligibility import Kind, Violation
+from apps.rides.rules.facts import DriverFacts, RideNeeds, VehicleFacts
+from apps.rides.rules.timing import AVERAGE_MPH
+from apps.rides.rules.travel import Place, road_miles
+from lib.retelling import phrase
+
+# Everything is weighed in minutes of empty driving, the one thing every dispatcher can judge.
+MINUTES_IF_UNLOCATED: Final = 30.0  # nobody knows where the driver is: as far as across town
+MINUTES_PER_STEP_OF_OVERKILL: Final = 30.0  # a stretcher van sent for a walking rider is missed elsewhere
+MINUTES_FOR_PREFERRED: Final = 30.0  # taken off: the rider asked for this driver
+MINUTES_PER_SHARED_RIDE: Final = 2.0  # taken off: who has driven the rider before knows door and stairs
+MOST_SHARED_RIDES: Final = 8
+TIGHT_MINUTES: Final = 15.0  # less spare time than this before the pickup costs what is missing
+MINUTES_PER_SOFT_VIOLATION: Final = 120.0  # never before a driver against whom nothing stands nearby
+
+# What a vehicle can carry, in steps; the ride's own step is the lowest that serves it.
+_STEP_OF_TYPE: Final = {"wheelchair_van": 1, "stretcher_van": 2, "bls_ambulance": 3}
+_NAMES: Final = {
+    "wheelchair_van": phrase("wheelchair van"),
+    "stretcher_van": phrase("stretcher van"),
+    "bls_ambulance": phrase("bls ambulance"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """How a driver would come to the pickup: the minutes to spare (None: free all day) and from where."""
+
+    free_minutes: int | None
+    miles: float | None
+    from_what: str  # "the previous drop-off", "the last location", "the home base" or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A lower cost is a better candidate; `reason` tells a dispatcher why, naming nobody."""
+
+    cost_minutes: float
+    reason: str
+
+
+def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, home_base: Place | None) -> Approach:
+    """Find where the driver comes from: the ride before, else where they were last seen, else their home base."""
+    begins_at: datetime = needs.errand.span.starts_at
+    earlier = [errand for errand in driver.errands if errand.span.starts_at <= begins_at]
+    before = max(earlier, key=lambda errand: errand.span.ends_at, default=None)
+    free = None if before is None else int((begins_at - before.span.ends_at).total_seconds() // 60)
+    origins = (
+        (None if before is None else before.dropoff, phrase("the previous drop-off")),
+        (last_seen, phrase("the last location")),
+        (home_base, phrase("the home base")),
+    )
+    pickup = needs.errand.pickup
+    for origin, from_what in origins:
+        if origin is not None and pickup is not None:
+            return Approach(free, road_miles(origin, pickup), from_what)
+    return Approach(free, None, "")
+
+
+def overkill(needs: RideNeeds, vehicle: VehicleFacts) -> int:
+    """Count the steps by which the vehicle can do more than the ride asks."""
+    asked = 3 if needs.ambulance else 2 if needs.on_stretcher else 1 if needs.in_chair else 0
+    return max(0, _STEP_OF_TYPE.get(vehicle.type, 0) - asked)
+
+
+def score(
+    needs: RideNeeds,
+    driver: DriverFacts,
+    vehicle: VehicleFacts | None,
+    way: Approach,
+    *,
+    shared_rides: int,
+    found: list[Violation],
+) -> Score:
+    """Weigh a candidate.  `shared_rides` counts the completed rides of this driver with this rider."""
+    preferred = driver.id in needs.preferred_driver_ids
+    too_much = overkill(needs, vehicle) if vehicle is not None else 0
+    cost = MINUTES_IF_UNLOCATED if way.miles is None else way.miles / AVERAGE_MPH * 60
+    if way.free_minutes is not None:
+        cost += max(0.0, TIGHT_MINUTES - way.free_minutes)
+    cost += too_much * MINUTES_PER_STEP_OF_OVERKILL
+    cost -= MINUTES_FOR_PREFERRED if preferred else 0
+    cost -= min(shared_rides, MOST_SHARED_RIDES) * MINUTES_PER_SHARED_RIDE
+    cost += MINUTES_PER_SOFT_VIOLATION * sum(violation.kind is Kind.SOFT for violation in found)
+    return Score(round(cost, 1), _in_words(way, vehicle, too_much, preferred=preferred, shared_rides=shared_rides))
+
+
+def _in_words(way: Approach, vehicle: VehicleFacts | None, too_much: int, *, preferred: bool, shared_rides: int) -> str:
+    words = []
+    if way.free_minutes is None:
+        words.append(phrase("no ride before this one"))
+    elif way.free_minutes >= 0:
+        words.append(phrase(f"free {way.free_minutes} min before pickup"))
+    else:
+        words.append(phrase("on another ride at pickup"))
+    if way.miles is None:
+        words.append(phrase("location not known"))
+    else:
+        words.append(phrase(f"{way.miles:.1f} mi away from {way.from_what}"))
+    if shared_rides:
+        times = phrase("time") if shared_rides == 1 else phrase("times")
+        words.append(phrase(f"drove this rider {shared_rides} {times}"))
+    if preferred:
+        words.append(phrase("preferred driver"))
+    if too_much and vehicle is not None:
+        words.append(phrase(f"{_NAMES[vehicle.type]} is more than the ride needs"))
+    return ", ".join(words)

@@ -1,0 +1,162 @@
+"""Why a ride ended or lost its driver, and whose doing it was (domain.md 4.7).
+
+Only `rider` fault counts against a rider.  Operators may add codes; each maps to one of these, so that figures stay
+comparable.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from apps.rides.rules.lifecycle import ReasonList, RideStatus
+from lib.choices import TextChoices
+
+
+class Fault(TextChoices):
+    RIDER = "rider"
+    FACILITY = "facility"
+    PROVIDER = "provider"
+    PAYER = "payer"
+    NONE = "none"
+
+
+class CancellationTiming(TextChoices):
+    AT_DOOR = "at_door", "at the door"
+    LATE = "late"
+    SAME_DAY = "same_day", "same day"
+    ADVANCE = "advance", "in advance"
+
+
+_F = Fault
+
+FAULT_OF_CANCELLATION: Final[Mapping[str, Fault]] = {
+    "rider_request": _F.RIDER,
+    "rider_other_transport": _F.RIDER,
+    "rider_refused_at_door": _F.RIDER,
+    "rider_ill": _F.NONE,
+    "rider_hospitalized": _F.NONE,
+    "rider_deceased": _F.NONE,
+    "appointment_cancelled": _F.FACILITY,
+    "appointment_moved": _F.FACILITY,
+    "treatment_changed": _F.FACILITY,
+    "discharge_cancelled": _F.FACILITY,
+    "level_of_care_changed": _F.FACILITY,
+    "facility_closed": _F.FACILITY,
+    "standing_order_hold": _F.NONE,
+    "standing_order_ended": _F.NONE,
+    "calendar_shift": _F.NONE,
+    "will_call_not_used": _F.NONE,
+    "authorization_denied": _F.PAYER,
+    "eligibility_lapsed": _F.PAYER,
+    "weather": _F.NONE,
+    "duplicate": _F.NONE,
+    "booking_error": _F.NONE,
+    "other": _F.NONE,
+}
+
+FAULT_OF_FAILURE: Final[Mapping[str, Fault]] = {
+    "no_driver_available": _F.PROVIDER,
+    "no_suitable_vehicle": _F.PROVIDER,
+    "given_back_late": _F.PROVIDER,
+    "driver_no_call_no_show": _F.PROVIDER,
+    "vehicle_breakdown": _F.PROVIDER,
+    "accident": _F.PROVIDER,
+    "late_rider_left": _F.PROVIDER,
+    "late_appointment_lost": _F.PROVIDER,
+    "wrong_vehicle_sent": _F.PROVIDER,
+    "driver_refused": _F.PROVIDER,
+    "outside_service_area": _F.NONE,
+    "outside_service_hours": _F.NONE,
+    "insufficient_notice": _F.NONE,
+    "authorization_missing": _F.PAYER,
+    "weather_suspension": _F.NONE,
+    "aborted_medical_emergency": _F.NONE,
+    "aborted_safety": _F.NONE,
+    "returned_to_origin": _F.NONE,
+    "other": _F.NONE,
+}
+
+# `not_ready_wait_exceeded` is the facility's at a facility, else the rider's: see `fault_of_no_show`.
+FAULT_OF_NO_SHOW: Final[Mapping[str, Fault]] = {
+    "rider_not_at_pickup": _F.RIDER,
+    "rider_unreachable": _F.RIDER,
+    "rider_already_left": _F.RIDER,
+    "not_ready_wait_exceeded": _F.RIDER,
+    "not_found_at_facility": _F.FACILITY,
+    "bad_pickup_details": _F.NONE,
+}
+
+# Why a driver was taken off, or a rider moved to another vehicle; the ride goes on, so nobody is at fault for its end.
+UNASSIGN_REASONS: Final = (
+    "driver_declined",
+    "driver_released",
+    "driver_suspended",
+    "driver_ill",
+    "running_late",
+    "vehicle_breakdown",
+    "accident",
+    "accommodation_mismatch",
+    "credential_lapsed",
+    "replanned",
+    "booking_error",
+    "other",
+)
+
+# These actions on board are the only ones that mean the ride was abandoned with the rider in the vehicle (T28).
+ABORT_REASONS: Final = ("aborted_medical_emergency", "aborted_safety", "returned_to_origin")
+# T24: giving a ride back from the door.
+AT_DOOR_UNASSIGN_REASONS: Final = ("accommodation_mismatch", "vehicle_breakdown")
+# T14, T19, T23: once a driver is on the ride, failing it is the provider's doing; what is not, is a cancellation.
+PROVIDER_REASONS: Final = tuple(
+    code for code, fault in FAULT_OF_FAILURE.items() if fault is Fault.PROVIDER or code == "other"
+)
+NEEDS_NOTE: Final = frozenset({"other"})
+
+CODES: Final[Mapping[ReasonList, tuple[str, ...]]] = {
+    ReasonList.CANCELLED: tuple(FAULT_OF_CANCELLATION),
+    ReasonList.UNFULFILLED: tuple(FAULT_OF_FAILURE),
+    ReasonList.NO_SHOW: tuple(FAULT_OF_NO_SHOW),
+    ReasonList.UNASSIGN: UNASSIGN_REASONS,
+}
+
+
+def default_fault(reasons: ReasonList, code: str, *, at_facility: bool) -> Fault:
+    """Say whose doing an ending was, before a dispatcher judges otherwise.
+
+    `at_facility`: the pickup is at a facility, whose staff had to have the rider ready.
+    """
+    if reasons is ReasonList.CANCELLED:
+        return FAULT_OF_CANCELLATION[code]
+    if reasons is ReasonList.UNFULFILLED:
+        return FAULT_OF_FAILURE[code]
+    if code == "not_ready_wait_exceeded" and at_facility:
+        return Fault.FACILITY
+    return FAULT_OF_NO_SHOW[code]
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What the timing of a cancellation depends on.  `late_minutes` is the facility's."""
+
+    status: RideStatus
+    pickup_at: datetime
+    at: datetime
+    zone: str
+    late_minutes: int
+
+
+def cancellation_timing(facts: Cancelled) -> CancellationTiming:
+    """Compute how late a cancellation came; the first rule that holds wins (order from Trapeze PASS, domain.md TZ2).
+
+    "Same day" is the local day of the pickup, never the UTC one.
+    """
+    if facts.status is RideStatus.ARRIVED:
+        return CancellationTiming.AT_DOOR
+    if facts.status is RideStatus.EN_ROUTE or facts.at > facts.pickup_at - timedelta(minutes=facts.late_minutes):
+        return CancellationTiming.LATE
+    zone = ZoneInfo(facts.zone)
+    if facts.at.astimezone(zone).date() >= facts.pickup_at.astimezone(zone).date():
+        return CancellationTiming.SAME_DAY
+    return CancellationTiming.ADVANCE

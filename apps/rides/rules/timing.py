@@ -1,0 +1,178 @@
+"""When a ride is due: windows, promises, local days, the clock of a will-call leg (domain.md 4.5, 4.10, appendix B).
+
+Pure: no query, no clock.  Instants are aware; wall times are turned into instants by zone, never by adding hours to a
+day, and lengths of time are added to instants in UTC, so that both change-over days come out right.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final, Protocol
+from zoneinfo import ZoneInfo
+
+from apps.organizations.rules import opening_hours
+from apps.rides.rules.distance import METERS_PER_MILE, meters_between
+
+WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does (domain.md 4.5); not a placeholder for a pickup
+CONFIRM_WITHIN: Final = timedelta(minutes=30)  # in working hours; policy default, domain.md T01
+TREATMENT_MINUTES: Final = 240  # of dialysis, domain.md 4.10
+POST_TREATMENT_MINUTES: Final = 30
+VISIT_MINUTES: Final = 60  # of anything else that one is brought to; policy, not fact
+LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives
+SHORTEST_RIDE: Final = timedelta(minutes=30)  # how long a ride of unknown length keeps its rider busy, at least
+ROAD_FACTOR: Final = 1.3  # road miles per straight mile in US metro areas; policy, not fact
+AVERAGE_MPH: Final = 24.0  # door to door in town; policy, not fact
+
+PRIORITY_OF_SERVICE: Final[Mapping[str, str]] = {"dialysis": "life_sustaining", "hospital_discharge": "time_critical"}
+
+
+class Levels(Protocol):
+    """The minutes of a facility that matter here, as in apps/organizations/service_levels.py."""
+
+    @property
+    def pickup_early_minutes(self) -> int: ...
+    @property
+    def pickup_late_minutes(self) -> int: ...
+    @property
+    def arrive_early_minutes(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`[starts_at, ends_at]` in which the vehicle is promised at the pickup."""
+
+    starts_at: datetime
+    ends_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Every instant and day that follows from what was asked."""
+
+    zone: str
+    service_date: date
+    window: Window
+    promised_pickup_by: datetime | None
+    will_call_expires_at: datetime | None
+
+
+def first_zone(*zones: str | None, default: str) -> str:
+    """Choose a ride's zone: the first one known of pickup, drop-off and owning facility, else the operator's."""
+    return next((zone for zone in zones if zone), default)
+
+
+def local_day(moment: datetime, zone: str) -> date:
+    """Give the wall-calendar day of an instant; near midnight it is not the UTC day."""
+    return moment.astimezone(ZoneInfo(zone)).date()
+
+
+def add_minutes(moment: datetime, minutes: int) -> datetime:
+    """Let real time pass: 8 hours of treatment are 8 hours, whatever the clocks on the wall do."""
+    return moment.astimezone(UTC) + timedelta(minutes=minutes)
+
+
+def latest_arrival(appointment_at: datetime, levels: Levels) -> datetime:
+    """Give the last instant at which a rider is in time for an appointment."""
+    return add_minutes(appointment_at, -levels.arrive_early_minutes)
+
+
+def lead_minutes(drive_minutes: int, *, load_minutes: int, arrive_early_minutes: int) -> int:
+    """Say how long before an appointment the pickup is: the drive, getting in and out, and arriving early, in fives."""
+    return math.ceil((drive_minutes + 2 * load_minutes + arrive_early_minutes) / LEAD_STEP) * LEAD_STEP
+
+
+def pickup_window(
+    pickup_at: datetime,
+    levels: Levels,
+    *,
+    arrive_by: datetime | None = None,
+    drive_minutes: int | None = None,
+) -> Window:
+    """Compute the promised window around `pickup_at`.
+
+    With `arrive_by` the window closes early enough to arrive by then (`drive_minutes` before it, where the drive is
+    known); it always holds `pickup_at` itself, which was promised.
+    """
+    starts_at = add_minutes(pickup_at, -levels.pickup_early_minutes)
+    ends_at = add_minutes(pickup_at, levels.pickup_late_minutes)
+    if arrive_by is not None:
+        ends_at = min(ends_at, add_minutes(arrive_by, -(drive_minutes or 0)))
+    return Window(starts_at, max(ends_at, pickup_at.astimezone(UTC)))
+
+
+def will_call_expires_at(pickup_at: datetime, zone: str) -> datetime:
+    """Say when an unreleased will-call leg is given up: 23:59 local on its day, never before its estimate."""
+    return max(
+        opening_hours.local_instant(local_day(pickup_at, zone), WILL_CALL_EXPIRES, zone=zone), pickup_at.astimezone(UTC)
+    )
+
+
+def schedule(
+    pickup_at: datetime,
+    *,
+    zone: str,
+    levels: Levels,
+    will_call: bool,
+    arrive_by: datetime | None = None,
+    drive_minutes: int | None = None,
+) -> Schedule:
+    """Work out everything that follows from a pickup time.
+
+    A firm ride is promised by the end of its window; a will-call leg promises nothing until it is released.
+    """
+    window = pickup_window(pickup_at, levels, arrive_by=arrive_by, drive_minutes=drive_minutes)
+    return Schedule(
+        zone=zone,
+        service_date=local_day(pickup_at, zone),
+        window=window,
+        promised_pickup_by=None if will_call else window.ends_at,
+        will_call_expires_at=will_call_expires_at(pickup_at, zone) if will_call else None,
+    )
+
+
+def confirm_by(at: datetime, pickup_at: datetime, *, hours: opening_hours.Hours, zone: str) -> datetime:
+    """Say by when a request is to be answered: half an hour in which its facility is open, and before the pickup.
+
+    A facility that gives no hours is open always.  Never less than half an hour.
+    """
+    plain = at + CONFIRM_WITHIN
+    open_time = opening_hours.after_open_time(hours, CONFIRM_WITHIN, zone=zone, since=at)
+    return min(open_time or plain, max(plain, pickup_at))
+
+
+def default_priority(service_type: str) -> str:
+    return PRIORITY_OF_SERVICE.get(service_type, "routine")
+
+
+def end_of_treatment(
+    chair_at: datetime, *, treatment_minutes: int | None, post_treatment_minutes: int | None
+) -> datetime:
+    """Estimate when a dialysis patient can be picked up; treatment and coming off the machine are elapsed time."""
+    treatment = TREATMENT_MINUTES if treatment_minutes is None else treatment_minutes
+    after = POST_TREATMENT_MINUTES if post_treatment_minutes is None else post_treatment_minutes
+    return add_minutes(chair_at, treatment + after)
+
+
+def busy_until(pickup_at: datetime, drive_minutes: int | None) -> datetime:
+    """Estimate until when a ride keeps its rider busy, to see whether two rides of one rider overlap."""
+    return pickup_at + max(SHORTEST_RIDE, timedelta(minutes=drive_minutes or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """An estimated drive: road miles to two decimals, whole minutes."""
+
+    miles: float
+    minutes: int
+
+
+def estimated_drive(
+    origin: tuple[float | None, float | None], destination: tuple[float | None, float | None]
+) -> Drive | None:
+    """Estimate the drive between two (lat, lng) pairs from the great-circle distance; None where one is unknown."""
+    (lat, lng), (other_lat, other_lng) = origin, destination
+    if lat is None or lng is None or other_lat is None or other_lng is None:
+        return None
+    miles = meters_between(lat, lng, other_lat, other_lng) / METERS_PER_MILE * ROAD_FACTOR
+    return Drive(miles=round(miles, 2), minutes=math.ceil(miles / AVERAGE_MPH * 60))

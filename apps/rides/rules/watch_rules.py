@@ -1,0 +1,394 @@
+"""What the passing of time does to a ride: which exceptions stand at an instant, and when it next means something.
+
+Source: domain.md 4.5, 4.9 and 4.12.  Each rule answers steps: from which instant an exception is open, at which
+severity.  Whatever the order in which changes and looks at the clock come, the present facts say what is open.  Pure:
+no query, no clock.  Lengths of time are added to instants in UTC; what is local (closing hours, 23:59) comes in as
+instants.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from apps.rides.rules.exception_types import SEVERITY_RANK, ExceptionSeverity, ExceptionType
+from apps.rides.rules.lifecycle import OPEN, RideStatus
+from apps.rides.rules.standing import AWAITING_VEHICLE
+from apps.rides.rules.travel import MINUTES_WHEN_UNKNOWN
+
+MINUTE: Final = timedelta(minutes=1)
+# "Past" an instant begins here: the finest step that the database knows.
+_MOMENT: Final = timedelta(microseconds=1)
+
+# Before the pickup: 48 h echoes Indiana's law (IN1).  Who rides to stay alive is looked after earlier (domain.md 4.11.1
+# asks for it and leaves the hours to us).
+UNASSIGNED_BEFORE: Final = (timedelta(hours=48), timedelta(hours=24), timedelta(hours=2))
+UNASSIGNED_BEFORE_LIFE_SUSTAINING: Final = (timedelta(hours=72), timedelta(hours=48), timedelta(hours=4))
+CRITICALLY_LATE: Final = timedelta(minutes=30)
+CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis, domain.md 4.9
+CLOSES_SOON: Final = timedelta(minutes=60)
+LONG_WAIT: Final = timedelta(minutes=15)
+SHORTEST_LONG_RIDE: Final = timedelta(minutes=60)
+# A milestone is late by its estimate all the time; a quarter of an hour is worth a look, an hour is nobody's estimate.
+GAP_AFTER: Final = timedelta(minutes=15)
+STUCK_AFTER: Final = timedelta(minutes=60)
+PAPERS_WITHIN: Final = timedelta(hours=24)
+LONGEST_LADDER: Final = timedelta(hours=24)
+
+_T, _V, _S = ExceptionType, ExceptionSeverity, RideStatus
+_BEFORE_BOARDING: Final = frozenset({_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED, _S.EN_ROUTE, _S.ARRIVED})
+
+
+class Facts(NamedTuple):
+    """What the rules look at of a ride, in the order in which it is read from the database.
+
+    `accept_by` and `expected_ready_at` are those of a discharge, as they stand in its JSON.
+    """
+
+    status: str
+    status_changed_at: datetime
+    service_type: str
+    priority: str
+    pickup_at: datetime
+    window_ends_at: datetime
+    appointment_at: datetime | None
+    will_call: bool
+    ready_at: datetime | None
+    promised_pickup_by: datetime | None
+    will_call_expires_at: datetime | None
+    requested_at: datetime
+    scheduled_at: datetime | None
+    confirm_by: datetime | None
+    departed_at: datetime | None
+    arrived_pickup_at: datetime | None
+    boarded_at: datetime | None
+    arrived_dropoff_at: datetime | None
+    dropped_off_at: datetime | None
+    eta_pickup_at: datetime | None
+    estimated_minutes: int | None
+    pickup_at_facility: bool
+    lacks_papers: bool
+    load_minutes: int
+    accept_by: str | None
+    expected_ready_at: str | None
+
+
+class Terms(NamedTuple):
+    """What the place of care has agreed on, and what is known of the legs before.
+
+    `ladder` are the minutes of the five steps of domain.md 4.12.5, and `ladder_ahead` is how long before the pickup it
+    begins for a firm discharge; `closes_at` is None where nobody knows; `was_brought` says that an earlier leg carried
+    the rider there, or may still do so.
+    """
+
+    response_minutes: int
+    wait_minutes: int
+    ladder: tuple[int, int, int, int, int]
+    closes_at: datetime | None
+    was_brought: bool
+    ladder_ahead: timedelta
+
+
+class Step(NamedTuple):
+    """From `at` on, the exception is open, at least at this severity."""
+
+    at: datetime
+    severity: ExceptionSeverity
+
+
+class Finding(NamedTuple):
+    """An exception that stands: since when at this severity, its place among the steps from 1, and the next one."""
+
+    severity: ExceptionSeverity
+    level: int
+    since: datetime
+    next_at: datetime | None
+
+
+class Outlook(NamedTuple):
+    """What stands at an instant, when to look again, and whether an unused will-call leg is over (domain.md 4.5).
+
+    `offered_since`: from when on whom the rider prefers is asked, as the ladder says; None: nobody is.
+    """
+
+    findings: dict[ExceptionType, Finding]
+    next_at: datetime | None
+    ends_unused: bool
+    offered_since: datetime | None = None
+
+
+_Steps = tuple[Step, ...]
+_Rule = Callable[[Facts, Terms], _Steps]
+_NONE: Final[_Steps] = ()
+
+
+def look(facts: Facts, terms: Terms, at: datetime) -> Outlook:
+    """Say what stands at `at`, and at which instant after it something changes by itself; None: never."""
+    findings: dict[ExceptionType, Finding] = {}
+    ahead: list[datetime] = []
+    for type_, rule in _RULES[facts.status]:
+        steps = rule(facts, terms)
+        future = [step.at for step in steps if step.at > at]
+        passed = [(level, step) for level, step in enumerate(steps, 1) if step.at <= at]
+        ahead += future
+        if passed:
+            level, worst = max(passed, key=lambda one: SEVERITY_RANK[one[1].severity])
+            since = max(worst.at, facts.status_changed_at) if type_ in _BY_EPISODE else worst.at
+            findings[type_] = Finding(worst.severity, level, since, min(future, default=None))
+    over_at, offered_at = _unused_at(facts, terms), _offered_at(facts, terms)
+    # Not past where the terms begin to matter: from there on they may be others.
+    ahead += [moment for moment in (over_at, offered_at, first_look(facts)) if moment is not None and moment > at]
+    offered = offered_at if offered_at is not None and offered_at <= at else None
+    return Outlook(findings, min(ahead, default=None), over_at is not None and over_at <= at, offered)
+
+
+def first_look(facts: Facts) -> datetime | None:
+    """Say when the clock may first mean something, whatever a place of care has agreed on; None: never.
+
+    Never too late.  An instant that has passed says that the ride is due.
+    """
+    terms = _earliest(facts)
+    return min((step.at for _, rule in _RULES[facts.status] for step in rule(facts, terms)), default=None)
+
+
+def first_look_of_new(*, pickup_at: datetime, will_call: bool, priority: str) -> datetime:
+    """Say what `first_look` says of a ride that has just been promised, is no discharge and will not be late.
+
+    For booking in sets, where it is said a quarter of a million times.
+    """
+    if will_call:
+        return pickup_at - _EARLIEST_CLOSING - CLOSES_SOON
+    return pickup_at - _unassigned_before(priority)[0]
+
+
+# A facility closes on the ride's service date, or the night after: never longer than this before the pickup, with the
+# hour that a day has more in autumn.  What depends on terms lies no further ahead of a look than `TERMS_REACH`.
+_EARLIEST_CLOSING: Final = timedelta(hours=25)
+TERMS_REACH: Final = timedelta(days=4)
+
+
+def _earliest(facts: Facts) -> Terms:
+    """Give the terms by which everything comes as early as it can."""
+    closes_at = facts.pickup_at - _EARLIEST_CLOSING
+    # Whether the rider was brought changes what happens at the end of a will-call, not when.
+    return Terms(0, 0, (0, 0, 0, 0, 0), closes_at, True, LONGEST_LADDER)
+
+
+def _past(moment: datetime) -> datetime:
+    return moment + _MOMENT
+
+
+def _unused_at(facts: Facts, terms: Terms) -> datetime | None:
+    """Say when a leg that nobody releases is over: its rider was never brought, so nobody waits to be fetched."""
+    waits = facts.will_call and facts.ready_at is None and facts.status in (_S.SCHEDULED, _S.ASSIGNED)
+    return facts.will_call_expires_at if waits and not terms.was_brought else None
+
+
+def _unconfirmed_request(facts: Facts, terms: Terms) -> _Steps:
+    return (Step(_past(facts.confirm_by), _V.WARNING),) if facts.confirm_by else _NONE
+
+
+def _unassigned_before(priority: str) -> tuple[timedelta, timedelta, timedelta]:
+    return UNASSIGNED_BEFORE_LIFE_SUSTAINING if priority == "life_sustaining" else UNASSIGNED_BEFORE
+
+
+def on_ladder_since(facts: Facts, terms: Terms) -> datetime | None:
+    """Say from when the minutes of the ladder count (domain.md 4.12.5); None: it is not for this ride.
+
+    They count from the release.  A discharge with a firm time has none: its ladder ends at the pickup, and begins with
+    the booking where that comes later.
+    """
+    if facts.will_call:
+        return facts.ready_at
+    if facts.service_type != "hospital_discharge":
+        return None
+    return max(facts.pickup_at - terms.ladder_ahead, facts.scheduled_at or facts.requested_at)
+
+
+def _offered_at(facts: Facts, terms: Terms) -> datetime | None:
+    """Say when the first step of the ladder comes."""
+    since = on_ladder_since(facts, terms) if facts.status == _S.SCHEDULED else None
+    return None if since is None else since + terms.ladder[0] * MINUTE
+
+
+def _unassigned_at_risk(facts: Facts, terms: Terms) -> _Steps:
+    since = on_ladder_since(facts, terms)
+    if since is not None:
+        _, dispatcher, planner, supervisor, _ = terms.ladder
+        minutes = (dispatcher, planner, supervisor)
+        moments = tuple(since + number * MINUTE for number in minutes)
+    elif facts.will_call:
+        return _NONE  # nobody holds a vehicle for a rider who has not said ready
+    else:
+        moments = tuple(facts.pickup_at - before for before in _unassigned_before(facts.priority))
+    return tuple(map(Step, moments, (_V.INFO, _V.WARNING, _V.CRITICAL)))
+
+
+def _no_driver_available(facts: Facts, terms: Terms) -> _Steps:
+    since = on_ladder_since(facts, terms)
+    return _NONE if since is None else (Step(since + terms.ladder[4] * MINUTE, _V.CRITICAL),)
+
+
+def _promised_by(facts: Facts) -> datetime | None:
+    return facts.promised_pickup_by if facts.will_call else facts.window_ends_at
+
+
+def _late_pickup(facts: Facts, terms: Terms) -> _Steps:
+    due = _promised_by(facts)
+    return _NONE if due is None else (Step(_past(due), _V.WARNING), Step(due + CRITICALLY_LATE, _V.CRITICAL))
+
+
+def _late_to_appointment(facts: Facts, terms: Terms) -> _Steps:
+    awaited = _awaited_by(facts)
+    if awaited is None:
+        return _NONE
+    steps = [(_late_from(facts, awaited), _V.WARNING)]
+    if facts.service_type == "dialysis":
+        steps.append((_late_from(facts, awaited + CHAIR_LOST_AFTER), _V.CRITICAL))
+    return tuple(Step(late_from, severity) for late_from, severity in steps if late_from is not None)
+
+
+def _awaited_by(facts: Facts) -> datetime | None:
+    accept_by = datetime.fromisoformat(facts.accept_by) if facts.accept_by else None
+    return min((one for one in (facts.appointment_at, accept_by) if one is not None), default=None)
+
+
+def _late_from(facts: Facts, awaited: datetime) -> datetime | None:
+    """Say from when it is known that the rider does not come by then; None: the rider did.
+
+    As `ride_needs.expected_dropoff_at` reckons; what has not happened cannot happen before now.
+    """
+    reached, minutes = facts.arrived_dropoff_at, facts.estimated_minutes
+    if reached is not None:
+        return reached if reached > awaited else None
+    if minutes is None:
+        return _past(awaited)
+    still = timedelta(0)
+    if facts.boarded_at is not None:
+        expected = facts.boarded_at + minutes * MINUTE
+    else:
+        begins_at = facts.arrived_pickup_at or facts.eta_pickup_at or facts.pickup_at
+        to_go = (facts.load_minutes + minutes) * MINUTE
+        expected = begins_at + to_go
+        still = minutes * MINUTE if facts.arrived_pickup_at else to_go
+    if expected > awaited:
+        return facts.requested_at  # as long as it has been known: nobody can have put it aside before
+    return _past(awaited - still)
+
+
+def _will_call_overdue(facts: Facts, terms: Terms) -> _Steps:
+    ready_at, promised = facts.ready_at, facts.promised_pickup_by
+    if ready_at is None or promised is None:
+        return _NONE
+    # The promise holds that was given; where the facility has come to expect a vehicle sooner, that counts.
+    response = min(promised - ready_at, terms.response_minutes * MINUTE)
+    return (
+        Step(ready_at + response / 2, _V.INFO),
+        Step(ready_at + response, _V.WARNING),
+        Step(ready_at + response * 3 / 2, _V.CRITICAL),
+    )
+
+
+def _will_call_unactivated(facts: Facts, terms: Terms) -> _Steps:
+    if not facts.will_call or facts.ready_at is not None or terms.closes_at is None:
+        return _NONE
+    return Step(terms.closes_at - CLOSES_SOON, _V.WARNING), Step(terms.closes_at, _V.CRITICAL)
+
+
+def _rider_stranded_risk(facts: Facts, terms: Terms) -> _Steps:
+    """Open until boarded, also for a rider who was released after the leg was given up for lost."""
+    expires_at = facts.will_call_expires_at
+    if not facts.will_call or expires_at is None or not terms.was_brought:
+        return _NONE
+    in_time = facts.ready_at is not None and facts.ready_at < expires_at
+    return _NONE if in_time else (Step(expires_at, _V.CRITICAL),)
+
+
+def _waits_since(facts: Facts) -> datetime | None:
+    """Say from when the driver waits: coming early is the driver's own choice."""
+    arrived_at = facts.arrived_pickup_at
+    return arrived_at if arrived_at is None or facts.will_call else max(arrived_at, facts.pickup_at)
+
+
+def _rider_not_ready(facts: Facts, terms: Terms) -> _Steps:
+    since = _waits_since(facts)
+    return _NONE if since is None else (Step(_past(since + terms.wait_minutes * MINUTE), _V.INFO),)
+
+
+def _excessive_wait(facts: Facts, terms: Terms) -> _Steps:
+    since = _waits_since(facts)
+    return _NONE if since is None else (Step(_past(since + LONG_WAIT), _V.INFO),)
+
+
+def _excessive_ride_time(facts: Facts, terms: Terms) -> _Steps:
+    if facts.boarded_at is None or facts.arrived_dropoff_at is not None:
+        return _NONE
+    most = max(SHORTEST_LONG_RIDE, 2 * (facts.estimated_minutes or 0) * MINUTE)
+    return (Step(_past(facts.boarded_at + most), _V.INFO),)
+
+
+def _discharge_slipped(facts: Facts, terms: Terms) -> _Steps:
+    if not facts.will_call or facts.ready_at is not None or facts.expected_ready_at is None:
+        return _NONE
+    return (Step(_past(datetime.fromisoformat(facts.expected_ready_at)), _V.INFO),)
+
+
+def _milestone_gap(facts: Facts, terms: Terms) -> _Steps:
+    """Steps of a moment that nobody reported though a later one is known, and of one that does not come."""
+    known = (facts.departed_at, facts.arrived_pickup_at, facts.boarded_at, facts.arrived_dropoff_at)
+    gaps = [later for number, later in enumerate(known) if later is not None and None in known[:number]]
+    if gaps:
+        return Step(min(gaps), _V.INFO), Step(min(gaps) + STUCK_AFTER, _V.WARNING)
+    expected = _next_milestone_at(facts)
+    if expected is None:
+        return _NONE
+    return Step(_past(expected + GAP_AFTER), _V.INFO), Step(expected + STUCK_AFTER, _V.WARNING)
+
+
+def _next_milestone_at(facts: Facts) -> datetime | None:
+    if facts.status == _S.EN_ROUTE:
+        promised = _promised_by(facts)
+        return max(one for one in (facts.eta_pickup_at, promised, facts.departed_at) if one) if promised else None
+    if facts.status != _S.IN_PROGRESS or facts.boarded_at is None:
+        return None  # at the door, it is the rider who is waited for
+    drive = MINUTES_WHEN_UNKNOWN if facts.estimated_minutes is None else facts.estimated_minutes
+    return facts.arrived_dropoff_at or facts.boarded_at + drive * MINUTE
+
+
+def _missing_documentation(facts: Facts, terms: Terms) -> _Steps:
+    if not facts.lacks_papers or facts.dropped_off_at is None:
+        return _NONE
+    return (Step(facts.dropped_off_at + PAPERS_WITHIN, _V.WARNING),)
+
+
+_RULE_OF: Final[Mapping[ExceptionType, tuple[_Rule, frozenset[RideStatus]]]] = {
+    _T.UNCONFIRMED_REQUEST: (_unconfirmed_request, frozenset({_S.REQUESTED})),
+    _T.UNASSIGNED_AT_RISK: (_unassigned_at_risk, frozenset({_S.SCHEDULED})),
+    _T.NO_DRIVER_AVAILABLE: (_no_driver_available, frozenset({_S.SCHEDULED})),
+    _T.LATE_PICKUP: (_late_pickup, AWAITING_VEHICLE),
+    _T.LATE_TO_APPOINTMENT: (_late_to_appointment, OPEN),
+    _T.WILL_CALL_OVERDUE: (_will_call_overdue, _BEFORE_BOARDING),
+    _T.WILL_CALL_UNACTIVATED: (_will_call_unactivated, _BEFORE_BOARDING),
+    _T.RIDER_STRANDED_RISK: (_rider_stranded_risk, _BEFORE_BOARDING),
+    _T.RIDER_NOT_READY: (_rider_not_ready, frozenset({_S.ARRIVED})),
+    _T.EXCESSIVE_WAIT: (_excessive_wait, frozenset({_S.ARRIVED})),
+    _T.EXCESSIVE_RIDE_TIME: (_excessive_ride_time, frozenset({_S.IN_PROGRESS})),
+    _T.DISCHARGE_SLIPPED: (_discharge_slipped, _BEFORE_BOARDING),
+    _T.MILESTONE_GAP: (_milestone_gap, frozenset({_S.EN_ROUTE, _S.ARRIVED, _S.IN_PROGRESS})),
+    _T.MISSING_DOCUMENTATION: (_missing_documentation, frozenset({_S.COMPLETED})),
+}
+_RULES: Final[Mapping[str, tuple[tuple[ExceptionType, _Rule], ...]]] = {
+    status.value: tuple((type_, rule) for type_, (rule, statuses) in _RULE_OF.items() if status in statuses)
+    for status in RideStatus
+}
+# What stands anew with every time that a ride is without a driver, though somebody has put it aside before.
+_BY_EPISODE: Final = frozenset({_T.UNASSIGNED_AT_RISK, _T.NO_DRIVER_AVAILABLE})
+# What the clock opens, and settles once the rules no longer say it.  A discharge that has slipped stays so until the
+# patient is ready: also one that a person moved by more than half an hour.
+SETTLED_BY_CLOCK: Final = frozenset(_RULE_OF) - {_T.DISCHARGE_SLIPPED}
+# An ended ride still owes these, whatever the clock says.
+_KEPT_AT_THE_END: Final = frozenset({_T.MILESTONE_GAP})
+
+
+def settles(type_: ExceptionType, status: str) -> bool:
+    """Say whether an unsettled exception that the rules no longer find on a ride of this status is over."""
+    return type_ in SETTLED_BY_CLOCK and not (type_ in _KEPT_AT_THE_END and status not in OPEN)
