@@ -1,10 +1,12 @@
-"""Telling pages of alerts: they are no events, and are named on the channel `carelane_live` as events are (docs/adr/0020)."""
+"""What the database itself does: it keeps the audit trail unaltered, and notifies live pages of alerts."""
 
 from django.db import migrations
 
-# Ids and the scope it is for, as a part of the type: a channel has no rights.  Mails change alerts too, and are nobody's
-# business.  Of more than forty at once whoever listens looks at everything again.
-_TRIGGER = """
+from lib.append_only import append_only, only_for_owner
+
+# Ids and the scope of the alert, as a part of the type: every session may listen on the channel.  A change that only
+# records a mail is not notified.  For more than forty alerts at once, listeners reload what they show.
+_NOTIFY = """
 CREATE FUNCTION tell_of_alerts() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     told json;
@@ -35,12 +37,12 @@ CREATE TRIGGER accounts_alert_changed AFTER UPDATE ON accounts_alert
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0011_alerts_of_a_provider")]
+    dependencies = [("accounts", "0001_initial")]
 
     operations = [
-        migrations.RunSQL(
-            _TRIGGER,
-            "DROP TRIGGER accounts_alert_changed ON accounts_alert; DROP TRIGGER accounts_alert_told ON accounts_alert;"
-            " DROP FUNCTION tell_of_alerts();",
-        ),
+        append_only("accounts_auditentry"),
+        append_only("accounts_auditseal"),
+        only_for_owner("accounts_auditentry", "UPDATE", "DELETE", "TRUNCATE"),
+        only_for_owner("accounts_auditseal", "UPDATE", "DELETE", "TRUNCATE"),
+        migrations.RunSQL(_NOTIFY),
     ]
