@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from lib.access import Principal
 from lib.admin import ScopedAdmin, ScopedSite
 

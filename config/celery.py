@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 # Task -> how often it is woken.  Tasks take no arguments and read the clock themselves.
 TIMETABLE: Final[dict[str, timedelta]] = {
-    "accounts.seal_audit_trail": timedelta(seconds=10),
+    "audit.seal_audit_trail": timedelta(seconds=10),
     "accounts.announce_expiring_tokens": timedelta(hours=1),
     "accounts.purge_idempotency_records": timedelta(hours=1),
     "accounts.clear_sessions": timedelta(hours=1),

@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "config.apps.Carelane",
     "apps.organizations",
     "apps.events",
+    "apps.audit",
     "apps.accounts",
     "apps.riders",
     "apps.fleet",

@@ -3,17 +3,12 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.accounts.services import alerts, audit_chain, idempotency, people, token_expiry
+from apps.accounts.services import alerts, idempotency, people, token_expiry
 
 
 @shared_task(name="accounts.purge_idempotency_records")
 def purge_idempotency_records() -> None:
     idempotency.purge(at=timezone.now())
-
-
-@shared_task(name="accounts.seal_audit_trail")
-def seal_audit_trail() -> None:
-    audit_chain.seal()
 
 
 @shared_task(name="accounts.announce_expiring_tokens")

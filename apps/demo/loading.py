@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.demo import accounts, demand, fleet, live, papers, people, places, roads, scenes
 from apps.demo.dice import CHICAGO, HOUR, Dice, wall
 from apps.demo.fleet import Duty

@@ -1,7 +1,7 @@
 """What happened, to any record: the append-only spine.
 
 One row is at once the history of a record, the source of reports, the pull feed and the outbox of webhooks.  Rows are
-written in the transaction of the change they tell of, and never altered: a trigger of migration 0001 refuses it.
+written in the transaction of the change they tell of, and never altered: a trigger (migration 0002) refuses it.
 """
 
 from typing import TYPE_CHECKING, Final

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Model
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.events import services as events
 from apps.organizations import queries
 from apps.organizations.models import (

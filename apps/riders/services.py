@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.organizations import queries as organizations
 from apps.organizations import services as organization_services
 from apps.organizations.models import Facility, SubjectType

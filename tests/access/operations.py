@@ -12,8 +12,8 @@ from django.http import HttpResponse
 from django.urls import URLPattern, URLResolver
 from rest_framework import serializers
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.riders.models import Rider
 from config import api
 from lib.access import ANY_TOKEN, PUBLIC
@@ -27,7 +27,7 @@ from tests.callers import TokenClient
 
 PREFIX: Final = "/api/"
 # Tables that a refused call may write to: that it was refused, and that the token was used.
-_NOT_STATE: Final = ("accounts_auditentry", "accounts_auditseal", "accounts_apitoken")
+_NOT_STATE: Final = ("audit_auditentry", "audit_auditseal", "accounts_apitoken")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from django.db import transaction
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.rides.models import Ride
 from tests import factories
 from tests.access.operations import (

@@ -9,7 +9,7 @@ from tests.access.test_pages import _binding, _visitor
 from tests.access.world import World, absent
 
 FLEET = "/console/fleet"
-KEPT = {"django_session", "accounts_auditentry"}  # what looking writes to
+KEPT = {"django_session", "audit_auditentry"}  # what looking writes to
 
 
 @pytest.mark.parametrize("role", list(UserRole))

@@ -10,9 +10,9 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.admin_rights import RIGHTS, allows
 from apps.accounts.rules.roles import PHI_OF_USER, SCOPED_BY_FACILITY, SCOPED_BY_PROVIDER, UserRole
+from apps.audit.models import AuditEntry
 from apps.riders.models import RiderQuerySet
 from lib.access import Phi
 from tests import factories
@@ -48,7 +48,7 @@ OF_NOBODY: Final = {
     "organizations.payer",
     "rides.reasoncode",
     "accounts.user",
-    "accounts.auditentry",
+    "audit.auditentry",
     "exports.suggestedcode",
 }
 TABLES: Final[dict[str, type[Model]]] = {model._meta.label_lower: model for model in admin.site._registry}

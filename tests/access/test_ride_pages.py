@@ -19,7 +19,7 @@ _OF_STOPS = {
     phi: {f"ride.{stop}.{key}" for stop in ("pickup", "dropoff") for key in STOP_KEYS[phi]}
     for phi in (Phi.NONE, Phi.LIMITED)
 }
-KEPT = {"django_session", "accounts_auditentry"}  # what looking writes to
+KEPT = {"django_session", "audit_auditentry"}  # what looking writes to
 
 
 def _near(role: UserRole, side: Side, kind: str) -> Any:

@@ -19,7 +19,7 @@ SCOPES: dict[str, tuple[str, str | None]] = {
     "accounts.user": (Scope.USERS_MANAGE, Scope.USERS_MANAGE),
     "accounts.apiclient": (Scope.TOKENS_MANAGE, Scope.TOKENS_MANAGE),
     "accounts.apitoken": (Scope.TOKENS_MANAGE, Scope.TOKENS_MANAGE),
-    "accounts.auditentry": (Scope.AUDIT_READ, None),
+    "audit.auditentry": (Scope.AUDIT_READ, None),
     "events": (Scope.EVENTS_READ, None),
 }
 

@@ -9,10 +9,11 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.core.mail.message import sanitize_address
 
-from apps.accounts.models import Alert, AuditEntry
+from apps.accounts.models import Alert
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.accounts.tasks import mail_alerts
+from apps.audit.models import AuditEntry
 from lib.errors import NotFound
 from tests.factories import NOW, FacilityFactory, TransportProviderFactory, UserFactory, principal
 

@@ -10,10 +10,11 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.api import throttles
-from apps.accounts.models import ApiClient, ApiToken, AuditEntry
+from apps.accounts.models import ApiClient, ApiToken
 from apps.accounts.rules import token_format
 from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole
 from apps.accounts.services import authentication, tokens
+from apps.audit.models import AuditEntry
 from lib.access import Phi, system
 from lib.client_address import address_of, is_within
 from lib.ids import uuid7

@@ -8,9 +8,10 @@ from django.core import mail
 from django.test import Client
 from django.utils.translation import get_language, override
 
-from apps.accounts.models import Alert, AuditEntry, User
+from apps.accounts.models import Alert, User
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
+from apps.audit.models import AuditEntry
 from apps.rides.models import Ride
 from lib.api.document import _sections, document
 from lib.scopes import Scope

@@ -10,8 +10,9 @@ from django.core.cache import cache
 from django.core.serializers.json import DjangoJSONEncoder
 from django.test import Client
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from tests import factories
 from tests.accounts.signed_in import METHODS, sign_in
 from tests.accounts.soft_key import SoftKey

@@ -13,10 +13,11 @@ from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import people
 from apps.accounts.tasks import clear_sessions
+from apps.audit.models import AuditEntry
 from lib.access import Principal, system
 from lib.errors import NotFound
 from tests import factories

@@ -14,9 +14,10 @@ from django.conf import settings as configured
 from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 
-from apps.accounts.models import AuditEntry, IdempotencyRecord
+from apps.accounts.models import IdempotencyRecord
 from apps.accounts.seeds import open_seed
 from apps.accounts.services import idempotency, resealing
+from apps.audit.models import AuditEntry
 from apps.exports.models import ExportDestination
 from apps.fleet.models import Document, Driver
 from apps.fleet.services import documents

@@ -18,8 +18,9 @@ from django.db import connection
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.console.account.adapters import AccountAdapter
 from apps.console.account.middleware import BACKGROUND_HEADER
 from apps.console.account.views import forbidden

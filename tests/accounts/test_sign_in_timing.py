@@ -54,7 +54,7 @@ def _refused(email: str) -> list[str]:
     with CaptureQueriesContext(connection) as captured:
         response = Client().post(LOGIN, {"login": email, "password": "not the heron at all"})
     assert response.status_code == 200
-    tables = ("account_emailaddress", "accounts_user", "accounts_auditentry")
+    tables = ("account_emailaddress", "accounts_user", "audit_auditentry")
     return [query["sql"].split()[0] for query in captured if any(name in query["sql"] for name in tables)]
 
 

@@ -8,9 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from apps.accounts.models import ApiClient, ApiToken, AuditEntry
+from apps.accounts.models import ApiClient, ApiToken
 from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
 from apps.accounts.services import authentication, tokens
+from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from lib.access import Phi, Principal, system
 from lib.errors import InvalidInput, NotFound

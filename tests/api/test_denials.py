@@ -10,9 +10,9 @@ from django.db import OperationalError, connection
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
-from apps.accounts.services import audit
+from apps.audit.models import AuditEntry
+from apps.audit.services import audit
 from apps.console.account.views import forbidden
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import Payer
 from lib.ids import uuid7
 from tests.callers import TokenClient, api_with, error_of

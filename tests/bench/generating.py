@@ -19,7 +19,7 @@ from tests.bench import RUN, conninfo
 
 BLOCK: Final = 1 << 20  # bytes sent at a time
 # In the order of what they refer to.
-WRITTEN: Final = ("rides_trip", "rides_ride", "events_event", "recurring_occurrence", "accounts_auditentry")
+WRITTEN: Final = ("rides_trip", "rides_ride", "events_event", "recurring_occurrence", "audit_auditentry")
 
 
 def _ours() -> dict[str, Any]:

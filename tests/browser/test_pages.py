@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.events import services as events
 from lib.access import system
 from tests import factories
@@ -116,7 +116,7 @@ def test_a1_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
     found += inspector.inspect(f"/admin/fleet/vehicle/{vehicle.pk}/change/", name="vehicle")
     found += inspector.inspect("/admin/accounts/user/", name="people")
     found += inspector.inspect(f"/admin/accounts/user/{person.pk}/change/", name="person")
-    found += inspector.inspect("/admin/accounts/auditentry/", name="audit")
+    found += inspector.inspect("/admin/audit/auditentry/", name="audit")
 
     assert found == [], "\n".join(found)
 
@@ -134,8 +134,8 @@ def test_a2_content_of_admin_takes_most_of_the_window(inspector_of: InspectorOf,
     ("role", "tables"),
     [
         (UserRole.DISPATCH_SUPERVISOR, ("rides/ride", "rides/assignment", "events/event")),
-        (UserRole.AUDITOR, ("rides/ride", "accounts/auditentry")),
-        (UserRole.ADMIN, ("accounts/auditentry",)),
+        (UserRole.AUDITOR, ("rides/ride", "audit/auditentry")),
+        (UserRole.ADMIN, ("audit/auditentry",)),
     ],
     ids=str,
 )

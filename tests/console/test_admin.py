@@ -8,8 +8,9 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from apps.accounts.models import ApiToken, AuditEntry, User
+from apps.accounts.models import ApiToken, User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
 from apps.rides.models import Ride
@@ -151,7 +152,7 @@ def test_any_word_may_be_searched(word: str) -> None:
 def test_reading_the_audit_trail_is_recorded() -> None:
     client = signed_in_as(UserRole.AUDITOR)
 
-    client.get("/admin/accounts/auditentry/")
+    client.get("/admin/audit/auditentry/")
 
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.role) == ("audit_trail.read", "auditor")
@@ -168,7 +169,7 @@ def test_a3_operational_tables_cannot_be_written_by_anybody(role: UserRole) -> N
         client.post(address_of(Ride, "add"), {}).status_code,
         client.post(address_of(Ride, "delete", assignment.ride_id), {"post": "yes"}).status_code,
         client.post(address_of(type(assignment), "change", assignment.pk), {"status": "released"}).status_code,
-        client.post("/admin/accounts/auditentry/add/", {}).status_code,
+        client.post("/admin/audit/auditentry/add/", {}).status_code,
         client.post("/admin/events/event/add/", {}).status_code,
     }
 

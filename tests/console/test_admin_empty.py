@@ -2,9 +2,9 @@
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
-from apps.accounts.services import audit
+from apps.audit.models import AuditEntry
+from apps.audit.services import audit
 from apps.console.templatetags.wording import sentence_case
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db.models import Model
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.fleet.models import Driver, Vehicle
 from apps.organizations.models import Facility, Payer

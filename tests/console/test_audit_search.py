@@ -4,9 +4,9 @@ import pytest
 from django.db import connection
 from django.db.models import Q
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
-from apps.accounts.services import audit
+from apps.audit.models import AuditEntry
+from apps.audit.services import audit
 from lib.ids import uuid7
 from tests import factories
 from tests.console.admin_pages import context_of, signed_in_as
@@ -28,7 +28,7 @@ def test_auditor_finds_who_saw_a_rider() -> None:
     client = signed_in_as(UserRole.AUDITOR)
 
     def found(word: object) -> list[str]:
-        shown = context_of(client.post("/admin/accounts/auditentry/", {"q": f" {word} "}))["cl"].result_list
+        shown = context_of(client.post("/admin/audit/auditentry/", {"q": f" {word} "}))["cl"].result_list
         return sorted(row.action for row in shown)
 
     assert found(rider.pk) == ["riders.read", "riders.update", "rides.list"]

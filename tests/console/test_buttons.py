@@ -8,8 +8,9 @@ from allauth.mfa.totp.internal.auth import TOTP
 from django.contrib.messages import get_messages
 from django.test import Client
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from tests import factories
 from tests.accounts.signed_in import sign_in
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Driver
 from apps.organizations.models import ExternalId
 from apps.riders.models import Rider

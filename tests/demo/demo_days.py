@@ -14,7 +14,7 @@ from lib.access import system
 FRIDAY_NOON = dt.datetime(2026, 11, 20, 18, 0, tzinfo=dt.UTC)
 SMALL = Span(past=3, future=2)
 # Chance and clocks that the demo does not set: seals, digests, password hashes, and rows that services write.
-_NOT_COMPARED = {"accounts_auditentry", "django_migrations", "django_content_type"}
+_NOT_COMPARED = {"audit_auditentry", "django_migrations", "django_content_type"}
 
 
 @contextmanager

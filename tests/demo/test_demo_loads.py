@@ -17,8 +17,9 @@ from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from apps.accounts.models import ApiToken, AuditEntry, User
+from apps.accounts.models import ApiToken, User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.demo import loading
 from apps.demo.loading import Span, ensure
 from apps.demo.management.commands import load_demo

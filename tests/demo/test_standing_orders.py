@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import DjangoDbBlocker
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.demo import loading, standing_orders
 from apps.demo.loading import Span
 from apps.events.models import Event

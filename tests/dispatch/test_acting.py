@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Driver
 from apps.rides.models import Assignment, ReasonCode, Ride
 from apps.rides.queries import reason_codes

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.console.board import timeline, words
 from apps.fleet.models import Driver, Leave
 from apps.riders.rules.accommodation import complete

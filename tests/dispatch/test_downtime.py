@@ -13,7 +13,8 @@ import time_machine
 from django.db import connection
 from pypdf import PdfReader
 
-from apps.accounts.models import Alert, AuditEntry
+from apps.accounts.models import Alert
+from apps.audit.models import AuditEntry
 from apps.dispatch import tasks
 from apps.dispatch.models import DowntimePack
 from apps.dispatch.services import downtime, run_sheet

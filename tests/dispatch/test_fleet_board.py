@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
+from apps.audit.models import AuditEntry
 from apps.console.fleet.credential_board import NARROWED, SOUND, UNVERIFIED, Asked, board
 from apps.fleet.models import Driver
 from apps.fleet.rules.credentials import Subject

@@ -9,9 +9,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.accounts.services import resealing
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Credential, Document
 from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials, documents

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
+from apps.audit.models import AuditEntry
 from apps.console.fleet import owner_views
 from apps.events.models import Event
 from apps.fleet.models import Driver, Leave, Vehicle

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Credential, Driver
 from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from pypdf import PdfReader
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.rides.models import Ride
 from apps.rides.services import legs
 from lib import pdf

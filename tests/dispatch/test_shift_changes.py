@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.dispatch.services import planning, shift_changes
 from apps.dispatch.services.planning import Chosen
 from apps.dispatch.services.shift_changes import RidesLeft

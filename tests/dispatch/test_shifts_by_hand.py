@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
+from apps.audit.models import AuditEntry
 from apps.dispatch.queries.uncovered_rides import left_without
 from apps.fleet.models import Driver, Shift, Vehicle
 from apps.rides.models import Ride

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.console.board import words
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen

@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 from django.db import InternalError, ProgrammingError, models, transaction
 
-from apps.accounts.models import AuditEntry, AuditSeal
-from apps.accounts.services import audit, audit_chain
+from apps.audit.models import AuditEntry, AuditSeal
+from apps.audit.services import audit, audit_chain
 from apps.events import services
 from apps.events.models import Event
 from lib.access import Principal

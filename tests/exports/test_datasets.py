@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.exports.formats.columns import Kind
 from apps.exports.models import Export, SuggestedCode

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.exports.destinations.outcome import PutCode
 from apps.exports.models import ExportDestination
 from apps.exports.services import destination_keeping as keeping

@@ -7,8 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.exports import tasks
 from apps.exports.models import Export, ExportLink
 from apps.exports.services import export_files, export_links, exports

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.exports import tasks
 from apps.exports.formats import files

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole, UserRole
+from apps.audit.models import AuditEntry
 from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.services import schedules
 from lib.errors import InvalidInput

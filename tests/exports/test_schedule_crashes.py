@@ -14,7 +14,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.db import OperationalError, connection, connections
 
 from apps.accounts.rules.roles import UserRole
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.exports.models import Export, ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.services import destinations, export_runs, exports, leases, schedule_runs, schedules
 from tests.exports.scheduled import (

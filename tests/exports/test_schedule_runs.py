@@ -9,8 +9,9 @@ from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 from django.db import DatabaseError
 
-from apps.accounts.models import Alert, AuditEntry, User
+from apps.accounts.models import Alert, User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.exports import tasks
 from apps.exports.models import Export, ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import PutCode

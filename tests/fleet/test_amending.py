@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Shift, Vehicle
 from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials, shifts, vehicles

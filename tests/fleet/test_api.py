@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Credential, Driver, Shift, Vehicle
 from tests import factories
 from tests.callers import TokenClient, api_with

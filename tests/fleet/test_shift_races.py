@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Driver, Shift, Vehicle
 from apps.fleet.services import shifts
 from lib.access import system

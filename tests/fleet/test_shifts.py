@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Shift
 from apps.fleet.services import shifts
 from lib.access import Principal

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Credential, Driver
 from apps.fleet.queries import papers_in_force
 from apps.fleet.rules.credentials import Subject

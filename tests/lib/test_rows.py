@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, models, transaction
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Ride
 from lib.rows import insert, send_now, sent_together, update

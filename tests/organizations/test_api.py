@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import CalendarShift, EscalationPolicy, Facility
 from lib.access import system
 from tests.callers import TokenClient, api_with

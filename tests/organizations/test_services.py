@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations import queries, services
 from apps.organizations.models import Contact, Entrance, EscalationPolicy, ExternalId, Facility, SubjectType

@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import CalendarShift, ExternalId, Facility
 from apps.recurring.models import Hold, Occurrence, OccurrenceChange, StandingOrder, Terms

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.recurring import tasks
 from apps.recurring.models import Occurrence, StandingOrder

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from icalendar import Calendar
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import CalendarLink, Occurrence, StandingOrder
 from apps.recurring.queries import feeds

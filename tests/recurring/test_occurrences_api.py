@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.recurring.models import OccurrenceChange, StandingOrder
 from apps.recurring.services import changing
 from apps.recurring.services.changing import Moved

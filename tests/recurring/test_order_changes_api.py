@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import time_machine
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder

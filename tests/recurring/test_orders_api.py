@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
 from apps.riders.models import Rider

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import time_machine
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import ExternalId, Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.services import changing

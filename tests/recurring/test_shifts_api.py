@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.services import generating
 from apps.rides.services import booking

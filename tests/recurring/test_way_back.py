@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.recurring.services import changing
 from apps.rides.models import Ride, Trip

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from tests.console.visits import text_of, visitor
 from tests.reporting import legs
 from tests.reporting.test_golden_month import month

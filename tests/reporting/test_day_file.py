@@ -2,8 +2,8 @@
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole, UserRole
+from apps.audit.models import AuditEntry
 from tests.callers import api_with
 from tests.console.visits import visitor
 from tests.reporting import legs

@@ -10,8 +10,9 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import TokenRole, UserRole
+from apps.audit.models import AuditEntry
 from apps.console.reports import words
 from apps.reporting.queries.said import MAIN
 from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from pypdf import PdfReader
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.reporting.queries.said import MAIN
 from apps.reporting.rules.definitions import DEFINITIONS
 from apps.reporting.services import folding

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole, UserRole
+from apps.audit.models import AuditEntry
 from tests import factories
 from tests.callers import api_with
 from tests.console.visits import text_of, visitor

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.organizations.models import ExternalId
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
 

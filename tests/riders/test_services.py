@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.organizations.queries import StopUnusable
 from apps.riders import queries, services

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.rules.lifecycle import BY_STATUSES, Action, ReasonList, RideStatus

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.rules.lifecycle import RideStatus

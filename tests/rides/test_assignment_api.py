@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.rides.models import Assignment, Ride
 from apps.rides.rules.lifecycle import RideStatus
 from tests import factories

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Assignment, Ride
 from apps.rides.rules.lifecycle import BY_STATUSES, Action, ReasonList, RideStatus

@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride

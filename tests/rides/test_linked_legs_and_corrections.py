@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.fleet.models import Driver
 from apps.rides.models import Assignment, Milestone, Ride, RideException

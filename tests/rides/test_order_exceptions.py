@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.rides.models import RideException

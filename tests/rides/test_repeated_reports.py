@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Driver
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.reasons import Fault

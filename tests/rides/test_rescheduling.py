@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.riders.models import Rider

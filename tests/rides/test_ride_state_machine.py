@@ -61,7 +61,7 @@ ROWS = """
         (SELECT coalesce(json_agg(json_build_array(sequence, type, data ->> 'status') ORDER BY sequence), '[]')
             FROM events_event WHERE subject_type = 'ride' AND subject_id = r.id),
         (SELECT coalesce(json_agg(json_build_array(action, rider_ids)), '[]')
-            FROM accounts_auditentry WHERE subject_type = 'ride' AND subject_id = r.id)
+            FROM audit_auditentry WHERE subject_type = 'ride' AND subject_id = r.id)
     FROM rides_ride r
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.fleet.models import Leave
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride
 from apps.rides.queries import ride_needs

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import Alert, AuditEntry
+from apps.accounts.models import Alert
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import EscalationPolicy, Facility
 from apps.riders.models import Rider
 from apps.rides.models import Assignment, Ride, RideException

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.fleet.models import Driver, Vehicle
 from apps.rides.models import Milestone, Ride, RideException

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 

@@ -66,25 +66,25 @@ def test_owner_migrates_and_the_other_role_serves_without_owning_anything(server
 
 # On empty tables no trigger fires: what is refused, the rights refuse.
 REFUSED_TO_THE_ROLE = [
-    "UPDATE accounts_auditentry SET actor = '' WHERE false",
-    "DELETE FROM accounts_auditentry WHERE false",
-    "TRUNCATE accounts_auditentry CASCADE",
-    "UPDATE accounts_auditseal SET number = 1 WHERE false",
-    "DELETE FROM accounts_auditseal WHERE false",
-    "TRUNCATE accounts_auditseal",
+    "UPDATE audit_auditentry SET actor = '' WHERE false",
+    "DELETE FROM audit_auditentry WHERE false",
+    "TRUNCATE audit_auditentry CASCADE",
+    "UPDATE audit_auditseal SET number = 1 WHERE false",
+    "DELETE FROM audit_auditseal WHERE false",
+    "TRUNCATE audit_auditseal",
     "UPDATE events_event SET type = '' WHERE false",
     "TRUNCATE events_event CASCADE",
     "SET session_replication_role = replica",
 ]
 REFUSED_TO_THE_OWNER = [
-    "TRUNCATE accounts_auditentry CASCADE",
-    "TRUNCATE accounts_auditseal",
+    "TRUNCATE audit_auditentry CASCADE",
+    "TRUNCATE audit_auditseal",
     "TRUNCATE events_event CASCADE",
-    "UPDATE accounts_auditentry SET actor = ''",
-    "DELETE FROM accounts_auditentry",
+    "UPDATE audit_auditentry SET actor = ''",
+    "DELETE FROM audit_auditentry",
 ]
 ENTRY = """
-INSERT INTO accounts_auditentry
+INSERT INTO audit_auditentry
     (id, actor, role, action, subject_type, rider_ids, phi, reason, outcome, details, request_id)
 VALUES (gen_random_uuid(), 'system', '', 'test', '', '{}', '', '', 'done', '{}', '')
 """
@@ -104,7 +104,7 @@ def _check_history(server: EmbeddedPostgres) -> None:
         for statement in REFUSED_TO_THE_OWNER:
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
                 session.execute(statement.encode())
-        assert session.execute("SELECT count(*) FROM accounts_auditentry").fetchone() == (1,)
+        assert session.execute("SELECT count(*) FROM audit_auditentry").fetchone() == (1,)
 
 
 def _settings() -> str:

@@ -8,8 +8,8 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from apps.accounts.models import AuditEntry
-from apps.accounts.services import audit
+from apps.audit.models import AuditEntry
+from apps.audit.services import audit
 from apps.rides.models import Ride
 from lib.access import system
 from tests import emptying, factories

@@ -8,8 +8,9 @@ from uuid import UUID
 import pytest
 from django.db import models
 
-from apps.accounts.models import ApiClient, AuditEntry
+from apps.accounts.models import ApiClient
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret, Job, LaneRow, SigningKey
 from apps.webhooks.services import endpoints, secrets, states, wishes

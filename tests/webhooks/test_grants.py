@@ -6,8 +6,9 @@ from typing import Any
 import orjson
 import pytest
 
-from apps.accounts.models import Alert, ApiClient, ApiToken, AuditEntry
+from apps.accounts.models import Alert, ApiClient, ApiToken
 from apps.accounts.services import tokens
+from apps.audit.models import AuditEntry
 from apps.rides.models import Ride
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.services import claiming, endpoints, rendering, watching, wishes

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.webhooks.models import Delivery, Endpoint, Job
 from apps.webhooks.services import access, recovering, states
 from apps.webhooks.services.publishing import publish

@@ -7,7 +7,7 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.rides.models import Ride
 from apps.webhooks import body
 from apps.webhooks.body import MOST_BYTES, Told, TooLarge

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from django.core.management import call_command
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.webhooks.models import Endpoint, EndpointSecret, SigningKey
 from apps.webhooks.queries.keys import SHOWN_AFTER_RETIRING, jwks, present_signer
 from apps.webhooks.services import secrets

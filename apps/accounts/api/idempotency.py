@@ -8,7 +8,8 @@ from uuid import UUID
 from django.http import HttpResponse
 from rest_framework.response import Response
 
-from apps.accounts.services import audit, idempotency
+from apps.accounts.services import idempotency
+from apps.audit.services import audit
 from lib.access import Principal
 from lib.api.json import JsonRenderer, canonical
 from lib.api.pagination import reach

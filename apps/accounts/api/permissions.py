@@ -5,8 +5,8 @@ from typing import Any
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from apps.accounts.services import audit
 from apps.accounts.services.authentication import NotAuthenticated
+from apps.audit.services import audit
 from lib.access import ANY_TOKEN, PUBLIC, Principal
 from lib.errors import Code, Detail, DomainError
 

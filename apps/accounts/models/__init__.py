@@ -7,8 +7,6 @@ from apps.accounts.models.rights import (
     ApiClient,
     ApiToken,
     ApiTokenQuerySet,
-    AuditEntry,
-    AuditSeal,
     IdempotencyRecord,
     User,
 )
@@ -19,8 +17,6 @@ __all__ = [
     "ApiClient",
     "ApiToken",
     "ApiTokenQuerySet",
-    "AuditEntry",
-    "AuditSeal",
     "IdempotencyRecord",
     "ListLook",
     "SavedView",

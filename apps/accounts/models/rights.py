@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
@@ -227,56 +226,6 @@ class IdempotencyRecord(models.Model):
 
     def __str__(self) -> str:
         return f"idempotency record {self.pk}"
-
-
-class AuditEntry(models.Model):
-    """Who did or saw what, to whom, when and from where.  Insert-only: triggers of migration 0001 refuse the rest."""
-
-    class Outcome(TextChoices):
-        DONE = "done"
-        DENIED = "denied"
-        FAILED = "failed"
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    at = models.DateTimeField(db_default=Now())  # the database's clock, S-52
-    actor = models.CharField(max_length=60)
-    role = models.CharField(max_length=20, blank=True)
-    action = models.CharField(max_length=60)  # "rides.read", "rides.assign", "tokens.revoke", "sign_in", ...
-    subject_type = models.CharField(max_length=20, blank=True)
-    subject_id = models.UUIDField(null=True)
-    # Every rider whose data the answer showed or the change touched.
-    rider_ids = ArrayField(models.UUIDField(), default=list)
-    facility_id = models.UUIDField(null=True)
-    phi = models.CharField("PHI level", max_length=7, blank=True)  # the level of detail shown
-    reason = models.CharField(max_length=500, blank=True)
-    outcome = models.CharField(max_length=6, choices=Outcome, default=Outcome.DONE)
-    details = models.JSONField(default=dict)  # names of fields changed, never their values
-    request_id = models.CharField(max_length=64, blank=True)
-    ip = models.GenericIPAddressField("IP address", null=True)
-
-    class Meta:
-        verbose_name_plural = "audit trail"
-        indexes = [
-            models.Index(fields=["-at", "id"], name="audit_newest"),
-            models.Index(fields=["subject_type", "subject_id", "-at"], name="audit_of_subject"),
-            models.Index(fields=["actor", "-at"], name="audit_of_actor"),
-            GinIndex(fields=["rider_ids"], name="audit_of_rider"),  # who saw me, S-50
-        ]
-
-    def __str__(self) -> str:
-        return f"audit entry {self.pk}"
-
-
-class AuditSeal(models.Model):
-    """One link of the hash chain over the audit trail: SHA-256 of the link before and of the entry's canonical form."""
-
-    number = models.BigIntegerField(primary_key=True)  # gap-free from 1
-    entry = models.OneToOneField(AuditEntry, models.PROTECT, related_name="seal")
-    digest = models.BinaryField(max_length=32)
-    sealed_at = models.DateTimeField(db_default=Now())
-
-    def __str__(self) -> str:
-        return f"audit seal {self.number}"
 
 
 class AlertQuerySet(models.QuerySet["Alert"]):

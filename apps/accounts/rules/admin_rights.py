@@ -38,7 +38,7 @@ RIDERS: Final = ("riders.rider", "riders.accommodationprofile")
 ACCESS: Final = ("accounts.user", "accounts.apiclient")
 TOKENS: Final = ("accounts.apitoken",)
 EVENTS: Final = ("events.event",)
-AUDIT: Final = ("accounts.auditentry",)
+AUDIT: Final = ("audit.auditentry",)
 
 
 def _table(*rows: tuple[Iterable[str], frozenset[str]]) -> dict[str, frozenset[str]]:

@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils.translation import override
 
 from apps.accounts.models import Alert, User
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from lib.access import Principal
 from lib.errors import NotFound
 from lib.retelling import retold

@@ -13,11 +13,12 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from apps.accounts.models import ApiToken, AuditEntry, User
+from apps.accounts.models import ApiToken, User
 from apps.accounts.rules import token_format
 from apps.accounts.rules.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of_absent
+from apps.audit.models import AuditEntry
+from apps.audit.services import audit
 from lib.access import Phi, Principal
 from lib.client_address import is_within
 from lib.errors import Code, DomainError

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound
 from lib.scopes import Scope

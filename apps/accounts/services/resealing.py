@@ -15,7 +15,7 @@ from django.apps import apps
 from django.db import models, transaction
 
 from apps.accounts.seeds import key_of_seed, open_seed, seal_seed
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from lib.access import Principal
 from lib.crypto import aad, key_of, newest_key, seal_bytes, unseal_bytes
 

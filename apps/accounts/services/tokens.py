@@ -13,8 +13,9 @@ from django.db import transaction
 from apps.accounts.models import ApiClient, ApiToken
 from apps.accounts.rules import token_format
 from apps.accounts.rules.roles import PHI_LIMIT_OF_TOKEN, SCOPES_OF_TOKEN, TokenRole
-from apps.accounts.services import alerts, audit, authentication
+from apps.accounts.services import alerts, authentication
 from apps.accounts.services.token_expiry import alert_key
+from apps.audit.services import audit
 from apps.organizations.models import Facility, TransportProvider
 from lib.access import Phi, Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound

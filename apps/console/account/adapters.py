@@ -20,8 +20,8 @@ from django.http import HttpRequest
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.seeds import open_seed, seal_seed
-from apps.accounts.services import audit
 from apps.accounts.sessions import SIGNED_IN_AT, principal_of, principal_of_user, stranger
+from apps.audit.services import audit
 from apps.console.kit.languages import in_language_of
 
 SECOND_FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)

@@ -18,8 +18,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from apps.accounts.services import audit
 from apps.accounts.sessions import LAST_ACTIVE_AT, forget, principal_of, seconds_left, zone_of
+from apps.audit.services import audit
 from apps.console.account.adapters import SECOND_FACTORS, needs_passkey
 from apps.console.account.privacy_views import privacy_mode
 from lib.clocks import twelve_hours

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods
 from apps.accounts.models import User
 from apps.accounts.rules.admin_rights import roles_with
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of, seconds_left
+from apps.audit.services import audit
 from apps.console.kit.rights import RightMissing
 
 # What an admin address asks for, by the end of its name.

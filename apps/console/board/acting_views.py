@@ -18,8 +18,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of, zone_of
+from apps.audit.services import audit
 from apps.console.board import words
 from apps.console.board.forms import AssignForm, TakeOffForm
 from apps.console.kit.rights import UNPROCESSABLE, needs

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.console.board import timeline, words
 from apps.console.board.cards import card, row
 from apps.console.board.counters import counters

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.console.board.cards import row
 from apps.console.board.page import page_of, reader_of
 from apps.console.kit.rights import needs

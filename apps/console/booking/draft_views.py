@@ -9,8 +9,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from apps.console.booking import form_drafts
 from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.rides.queries import drafts as queries

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Value
 from django.db.models.functions import Concat, Lower
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.console.booking.place_fields import line_of
 from apps.riders import queries as riders
 from apps.riders.labels import mobility_said, needs_said, whole_name

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.console.booking import booking_desk, sheet
 from apps.console.booking.form import Desk
 from apps.console.booking.sheet import Line, SheetForm

@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from apps.console.booking import booking_desk, repeat, rider_combo
 from apps.console.booking.form import BookingForm, Desk
 from apps.console.booking.presets import PRESETS

@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounts import queries as accounts
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from apps.console.board import counters
 from apps.console.exceptions.forms import HISTORY, QUEUE, CloseForm, HistoryFilter, QueueFilter, SnoozeForm
 from apps.console.kit.lists import Filters, arranged, views_of

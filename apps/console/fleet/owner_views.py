@@ -16,8 +16,8 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.accounts import queries as accounts
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from apps.console.fleet import words as words
 from apps.console.fleet.credential_board import LAPSED, Asked, Cell, board
 from apps.console.fleet.forms import KINDS, ActivationForm

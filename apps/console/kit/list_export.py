@@ -7,8 +7,8 @@ from typing import Any, cast
 from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.models import User
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of, zone_of
+from apps.audit.services import audit
 from lib.csv_file import csv_file
 
 

@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.views.decorators.http import require_safe
 
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.console.planner_day import day_rows
 from apps.console.ride.ride_forms import Overridable, Versioned

@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.recurring import words
 from apps.console.recurring.rights import found_facility, opens

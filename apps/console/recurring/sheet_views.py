@@ -10,8 +10,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from apps.console.recurring import words
 from apps.console.recurring.rights import found_facility, opens
 from apps.organizations.models import Facility

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts import queries as accounts
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of, zone_of
+from apps.audit.services import audit
 from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import words
 from apps.console.recurring.forms import time_field

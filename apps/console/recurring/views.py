@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounts import queries as accounts
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of, zone_of
+from apps.audit.services import audit
 from apps.console.booking.place_fields import line_of
 from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import month as months

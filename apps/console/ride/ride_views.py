@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounts.queries import names_of
-from apps.accounts.services import audit
 from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
 from apps.console.kit.rights import UNPROCESSABLE, needs
 from apps.console.ride import ride_panel, words
 from apps.console.ride.ride_forms import (

@@ -229,7 +229,7 @@ CONTENTS: Final = (
         (
             _table(_("Users"), "accounts.user", "id-card", _("Accounts, roles and memberships")),
             _table(_("API clients"), "accounts.apiclient", "plug", _("Systems that talk to Carelane")),
-            _table(_("Audit trail"), "accounts.auditentry", "scroll-text", _("Who saw or changed what")),
+            _table(_("Audit trail"), "audit.auditentry", "scroll-text", _("Who saw or changed what")),
         ),
     ),
     # Records as they are stored, for whoever looks something up: the pages above are for the work with them.

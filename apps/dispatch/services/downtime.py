@@ -21,7 +21,8 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import Alert
-from apps.accounts.services import alerts, audit
+from apps.accounts.services import alerts
+from apps.audit.services import audit
 from apps.dispatch.models import DowntimePack
 from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of_day, still_to_drive

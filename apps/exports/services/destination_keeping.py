@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.exports.destinations import sftp
 from apps.exports.destinations.outcome import Limits, PutCode, PutRefused
 from apps.exports.destinations.ssh_keys import HostKey

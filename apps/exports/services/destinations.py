@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.exports.destinations import s3, sftp
 from apps.exports.destinations.names import check_name
 from apps.exports.destinations.outcome import Limits, PutCode, PutRefused

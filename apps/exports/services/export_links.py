@@ -10,7 +10,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit, authentication
+from apps.accounts.services import authentication
+from apps.audit.services import audit
 from apps.exports.formats import files
 from apps.exports.models import Export, ExportLink
 from apps.exports.services import export_files

@@ -16,7 +16,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.exports.formats import files
 from apps.exports.formats.files import Table
 from apps.exports.models import Export

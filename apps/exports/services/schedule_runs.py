@@ -20,7 +20,8 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Max, Q, QuerySet
 from django.urls import reverse
 
-from apps.accounts.services import alerts, audit
+from apps.accounts.services import alerts
+from apps.audit.services import audit
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.schedule_words import Outcome, Pause, RunState
 from apps.exports.rules.cadence import Covers

@@ -9,7 +9,8 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from apps.accounts.models import User
-from apps.accounts.services import alerts, audit
+from apps.accounts.services import alerts
+from apps.audit.services import audit
 from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedule_words import Outcome, Pause, RunState
 from apps.exports.rules.cadence import Covers, days_covered

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.fleet import queries
 from apps.fleet.api import serializers
 from apps.fleet.models import Activation, Driver, Employment, Shift, Vehicle, VehicleStatus, VehicleType

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.events import services as events
 from apps.fleet.models import Activation, Credential, Driver
 from apps.fleet.rules.credentials import Lapse, Paper, Standing, Subject, lapses

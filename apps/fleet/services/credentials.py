@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.fleet.models import Credential, Driver, Vehicle
 from apps.fleet.rules.credentials import TYPES_OF, Subject, blocks_by_default
 from apps.fleet.services.drivers import locked_driver

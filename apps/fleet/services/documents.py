@@ -7,7 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.fleet.models import Document
 from apps.fleet.services.credentials import paper_in_force, subject_of
 from lib.access import Principal

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.fleet import queries
 from apps.fleet.models import Driver, Leave, Vehicle
 from apps.fleet.services.changes import record_event

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.fleet import queries
 from apps.fleet.models import Driver, Shift, Vehicle
 from lib.access import Principal

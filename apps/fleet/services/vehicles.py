@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.fleet.models import CapacityConfig, LiftType, Vehicle
 from apps.fleet.services.changes import record_event
 from apps.fleet.services.external_ids import EXTERNAL_IDS, replace_external_ids

@@ -7,7 +7,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.organizations.schemas.calendar_shifts import CalendarShiftOut
 from apps.recurring.api.bodies import CalendarShiftIn, shift_of
 from apps.recurring.queries import shifts

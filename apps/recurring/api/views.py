@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.organizations import queries as organizations
 from apps.organizations.models import SubjectType
 from apps.recurring.api import bodies

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, cast
 from uuid import UUID
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.organizations.models import Facility
 from apps.recurring.models import CalendarLink, StandingOrder
 from apps.recurring.services import orders

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.events import services as events
 from apps.organizations import services as organizations
 from apps.organizations.models import SubjectType

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.fleet.models import Shift as DriverShift
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder

@@ -8,7 +8,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.riders import queries, services
 from apps.riders.api.serializers import (
     RegisteredOut,

@@ -5,7 +5,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.riders.schemas.accommodation import AccommodationIn, AccommodationVersionOut
 from apps.rides.services import accommodation_change
 from lib.api import fields

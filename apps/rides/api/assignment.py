@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.api.report_bodies import PlaceIn
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.candidates import Candidate, candidates

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.api.filters import ExceptionQuery
 from apps.rides.api.report_bodies import ResolveIn, SnoozeIn
 from apps.rides.models import RideException

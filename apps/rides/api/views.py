@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.api import report_bodies, ride_page
 from apps.rides.api.filters import RideQuery
 from apps.rides.api.report_bodies import ReadyIn, StatusIn

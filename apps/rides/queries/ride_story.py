@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from apps.accounts import queries as accounts
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Contact
 from apps.rides import meeting

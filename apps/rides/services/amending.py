@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import SubjectType
 from apps.riders.models import Rider

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride, RideException
 from apps.rides.services import amending, ladder

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.fleet.models import Employment
 from apps.riders.models import Rider
 from apps.rides.models import Assignment, Milestone, Ride

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.models import BookingDraft, Ride
 from apps.rides.rules.draft import RideDraft
 from apps.rides.services import booking

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.events import services as events
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import (

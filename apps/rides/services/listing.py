@@ -13,7 +13,7 @@ from django.db import connection
 from psycopg.abc import Loader
 from psycopg.pq import Format
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.queries import ride_list
 from apps.rides.queries.ride_list import Shape
 from apps.rides.rules.disclosure import disclosure_of

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.models import Assignment, Ride
 from apps.rides.rules.eligibility import Kind
 from apps.rides.rules.exception_types import ExceptionType

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.events import services as events
 from apps.rides.models import Ride
 from apps.rides.queries import watched

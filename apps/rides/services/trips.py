@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.models import Trip
 from apps.rides.models.ride import LegType
 from apps.rides.services.status import Note, locked, touch

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.organizations.service_levels import service_levels
 from apps.rides.models import Milestone, Ride
 from apps.rides.rules import timing

@@ -7,7 +7,7 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.webhooks import examples
 from apps.webhooks.api import catalogue_shapes, delivery_shapes, serializers
 from apps.webhooks.models import Endpoint, Job

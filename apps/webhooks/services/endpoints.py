@@ -12,7 +12,8 @@ from django.conf import settings
 from django.db import transaction
 
 from apps.accounts.models import ApiClient
-from apps.accounts.services import alerts, audit
+from apps.accounts.services import alerts
+from apps.audit.services import audit
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.rules.event_types import TEST

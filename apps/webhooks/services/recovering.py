@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Max
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.webhooks.models import Delivery, Endpoint, Job
 from apps.webhooks.models.delivery import NEW_ID
 from apps.webhooks.rules.event_types import unknown_among

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from yarl import URL
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.rides.models import Ride
 from apps.webhooks import body
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F
 
-from apps.accounts.services import audit
+from apps.audit.services import audit
 from apps.webhooks.models import Endpoint, EndpointSecret, SigningKey
 from apps.webhooks.services import access
 from lib.access import Principal

@@ -10,7 +10,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from apps.accounts.models import Alert
-from apps.accounts.services import alerts, audit
+from apps.accounts.services import alerts
+from apps.audit.services import audit
 from apps.events import services as events
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel

@@ -6,8 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import day_sheet

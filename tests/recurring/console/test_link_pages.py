@@ -10,8 +10,8 @@ import time_machine
 from django.test import Client
 from icalendar import Calendar
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import PHI_OF_USER, UserRole
+from apps.audit.models import AuditEntry
 from apps.recurring.models import CalendarLink, StandingOrder
 from lib.access import Phi
 from tests.console.visits import text_of, visitor

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.services import generating, shifting
 from apps.recurring.services.shifting import ShiftDraft

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import exceptions

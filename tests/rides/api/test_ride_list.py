@@ -9,8 +9,8 @@ import pytest
 import time_machine
 from django.db import connection
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole, UserRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import ExternalId
 from apps.riders.rules import accommodation
 from apps.rides.models import Assignment, Ride
@@ -408,13 +408,13 @@ def test_only_the_statement_of_the_list_commits_without_waiting(settings: Any) -
 def test_list_that_cannot_be_recorded_shows_nothing(api: TokenClient) -> None:
     ride = factories.RideFactory.create()
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE accounts_auditentry ADD CONSTRAINT no_reads CHECK (action <> 'rides.list')")
+        cursor.execute("ALTER TABLE audit_auditentry ADD CONSTRAINT no_reads CHECK (action <> 'rides.list')")
 
     try:
         response = api.get("/api/rides")
     finally:
         with connection.cursor() as cursor:
-            cursor.execute("ALTER TABLE accounts_auditentry DROP CONSTRAINT no_reads")
+            cursor.execute("ALTER TABLE audit_auditentry DROP CONSTRAINT no_reads")
 
     assert response.status_code == 500
     assert str(ride.pk).encode() not in response.content

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 import time_machine
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider

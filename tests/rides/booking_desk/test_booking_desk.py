@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.console.booking.views import ride_address
 from apps.organizations.models import Facility
 from apps.riders.models import Rider

@@ -11,8 +11,9 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from apps.rides import tasks

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts.models import AuditEntry, User
+from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride

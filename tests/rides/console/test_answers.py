@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ExceptionType

@@ -7,8 +7,8 @@ import pytest
 import time_machine
 from django.test import Client
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.rides import reason_words
 from apps.rides.models import Ride

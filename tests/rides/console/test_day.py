@@ -9,8 +9,8 @@ from django.db import transaction
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import UserRole
+from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ExceptionType

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import ApiClient, AuditEntry
+from apps.accounts.models import ApiClient
+from apps.audit.models import AuditEntry
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from lib.ids import uuid7
 from tests.callers import TokenClient, api_with, error_of

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from django.utils.html import escape
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import PHI_OF_USER, UserRole
+from apps.audit.models import AuditEntry
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from lib.access import Phi
 from tests import factories

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import time_machine
 
-from apps.accounts.models import AuditEntry
 from apps.accounts.rules.roles import TokenRole
+from apps.audit.models import AuditEntry
 from apps.console.webhooks.forms import KEPT
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.services.wishes import wanted_of

@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from apps.accounts.models import AuditEntry, AuditSeal
-from apps.accounts.services import audit, audit_chain
 from apps.accounts.tasks import seal_audit_trail
+from apps.audit.models import AuditEntry, AuditSeal
+from apps.audit.services import audit, audit_chain
 from lib.access import Principal, system
 from lib.api.json import canonical
 from lib.ids import uuid7
@@ -30,7 +30,7 @@ def tamper(sql: str, *values: str | int | UUID) -> None:
     """Do what only the owner of the tables can: switch the triggers off and alter history."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        for table in ("accounts_auditentry", "accounts_auditseal"):
+        for table in ("audit_auditentry", "audit_auditseal"):
             cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         cursor.execute(sql, [str(value) if isinstance(value, UUID) else value for value in values])
 
@@ -64,7 +64,7 @@ def test_first_link_is_the_digest_of_the_first_entry() -> None:
 
 @pytest.mark.parametrize("column", ["actor", "action", "reason", "outcome", "request_id", "role", "phi"])
 def test_altered_entry_is_found(trail: list[AuditEntry], column: str) -> None:
-    tamper(f"UPDATE accounts_auditentry SET {column} = 'done2' WHERE id = %s", trail[2].pk)  # noqa: S608  # from above
+    tamper(f"UPDATE audit_auditentry SET {column} = 'done2' WHERE id = %s", trail[2].pk)  # noqa: S608  # from above
 
     _, wrong = audit_chain.verify()
 
@@ -72,9 +72,9 @@ def test_altered_entry_is_found(trail: list[AuditEntry], column: str) -> None:
 
 
 def test_altered_lists_and_times_are_found(trail: list[AuditEntry]) -> None:
-    tamper("UPDATE accounts_auditentry SET rider_ids = rider_ids[1:1] WHERE id = %s", trail[0].pk)
-    tamper("UPDATE accounts_auditentry SET at = at + interval '1 microsecond' WHERE id = %s", trail[1].pk)
-    tamper("UPDATE accounts_auditentry SET details = '{}' WHERE id = %s", trail[2].pk)
+    tamper("UPDATE audit_auditentry SET rider_ids = rider_ids[1:1] WHERE id = %s", trail[0].pk)
+    tamper("UPDATE audit_auditentry SET at = at + interval '1 microsecond' WHERE id = %s", trail[1].pk)
+    tamper("UPDATE audit_auditentry SET details = '{}' WHERE id = %s", trail[2].pk)
 
     _, wrong = audit_chain.verify()
 
@@ -82,8 +82,8 @@ def test_altered_lists_and_times_are_found(trail: list[AuditEntry]) -> None:
 
 
 def test_removed_entry_is_found(trail: list[AuditEntry]) -> None:
-    tamper("DELETE FROM accounts_auditseal WHERE number = 3")
-    tamper("DELETE FROM accounts_auditentry WHERE id = %s", trail[2].pk)
+    tamper("DELETE FROM audit_auditseal WHERE number = 3")
+    tamper("DELETE FROM audit_auditentry WHERE id = %s", trail[2].pk)
 
     _, wrong = audit_chain.verify()
 
@@ -94,7 +94,7 @@ def test_swapped_entries_are_found(trail: list[AuditEntry]) -> None:
     audit.record(by=system(), action="spare")
     spare = AuditEntry.objects.get(action="spare").pk
     for entry, number in ((spare, 2), (trail[1].pk, 3), (trail[2].pk, 2)):
-        tamper("UPDATE accounts_auditseal SET entry_id = %s WHERE number = %s", entry, number)
+        tamper("UPDATE audit_auditseal SET entry_id = %s WHERE number = %s", entry, number)
 
     _, wrong = audit_chain.verify()
 
@@ -103,8 +103,8 @@ def test_swapped_entries_are_found(trail: list[AuditEntry]) -> None:
 
 def test_end_that_was_cut_off_is_found_by_a_head_kept_elsewhere(trail: list[AuditEntry]) -> None:
     head, _ = audit_chain.verify()
-    tamper("DELETE FROM accounts_auditseal WHERE number > 3")
-    tamper("DELETE FROM accounts_auditentry WHERE id IN (%s, %s)", trail[3].pk, trail[4].pk)
+    tamper("DELETE FROM audit_auditseal WHERE number > 3")
+    tamper("DELETE FROM audit_auditentry WHERE id IN (%s, %s)", trail[3].pk, trail[4].pk)
 
     assert audit_chain.verify()[1] == []
     assert audit_chain.verify(known=head)[1] == ["seals 4 to 5 are missing at the end"]
@@ -112,8 +112,8 @@ def test_end_that_was_cut_off_is_found_by_a_head_kept_elsewhere(trail: list[Audi
 
 def test_trail_written_anew_is_found_by_a_head_kept_elsewhere(trail: list[AuditEntry]) -> None:
     head, _ = audit_chain.verify()
-    tamper("DELETE FROM accounts_auditseal")
-    tamper("UPDATE accounts_auditentry SET actor = 'user:nobody' WHERE id = %s", trail[0].pk)
+    tamper("DELETE FROM audit_auditseal")
+    tamper("UPDATE audit_auditentry SET actor = 'user:nobody' WHERE id = %s", trail[0].pk)
     audit_chain.seal()
 
     assert audit_chain.verify()[1] == []
@@ -129,7 +129,7 @@ def test_command_prints_the_head_and_takes_it_back(trail: list[AuditEntry], caps
     assert head.startswith("5:")
 
 
-@pytest.mark.parametrize("break_it", [lambda: tamper("DELETE FROM accounts_auditseal WHERE number = 2"), lambda: None])
+@pytest.mark.parametrize("break_it", [lambda: tamper("DELETE FROM audit_auditseal WHERE number = 2"), lambda: None])
 def test_command_fails_when_the_trail_does_not_hold(trail: list[AuditEntry], break_it: Callable[[], None]) -> None:
     break_it()
 

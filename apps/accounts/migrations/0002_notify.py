@@ -1,8 +1,6 @@
-"""What the database itself does: it keeps the audit trail unaltered, and notifies live pages of alerts."""
+"""The trigger that notifies live pages of alerts."""
 
 from django.db import migrations
-
-from lib.append_only import append_only, only_for_owner
 
 # Ids and the scope of the alert, as a part of the type: every session may listen on the channel.  A change that only
 # records a mail is not notified.  For more than forty alerts at once, listeners reload what they show.
@@ -40,9 +38,5 @@ class Migration(migrations.Migration):
     dependencies = [("accounts", "0001_initial")]
 
     operations = [
-        append_only("accounts_auditentry"),
-        append_only("accounts_auditseal"),
-        only_for_owner("accounts_auditentry", "UPDATE", "DELETE", "TRUNCATE"),
-        only_for_owner("accounts_auditseal", "UPDATE", "DELETE", "TRUNCATE"),
         migrations.RunSQL(_NOTIFY),
     ]

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Any
 from uuid import UUID
 
-from apps.accounts.models import AuditEntry
+from apps.audit.models import AuditEntry
 from lib.access import Principal
 from lib.ids import uuid7
 from lib.rows import insert
@@ -90,7 +90,7 @@ def read_in_one(*, rider_ids: str, waits: bool) -> str:
     """
     unhurried = "" if waits else "FROM (SELECT set_config('synchronous_commit', 'off', true)) AS unhurried"
     return f"""
-        INSERT INTO accounts_auditentry (id, actor, role, action, subject_type, rider_ids, phi, reason, outcome,
+        INSERT INTO audit_auditentry (id, actor, role, action, subject_type, rider_ids, phi, reason, outcome,
             details, request_id, ip)
         SELECT %(audit_id)s, %(audit_actor)s, %(audit_role)s, %(audit_action)s, %(audit_subject_type)s, {rider_ids},
             %(audit_phi)s, '', 'done', '{{}}'::jsonb, %(audit_request_id)s, %(audit_ip)s::inet

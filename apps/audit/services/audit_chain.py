@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-from apps.accounts.models import AuditEntry, AuditSeal
+from apps.audit.models import AuditEntry, AuditSeal
 from lib.api.json import canonical
 
 _SEALED_AT_ONCE: Final = 5_000

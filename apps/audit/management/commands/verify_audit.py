@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.accounts.services import audit_chain
+from apps.audit.services import audit_chain
 
 
 class Command(BaseCommand):
