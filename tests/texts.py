@@ -40,7 +40,6 @@ _CALLS = {
     "npgettext": (0, 1, 2),
     "npgettext_lazy": (0, 1, 2),
 }
-_DESCRIBES_THE_API = {"accommodation_shape.py", "rider_input.py"}
 # What these are given is for logs and for whoever writes the program.
 _TELL_NOBODY = {"info", "warning", "error", "exception", "ValueError", "TypeError", "RuntimeError", *_CALLS, "_"}
 _LITERAL = r"""u?(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
@@ -55,9 +54,10 @@ def found() -> dict[Key, str]:
         for path in sorted((ROOT / base).rglob("*.py")):
             for context, text, plural in of_module(path.read_text(), serves=_has_services(path)):
                 texts[context, text] = plural or texts.get((context, text), "")
-    for path in (ROOT / "apps").glob("*/admin.py"):
-        texts[APP, path.parent.name.title()] = ""
-        for models in (path.with_name("models.py"), *path.parent.glob("models/*.py")):
+    # The admin of events is registered in accounts.
+    for app in (*(path.parent for path in (ROOT / "apps").glob("*/admin.py")), ROOT / "apps" / "events"):
+        texts[APP, app.name.title()] = ""
+        for models in (app / "models.py", *app.glob("models/*.py")):
             if models.is_file():
                 texts |= dict.fromkeys(_names(ast.parse(models.read_text())), "")
     for path in sorted((ROOT / "templates").rglob("*")):
@@ -97,9 +97,11 @@ def of_template(source: str) -> Iterator[tuple[str, str, str]]:
 def _has_services(path: Path) -> bool:
     """Tell the modules whose sentences people read from doors, which mark them, and from what describes the API."""
     parts = path.relative_to(ROOT).parts
-    if parts[0] != "apps" or {"console", "api", "management", "demo", "migrations"} & set(parts):
+    if parts[0] != "apps" or {"console", "api", "schemas", "destinations", "management", "demo", "migrations"} & set(
+        parts
+    ):
         return False
-    return path.name not in {"admin.py", "metrics.py", "authentication.py", "idempotency.py"} | _DESCRIBES_THE_API
+    return path.name not in {"admin.py", "metrics.py", "authentication.py", "idempotency.py"}
 
 
 def _sentences(tree: ast.Module) -> Iterator[str]:

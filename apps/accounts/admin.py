@@ -1,9 +1,10 @@
-"""Tables of access: people, API clients and their tokens, and the trail of what everybody did."""
+"""Tables of access: people, API clients and their tokens; and events, with the names of their organizations."""
 
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
 from django.contrib import admin
+from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -13,6 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient, ApiToken, User
 from apps.accounts.services import people, tokens
+from apps.events.models import Event
+from apps.organizations.models import Facility, TransportProvider
 from lib.access import Principal
 from lib.admin import Rows, ScopedAdmin
 from lib.admin_buttons import Button, ButtonedAdmin
@@ -176,3 +179,41 @@ class ApiTokenAdmin(ButtonedAdmin[ApiToken]):
         by = self.site.principal_of(request)
         tokens.revoke(token_id=token.pk, reason=reason or gettext("No reason given"), by=by, at=timezone.now())
         return gettext("The token is revoked.")
+
+
+@admin.register(Event)
+class EventAdmin(ScopedAdmin[Event]):
+    """Registered here and not in events, which lies below organizations and does not know their names."""
+
+    read_only = True
+    subject_type = "event"
+    list_display = ("recorded_at", "type", "subject_type", "subject_id", "sequence", "actor", "facility")
+    list_display_links = ("recorded_at", "type")
+    list_filter = ("subject_type",)
+    list_select_related = ()
+    ordering = ("-id",)
+    search_fields = ("subject_id__exact", "type")
+    search_placeholder = _("Id of the record, or type")
+    fields = (
+        "type",
+        ("subject_type", "subject_id", "sequence"),
+        ("facility", "provider"),
+        ("occurred_at", "recorded_at"),
+        ("actor", "request_id"),
+        "data",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> Rows:
+        facility = Facility.objects.filter(pk=OuterRef("facility_id")).values("name")
+        provider = TransportProvider.objects.filter(pk=OuterRef("provider_id")).values("name")
+        events: Rows = super().get_queryset(request)
+        named: Rows = events.annotate(facility=Subquery(facility), provider=Subquery(provider))
+        return named
+
+    @admin.display(description=_("Facility"))
+    def facility(self, event: Any) -> str:
+        return event.facility or "-"
+
+    @admin.display(description=_("Transport provider"))
+    def provider(self, event: Any) -> str:
+        return event.provider or "-"

@@ -11,7 +11,6 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from apps.events.xid8 import CurrentTransactionId, OldestRunningTransactionId, Xid8Field
-from apps.organizations.models import Facility, TransportProvider
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
@@ -56,8 +55,9 @@ class Event(models.Model):
     subject_id = models.UUIDField()
     # The subject's version after the change: dense from 1 for rides, so that receivers can order and spot gaps.
     sequence = models.PositiveIntegerField()
-    facility = models.ForeignKey(Facility, models.PROTECT, null=True, related_name="+", db_index=False)
-    provider = models.ForeignKey(TransportProvider, models.PROTECT, null=True, related_name="+", db_index=False)
+    # Ids and no foreign keys: every app records events, so that this one lies below all others.
+    facility_id = models.UUIDField("facility", null=True)
+    provider_id = models.UUIDField("transport provider", null=True)
     occurred_at = models.DateTimeField()  # when it happened, by the reporter's clock
     recorded_at = models.DateTimeField(db_default=Now(), editable=False)
     actor = models.CharField(max_length=60)  # "user:<id>", "token:<id>", "system"

@@ -11,7 +11,7 @@ from lib.scopes import Scope
 SCOPES: dict[str, tuple[str, str | None]] = {
     "organizations": (Scope.FACILITIES_READ, Scope.FACILITIES_WRITE),
     "rides.reasoncode": (Scope.FACILITIES_READ, Scope.FACILITIES_WRITE),
-    "reporting": (Scope.FACILITIES_READ, Scope.FACILITIES_WRITE),
+    "exports": (Scope.FACILITIES_READ, Scope.FACILITIES_WRITE),
     "fleet": (Scope.DRIVERS_READ, Scope.DRIVERS_WRITE),
     "rides": (Scope.RIDES_READ, None),
     "rides.rideexception": (Scope.EXCEPTIONS_READ, None),

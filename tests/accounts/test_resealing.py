@@ -130,12 +130,12 @@ def _read_one_of_each() -> list[Any]:
 def test_every_sealed_column_is_known() -> None:
     assert [f"{model._meta.db_table}.{name}" for model, name in resealing.sealed_columns()] == [
         "accounts_idempotencyrecord.body_sealed",
+        "exports_exportdestination.secret_sealed",
         "fleet_document.content_sealed",
         "fleet_driver.license_number_sealed",
         "recurring_terms.dropoff_access_sealed",
         "recurring_terms.pickup_access_sealed",
         "recurring_terms.return_dropoff_access_sealed",
-        "exports_exportdestination.secret_sealed",
         "riders_rider.medicaid_id_sealed",
         "riders_rider.member_id_sealed",
         "rides_assignment.license_number_sealed",

@@ -100,7 +100,7 @@ def world(client: ApiClient) -> dict[str, list[str]]:
         subject_type="ride",
         subject_id=rides[0].pk,
         sequence=1000,
-        facility=rides[0].facility,
+        facility_id=rides[0].facility_id,
         occurred_at=at,
         actor="system",
         data={"status": "scheduled"},

@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from apps.accounts.tasks import seal_audit_trail
 from apps.audit.models import AuditEntry, AuditSeal
 from apps.audit.services import audit, audit_chain
+from apps.audit.tasks import seal_audit_trail
 from lib.access import Principal, system
 from lib.api.json import canonical
 from lib.ids import uuid7

@@ -130,7 +130,7 @@ def test_wrong_start_is_refused(api: TokenClient) -> None:
 def test_outsider_reads_no_event_of_others(committed: None) -> None:
     ours, theirs = FacilityFactory.create(), FacilityFactory.create()
     record(), record(facility=theirs)
-    own, other = record(facility=ours), Event.objects.get(facility=theirs)
+    own, other = record(facility=ours), Event.objects.get(facility_id=theirs.pk)
     wait_until_settled()
     api = api_with(facility_ids=[ours.pk])
 

@@ -36,7 +36,7 @@ from django.conf import settings
 settings.DATABASES["default"]["NAME"] = sys.argv[1]
 settings.EXPORTS_DIR = sys.argv[2]
 django.setup()
-from apps.reporting.services import export_runs
+from apps.exports.services import export_runs
 heard = export_runs._Claim.heard
 def wait(held, rows):
     heard(held, rows)

@@ -44,7 +44,7 @@ class RideViewSet(ApiViewSet):
         "unready": Scope.RIDES_READ,
     }
     queries = {"list": RideQuery}
-    ride_input = {
+    bodies = {
         "create": RideIn,
         "bulk": BulkIn,
         "partial_update": RideChangesIn,

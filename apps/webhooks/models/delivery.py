@@ -32,9 +32,9 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         of_none = Q(event__subject_type__in=["endpoint", "token"]) | Q(trigger="test")
         deliveries = self.filter(endpoint__in=EndpointQuerySet(Endpoint).visible_to(principal))
         if principal.facility_ids is not None:
-            deliveries = deliveries.filter(of_none | Q(event__facility__in=principal.facility_ids))
+            deliveries = deliveries.filter(of_none | Q(event__facility_id__in=principal.facility_ids))
         if principal.provider_ids is not None:
-            deliveries = deliveries.filter(of_none | Q(event__provider__in=principal.provider_ids))
+            deliveries = deliveries.filter(of_none | Q(event__provider_id__in=principal.provider_ids))
         return deliveries
 
 
