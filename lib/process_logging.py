@@ -18,8 +18,8 @@ ALLOWED: Final = frozenset(
     {
         "action", "attempt", "bytes", "client_id", "code", "count", "delivery_id", "driver_id", "event_id",
         "event_type", "facility_id", "method", "milliseconds", "outcome", "principal", "principal_id", "provider_id",
-        "queue", "reason_code", "request_id", "ride_id", "rider_id", "route", "seconds", "status_code", "subject_id",
-        "subscription_id", "task", "task_id", "token_id", "user_id", "vehicle_id",
+        "queue", "reason_code", "request_id", "ride_id", "rider_id", "route", "seconds", "status_code", "step",
+        "subject_id", "subscription_id", "task", "task_id", "token_id", "user_id", "vehicle_id",
     }
 )  # fmt: skip
 # Celery hands its facts over as the arguments of the message.

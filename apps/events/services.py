@@ -84,6 +84,17 @@ def is_anything_unpublished() -> bool:
         return bool(cursor.fetchone()[0])
 
 
+def oldest_unpublished() -> datetime | None:
+    """Return when the event that has waited longest in the outbox was recorded; None if it is empty.  One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT e.recorded_at FROM events_unpublished u JOIN events_event e ON e.id = u.event_id"
+            " ORDER BY u.id LIMIT 1"
+        )
+        row = cursor.fetchone()
+        return row[0] if row else None
+
+
 def take_history() -> None:
     """Take everything out of the outbox, told to nobody: for loading what happened long ago."""
     with connection.cursor() as cursor:

@@ -5,8 +5,10 @@ from typing import Final
 from celery import shared_task
 from django.utils import timezone
 
+from apps.accounts.services import housekeeping
 from apps.recurring.services import clocks, generating, holidays, watching
 from lib.access import system
+from lib.scopes import Scope
 
 # Rides say of when a run began that they changed: exports of changes look back two minutes for what came late.
 _SECONDS: Final = 60.0
@@ -16,13 +18,19 @@ _SECONDS: Final = 60.0
 def generate() -> None:
     """Book what the horizon has come to by now, by the clocks as they go; any number of workers may run it at once."""
     now = timezone.now()
-    clocks.look(at=now)
-    generating.generate(by=system("recurring"), at=now, seconds=_SECONDS)
+    steps = {
+        "clocks": lambda: clocks.look(at=now),
+        "rides": lambda: generating.generate(by=system("recurring"), at=now, seconds=_SECONDS),
+    }
+    housekeeping.run("recurring.generate", steps, scope=Scope.USERS_MANAGE, at=now)
 
 
 @shared_task(name="recurring.watch")
 def watch() -> None:
     """Bring orders to what they are today, and ask people what they have to decide."""
     now = timezone.now()
-    watching.watch(by=system("recurring"), at=now)
-    holidays.ask(at=now)
+    steps = {
+        "orders": lambda: watching.watch(by=system("recurring"), at=now),
+        "holidays": lambda: holidays.ask(at=now),
+    }
+    housekeeping.run("recurring.watch", steps, scope=Scope.USERS_MANAGE, at=now)

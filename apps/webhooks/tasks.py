@@ -6,7 +6,9 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
+from apps.accounts.services import housekeeping
 from apps.webhooks.services import delivering, pacing, recovering, retention, watching, wishes
+from lib.scopes import Scope
 
 
 @shared_task(name="webhooks.deliver")
@@ -36,8 +38,9 @@ def watch() -> None:
 @shared_task(name="webhooks.recover")
 def recover() -> None:
     """Take recoveries further, and keep what they made from piling up."""
-    recovering.advance(at=_now())
-    pacing.keep(at=_now())
+    at = _now()
+    steps = {"advance": lambda: recovering.advance(at=at), "pace": lambda: pacing.keep(at=at)}
+    housekeeping.run("webhooks.recover", steps, scope=Scope.WEBHOOKS_MANAGE, at=at)
 
 
 @shared_task(name="webhooks.tend")

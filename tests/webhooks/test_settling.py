@@ -54,7 +54,7 @@ def test_a_claim_is_a_lease_that_nobody_else_takes() -> None:
 
     assert (len(first.rows), second.rows) == (1, [])
     row = Delivery.objects.get()
-    assert (row.status, row.claims, row.claim_id, row.lease_until) == ("in_flight", 1, first.id, NOW + 60 * SECOND)
+    assert (row.status, row.claims, row.claim_id, row.lease_until) == ("in_flight", 1, first.id, NOW + claiming.LEASE)
 
 
 def test_a_lane_gives_no_more_than_its_window() -> None:

@@ -34,7 +34,7 @@ def test_what_a_lost_worker_held_is_due_again_when_its_lease_is_over() -> None:
 
     assert (early, late) == (0, 1)
     row.refresh_from_db()
-    assert (row.status, row.attempts, row.claims, row.due_at) == ("pending", 0, 1, NOW + LEASE)
+    assert (row.status, row.attempts, row.claims, row.due_at) == ("pending", 0, 1, NOW)  # in front of the backlog
     attempt = Attempt.objects.get()
     assert (attempt.error, attempt.number, attempt.code) == ("lost_worker", 0, None)
     assert made.lane_of(row.endpoint).failures == 0  # no fault of the endpoint's
@@ -298,7 +298,8 @@ def test_watching_when_all_is_well_writes_nothing(django_assert_num_queries: Any
     for _ in range(3):
         made.endpoint()
 
-    with django_assert_num_queries(2):  # endpoints that fail, urgent deliveries that are late
+    # Unpublished events and their alert, urgent deliveries that are late, endpoints that fail, alerts of failed steps.
+    with django_assert_num_queries(5):
         watching.watch(at=NOW)
 
     assert (Alert.objects.count(), Event.objects.count()) == (0, 0)

@@ -7,6 +7,7 @@ from django.db.models import Count, Min, Q
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from apps.events.models import Unpublished
+from apps.events.services import oldest_unpublished
 from apps.webhooks.models import Delivery, Endpoint, LaneRow
 from apps.webhooks.queries import held
 
@@ -16,11 +17,17 @@ _COUNTED = (("pending",), ("in_flight",), ("held", "exhausted", "quarantined"))
 
 
 def families(*, at: datetime) -> Iterator[Metric]:
-    """Give the metrics of webhooks.  Eight queries."""
+    """Give the metrics of webhooks.  Nine queries."""
     yield GaugeMetricFamily(
         "carelane_events_unpublished",
         "Events that no delivery was made of yet; more than a few for long means that no worker runs.",
         value=Unpublished.objects.count(),
+    )
+    since = oldest_unpublished()
+    yield GaugeMetricFamily(
+        "carelane_events_oldest_unpublished_seconds",
+        "For how long the oldest committed event has not been published; more than 30 raises an alert.",
+        value=0 if since is None else max(0.0, (at - since).total_seconds()),
     )
     found = _by_status()
     deliveries = GaugeMetricFamily(

@@ -4,6 +4,7 @@ A claim is a lease under an id.  It is committed before anything is sent, and wh
 `settling` under the same id: a worker whose lease has run out changes nothing any more.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -18,7 +19,10 @@ from lib import recordset
 from lib.binary import binary_cursor
 from lib.ids import uuid7
 
-LEASE: Final = timedelta(seconds=60)  # four times the longest attempt
+# Workers renew the leases of what they hold (`renew`), so that a lease may be shorter than an attempt.  What a killed
+# worker held takes room in the windows of its endpoints until its leases end and the sweep gives it back.
+LEASE: Final = timedelta(seconds=12)
+RENEWED_EVERY: Final = 3.0  # seconds: two renewals may be late or fail before a lease ends
 CLAIM_LOCK: Final = 0x77686B02
 # A row that came back from so many claims without an end may be what kills workers: it is tried alone.
 SUSPECT_CLAIMS: Final = 3
@@ -55,7 +59,7 @@ _CLAIM: Final = f"""
             ceil(%(most)s::numeric / count(*) OVER ())) AS room
         FROM {_LANES}
         CROSS JOIN LATERAL (SELECT count(*) FROM webhooks_delivery f
-            WHERE f.endpoint_id = e.id AND f.status = 'in_flight' AND f.lease_until > %(at)s) f
+            WHERE f.endpoint_id = e.id AND f.status = 'in_flight') f
         WHERE {_SENDS_NOW} AND (NOT %(idle_only)s OR f.count = 0 AND l.failures = 0)
         ORDER BY f.count > 0, random()
     ), picked AS (
@@ -82,34 +86,41 @@ _CLAIM: Final = f"""
     WHERE d.id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING d.id::text
 """  # noqa: S608  # of ours
-# Tests go to endpoints in any state; there are few, and somebody waits for each.
-_CLAIM_TESTS: Final = """
+# The look for due work and the claims share these conditions: what the look counts and no claim takes would wake a
+# worker every second for nothing.
+# Tests go to endpoints in any state but removed ones; there are few, and somebody waits for each.
+_DUE_TESTS: Final = """
+    webhooks_delivery t JOIN webhooks_endpoint e ON e.id = t.endpoint_id
+    WHERE t.trigger = 'test' AND t.status = 'pending' AND t.due_at <= %(at)s AND t.claims < %(suspect)s
+        AND e.deleted_at IS NULL
+"""
+_DUE_SUSPECTS: Final = """
+    webhooks_delivery s
+    JOIN webhooks_lane l ON l.endpoint_id = s.endpoint_id
+    JOIN webhooks_endpoint e ON e.id = s.endpoint_id
+    WHERE s.status = 'pending' AND s.claims >= %(suspect)s AND s.due_at <= %(at)s AND e.deleted_at IS NULL
+        AND (s.trigger = 'test' OR (e.state = 'active' AND (l.open_until IS NULL OR l.open_until <= %(at)s)))
+"""
+_CLAIM_TESTS: Final = f"""
     UPDATE webhooks_delivery d
     SET status = 'in_flight', claims = d.claims + 1, claim_id = %(claim)s, lease_until = %(lease)s
-    WHERE d.id IN (SELECT t.id FROM webhooks_delivery t JOIN webhooks_endpoint e ON e.id = t.endpoint_id
-        WHERE t.trigger = 'test' AND t.status = 'pending' AND t.due_at <= %(at)s AND t.claims < %(suspect)s
-            AND e.deleted_at IS NULL
-        ORDER BY t.due_at LIMIT %(most)s FOR NO KEY UPDATE OF t SKIP LOCKED)
+    WHERE d.id IN (SELECT t.id FROM {_DUE_TESTS} ORDER BY t.due_at LIMIT %(most)s FOR NO KEY UPDATE OF t SKIP LOCKED)
     RETURNING d.id::text
-"""
-_CLAIM_SUSPECT: Final = """
+"""  # noqa: S608  # constants of this module
+_CLAIM_SUSPECT: Final = f"""
     UPDATE webhooks_delivery d
     SET status = 'in_flight', claims = d.claims + 1, claim_id = %(claim)s, lease_until = %(lease)s
-    WHERE d.id IN (SELECT s.id FROM webhooks_delivery s
-        JOIN webhooks_lane l ON l.endpoint_id = s.endpoint_id
-        JOIN webhooks_endpoint e ON e.id = s.endpoint_id
-        WHERE s.status = 'pending' AND s.claims >= %(suspect)s AND s.due_at <= %(at)s AND e.deleted_at IS NULL
-            AND (s.trigger = 'test' OR (e.state = 'active' AND (l.open_until IS NULL OR l.open_until <= %(at)s)))
-        ORDER BY s.due_at LIMIT 1 FOR NO KEY UPDATE OF s SKIP LOCKED)
+    WHERE d.id IN (SELECT s.id FROM {_DUE_SUSPECTS} ORDER BY s.due_at LIMIT 1 FOR NO KEY UPDATE OF s SKIP LOCKED)
     RETURNING d.id::text
-"""
+"""  # noqa: S608  # constants of this module
 _LOOK: Final = f"""
-    SELECT EXISTS (SELECT FROM webhooks_delivery s
-            WHERE s.status = 'pending' AND s.claims >= %(suspect)s AND s.due_at <= %(at)s),
-        EXISTS (SELECT FROM webhooks_delivery t
-            WHERE t.trigger = 'test' AND t.status = 'pending' AND t.due_at <= %(at)s)
-        OR EXISTS (SELECT FROM {_LANES} WHERE {_SENDS_NOW})
-"""  # noqa: S608  # of ours
+    SELECT EXISTS (SELECT FROM {_DUE_SUSPECTS}),
+        EXISTS (SELECT FROM {_DUE_TESTS}) OR EXISTS (SELECT FROM {_LANES} WHERE {_SENDS_NOW})
+"""  # noqa: S608  # constants of this module
+_RENEW: Final = """
+    UPDATE webhooks_delivery SET lease_until = %(lease)s
+    WHERE id = ANY(%(ids)s::uuid[]) AND claim_id = ANY(%(claims)s::uuid[]) AND lease_until < %(lease)s
+"""
 _ROWS: Final = """
     SELECT d.id, d.endpoint_id, e.version, d.attempts, d.claims, d.trigger, d.body_sealed, d.body_level, d.event_id
     FROM webhooks_delivery d JOIN webhooks_endpoint e ON e.id = d.endpoint_id
@@ -175,6 +186,18 @@ def claim_suspect(*, at: datetime) -> Claim:
     """Take one delivery that workers may have died over.  Send it while nothing else is in flight here."""
     values = _values(at, 1)
     return _claim(values["claim"], _ids(_CLAIM_SUSPECT, values))
+
+
+def renew(held: Collection[tuple[UUID, UUID]], *, at: datetime) -> None:
+    """Extend the leases of deliveries that this worker still holds: pairs of delivery id and claim id.  One query.
+
+    What another worker has taken over meanwhile stays with it.
+    """
+    if not held:
+        return
+    ids, claims = zip(*held, strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(_RENEW, {"ids": recordset.ids(ids), "claims": recordset.ids(set(claims)), "lease": at + LEASE})
 
 
 def _values(at: datetime, most: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar, cast
+from uuid import UUID
 
 import uvloop
 from django.db import InterfaceError, OperationalError, connection
@@ -43,7 +44,7 @@ FIRST_EVENTS: Final = 4  # of a shift: nothing is on the way yet, and everything
 WAVE: Final = 64
 BETWEEN_WAVES: Final = 0.01
 CLAIMING_FOR: Final = 12.0  # seconds; then what is on the way is finished, and the task returns
-SETTLE_WITHIN: Final = 20.0  # seconds more, for a database that is away: leases end later than that
+SETTLE_WITHIN: Final = 20.0  # seconds more, for a database that is away: then the leases bring the rows back
 # In one shift; each is tried alone, and no further one is begun after so many seconds: everything else waits.
 MOST_SUSPECTS: Final = 20
 SUSPECTS_FOR: Final = 5.0
@@ -121,8 +122,9 @@ class _Shift:
         self._until = time.monotonic() + for_seconds
         self._claims = True
         self._worker = f"{socket.gethostname()}:{os.getpid()}"[:80]
-        self._database = ThreadPoolExecutor(3, thread_name_prefix="deliveries")  # publish, claim, settle
+        self._database = ThreadPoolExecutor(4, thread_name_prefix="deliveries")  # publish, claim, settle, renew
         self._waiting: deque[Ready] = deque()  # for their wave
+        self._held: dict[UUID, UUID] = {}  # claims by delivery, until their results are written
         self._on_the_way: set[asyncio.Task[None]] = set()
         self._waves: asyncio.Task[None] | None = None
         self._results: list[Tried] = []
@@ -151,25 +153,43 @@ class _Shift:
             self._has_suspects = True  # nothing else may be on the way beside them
             return True
         try:
-            if not due.others:  # what is due does not wait for more
+            if due.others:  # it does not wait for more to be published
+                self._first = self._claim_first()
+            if not self._first:  # whatever the look found: nobody hears of events that are not published
                 self._done = Done(published=self._publish(FIRST_EVENTS))
-            if due.others or self._done.published:
-                self._first = self._prepared(claiming.claim(at=self._clock(), most=min(self._slots, AT_ONCE)))
+                if self._done.published:
+                    self._first = self._claim_first()
         except _AWAY as failure:
             _tell_not_taken(failure)
             return True  # it is tried again, each apart from the other
         return bool(self._done.published or self._first)
 
+    def _claim_first(self) -> list[Ready]:
+        return self._prepared(claiming.claim(at=self._clock(), most=min(self._slots, AT_ONCE)))
+
     async def run(self) -> Done:
         try:
             async with sending.session(self._rules) as self._session:
-                if self._has_suspects:
-                    await self._try_suspects()
-                self._send(self._first)
-                await self._deliver()
+                renewing = asyncio.create_task(self._renew())
+                try:
+                    if self._has_suspects:
+                        await self._try_suspects()
+                    self._send(self._first)
+                    await self._deliver()
+                finally:
+                    renewing.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await renewing
         finally:
             self._database.shutdown()
         return self._done
+
+    async def _renew(self) -> None:
+        """Renew the leases of what waits here, is on the way, or has an answer that is not written yet."""
+        while True:
+            await asyncio.sleep(claiming.RENEWED_EVERY)
+            held = list(self._held.items())
+            await self._unless_away(lambda: claiming.renew(held, at=self._clock()))  # noqa: B023  # awaited at once
 
     async def _try_suspects(self) -> None:
         began = time.monotonic()
@@ -215,6 +235,7 @@ class _Shift:
 
     def _send(self, ready: Sequence[Ready]) -> None:
         self._waiting.extend(ready)
+        self._held.update((one.row.id, one.claim_id) for one in ready)
         if self._waiting and (self._waves is None or self._waves.done()):
             self._waves = asyncio.create_task(self._follow(self._wave()))
 
@@ -326,6 +347,9 @@ class _Shift:
                 log.warning("results of webhooks not written yet: %s", type(failure).__name__)
                 await asyncio.sleep(_LONGEST_WAIT)
             else:
+                for one in results:
+                    if self._held.get(one.row.id) == one.claim_id:  # else it was claimed again meanwhile
+                        del self._held[one.row.id]
                 self._done = replace(
                     self._done, tried=self._done.tried + len(results), delivered=self._done.delivered + delivered
                 )

@@ -50,12 +50,12 @@ _NO_LONGER: Final = f"""
     WHERE d.id = ANY(ARRAY({_NOT_HEARD} LIMIT %(most)s FOR NO KEY UPDATE OF w SKIP LOCKED))
 """  # noqa: S608  # of ours
 _ANY_LEFT: Final = f"SELECT EXISTS ({_NOT_HEARD})"
-# The same of rows that come back to be tried again, of whichever endpoints.
+# The same of rows that come back to be tried again, of whichever endpoints; and tests of endpoints that are removed.
 _THESE_NO_LONGER: Final = f"""
     UPDATE webhooks_delivery d SET status = 'cancelled', ended_at = %(at)s
     FROM webhooks_endpoint e, events_event ev
-    WHERE d.id = ANY(%(ids)s::uuid[]) AND d.status = 'pending' AND d.trigger <> 'test'
-        AND e.id = d.endpoint_id AND ev.id = d.event_id AND ({MATCHES}) IS NOT TRUE
+    WHERE d.id = ANY(%(ids)s::uuid[]) AND d.status = 'pending' AND e.id = d.endpoint_id AND ev.id = d.event_id
+        AND (e.deleted_at IS NOT NULL OR d.trigger <> 'test' AND ({MATCHES}) IS NOT TRUE)
     RETURNING d.id
 """  # noqa: S608  # of ours
 _HEARS: Final = f"""

@@ -11,13 +11,14 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q
 
 from apps.accounts.models import Alert
-from apps.accounts.services import alerts
+from apps.accounts.services import alerts, housekeeping
+from apps.events.services import oldest_unpublished
 from apps.webhooks.models import Delivery, Endpoint, Job, LaneRow
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.queries import grants, health
 from apps.webhooks.rules import lane as lanes
 from apps.webhooks.services import holding, lane_rows, publishing, recovering, states, urgency
-from apps.webhooks.services.claiming import MOST_CLAIMS
+from apps.webhooks.services.claiming import LEASE, MOST_CLAIMS
 from lib.access import system
 from lib.scopes import Scope
 
@@ -28,16 +29,20 @@ _AT_REST: Final = (Endpoint.State.PAUSED, Endpoint.State.DISABLED)
 BATCHES: Final = 50  # of one endpoint; the next minute goes on
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that waits for longer is not merely next in line
 TOLD_EVERY: Final = timedelta(hours=1)  # of deliveries that were given up
+UNPUBLISHED_FOR: Final = timedelta(seconds=30)  # publishing takes a second or two after the commit
+_UNPUBLISHED_KEY: Final = "events.unpublished"
 
-# What a lost worker had in its hands was perhaps sent, perhaps not: it is sent again.  No fault of the endpoint's.
+# What a lost worker held was perhaps sent, perhaps not: it is sent again, and that is no fault of the endpoint's.  It
+# keeps its due time and so its place in front of the backlog.  After a restart of the database workers may renew first.
 _SWEEP: Final = """
     WITH lost AS (
         UPDATE webhooks_delivery d
         SET status = CASE WHEN d.claims >= %(most)s THEN 'quarantined' ELSE 'pending' END,
             ended_at = CASE WHEN d.claims >= %(most)s THEN %(at)s END,
-            due_at = %(at)s, lease_until = NULL, claim_id = NULL, last_code = NULL, last_error = %(error)s
+            lease_until = NULL, claim_id = NULL, last_code = NULL, last_error = %(error)s
         WHERE d.id IN (SELECT s.id FROM webhooks_delivery s
             WHERE s.status = 'in_flight' AND s.lease_until <= %(at)s
+                AND pg_postmaster_start_time() <= clock_timestamp() - %(lease)s::interval
             ORDER BY s.lease_until LIMIT %(rows)s FOR NO KEY UPDATE SKIP LOCKED)
         RETURNING d.id, d.endpoint_id, d.status
     ), told AS (
@@ -57,7 +62,14 @@ def sweep(*, at: datetime) -> int:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            _SWEEP, {"at": at, "rows": ROWS_AT_ONCE, "most": MOST_CLAIMS, "error": ErrorClass.LOST_WORKER.value}
+            _SWEEP,
+            {
+                "at": at,
+                "rows": ROWS_AT_ONCE,
+                "most": MOST_CLAIMS,
+                "error": ErrorClass.LOST_WORKER.value,
+                "lease": f"{LEASE.total_seconds()} seconds",
+            },
         )
         lost = cursor.fetchall()
     if any(status == Delivery.Status.QUARANTINED for *_, status in lost):
@@ -69,11 +81,36 @@ def sweep(*, at: datetime) -> int:
 
 
 def watch(*, at: datetime) -> None:
-    """Tell of endpoints that have failed for long and of urgent deliveries that are late; switch off what is dead.
+    """Alert about unpublished events, urgent deliveries that are late and failing endpoints; disable dead ones.
 
-    Each in its own transaction: one endpoint that cannot be judged is in the way of no other.
+    Each endpoint in its own transaction: one that cannot be judged is in the way of no other.
     """
-    urgency.tell(urgency.overdue(at=at), at=at)
+    steps = {
+        "unpublished_events": lambda: _alert_unpublished(at),
+        "urgent_deliveries": lambda: urgency.tell(urgency.overdue(at=at), at=at),
+        "failing_endpoints": lambda: _judge_all(at),
+    }
+    housekeeping.run("webhooks.watch", steps, scope=Scope.WEBHOOKS_MANAGE, at=at)
+
+
+def _alert_unpublished(at: datetime) -> None:
+    """Alert while an event that is committed has not been published for UNPUBLISHED_FOR: no endpoint hears of it."""
+    since = oldest_unpublished()
+    if since is None or at - since < UNPUBLISHED_FOR:
+        alerts.resolve(_UNPUBLISHED_KEY, at=at)
+        return
+    alerts.tell(
+        kind="events.unpublished",
+        severity=Alert.Severity.CRITICAL,
+        scope=Scope.WEBHOOKS_MANAGE,
+        key=_UNPUBLISHED_KEY,
+        title="Webhooks are not published: events have waited for more than 30 seconds",
+        path="/console/developers/deliveries/",
+        at=at,
+    )
+
+
+def _judge_all(at: datetime) -> None:
     lacking = LaneRow.objects.filter(failing_since__lte=at - lanes.TOLD_AFTER[0], endpoint__state=Endpoint.State.ACTIVE)
     for endpoint_id in lacking.order_by("pk").values_list("pk", flat=True):
         try:
@@ -97,14 +134,25 @@ def tend(*, at: datetime) -> None:
 
     Endpoints whose client was given rider data once, and is not any more, get no whole rides from now on.
     """
+    steps = {
+        "phi_grants": lambda: _end_grants(at),
+        "expiry": lambda: _age(at),
+        "leftovers": lambda: _put_strays_away(at),
+        "release": lambda: _release_what_nobody_holds(at),
+        "expiry_warnings": lambda: holding.tell(at=at),
+        "urgent_alerts": lambda: urgency.close(at=at),
+        "exhausted_alerts": lambda: _tell_of_all_exhausted(at),
+    }
+    housekeeping.run("webhooks.tend", steps, scope=Scope.WEBHOOKS_MANAGE, at=at)
+
+
+def _end_grants(at: datetime) -> None:
     for endpoint_id in grants.lapsed(at=at).order_by("pk").values_list("pk", flat=True):
         with transaction.atomic():
             states.send_ids_alone(endpoint_id, at=at)
-    _age(at)
-    _put_strays_away(at)
-    _release_what_nobody_holds(at)
-    holding.tell(at=at)
-    urgency.close(at=at)
+
+
+def _tell_of_all_exhausted(at: datetime) -> None:
     given_up = Delivery.objects.filter(status=Delivery.Status.EXHAUSTED, endpoint__deleted_at__isnull=True)
     given_up = given_up.exclude(trigger=Delivery.Trigger.TEST)
     told_at = F("endpoint__lane__exhausted_told_at")
@@ -133,11 +181,16 @@ def _put_strays_away(at: datetime) -> None:
     pending = Delivery.objects.filter(endpoint=OuterRef("pk"), status=Delivery.Status.PENDING)
     held = Delivery.objects.filter(endpoint=OuterRef("pk"), status=Delivery.Status.HELD)
     for endpoint in Endpoint.objects.filter(Exists(pending) | Exists(held), deleted_at__isnull=False).order_by("pk"):
-        _in_batches(partial(states.cancel_all, endpoint, at=at))
+        _in_batches(partial(_cancel_some, endpoint, at))
     at_rest = Endpoint.objects.filter(deleted_at__isnull=True, state__in=_AT_REST)
     strays = at_rest.filter(Exists(pending.exclude(trigger=Delivery.Trigger.TEST)))
     for endpoint_id in strays.order_by("pk").values_list("pk", flat=True):
         _in_batches(partial(_hold_some, endpoint_id))
+
+
+@transaction.atomic
+def _cancel_some(endpoint: Endpoint, at: datetime) -> int:
+    return states.cancel_all(endpoint, at=at)
 
 
 @transaction.atomic

@@ -1,0 +1,32 @@
+"""Periodic tasks of several steps: what fails is alerted, and the other steps run all the same."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from apps.accounts.models import Alert
+from apps.accounts.services import alerts
+from lib.task_steps import run_steps
+
+
+def run(task: str, steps: Mapping[str, Callable[[], object]], *, scope: str, at: datetime) -> None:
+    """Run the steps of a task.  One that fails is logged and alerted; its alert is resolved when it succeeds again.
+
+    `task` is the name of the Celery task, the keys of `steps` name the steps; both stand in the alert, which goes to
+    people with `scope`.  Steps open their own transactions.  One query beside them while all succeed.
+    """
+    outcomes = dict(run_steps(steps))
+    for name in (name for name, succeeded in outcomes.items() if not succeeded):
+        alerts.tell(
+            kind="task.failed",
+            severity=Alert.Severity.CRITICAL,
+            scope=scope,
+            key=_key(task, name),
+            title=f"A periodic task failed: {task}, step {name}",
+            text="The log of the worker shows the error. The task runs again by itself.",
+            at=at,
+        )
+    alerts.resolve(*(_key(task, name) for name, succeeded in outcomes.items() if succeeded), at=at)
+
+
+def _key(task: str, step: str) -> str:
+    return f"task.failed:{task}:{step}"
