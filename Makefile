@@ -3,7 +3,7 @@
 PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $(name))))
 VENV := .venv/bin
-RUNS := $(VENV)/python -m config.run
+RUNS := $(VENV)/python -m lib.local_run.run
 
 export PORT
 
@@ -66,10 +66,10 @@ lock: install-dev ## Compile requirements/*.in to pinned, hashed lists
 			--strip-extras --allow-unsafe --output-file=$$list.txt $$list.in || exit 1; done
 
 install: python
-	@$(PYTHON) config/install.py base
+	@$(PYTHON) lib/local_run/install.py base
 
 install-dev: python
-	@$(PYTHON) config/install.py base dev
+	@$(PYTHON) lib/local_run/install.py base dev
 
 .PHONY: python
 python:

@@ -12,7 +12,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import databases, safe_values
-from config.broker import transport_options
+from lib.local_run.broker import transport_options
 from lib.process_logging import logging_config
 from lib.reading_order import reading_order
 

@@ -70,7 +70,7 @@ def _service() -> Iterator[dict[str, Any]]:
     if (told := _told()) is not None:
         yield told
         return
-    process = subprocess.Popen([sys.executable, "-m", "config.run"], cwd=ROOT, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-m", "lib.local_run.run"], cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         give_up = time.monotonic() + PATIENCE
         while (told := _told()) is None and process.poll() is None and time.monotonic() < give_up:

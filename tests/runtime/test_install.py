@@ -19,7 +19,7 @@ importlib.util.find_spec = lambda name, package=None: None if name == "ensurepip
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Copy what the installer reads; there is no .venv."""
-    for part in ("config/install.py", "requirements/base.txt"):
+    for part in ("lib/local_run/install.py", "requirements/base.txt"):
         (tmp_path / "checkout" / part).parent.mkdir(parents=True)
         shutil.copy(ROOT / part, tmp_path / "checkout" / part)
     return tmp_path / "checkout"
@@ -35,7 +35,7 @@ def test_missing_venv_module_is_named_with_the_way_out(checkout: Path, tmp_path:
         python.chmod(left)
 
     done = subprocess.run(
-        [sys.executable, str(checkout / "config" / "install.py"), "base"],
+        [sys.executable, str(checkout / "lib" / "local_run" / "install.py"), "base"],
         env={"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -18,7 +18,8 @@ def _command(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["deploy/compose.yaml", "deploy/systemd/carelane-live.service", "docs/operations.md", "config/run.py"]
+    "name",
+    ["deploy/compose.yaml", "deploy/systemd/carelane-live.service", "docs/operations.md", "lib/local_run/run.py"],
 )
 def test_streams_are_served_so_that_they_end_with_the_process(name: str) -> None:
     text = (ROOT / name).read_text()

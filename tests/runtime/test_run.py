@@ -25,7 +25,7 @@ from tests.addresses import conninfo
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 180  # seconds; the demo data of a first start on a loaded machine
 
-COMMAND = (sys.executable, "-m", "config.run")
+COMMAND = (sys.executable, "-m", "lib.local_run.run")
 
 Start = Callable[..., "Service"]
 

@@ -1,9 +1,9 @@
 """Behind `make run`: everything the service needs on one machine, started in order, watched, and stopped again.
 
-    python -m config.run                 serve until Ctrl-C
-    python -m config.run manage ...      one management command against the same database
-    python -m config.run demo            write the demo data anew (the service has to be stopped)
-    python -m config.run reset           remove the database and everything else below var/
+    python -m lib.local_run.run                 serve until Ctrl-C
+    python -m lib.local_run.run manage ...      one management command against the same database
+    python -m lib.local_run.run demo            write the demo data anew (the service has to be stopped)
+    python -m lib.local_run.run reset           remove the database and everything else below var/
 
 The processes are watched by honcho.  DATABASE_URL, BROKER_URL and CACHE_URL lead to servers of the operator's; without
 DATABASE_URL an embedded PostgreSQL is started, and demo mode is on.
@@ -31,11 +31,11 @@ from urllib.parse import quote
 import psutil
 from honcho.manager import Manager
 
-from config import local_secrets
 from lib.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from lib.local_run import local_secrets
 from lib.process_lock import Held, process_lock
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 VAR = Path(os.environ.get("VAR_DIR") or ROOT / "var").resolve()
 # In the environment of every process that is started here, so that none is ever left behind or taken for ours.
 MARK = "CARELANE_STARTED_FROM"
@@ -229,7 +229,7 @@ def _prepare(environment: dict[str, str]) -> dict[str, Any]:
     """Bring the database and the static files up to date; return what the demo data say, {} without them."""
     facts = VAR / "demo.facts"
     facts.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "config.prepare"]
+    command = [sys.executable, "-m", "lib.local_run.prepare"]
     if environment["DATABASE_URL"] == _embedded().url():
         command += ["--demo", str(facts)]
     if _run(command, environment):

@@ -1,7 +1,7 @@
 """Make .venv hold exactly the pinned requirements.  Runs on the system's Python: standard library only.
 
-python3 config/install.py base        what the service needs
-python3 config/install.py base dev    and what its tests need
+python3 lib/local_run/install.py base        what the service needs
+python3 lib/local_run/install.py base dev    and what its tests need
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 
