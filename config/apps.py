@@ -3,7 +3,7 @@
 from django.apps import AppConfig, apps
 from django.core.checks import Tags, register
 
-from config import catalogues, deployment_checks
+from config import deployment_checks, translations
 from lib import admin_words
 
 
@@ -12,7 +12,7 @@ class Carelane(AppConfig):
     label = "carelane"
 
     def ready(self) -> None:
-        catalogues.compile_all()
+        translations.compile_all()
         for config in apps.get_app_configs():
             if config.name.startswith("apps."):
                 admin_words.translate(config)
@@ -21,7 +21,7 @@ class Carelane(AppConfig):
             deployment_checks.shared_limits,
             deployment_checks.broker,
             deployment_checks.database_transport,
-            catalogues.are_compiled,
+            translations.are_compiled,
         ):
             register(check, Tags.security, deploy=True)
         for check in (deployment_checks.demo_mode, deployment_checks.database_role):

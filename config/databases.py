@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from config import safe_values
+from config import setting_validators
 from lib.replica import REPLICA
 
 _SESSION: Final = " ".join(
@@ -18,9 +18,9 @@ _SESSION: Final = " ".join(
 
 def of(env: Any, *, pool_size: int) -> dict[str, dict[str, Any]]:
     """Read DATABASE_URL, and REPLICA_URL where it is set."""
-    found = {"default": _database(safe_values.database(env.db_url("DATABASE_URL")), pool_size)}
+    found = {"default": _database(setting_validators.database(env.db_url("DATABASE_URL")), pool_size)}
     if env.str("REPLICA_URL", default=""):
-        copy = safe_values.database(env.db_url("REPLICA_URL"), name="REPLICA_URL")
+        copy = setting_validators.database(env.db_url("REPLICA_URL"), name="REPLICA_URL")
         found[REPLICA] = _database(copy, pool_size) | {"TEST": {"MIRROR": "default"}}
     return found
 

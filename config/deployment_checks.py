@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as Caution
 from django.db import DatabaseError, connections
 
-from config.safe_values import LOOPBACK
+from config.setting_validators import LOOPBACK
 from lib.embedded_postgres import is_embedded
 
 PRIVATE_CACHES = (

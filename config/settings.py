@@ -11,7 +11,7 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from config import databases, safe_values
+from config import databases, setting_validators
 from lib.local_run.broker import transport_options
 from lib.process_logging import logging_config
 from lib.reading_order import reading_order
@@ -33,12 +33,12 @@ DEMO_MODE = env.bool("DEMO_MODE", default=False)
 if DEBUG and not DEMO_MODE:
     raise ImproperlyConfigured("DEBUG shows settings and data to whoever meets an error; it is for demo mode alone.")
 
-SECRET_KEY = safe_values.secret("SECRET_KEY", env.str("SECRET_KEY"), at_least=50)
+SECRET_KEY = setting_validators.secret("SECRET_KEY", env.str("SECRET_KEY"), at_least=50)
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 
 # Public address of the service, e.g. https://rides.example.org
-BASE_URL = safe_values.base_url(env.str("BASE_URL"))
-PLAIN_HTTP = BASE_URL.startswith("http://")  # on this machine alone, see safe_values
+BASE_URL = setting_validators.base_url(env.str("BASE_URL"))
+PLAIN_HTTP = BASE_URL.startswith("http://")  # on this machine alone, see setting_validators
 
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[environ.urlparse(BASE_URL).hostname or "localhost"])
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
@@ -137,7 +137,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Caches -----------------------------------------------------------------------------------------
 
-CACHE_URL = safe_values.cache(env.str("CACHE_URL", default=""))
+CACHE_URL = setting_validators.cache(env.str("CACHE_URL", default=""))
 if CACHE_URL:
     _SHARED = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -162,7 +162,7 @@ else:
 # --- Celery: the muscle and the clock, never the truth -------------------------------------------------
 
 # Without a server: files below the path of the address, filesystem:///path, or below var/.
-BROKER_URL = safe_values.broker(env.str("BROKER_URL", default="filesystem://"))
+BROKER_URL = setting_validators.broker(env.str("BROKER_URL", default="filesystem://"))
 CELERY_BROKER_URL = BROKER_URL
 CELERY_TASK_DEFAULT_QUEUE = "carelane"
 # What waits for receivers, or for a million rows, has workers of its own: it must not delay what rides need.
@@ -195,13 +195,13 @@ CELERY_TIMEZONE = "UTC"
 # --- Keys ----------------------------------------------------------------------------------------------
 
 # "id:base64 of 32 bytes", newest first: the first seals, all of them open.  See lib/crypto.py.
-ENCRYPTION_KEYS = safe_values.sealing_keys("ENCRYPTION_KEYS", env.list("ENCRYPTION_KEYS"))
+ENCRYPTION_KEYS = setting_validators.sealing_keys("ENCRYPTION_KEYS", env.list("ENCRYPTION_KEYS"))
 # Digests the values of the blind indexes.
-INDEX_KEY = safe_values.secret("INDEX_KEY", env.str("INDEX_KEY"), at_least=32)
+INDEX_KEY = setting_validators.secret("INDEX_KEY", env.str("INDEX_KEY"), at_least=32)
 # Digest tokens at rest: "id:secret of 32 characters or more", newest first.
-TOKEN_PEPPERS = safe_values.peppers("TOKEN_PEPPERS", env.list("TOKEN_PEPPERS"))
+TOKEN_PEPPERS = setting_validators.peppers("TOKEN_PEPPERS", env.list("TOKEN_PEPPERS"))
 # Signs cursors; another purpose, another key.
-CURSOR_KEY = safe_values.secret("CURSOR_KEY", env.str("CURSOR_KEY", default=SECRET_KEY), at_least=32)
+CURSOR_KEY = setting_validators.secret("CURSOR_KEY", env.str("CURSOR_KEY", default=SECRET_KEY), at_least=32)
 
 # --- Sign-in --------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ MFA_REQUIRED = not DEMO_MODE
 ADMIN_PASSKEY_REQUIRED = env.bool("ADMIN_PASSKEY_REQUIRED", default=False)
 
 SESSION_COOKIE_AGE = 12 * 3600  # absolute limit, S-09
-SESSION_IDLE_SECONDS = 60 * safe_values.between(env, "SESSION_IDLE_MINUTES", 15, 2, 60)
+SESSION_IDLE_SECONDS = 60 * setting_validators.between(env, "SESSION_IDLE_MINUTES", 15, 2, 60)
 SESSION_WARNING_SECONDS = min(120, SESSION_IDLE_SECONDS // 2)  # pages warn when this much is left
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not PLAIN_HTTP
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
@@ -256,12 +256,12 @@ vars().update(env.email_url("EMAIL_URL", default="dummymail://"))
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="carelane@localhost")
 EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not hold a worker
 # Who hears of alerts besides the people whose business they are: a pager, a shared mailbox.
-ALERT_EMAILS = safe_values.mail_addresses("ALERT_EMAILS", env.list("ALERT_EMAILS", default=[]))
+ALERT_EMAILS = setting_validators.mail_addresses("ALERT_EMAILS", env.list("ALERT_EMAILS", default=[]))
 
 # --- What browsers are told ------------------------------------------------------------------------------
 
 # Tiles below the board's map, and whom to name for them; none are shipped (docs/operations.md).
-MAP_TILES_URL = safe_values.map_tiles(env.str("MAP_TILES_URL", default=""))
+MAP_TILES_URL = setting_validators.map_tiles(env.str("MAP_TILES_URL", default=""))
 MAP_ATTRIBUTION = env.str("MAP_ATTRIBUTION", default="")
 
 CONTENT_SECURITY_POLICY = {
@@ -269,7 +269,7 @@ CONTENT_SECURITY_POLICY = {
         "default-src": [SELF],
         "script-src": [SELF],
         "style-src": [SELF],
-        "img-src": [SELF, "data:", *safe_values.origins_of(MAP_TILES_URL)],
+        "img-src": [SELF, "data:", *setting_validators.origins_of(MAP_TILES_URL)],
         "connect-src": [SELF],
         "object-src": [NONE],
         "base-uri": [NONE],
@@ -339,41 +339,42 @@ API_RATE_TOKENS = env.int("API_RATE_TOKENS", default=10)
 API_MAX_BODY_BYTES = 1_048_576
 API_MAX_BULK_BODY_BYTES = 5 * 1_048_576
 DATA_UPLOAD_MAX_MEMORY_SIZE = API_MAX_BULK_BODY_BYTES
-UPLOAD_MAX_BYTES = safe_values.between(env, "UPLOAD_MAX_BYTES", 5_242_880, 1000, 2**25)
+UPLOAD_MAX_BYTES = setting_validators.between(env, "UPLOAD_MAX_BYTES", 5_242_880, 1000, 2**25)
 FILE_UPLOAD_HANDLERS = ["lib.uploads.InMemory"]
 
 # --- Webhooks ------------------------------------------------------------------------------------------------
 
 # Networks that webhooks may go to besides the public internet: interface engines in the hospital's own network.
-WEBHOOK_ALLOWED_NETWORKS = safe_values.networks(
+WEBHOOK_ALLOWED_NETWORKS = setting_validators.networks(
     "WEBHOOK_ALLOWED_NETWORKS",
     env.list("WEBHOOK_ALLOWED_NETWORKS", default=["127.0.0.0/8", "::1"] if DEMO_MODE else []),
 )
 WEBHOOK_PLAIN_HTTP = env.bool("WEBHOOK_PLAIN_HTTP", default=DEMO_MODE)  # endpoints may be http, on any port
 # How fast an endpoint gets what it missed, behind everything live.
-WEBHOOK_REPLAYS_PER_SECOND = safe_values.between(env, "WEBHOOK_REPLAYS_PER_SECOND", 10, 1, 1000)
+WEBHOOK_REPLAYS_PER_SECOND = setting_validators.between(env, "WEBHOOK_REPLAYS_PER_SECOND", 10, 1, 1000)
 # Days that deliveries, and events that are no ride's history, are kept.
-EVENT_RETENTION_DAYS = safe_values.between(env, "EVENT_RETENTION_DAYS", 30, 1, 3650)
-DELIVERY_RETENTION_DAYS = safe_values.between(env, "DELIVERY_RETENTION_DAYS", 30, 1, 3650)
-REPORT_LOCK_AFTER_DAYS = safe_values.between(env, "REPORT_LOCK_AFTER_DAYS", 7, 1, 365)  # till a day's figures close
+EVENT_RETENTION_DAYS = setting_validators.between(env, "EVENT_RETENTION_DAYS", 30, 1, 3650)
+DELIVERY_RETENTION_DAYS = setting_validators.between(env, "DELIVERY_RETENTION_DAYS", 30, 1, 3650)
+# After so many days the figures of a day are closed.
+REPORT_LOCK_AFTER_DAYS = setting_validators.between(env, "REPORT_LOCK_AFTER_DAYS", 7, 1, 365)
 
 # --- Exports --------------------------------------------------------------------------------------------------
 
 # Where files of exports lie until they are fetched, and how long; how many somebody may make within an hour (S-64).
-EXPORTS_DIR = safe_values.folder("EXPORTS_DIR", env.str("EXPORTS_DIR", default="")) or VAR_DIR / "exports"
-EXPORT_RETENTION_HOURS = safe_values.between(env, "EXPORT_RETENTION_HOURS", 24, 1, 24 * 31)
+EXPORTS_DIR = setting_validators.folder("EXPORTS_DIR", env.str("EXPORTS_DIR", default="")) or VAR_DIR / "exports"
+EXPORT_RETENTION_HOURS = setting_validators.between(env, "EXPORT_RETENTION_HOURS", 24, 1, 24 * 31)
 # Where files may be put besides the public internet, and whether buckets may be http, on any port.
-EXPORT_DESTINATION_NETWORKS = safe_values.networks(
+EXPORT_DESTINATION_NETWORKS = setting_validators.networks(
     "EXPORT_DESTINATION_NETWORKS",
     env.list("EXPORT_DESTINATION_NETWORKS", default=["127.0.0.0/8", "::1"] if DEMO_MODE else []),
 )
 EXPORT_DESTINATION_PLAIN_HTTP = env.bool("EXPORT_DESTINATION_PLAIN_HTTP", default=DEMO_MODE)
-EXPORTS_PER_HOUR = safe_values.between(env, "EXPORTS_PER_HOUR", 10, 1, 1000)
+EXPORTS_PER_HOUR = setting_validators.between(env, "EXPORTS_PER_HOUR", 10, 1, 1000)
 
 # The downtime pack (docs/operations.md): without a passphrase there is none.
-DOWNTIME_PASSPHRASE = safe_values.passphrase("DOWNTIME_PASSPHRASE", env.str("DOWNTIME_PASSPHRASE", default=""))
-DOWNTIME_DIR = safe_values.folder("DOWNTIME_DIR", env.str("DOWNTIME_DIR", default="")) or VAR_DIR / "downtime"
-DOWNTIME_COPY_DIR = safe_values.folder("DOWNTIME_COPY_DIR", env.str("DOWNTIME_COPY_DIR", default=""))
+DOWNTIME_PASSPHRASE = setting_validators.passphrase("DOWNTIME_PASSPHRASE", env.str("DOWNTIME_PASSPHRASE", default=""))
+DOWNTIME_DIR = setting_validators.folder("DOWNTIME_DIR", env.str("DOWNTIME_DIR", default="")) or VAR_DIR / "downtime"
+DOWNTIME_COPY_DIR = setting_validators.folder("DOWNTIME_COPY_DIR", env.str("DOWNTIME_COPY_DIR", default=""))
 
 # --- Language, time, files -----------------------------------------------------------------------------------
 
@@ -383,9 +384,9 @@ TIME_ZONE = "UTC"  # storage and API; pages activate the facility's zone
 OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")  # of rides without a facility
 OPERATOR_NAME = env.str("OPERATOR_NAME", default="")  # at the head of reports on paper
 # The clock of pages and papers, for whoever has not chosen one: of 24 hours or of 12.
-CLOCK_HOURS = safe_values.clock_hours("CLOCK_HOURS", env.int("CLOCK_HOURS", default=24))
+CLOCK_HOURS = setting_validators.clock_hours("CLOCK_HOURS", env.int("CLOCK_HOURS", default=24))
 # Where rides may start and end without asking: latitude, longitude, radius in miles.  Empty: anywhere.
-SERVICE_AREA = safe_values.area("SERVICE_AREA", env.list("SERVICE_AREA", cast=float, default=[]))
+SERVICE_AREA = setting_validators.area("SERVICE_AREA", env.list("SERVICE_AREA", cast=float, default=[]))
 
 STATIC_URL = "/static/"
 # Names with hashes in them need `collectstatic`; without, files are served as they lie.
@@ -398,7 +399,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": f"{_STATIC}StaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
-LOCALE_PATHS = [VAR_DIR / "locale"]  # compiled from locale/ by config/catalogues.py
+LOCALE_PATHS = [VAR_DIR / "locale"]  # compiled from locale/ by config/translations.py
 FORMAT_MODULE_PATH = ["config.formats"]
 
 ACCESS_LOG = env.bool("ACCESS_LOG", default=True)  # one line for each request, at level INFO

@@ -7,7 +7,7 @@ from typing import Any
 import polib
 import pytest
 
-from config import catalogues
+from config import translations
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> t
     texts = tmp_path / "locale" / "es" / "LC_MESSAGES" / "django.po"
     texts.parent.mkdir(parents=True)
     _write(texts, "Hola")
-    monkeypatch.setattr(catalogues, "TEXTS", tmp_path / "locale")
+    monkeypatch.setattr(translations, "TEXTS", tmp_path / "locale")
     settings.LOCALE_PATHS = [tmp_path / "var" / "locale"]
     return texts, tmp_path / "var" / "locale" / "es" / "LC_MESSAGES" / "django.mo"
 
@@ -33,15 +33,15 @@ def _said(compiled: Path) -> str:
 
 def test_missing_catalogue_is_compiled_and_a_current_one_left(folders: tuple[Path, Path]) -> None:
     _, compiled = folders
-    assert [warning.id for warning in catalogues.are_compiled(None)] == ["carelane.W005"]
+    assert [warning.id for warning in translations.are_compiled(None)] == ["carelane.W005"]
 
-    catalogues.compile_all()
+    translations.compile_all()
 
     assert _said(compiled) == "Hola"
-    assert catalogues.are_compiled(None) == []
+    assert translations.are_compiled(None) == []
     assert list(compiled.parent.iterdir()) == [compiled]
     written = compiled.stat().st_ino
-    catalogues.compile_all()
+    translations.compile_all()
     assert compiled.stat().st_ino == written
 
 
@@ -49,11 +49,11 @@ def test_missing_catalogue_is_compiled_and_a_current_one_left(folders: tuple[Pat
 def test_other_texts_are_compiled_be_they_older_or_newer(folders: tuple[Path, Path], seconds: int) -> None:
     """As after going back to an earlier release."""
     texts, compiled = folders
-    catalogues.compile_all()
+    translations.compile_all()
     _write(texts, "Buenas")
     os.utime(texts, (compiled.stat().st_mtime + seconds,) * 2)
 
-    catalogues.compile_all()
+    translations.compile_all()
 
     assert _said(compiled) == "Buenas"
 
@@ -63,7 +63,7 @@ def test_folder_that_cannot_be_written_is_left_and_warned_of(folders: tuple[Path
     compiled.parent.parent.parent.parent.mkdir(parents=True)
     compiled.parent.parent.parent.write_text("a file where the folder should be")
 
-    catalogues.compile_all()
+    translations.compile_all()
 
-    (warning,) = catalogues.are_compiled(None)
+    (warning,) = translations.are_compiled(None)
     assert "“es”" in warning.msg
