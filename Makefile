@@ -61,7 +61,7 @@ chaos: install-dev ## Kill workers and brokers, poison and drip, and see that no
 	@env -u DATABASE_URL CHAOS=$(or $(CHAOS),full) $(VENV)/python -m pytest -s --durations=0 tests/chaos $(ARGS)
 
 lock: install-dev ## Compile requirements/*.in to pinned, hashed lists
-	cd requirements && for list in base dev; do \
+	cd requirements && for list in install base dev; do \
 		../$(VENV)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \
 			--strip-extras --allow-unsafe --output-file=$$list.txt $$list.in || exit 1; done
 

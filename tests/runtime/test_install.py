@@ -45,3 +45,35 @@ def test_missing_venv_module_is_named_with_the_way_out(checkout: Path, tmp_path:
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     expected = f"Python's venv module is missing; on Debian and Ubuntu: apt install python{version}-venv\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
+
+
+SIX = """six==1.17.0 \\
+    --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274
+"""
+
+
+@pytest.mark.parametrize("with_uv", [True, False], ids=["uv", "pip"])
+def test_requirements_are_installed_by_pip_where_uv_cannot(checkout: Path, with_uv: bool) -> None:
+    (checkout / "requirements" / "base.txt").write_text(SIX)
+    pinned = (ROOT / "requirements" / "install.txt").read_text() if with_uv else "no-such-package-anywhere==1.0\n"
+    (checkout / "requirements" / "install.txt").write_text(pinned)
+    installer = str(checkout / "lib" / "local_run" / "install.py")
+
+    done = subprocess.run([sys.executable, installer, "base"], capture_output=True, text=True, check=False)
+
+    python = str(checkout / ".venv" / "bin" / "python")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (checkout / ".venv" / "bin" / "uv").exists() is with_uv
+    assert subprocess.run([python, "-c", "import six"], check=False).returncode == 0
+
+
+def test_altered_package_is_refused(checkout: Path) -> None:
+    (checkout / "requirements" / "base.txt").write_text(SIX.replace("4721f3", "4721f4"))
+    shutil.copy(ROOT / "requirements" / "install.txt", checkout / "requirements" / "install.txt")
+    installer = str(checkout / "lib" / "local_run" / "install.py")
+
+    done = subprocess.run([sys.executable, installer, "base"], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in done.stderr
+    assert not (checkout / ".venv" / ".installed").exists()

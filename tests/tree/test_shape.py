@@ -51,7 +51,8 @@ def test_no_file_holds_the_marks_of_a_merge() -> None:
 
 
 def test_requirements_say_what_each_of_them_is_for() -> None:
-    lines = [line for name in ("base", "dev") for line in (ROOT / f"requirements/{name}.in").read_text().splitlines()]
+    lists = [ROOT / f"requirements/{name}.in" for name in ("install", "base", "dev")]
+    lines = [line for path in lists for line in path.read_text().splitlines()]
 
     silent = [line for line in lines if line.strip() and not line.startswith("-c ") and "#" not in line]
 
@@ -59,7 +60,7 @@ def test_requirements_say_what_each_of_them_is_for() -> None:
 
 
 def test_pinned_lists_carry_hashes_and_no_address() -> None:
-    for name in ("base", "dev"):
+    for name in ("install", "base", "dev"):
         text = (ROOT / f"requirements/{name}.txt").read_text()
         pins = re.findall(r"^[a-z0-9][^=\s]*==\S+ \\\n    --hash=sha256:", text, flags=re.MULTILINE)
         lines = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
