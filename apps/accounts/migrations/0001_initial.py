@@ -59,6 +59,27 @@ class Migration(migrations.Migration):
                     models.ManyToManyField(blank=True, related_name="members", to="organizations.transportprovider"),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "role__in",
+                                [
+                                    "admin",
+                                    "dispatch_supervisor",
+                                    "dispatcher",
+                                    "planner",
+                                    "fleet_admin",
+                                    "analyst",
+                                    "auditor",
+                                ],
+                            )
+                        ),
+                        name="user_role_known",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Alert",
@@ -103,6 +124,36 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["-created_at", "id"], name="alert_newest"),
+                    models.Index(
+                        condition=models.Q(("emailed_at__isnull", True)), fields=["created_at"], name="alert_to_mail"
+                    ),
+                    models.Index(
+                        condition=models.Q(("resolved_at__isnull", True)), fields=["key"], name="alert_by_key"
+                    ),
+                    models.Index(
+                        django.db.models.functions.comparison.Greatest("created_at", "resolved_at", "acknowledged_at"),
+                        name="alert_changed",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("acknowledged_at__isnull", True), ("resolved_at__isnull", True)),
+                        fields=("key",),
+                        name="alert_open_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("acknowledged_at__isnull", True),
+                            models.Q(("acknowledged_by", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="alert_acknowledged_by_somebody",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ApiClient",
@@ -215,6 +266,46 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "API token",
+                "indexes": [models.Index(fields=["client", "-created_at"], name="api_token_of_client")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "role__in",
+                                [
+                                    "ehr-integrator",
+                                    "dispatch-partner",
+                                    "dispatch-console",
+                                    "billing-readonly",
+                                    "analytics-readonly",
+                                    "webhook-admin",
+                                    "auditor",
+                                    "monitoring",
+                                    "full-access",
+                                ],
+                            )
+                        ),
+                        name="api_token_role_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("phi_level__in", ["none", "limited", "full"])),
+                        name="api_token_phi_level_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("not_before__isnull", True), ("not_before__lt", models.F("expires_at")), _connector="OR"
+                        ),
+                        name="api_token_lives",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("revoked_at__isnull", True),
+                            models.Q(("revoked_reason", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="api_token_revocation_has_reason",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -244,6 +335,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("client", "key"), name="idempotency_key_once")],
+            },
         ),
         migrations.CreateModel(
             name="ListLook",
@@ -266,6 +360,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("user", "page"), name="list_look_once")],
+            },
         ),
         migrations.CreateModel(
             name="SavedView",
@@ -298,123 +395,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="user",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "role__in",
-                        ["admin", "dispatch_supervisor", "dispatcher", "planner", "fleet_admin", "analyst", "auditor"],
-                    )
-                ),
-                name="user_role_known",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(fields=["-created_at", "id"], name="alert_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(
-                condition=models.Q(("emailed_at__isnull", True)), fields=["created_at"], name="alert_to_mail"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(condition=models.Q(("resolved_at__isnull", True)), fields=["key"], name="alert_by_key"),
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(
-                django.db.models.functions.comparison.Greatest("created_at", "resolved_at", "acknowledged_at"),
-                name="alert_changed",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("acknowledged_at__isnull", True), ("resolved_at__isnull", True)),
-                fields=("key",),
-                name="alert_open_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("acknowledged_at__isnull", True), models.Q(("acknowledged_by", ""), _negated=True), _connector="OR"
-                ),
-                name="alert_acknowledged_by_somebody",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="apitoken",
-            index=models.Index(fields=["client", "-created_at"], name="api_token_of_client"),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "role__in",
-                        [
-                            "ehr-integrator",
-                            "dispatch-partner",
-                            "dispatch-console",
-                            "billing-readonly",
-                            "analytics-readonly",
-                            "webhook-admin",
-                            "auditor",
-                            "monitoring",
-                            "full-access",
-                        ],
-                    )
-                ),
-                name="api_token_role_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("phi_level__in", ["none", "limited", "full"])), name="api_token_phi_level_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("not_before__isnull", True), ("not_before__lt", models.F("expires_at")), _connector="OR"
-                ),
-                name="api_token_lives",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("revoked_at__isnull", True), models.Q(("revoked_reason", ""), _negated=True), _connector="OR"
-                ),
-                name="api_token_revocation_has_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="idempotencyrecord",
-            constraint=models.UniqueConstraint(fields=("client", "key"), name="idempotency_key_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="listlook",
-            constraint=models.UniqueConstraint(fields=("user", "page"), name="list_look_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="savedview",
-            constraint=models.UniqueConstraint(fields=("user", "page", "name"), name="saved_view_name_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="savedview",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("shared_with__in", ["", "role", "all"])), name="saved_view_shared_known"
-            ),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "page", "name"), name="saved_view_name_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("shared_with__in", ["", "role", "all"])), name="saved_view_shared_known"
+                    ),
+                ],
+            },
         ),
     ]

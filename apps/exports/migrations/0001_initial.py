@@ -12,8 +12,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_initial"),
+        ("accounts", "__first__"),
         ("organizations", "0001_initial"),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -93,6 +93,55 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["created_at", "id"], name="export_list"),
+                    models.Index(condition=models.Q(("state", "queued")), fields=["due_at"], name="export_due"),
+                    models.Index(condition=models.Q(("state", "running")), fields=["lease_until"], name="export_held"),
+                    models.Index(condition=models.Q(("state", "ready")), fields=["expires_at"], name="export_kept"),
+                    models.Index(fields=["created_by", "created_at"], name="export_by_maker"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["queued", "running", "ready", "failed", "cancelled", "expired", "streamed"])
+                        ),
+                        name="export_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("format__in", ["ndjson", "csv", "xlsx", "parquet"])),
+                        name="export_format_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("claim_id__isnull", False), ("lease_until__isnull", False), ("state", "running")),
+                            models.Q(
+                                models.Q(("state", "running"), _negated=True),
+                                ("claim_id__isnull", True),
+                                ("lease_until__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="export_running_is_held",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "ready"), _negated=True),
+                            models.Q(("expires_at__isnull", False), models.Q(("sha256", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="export_ready_has_file",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "failed"), _negated=True),
+                            models.Q(("error_code", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="export_failed_says_why",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ExportDestination",
@@ -206,6 +255,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["expires_at"], name="export_link_expiry")],
+            },
         ),
         migrations.CreateModel(
             name="ReportSchedule",
@@ -330,6 +382,76 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["-created_at", "id"], name="report_schedule_newest"),
+                    models.Index(condition=models.Q(("active", True)), fields=["next_at"], name="report_schedule_due"),
+                    models.Index(
+                        condition=models.Q(("notice_due_at__isnull", False)),
+                        fields=["notice_due_at"],
+                        name="report_schedule_notice",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("client__isnull", True), ("user__isnull", False)),
+                            models.Q(("client__isnull", False), ("user__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="report_schedule_has_one_owner",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("kind", "export"),
+                                ("report", ""),
+                                models.Q(("dataset", ""), _negated=True),
+                                models.Q(("format", ""), _negated=True),
+                            ),
+                            models.Q(
+                                ("columns__isnull", True),
+                                ("dataset", ""),
+                                ("format", ""),
+                                ("kind", "report"),
+                                ("phi", 0),
+                                ("way", "mail"),
+                                models.Q(("report", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="report_schedule_is_of_its_kind",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("destination__isnull", True), ("way", "mail")),
+                            models.Q(("destination__isnull", False), ("way", "destination")),
+                            _connector="OR",
+                        ),
+                        name="report_schedule_goes_somewhere",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("active", True), ("paused_for", "")),
+                            models.Q(("active", False), models.Q(("paused_for", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="report_schedule_rests_for_a_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("every", "week"), ("weekdays__len__gte", 1)),
+                            models.Q(("every", "week"), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="report_schedule_weekly_has_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("month_day__gte", 1), ("month_day__lte", 31)),
+                        name="report_schedule_day_of_month",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ScheduleRun",
@@ -380,6 +502,56 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("state", "queued")), fields=["try_at"], name="schedule_run_due"),
+                    models.Index(
+                        condition=models.Q(("state", "making")), fields=["export"], name="schedule_run_making"
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "sending")), fields=["lease_until"], name="schedule_run_held"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("schedule", "due_at"), name="schedule_run_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("claim_id__isnull", False), ("lease_until__isnull", False), ("state", "sending")),
+                            models.Q(
+                                models.Q(("state", "sending"), _negated=True),
+                                ("claim_id__isnull", True),
+                                ("lease_until__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="schedule_run_sending_is_held",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "making"), _negated=True), ("export__isnull", False), _connector="OR"
+                        ),
+                        name="schedule_run_making_has_export",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("ended_at__isnull", False), ("state__in", ["done", "failed", "refused", "missed"])
+                            ),
+                            models.Q(("ended_at__isnull", True), ("state__in", ["queued", "making", "sending"])),
+                            _connector="OR",
+                        ),
+                        name="schedule_run_ended_says_when",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["failed", "refused"]), _negated=True),
+                            models.Q(("outcome", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="schedule_run_failed_says_why",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SuggestedCode",
@@ -415,271 +587,34 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="export",
-            index=models.Index(fields=["created_at", "id"], name="export_list"),
-        ),
-        migrations.AddIndex(
-            model_name="export",
-            index=models.Index(condition=models.Q(("state", "queued")), fields=["due_at"], name="export_due"),
-        ),
-        migrations.AddIndex(
-            model_name="export",
-            index=models.Index(condition=models.Q(("state", "running")), fields=["lease_until"], name="export_held"),
-        ),
-        migrations.AddIndex(
-            model_name="export",
-            index=models.Index(condition=models.Q(("state", "ready")), fields=["expires_at"], name="export_kept"),
-        ),
-        migrations.AddIndex(
-            model_name="export",
-            index=models.Index(fields=["created_by", "created_at"], name="export_by_maker"),
-        ),
-        migrations.AddConstraint(
-            model_name="export",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ["queued", "running", "ready", "failed", "cancelled", "expired", "streamed"])
-                ),
-                name="export_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="export",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("format__in", ["ndjson", "csv", "xlsx", "parquet"])), name="export_format_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="export",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("claim_id__isnull", False), ("lease_until__isnull", False), ("state", "running")),
-                    models.Q(
-                        models.Q(("state", "running"), _negated=True),
-                        ("claim_id__isnull", True),
-                        ("lease_until__isnull", True),
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "item__in",
+                                [
+                                    "ambulatory",
+                                    "wheelchair",
+                                    "stretcher",
+                                    "bls",
+                                    "mileage_ambulatory",
+                                    "mileage_wheelchair",
+                                    "mileage_stretcher",
+                                    "mileage_bls",
+                                    "attendant",
+                                    "waiting",
+                                ],
+                            )
+                        ),
+                        name="suggested_code_item_known",
                     ),
-                    _connector="OR",
-                ),
-                name="export_running_is_held",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="export",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "ready"), _negated=True),
-                    models.Q(("expires_at__isnull", False), models.Q(("sha256", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="export_ready_has_file",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="export",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "failed"), _negated=True),
-                    models.Q(("error_code", ""), _negated=True),
-                    _connector="OR",
-                ),
-                name="export_failed_says_why",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="exportlink",
-            index=models.Index(fields=["expires_at"], name="export_link_expiry"),
-        ),
-        migrations.AddIndex(
-            model_name="reportschedule",
-            index=models.Index(fields=["-created_at", "id"], name="report_schedule_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="reportschedule",
-            index=models.Index(condition=models.Q(("active", True)), fields=["next_at"], name="report_schedule_due"),
-        ),
-        migrations.AddIndex(
-            model_name="reportschedule",
-            index=models.Index(
-                condition=models.Q(("notice_due_at__isnull", False)),
-                fields=["notice_due_at"],
-                name="report_schedule_notice",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="reportschedule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("client__isnull", True), ("user__isnull", False)),
-                    models.Q(("client__isnull", False), ("user__isnull", True)),
-                    _connector="OR",
-                ),
-                name="report_schedule_has_one_owner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="reportschedule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("kind", "export"),
-                        ("report", ""),
-                        models.Q(("dataset", ""), _negated=True),
-                        models.Q(("format", ""), _negated=True),
+                    models.CheckConstraint(
+                        condition=models.Q(("code", ""), ("code__regex", "^[A-V][0-9]{4}$"), _connector="OR"),
+                        name="suggested_code_form",
                     ),
-                    models.Q(
-                        ("columns__isnull", True),
-                        ("dataset", ""),
-                        ("format", ""),
-                        ("kind", "report"),
-                        ("phi", 0),
-                        ("way", "mail"),
-                        models.Q(("report", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="report_schedule_is_of_its_kind",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="reportschedule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("destination__isnull", True), ("way", "mail")),
-                    models.Q(("destination__isnull", False), ("way", "destination")),
-                    _connector="OR",
-                ),
-                name="report_schedule_goes_somewhere",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="reportschedule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("active", True), ("paused_for", "")),
-                    models.Q(("active", False), models.Q(("paused_for", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="report_schedule_rests_for_a_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="reportschedule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("every", "week"), ("weekdays__len__gte", 1)),
-                    models.Q(("every", "week"), _negated=True),
-                    _connector="OR",
-                ),
-                name="report_schedule_weekly_has_days",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="reportschedule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("month_day__gte", 1), ("month_day__lte", 31)), name="report_schedule_day_of_month"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="schedulerun",
-            index=models.Index(condition=models.Q(("state", "queued")), fields=["try_at"], name="schedule_run_due"),
-        ),
-        migrations.AddIndex(
-            model_name="schedulerun",
-            index=models.Index(condition=models.Q(("state", "making")), fields=["export"], name="schedule_run_making"),
-        ),
-        migrations.AddIndex(
-            model_name="schedulerun",
-            index=models.Index(
-                condition=models.Q(("state", "sending")), fields=["lease_until"], name="schedule_run_held"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="schedulerun",
-            constraint=models.UniqueConstraint(fields=("schedule", "due_at"), name="schedule_run_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="schedulerun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("claim_id__isnull", False), ("lease_until__isnull", False), ("state", "sending")),
-                    models.Q(
-                        models.Q(("state", "sending"), _negated=True),
-                        ("claim_id__isnull", True),
-                        ("lease_until__isnull", True),
-                    ),
-                    _connector="OR",
-                ),
-                name="schedule_run_sending_is_held",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="schedulerun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "making"), _negated=True), ("export__isnull", False), _connector="OR"
-                ),
-                name="schedule_run_making_has_export",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="schedulerun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("ended_at__isnull", False), ("state__in", ["done", "failed", "refused", "missed"])),
-                    models.Q(("ended_at__isnull", True), ("state__in", ["queued", "making", "sending"])),
-                    _connector="OR",
-                ),
-                name="schedule_run_ended_says_when",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="schedulerun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state__in", ["failed", "refused"]), _negated=True),
-                    models.Q(("outcome", ""), _negated=True),
-                    _connector="OR",
-                ),
-                name="schedule_run_failed_says_why",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="suggestedcode",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "item__in",
-                        [
-                            "ambulatory",
-                            "wheelchair",
-                            "stretcher",
-                            "bls",
-                            "mileage_ambulatory",
-                            "mileage_wheelchair",
-                            "mileage_stretcher",
-                            "mileage_bls",
-                            "attendant",
-                            "waiting",
-                        ],
-                    )
-                ),
-                name="suggested_code_item_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="suggestedcode",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("code", ""), ("code__regex", "^[A-V][0-9]{4}$"), _connector="OR"),
-                name="suggested_code_form",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="suggestedcode",
-            constraint=models.UniqueConstraint(
-                fields=("item", "payer"), name="suggested_code_once", nulls_distinct=False
-            ),
+                    models.UniqueConstraint(fields=("item", "payer"), name="suggested_code_once", nulls_distinct=False),
+                ],
+            },
         ),
     ]

@@ -196,6 +196,41 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["unit_number", "id"], name="vehicle_list")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("provider", "unit_number"), name="vehicle_unit_number_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "type__in",
+                                [
+                                    "sedan",
+                                    "minivan",
+                                    "wheelchair_van",
+                                    "stretcher_van",
+                                    "bls_ambulance",
+                                    "rideshare",
+                                    "taxi",
+                                    "volunteer",
+                                ],
+                            )
+                        ),
+                        name="vehicle_type_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["in_service", "out_of_service", "maintenance", "retired"])),
+                        name="vehicle_status_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("lift_type__in", ["none", "ramp", "lift"])), name="vehicle_lift_type_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("lift_type", "none"), ("lift_rating_lb__isnull", False), _connector="OR"),
+                        name="vehicle_lift_has_rating",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Shift",
@@ -233,6 +268,49 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["starts_at", "id"], name="shift_list")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["planned", "cancelled"])), name="shift_status_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("starts_at__lt", models.F("ends_at"))), name="shift_forward"
+                    ),
+                    django.contrib.postgres.constraints.ExclusionConstraint(
+                        condition=models.Q(("status", "planned")),
+                        expressions=[
+                            (apps.fleet.uuid_range.UuidRange("driver"), "&&"),
+                            (
+                                models.Func(
+                                    "starts_at",
+                                    "ends_at",
+                                    function="tstzrange",
+                                    output_field=django.contrib.postgres.fields.ranges.DateTimeRangeField(),
+                                ),
+                                "&&",
+                            ),
+                        ],
+                        name="shift_driver_once",
+                    ),
+                    django.contrib.postgres.constraints.ExclusionConstraint(
+                        condition=models.Q(("status", "planned")),
+                        expressions=[
+                            (apps.fleet.uuid_range.UuidRange("vehicle"), "&&"),
+                            (
+                                models.Func(
+                                    "starts_at",
+                                    "ends_at",
+                                    function="tstzrange",
+                                    output_field=django.contrib.postgres.fields.ranges.DateTimeRangeField(),
+                                ),
+                                "&&",
+                            ),
+                        ],
+                        name="shift_vehicle_once",
+                    ),
+                ],
+            },
         ),
         migrations.AddField(
             model_name="driver",
@@ -308,6 +386,115 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("replaced", False)), fields=["expires_on"], name="credential_by_expiry"
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("driver__isnull", False), ("vehicle__isnull", True)),
+                            models.Q(("driver__isnull", True), ("vehicle__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="credential_of_one_subject",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "type__in",
+                                [
+                                    "driver_license",
+                                    "exclusion_check_oig",
+                                    "background_check",
+                                    "mvr",
+                                    "drug_screen",
+                                    "cpr_first_aid",
+                                    "passenger_assistance",
+                                    "hipaa_training",
+                                    "securement_training",
+                                    "dot_physical",
+                                    "defensive_driving",
+                                    "tb_test",
+                                    "registration",
+                                    "insurance",
+                                    "inspection",
+                                    "state_permit",
+                                ],
+                            )
+                        ),
+                        name="credential_type_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("driver__isnull", False),
+                                (
+                                    "type__in",
+                                    (
+                                        "driver_license",
+                                        "exclusion_check_oig",
+                                        "background_check",
+                                        "mvr",
+                                        "drug_screen",
+                                        "cpr_first_aid",
+                                        "passenger_assistance",
+                                        "hipaa_training",
+                                        "securement_training",
+                                        "dot_physical",
+                                        "defensive_driving",
+                                        "tb_test",
+                                    ),
+                                ),
+                            ),
+                            models.Q(
+                                ("type__in", ("registration", "insurance", "inspection", "state_permit")),
+                                ("vehicle__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="credential_type_of_its_subject",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("issued_on__isnull", True),
+                            ("expires_on__isnull", True),
+                            ("issued_on__lte", models.F("expires_on")),
+                            _connector="OR",
+                        ),
+                        name="credential_dates_forward",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("verified_at__isnull", True), ("verified_by", "")),
+                            models.Q(("verified_at__isnull", False), models.Q(("verified_by", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="credential_verification_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("entered_by", ""),
+                            ("verified_by", ""),
+                            models.Q(("entered_by", models.F("verified_by")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="credential_verified_by_another",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("driver__isnull", False), ("replaced", False)),
+                        fields=("driver", "type"),
+                        name="credential_one_per_driver_and_type",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("replaced", False), ("vehicle__isnull", False)),
+                        fields=("vehicle", "type"),
+                        name="credential_one_per_vehicle_and_type",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="CapacityConfig",
@@ -324,6 +511,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("vehicle", "name"), name="capacity_config_name_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("ambulatory__gt", 0), ("wheelchair__gt", 0), ("stretcher__gt", 0), _connector="OR"
+                        ),
+                        name="capacity_config_carries_someone",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Document",
@@ -420,109 +618,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.AddIndex(
-            model_name="vehicle",
-            index=models.Index(fields=["unit_number", "id"], name="vehicle_list"),
-        ),
-        migrations.AddConstraint(
-            model_name="vehicle",
-            constraint=models.UniqueConstraint(fields=("provider", "unit_number"), name="vehicle_unit_number_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="vehicle",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "type__in",
-                        [
-                            "sedan",
-                            "minivan",
-                            "wheelchair_van",
-                            "stretcher_van",
-                            "bls_ambulance",
-                            "rideshare",
-                            "taxi",
-                            "volunteer",
-                        ],
-                    )
-                ),
-                name="vehicle_type_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="vehicle",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["in_service", "out_of_service", "maintenance", "retired"])),
-                name="vehicle_status_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="vehicle",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("lift_type__in", ["none", "ramp", "lift"])), name="vehicle_lift_type_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="vehicle",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("lift_type", "none"), ("lift_rating_lb__isnull", False), _connector="OR"),
-                name="vehicle_lift_has_rating",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="shift",
-            index=models.Index(fields=["starts_at", "id"], name="shift_list"),
-        ),
-        migrations.AddConstraint(
-            model_name="shift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["planned", "cancelled"])), name="shift_status_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("starts_at__lt", models.F("ends_at"))), name="shift_forward"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shift",
-            constraint=django.contrib.postgres.constraints.ExclusionConstraint(
-                condition=models.Q(("status", "planned")),
-                expressions=[
-                    (apps.fleet.uuid_range.UuidRange("driver"), "&&"),
-                    (
-                        models.Func(
-                            "starts_at",
-                            "ends_at",
-                            function="tstzrange",
-                            output_field=django.contrib.postgres.fields.ranges.DateTimeRangeField(),
-                        ),
-                        "&&",
-                    ),
-                ],
-                name="shift_driver_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shift",
-            constraint=django.contrib.postgres.constraints.ExclusionConstraint(
-                condition=models.Q(("status", "planned")),
-                expressions=[
-                    (apps.fleet.uuid_range.UuidRange("vehicle"), "&&"),
-                    (
-                        models.Func(
-                            "starts_at",
-                            "ends_at",
-                            function="tstzrange",
-                            output_field=django.contrib.postgres.fields.ranges.DateTimeRangeField(),
-                        ),
-                        "&&",
-                    ),
-                ],
-                name="shift_vehicle_once",
-            ),
-        ),
-        migrations.AddIndex(
             model_name="driver",
             index=models.Index(fields=["created_at", "id"], name="driver_list"),
         ),
@@ -586,147 +681,6 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="driver_location_whole",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="credential",
-            index=models.Index(
-                condition=models.Q(("replaced", False)), fields=["expires_on"], name="credential_by_expiry"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="credential",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("driver__isnull", False), ("vehicle__isnull", True)),
-                    models.Q(("driver__isnull", True), ("vehicle__isnull", False)),
-                    _connector="OR",
-                ),
-                name="credential_of_one_subject",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="credential",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "type__in",
-                        [
-                            "driver_license",
-                            "exclusion_check_oig",
-                            "background_check",
-                            "mvr",
-                            "drug_screen",
-                            "cpr_first_aid",
-                            "passenger_assistance",
-                            "hipaa_training",
-                            "securement_training",
-                            "dot_physical",
-                            "defensive_driving",
-                            "tb_test",
-                            "registration",
-                            "insurance",
-                            "inspection",
-                            "state_permit",
-                        ],
-                    )
-                ),
-                name="credential_type_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="credential",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("driver__isnull", False),
-                        (
-                            "type__in",
-                            (
-                                "driver_license",
-                                "exclusion_check_oig",
-                                "background_check",
-                                "mvr",
-                                "drug_screen",
-                                "cpr_first_aid",
-                                "passenger_assistance",
-                                "hipaa_training",
-                                "securement_training",
-                                "dot_physical",
-                                "defensive_driving",
-                                "tb_test",
-                            ),
-                        ),
-                    ),
-                    models.Q(
-                        ("type__in", ("registration", "insurance", "inspection", "state_permit")),
-                        ("vehicle__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="credential_type_of_its_subject",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="credential",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("issued_on__isnull", True),
-                    ("expires_on__isnull", True),
-                    ("issued_on__lte", models.F("expires_on")),
-                    _connector="OR",
-                ),
-                name="credential_dates_forward",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="credential",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("verified_at__isnull", True), ("verified_by", "")),
-                    models.Q(("verified_at__isnull", False), models.Q(("verified_by", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="credential_verification_whole",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="credential",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("entered_by", ""),
-                    ("verified_by", ""),
-                    models.Q(("entered_by", models.F("verified_by")), _negated=True),
-                    _connector="OR",
-                ),
-                name="credential_verified_by_another",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="credential",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("driver__isnull", False), ("replaced", False)),
-                fields=("driver", "type"),
-                name="credential_one_per_driver_and_type",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="credential",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("replaced", False), ("vehicle__isnull", False)),
-                fields=("vehicle", "type"),
-                name="credential_one_per_vehicle_and_type",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="capacityconfig",
-            constraint=models.UniqueConstraint(fields=("vehicle", "name"), name="capacity_config_name_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="capacityconfig",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("ambulatory__gt", 0), ("wheelchair__gt", 0), ("stretcher__gt", 0), _connector="OR"),
-                name="capacity_config_carries_someone",
             ),
         ),
     ]

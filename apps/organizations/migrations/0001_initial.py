@@ -167,6 +167,47 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "facilities",
+                "indexes": [models.Index(fields=["name", "id"], name="facility_list")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("lat__isnull", True), ("lng__isnull", True)),
+                            models.Q(
+                                ("lat__isnull", False),
+                                ("lat__range", (-90, 90)),
+                                ("lng__isnull", False),
+                                ("lng__range", (-180, 180)),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="facility_on_the_globe",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                ["hospital", "dialysis", "snf", "rehab", "clinic", "adult_day", "residence", "other"],
+                            )
+                        ),
+                        name="facility_kind_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("booking_policy__in", ["auto_confirm", "review"])),
+                        name="facility_booking_policy_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("return_leg_policy__in", ["hold", "cancel", "keep"])),
+                        name="facility_return_leg_policy_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("discharge_target_minutes__lte", models.F("discharge_max_minutes"))),
+                        name="facility_discharge_target_within_max",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("modifier_code__in", ["H", "R", "J", "G", "N", "P", "D"])),
+                        name="facility_modifier_code_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -197,6 +238,24 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("facility", "name"), name="entrance_name_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("lat__isnull", True), ("lng__isnull", True)),
+                            models.Q(
+                                ("lat__isnull", False),
+                                ("lat__range", (-90, 90)),
+                                ("lng__isnull", False),
+                                ("lng__range", (-180, 180)),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="entrance_on_the_globe",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Contact",
@@ -228,6 +287,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "role__in",
+                                ["unit", "charge_nurse", "scheduling", "social_work", "after_hours", "billing"],
+                            )
+                        ),
+                        name="contact_role_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("phone__regex", "^\\+[1-9][0-9]{6,14}$")), name="contact_phone_e164"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="CalendarShift",
@@ -269,6 +344,32 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("undone_at__isnull", True), ("applied_at__isnull", False), _connector="OR"),
+                        name="calendar_shift_undone_was_applied",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("applies_to__in", ["mwf", "tts", "all", "selected"])),
+                        name="calendar_shift_applies_to_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("new_chair_time__isnull", True), ("offset_minutes__isnull", True), _connector="OR"
+                        ),
+                        name="calendar_shift_one_time_change",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("applies_to", "selected"), _negated=True),
+                            models.Q(("standing_order_ids", []), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="calendar_shift_selects_orders",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Payer",
@@ -338,149 +439,23 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="facility",
-            index=models.Index(fields=["name", "id"], name="facility_list"),
-        ),
-        migrations.AddConstraint(
-            model_name="facility",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("lat__isnull", True), ("lng__isnull", True)),
-                    models.Q(
-                        ("lat__isnull", False),
-                        ("lat__range", (-90, 90)),
-                        ("lng__isnull", False),
-                        ("lng__range", (-180, 180)),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("provider", "name"), name="home_base_name_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("lat__isnull", True), ("lng__isnull", True)),
+                            models.Q(
+                                ("lat__isnull", False),
+                                ("lat__range", (-90, 90)),
+                                ("lng__isnull", False),
+                                ("lng__range", (-180, 180)),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="home_base_on_the_globe",
                     ),
-                    _connector="OR",
-                ),
-                name="facility_on_the_globe",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="facility",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("kind__in", ["hospital", "dialysis", "snf", "rehab", "clinic", "adult_day", "residence", "other"])
-                ),
-                name="facility_kind_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="facility",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("booking_policy__in", ["auto_confirm", "review"])),
-                name="facility_booking_policy_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="facility",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("return_leg_policy__in", ["hold", "cancel", "keep"])),
-                name="facility_return_leg_policy_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="facility",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("discharge_target_minutes__lte", models.F("discharge_max_minutes"))),
-                name="facility_discharge_target_within_max",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="facility",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("modifier_code__in", ["H", "R", "J", "G", "N", "P", "D"])),
-                name="facility_modifier_code_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="entrance",
-            constraint=models.UniqueConstraint(fields=("facility", "name"), name="entrance_name_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="entrance",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("lat__isnull", True), ("lng__isnull", True)),
-                    models.Q(
-                        ("lat__isnull", False),
-                        ("lat__range", (-90, 90)),
-                        ("lng__isnull", False),
-                        ("lng__range", (-180, 180)),
-                    ),
-                    _connector="OR",
-                ),
-                name="entrance_on_the_globe",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="contact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("role__in", ["unit", "charge_nurse", "scheduling", "social_work", "after_hours", "billing"])
-                ),
-                name="contact_role_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="contact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("phone__regex", "^\\+[1-9][0-9]{6,14}$")), name="contact_phone_e164"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="calendarshift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("undone_at__isnull", True), ("applied_at__isnull", False), _connector="OR"),
-                name="calendar_shift_undone_was_applied",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="calendarshift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("applies_to__in", ["mwf", "tts", "all", "selected"])),
-                name="calendar_shift_applies_to_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="calendarshift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("new_chair_time__isnull", True), ("offset_minutes__isnull", True), _connector="OR"),
-                name="calendar_shift_one_time_change",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="calendarshift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("applies_to", "selected"), _negated=True),
-                    models.Q(("standing_order_ids", []), _negated=True),
-                    _connector="OR",
-                ),
-                name="calendar_shift_selects_orders",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="homebase",
-            constraint=models.UniqueConstraint(fields=("provider", "name"), name="home_base_name_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="homebase",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("lat__isnull", True), ("lng__isnull", True)),
-                    models.Q(
-                        ("lat__isnull", False),
-                        ("lat__range", (-90, 90)),
-                        ("lng__isnull", False),
-                        ("lng__range", (-180, 180)),
-                    ),
-                    _connector="OR",
-                ),
-                name="home_base_on_the_globe",
-            ),
+                ],
+            },
         ),
     ]

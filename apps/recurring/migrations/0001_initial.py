@@ -130,6 +130,71 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        models.OrderBy(models.F("generated_through"), nulls_first=True),
+                        models.F("id"),
+                        condition=models.Q(("status__in", ["active", "on_hold"])),
+                        name="standing_order_due",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["draft", "active", "on_hold", "ended"])),
+                        name="standing_order_status_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "service_type__in",
+                                [
+                                    "appointment",
+                                    "dialysis",
+                                    "hospital_discharge",
+                                    "interfacility_transfer",
+                                    "admission",
+                                    "therapy",
+                                    "pharmacy_stop",
+                                    "other",
+                                ],
+                            )
+                        ),
+                        name="standing_order_service_type_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "vehicle_type_requested__in",
+                                [
+                                    "",
+                                    "sedan",
+                                    "minivan",
+                                    "wheelchair_van",
+                                    "stretcher_van",
+                                    "bls_ambulance",
+                                    "rideshare",
+                                    "taxi",
+                                    "volunteer",
+                                ],
+                            )
+                        ),
+                        name="standing_order_vehicle_type_requested_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("end_date__isnull", True),
+                            ("end_date__gte", models.F("start_date")),
+                            ("status", "ended"),
+                            _connector="OR",
+                        ),
+                        name="standing_order_ends_after_start",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("generation_horizon_days__range", (1, 366))), name="standing_order_horizon"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="OccurrenceChange",
@@ -150,6 +215,27 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("standing_order", "pattern_date"), name="occurrence_change_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["skip", "change"])), name="occurrence_change_kind_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind", "skip"), _negated=True),
+                            models.Q(
+                                ("chair_time__isnull", True),
+                                ("pickup_time__isnull", True),
+                                ("return_time__isnull", True),
+                                ("to_date__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="occurrence_change_skip_says_no_more",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Occurrence",
@@ -195,6 +281,30 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("standing_order", "pattern_date", "leg"), name="occurrence_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("leg__in", ["outbound", "return"])), name="occurrence_leg_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("mark__in", ["generated", "held", "skipped", "closed", "withdrawn", "refused"])
+                        ),
+                        name="occurrence_mark_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("mark", "generated"), _negated=True), ("ride__isnull", False), _connector="OR"
+                        ),
+                        name="occurrence_generated_has_ride",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("mark", "refused"), ("refusal", ""), _connector="XOR"),
+                        name="occurrence_refused_says_why",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Hold",
@@ -224,6 +334,21 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["standing_order", "from_date"], name="hold_of_order")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("reason__in", ["hospital_stay", "travel", "transplant", "other"])),
+                        name="hold_reason_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("until__isnull", True), ("until__gte", models.F("from_date")), _connector="OR"
+                        ),
+                        name="hold_until_after_from",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="CalendarLink",
@@ -295,194 +420,29 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="standingorder",
-            index=models.Index(
-                models.OrderBy(models.F("generated_through"), nulls_first=True),
-                models.F("id"),
-                condition=models.Q(("status__in", ["active", "on_hold"])),
-                name="standing_order_due",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="standingorder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["draft", "active", "on_hold", "ended"])),
-                name="standing_order_status_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="standingorder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "service_type__in",
-                        [
-                            "appointment",
-                            "dialysis",
-                            "hospital_discharge",
-                            "interfacility_transfer",
-                            "admission",
-                            "therapy",
-                            "pharmacy_stop",
-                            "other",
-                        ],
-                    )
-                ),
-                name="standing_order_service_type_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="standingorder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "vehicle_type_requested__in",
-                        [
-                            "",
-                            "sedan",
-                            "minivan",
-                            "wheelchair_van",
-                            "stretcher_van",
-                            "bls_ambulance",
-                            "rideshare",
-                            "taxi",
-                            "volunteer",
-                        ],
-                    )
-                ),
-                name="standing_order_vehicle_type_requested_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="standingorder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("end_date__isnull", True),
-                    ("end_date__gte", models.F("start_date")),
-                    ("status", "ended"),
-                    _connector="OR",
-                ),
-                name="standing_order_ends_after_start",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="standingorder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("generation_horizon_days__range", (1, 366))), name="standing_order_horizon"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="occurrencechange",
-            constraint=models.UniqueConstraint(
-                fields=("standing_order", "pattern_date"), name="occurrence_change_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="occurrencechange",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["skip", "change"])), name="occurrence_change_kind_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="occurrencechange",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("kind", "skip"), _negated=True),
-                    models.Q(
-                        ("chair_time__isnull", True),
-                        ("pickup_time__isnull", True),
-                        ("return_time__isnull", True),
-                        ("to_date__isnull", True),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("standing_order", "from_date"), name="terms_once_a_day"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("days_of_week__contained_by", [0, 1, 2, 3, 4, 5, 6]), ("days_of_week__len__gt", 0)
+                        ),
+                        name="terms_have_days",
                     ),
-                    _connector="OR",
-                ),
-                name="occurrence_change_skip_says_no_more",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="occurrence",
-            constraint=models.UniqueConstraint(
-                fields=("standing_order", "pattern_date", "leg"), name="occurrence_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="occurrence",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("leg__in", ["outbound", "return"])), name="occurrence_leg_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="occurrence",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("mark__in", ["generated", "held", "skipped", "closed", "withdrawn", "refused"])),
-                name="occurrence_mark_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="occurrence",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("mark", "generated"), _negated=True), ("ride__isnull", False), _connector="OR"
-                ),
-                name="occurrence_generated_has_ride",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="occurrence",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("mark", "refused"), ("refusal", ""), _connector="XOR"),
-                name="occurrence_refused_says_why",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="hold",
-            index=models.Index(fields=["standing_order", "from_date"], name="hold_of_order"),
-        ),
-        migrations.AddConstraint(
-            model_name="hold",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason__in", ["hospital_stay", "travel", "transplant", "other"])),
-                name="hold_reason_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="hold",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("until__isnull", True), ("until__gte", models.F("from_date")), _connector="OR"),
-                name="hold_until_after_from",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="terms",
-            constraint=models.UniqueConstraint(fields=("standing_order", "from_date"), name="terms_once_a_day"),
-        ),
-        migrations.AddConstraint(
-            model_name="terms",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("days_of_week__contained_by", [0, 1, 2, 3, 4, 5, 6]), ("days_of_week__len__gt", 0)),
-                name="terms_have_days",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="terms",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("interval_weeks__range", (1, 12))), name="terms_interval"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="terms",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("return_mode__in", ["will_call", "scheduled", "none"])),
-                name="terms_return_mode_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="terms",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("return_mode", "scheduled"), ("return_time__isnull", True), _connector="OR"),
-                name="terms_only_scheduled_return_has_time",
-            ),
+                    models.CheckConstraint(
+                        condition=models.Q(("interval_weeks__range", (1, 12))), name="terms_interval"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("return_mode__in", ["will_call", "scheduled", "none"])),
+                        name="terms_return_mode_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("return_mode", "scheduled"), ("return_time__isnull", True), _connector="OR"
+                        ),
+                        name="terms_only_scheduled_return_has_time",
+                    ),
+                ],
+            },
         ),
     ]

@@ -107,6 +107,9 @@ class Migration(migrations.Migration):
                 ),
                 ("rider", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="riders.rider")),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("facility", "rider"), name="rider_facility_once")],
+            },
         ),
         migrations.AddField(
             model_name="rider",
@@ -341,10 +344,6 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="riderfacility",
-            constraint=models.UniqueConstraint(fields=("facility", "rider"), name="rider_facility_once"),
         ),
         migrations.AddIndex(
             model_name="rider",

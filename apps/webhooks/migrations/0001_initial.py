@@ -82,6 +82,41 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["-created_at", "id"], name="endpoint_newest")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["pending", "active", "paused", "disabled"])),
+                        name="endpoint_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("payload_level__in", ["id-only", "summary", "full-resource"])),
+                        name="endpoint_level_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("payload_level", "full-resource"), _negated=True),
+                            models.Q(
+                                ("phi_agreed_at__isnull", False),
+                                models.Q(("phi_agreed_by", ""), _negated=True),
+                                ("url__startswith", "https://"),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="endpoint_full_resource_agreed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("event_types__len__gt", 0)), name="endpoint_hears_something"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("max_in_flight__gte", 1), ("max_in_flight__lte", 64)),
+                        name="endpoint_in_flight_bounds",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("ordering__in", ["none", "subject"])), name="endpoint_ordering_known"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Delivery",
@@ -150,6 +185,70 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "deliveries",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status", "pending")),
+                        fields=["endpoint", "priority", "due_at", "id"],
+                        name="delivery_pending",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "in_flight")),
+                        fields=["endpoint", "lease_until"],
+                        name="delivery_in_flight",
+                    ),
+                    models.Index(
+                        condition=models.Q(("ordered", True), ("status__in", ["pending", "in_flight"])),
+                        fields=["endpoint", "subject_id", "subject_sequence"],
+                        name="delivery_open_of_subject",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status__in", ["held", "exhausted", "quarantined"])),
+                        fields=["endpoint", "id"],
+                        name="delivery_stopped",
+                    ),
+                    models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
+                    models.Index(
+                        condition=models.Q(("trigger", "test")), fields=["endpoint", "-id"], name="delivery_test"
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "pending"), ("trigger", "test")),
+                        fields=["due_at"],
+                        name="delivery_test_due",
+                    ),
+                    models.Index(
+                        condition=models.Q(("claims__gte", 3), ("status", "pending")),
+                        fields=["claims"],
+                        name="delivery_suspect",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("event", "endpoint", "round"), name="delivery_once_per_round"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_id__isnull", False), ("lease_until__isnull", False), ("status", "in_flight")
+                            ),
+                            models.Q(
+                                models.Q(("status", "in_flight"), _negated=True),
+                                ("claim_id__isnull", True),
+                                ("lease_until__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="delivery_in_flight_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended_at__isnull", True), ("status__in", ["pending", "in_flight", "held"])),
+                            models.Q(
+                                models.Q(("status__in", ["pending", "in_flight", "held"]), _negated=True),
+                                ("ended_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="delivery_ended_at_an_instant",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -202,6 +301,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("expires_at__isnull", True)),
+                        fields=("endpoint",),
+                        name="endpoint_secret_one_present",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Job",
@@ -229,6 +337,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "running")), fields=["created_at"], name="webhook_job_running"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SigningKey",
@@ -300,162 +415,5 @@ class Migration(migrations.Migration):
                     models.Index(fields=["endpoint_id", "started_at"], name="attempt_of_endpoint"),
                 ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="endpoint",
-            index=models.Index(fields=["-created_at", "id"], name="endpoint_newest"),
-        ),
-        migrations.AddConstraint(
-            model_name="endpoint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["pending", "active", "paused", "disabled"])),
-                name="endpoint_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="endpoint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("payload_level__in", ["id-only", "summary", "full-resource"])),
-                name="endpoint_level_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="endpoint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("payload_level", "full-resource"), _negated=True),
-                    models.Q(
-                        ("phi_agreed_at__isnull", False),
-                        models.Q(("phi_agreed_by", ""), _negated=True),
-                        ("url__startswith", "https://"),
-                    ),
-                    _connector="OR",
-                ),
-                name="endpoint_full_resource_agreed",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="endpoint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("event_types__len__gt", 0)), name="endpoint_hears_something"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="endpoint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("max_in_flight__gte", 1), ("max_in_flight__lte", 64)),
-                name="endpoint_in_flight_bounds",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="endpoint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("ordering__in", ["none", "subject"])), name="endpoint_ordering_known"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("status", "pending")),
-                fields=["endpoint", "priority", "due_at", "id"],
-                name="delivery_pending",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("status", "in_flight")),
-                fields=["endpoint", "lease_until"],
-                name="delivery_in_flight",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("ordered", True), ("status__in", ["pending", "in_flight"])),
-                fields=["endpoint", "subject_id", "subject_sequence"],
-                name="delivery_open_of_subject",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("status__in", ["held", "exhausted", "quarantined"])),
-                fields=["endpoint", "id"],
-                name="delivery_stopped",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("trigger", "test")), fields=["endpoint", "-id"], name="delivery_test"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("status", "pending"), ("trigger", "test")),
-                fields=["due_at"],
-                name="delivery_test_due",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("claims__gte", 3), ("status", "pending")),
-                fields=["claims"],
-                name="delivery_suspect",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.UniqueConstraint(fields=("event", "endpoint", "round"), name="delivery_once_per_round"),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("claim_id__isnull", False), ("lease_until__isnull", False), ("status", "in_flight")),
-                    models.Q(
-                        models.Q(("status", "in_flight"), _negated=True),
-                        ("claim_id__isnull", True),
-                        ("lease_until__isnull", True),
-                    ),
-                    _connector="OR",
-                ),
-                name="delivery_in_flight_is_claimed",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("ended_at__isnull", True), ("status__in", ["pending", "in_flight", "held"])),
-                    models.Q(
-                        models.Q(("status__in", ["pending", "in_flight", "held"]), _negated=True),
-                        ("ended_at__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="delivery_ended_at_an_instant",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="endpointsecret",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("expires_at__isnull", True)),
-                fields=("endpoint",),
-                name="endpoint_secret_one_present",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("state", "running")), fields=["created_at"], name="webhook_job_running"
-            ),
         ),
     ]
