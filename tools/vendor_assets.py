@@ -126,9 +126,9 @@ def _folder(package: str) -> str:
     return re.split(r"[-.@]", package)[0]
 
 
-def _about(package: str, licence: str) -> dict[str, str]:
+def _about(package: str, license: str) -> dict[str, str]:
     name, _, version = package.rpartition("@")
-    return {"package": name, "version": version, "licence": licence}
+    return {"package": name, "version": version, "license": license}
 
 
 def _manifest(folder: Path, libraries: dict[str, dict[str, str]]) -> None:

@@ -25,10 +25,20 @@ def test_vendored_files_are_those_of_the_manifest(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_vendored_libraries_say_version_and_licence(name: str) -> None:
+def test_vendored_libraries_say_version_and_license(name: str) -> None:
     libraries = json.loads((ROOT / name / "manifest.json").read_text())["libraries"]
 
     assert libraries
     for about in libraries.values():
-        assert about.keys() == {"package", "version", "licence"}
+        assert about.keys() == {"package", "version", "license"}
         assert all(about.values())
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_vendored_libraries_stand_in_the_list_of_licenses(name: str) -> None:
+    listed = (ROOT / "THIRD_PARTY_LICENSES.md").read_text()
+
+    libraries = json.loads((ROOT / name / "manifest.json").read_text())["libraries"].values()
+
+    for about in libraries:
+        assert f"| {about['package']} | {about['version']} | {about['license']} | `{name}/" in listed
