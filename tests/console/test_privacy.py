@@ -176,7 +176,7 @@ def test_page_that_answers_a_form_leads_back_to_the_start() -> None:
     answer = client.post("/console/preferences/", {})
 
     assert answer.status_code == 422
-    assert answer.context["shell"]["privacy"]["back"] == ""
+    assert answer.context["shell"].privacy["back"] == ""
 
 
 @pytest.mark.parametrize("role", [UserRole.ADMIN, UserRole.FLEET_ADMIN])

@@ -5,7 +5,8 @@ An entry appears to whoever may open it.  To add a page: one `Entry` in the grou
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from datetime import datetime
+from functools import cached_property
 from typing import Any, Final
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from django.db.models import Count, QuerySet, Value
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.functional import Promise, SimpleLazyObject
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Alert
@@ -293,77 +294,103 @@ def contents_for(user: Any) -> list[Group]:
     return [group for group in kept if group.entries]
 
 
-def shell(request: HttpRequest) -> dict[str, Any]:
-    """Template context that every page needs; no query, but one for all that is counted where a template shows it."""
-    user = getattr(request, "user", None)
-    if user is None or not user.is_authenticated:
-        return {"shell": {}}
-    groups = [Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(user))), *contents_for(user)]
-    open_ = SimpleLazyObject(lambda: _open(request))
-    counts = {entry: SimpleLazyObject(partial(_count, open_, entry)) for entry in _COUNTED if entry.opens_to(user)}
-    navigation = []
-    for group in groups:
-        entries = [
-            {
-                "label": entry.label,
-                "url": entry.url,
-                "icon": entry.icon,
-                "current": request.path.startswith(entry.url),
-                "count": counts.get(entry),
-                "is_inbox": entry is INBOX,
-                "keys": entry.keys.split(),
-            }
-            for entry in group.entries
-        ]
-        is_open = not group.folded or any(one["current"] for one in entries)
-        navigation.append({"label": group.label, "entries": entries, "folded": group.folded, "open": is_open})
-    idle = {"left": int(seconds_left(request)), "warning": settings.SESSION_WARNING_SECONDS}
-    page_keys = [
-        (entry.label, [(names.split(), does) for names, does in keys])
-        for entry, keys in PAGE_KEYS
-        if entry.opens_to(user)
-    ]
-    shown = {
-        "navigation": navigation,
-        "now": timezone.localtime(),
-        "privacy": _privacy(request),
-        "twelve_hours": shows_twelve_hours(),
-        "idle": idle,
-        "inbox": counts.get(INBOX),
-        "has_inbox": INBOX in counts,
-        "page_keys": page_keys,
-    }
-    return {"shell": {**shown, "needs_passkey": settings.MFA_REQUIRED and needs_passkey(user)}}
-
-
-def _privacy(request: HttpRequest) -> dict[str, Any] | None:
-    """Say how privacy mode stands, and where its switch leads back to; None to whom no rider is named anyway."""
-    if not may_name(principal_of(request)):
-        return None
-    # Tables of /admin/ show records as they are stored: no mark there that says otherwise.
-    is_table = request.path.startswith(reverse("admin:index"))
-    back = request.get_full_path() if request.method in {"GET", "HEAD"} else ""
-    return {"on": shows_initials(), "marked": shows_initials() and not is_table, "back": back}
-
-
-# What stands open behind an entry, as a query that counts.
+# The open items behind an entry, as a query.
 _COUNTED: Final[dict[Entry, Callable[[Principal], QuerySet[Any]]]] = {
     INBOX: lambda by: Alert.objects.visible_to(by).open(),
     EXCEPTIONS: lambda by: desk.open_critical(by=by),
 }
 
 
-def _count(open_: Any, entry: Entry) -> Any:
-    return open_[entry]
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Template context of every page; costs nothing until a template shows a part of it."""
+    user = getattr(request, "user", None)
+    return {"shell": Shell(request) if user is not None and user.is_authenticated else {}}
 
 
-def _open(request: HttpRequest) -> dict[Entry, int]:
-    """Count what is open behind the entries that the visitor may open.  One query for all of them."""
-    by = principal_of(request)
-    entries = [entry for entry in _COUNTED if entry.opens_to(request.user)]
-    counts = [
-        _COUNTED[entry](by).order_by().values(place=Value(place)).annotate(count=Count("pk"))
-        for place, entry in enumerate(entries)
-    ]
-    found = {row["place"]: row["count"] for row in counts[0].union(*counts[1:], all=True)}
-    return {entry: found.get(place, 0) for place, entry in enumerate(entries)}
+class Shell:
+    """The frame around a page.  Each part is computed when a template first shows it: fragments show none."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._user: Any = request.user
+
+    @cached_property
+    def navigation(self) -> list[dict[str, Any]]:
+        """The groups of entries that the person may open, with counts of open items."""
+        own = Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(self._user)))
+        return [self._group(group) for group in (own, *contents_for(self._user))]
+
+    def _group(self, group: Group) -> dict[str, Any]:
+        entries = [
+            {
+                "label": entry.label,
+                "url": entry.url,
+                "icon": entry.icon,
+                "current": self._request.path.startswith(entry.url),
+                "count": self._open_counts.get(entry),
+                "is_inbox": entry is INBOX,
+                "keys": entry.keys.split(),
+            }
+            for entry in group.entries
+        ]
+        is_open = not group.folded or any(entry["current"] for entry in entries)
+        return {"label": group.label, "entries": entries, "folded": group.folded, "open": is_open}
+
+    @cached_property
+    def page_keys(self) -> list[tuple[Text, list[tuple[list[str], Text]]]]:
+        """The keyboard shortcuts of single pages, by the label of the page."""
+        return [
+            (entry.label, [(names.split(), does) for names, does in keys])
+            for entry, keys in PAGE_KEYS
+            if entry.opens_to(self._user)
+        ]
+
+    @cached_property
+    def now(self) -> datetime:
+        return timezone.localtime()
+
+    @cached_property
+    def privacy(self) -> dict[str, Any] | None:
+        """The state of privacy mode, and the page its switch returns to; None for people who see no rider's name."""
+        if not may_name(principal_of(self._request)):
+            return None
+        # Tables of /admin/ show records as they are stored: no mark there that says otherwise.
+        is_table = self._request.path.startswith(reverse("admin:index"))
+        back = self._request.get_full_path() if self._request.method in {"GET", "HEAD"} else ""
+        return {"on": shows_initials(), "marked": shows_initials() and not is_table, "back": back}
+
+    @property
+    def twelve_hours(self) -> bool:
+        return shows_twelve_hours()
+
+    @cached_property
+    def idle(self) -> dict[str, int]:
+        """Seconds until the session ends without use, and how long before that the page warns."""
+        return {"left": int(seconds_left(self._request)), "warning": settings.SESSION_WARNING_SECONDS}
+
+    @property
+    def has_inbox(self) -> bool:
+        return INBOX.opens_to(self._user)
+
+    @property
+    def inbox(self) -> int | None:
+        """The number of open alerts; None for people without an inbox."""
+        return self._open_counts.get(INBOX)
+
+    @property
+    def needs_passkey(self) -> bool:
+        return settings.MFA_REQUIRED and needs_passkey(self._user)
+
+    @cached_property
+    def _open_counts(self) -> dict[Entry, int]:
+        """Open items behind the entries that the person may open.  One query for all of them."""
+        by = principal_of(self._request)
+        entries = [entry for entry in _COUNTED if entry.opens_to(self._user)]
+        if not entries:
+            return {}
+        counts = [
+            _COUNTED[entry](by).order_by().values(place=Value(place)).annotate(count=Count("pk"))
+            for place, entry in enumerate(entries)
+        ]
+        found = {row["place"]: row["count"] for row in counts[0].union(*counts[1:], all=True)}
+        return {entry: found.get(place, 0) for place, entry in enumerate(entries)}
