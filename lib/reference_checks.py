@@ -1,40 +1,78 @@
-"""Records of one app that another app beside it keeps by id: whether a caller may name them.
+"""Checks of ids that riders and fleet keep of each other's records: the only registry of this project (docs/adr/0026).
 
-Apps that stand beside each other import nothing of one another; each says here, as it is loaded, how its records are
-found, and a service asks before it keeps an id.
+Riders keep ids of drivers they prefer, and drivers keep ids of riders they do not drive.  The two apps stand beside
+each other and import nothing of each other.  `RidesConfig.ready` sets the two functions: rides stand above both.
 """
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused
 
-# Answers those of the ids that exist within a caller's reach.
-Find = Callable[[Collection[UUID], Principal], Collection[UUID]]
-_FINDS: Final[dict[str, Find]] = {}
+# Returns the ids that exist within the caller's data scope.  One query.
+FindVisible = Callable[[Collection[UUID], Principal], Collection[UUID]]
 
 
-def register(kind: str, find: Find) -> None:
-    """Say how records of a kind, such as "driver", are found; call it from `AppConfig.ready`."""
-    _FINDS[kind] = find
+@dataclass(slots=True)
+class ReferenceChecks:
+    """The two checks; each is set once, when the apps are loaded."""
+
+    visible_drivers: FindVisible | None = None
+    visible_riders: FindVisible | None = None
 
 
-def in_reach(kind: str, ids: Collection[UUID], by: Principal) -> set[UUID]:
-    """Keep those of the ids that exist within the caller's reach.  One query, none where there are no ids."""
-    return set(_FINDS[kind](ids, by)) if ids else set()
+checks: Final = ReferenceChecks()
 
 
-def require_known(kind: str, ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
-    """Check ids that are to be kept under `field`; those `held` already stay whoever names them.  One query at most.
+def visible_drivers(ids: Collection[UUID], by: Principal) -> set[UUID]:
+    """Return the drivers among `ids` that the caller may see.  One query, none where there are no ids."""
+    return _visible(checks.visible_drivers, ids, by)
+
+
+def visible_riders(ids: Collection[UUID], by: Principal) -> set[UUID]:
+    """Return the riders among `ids` that the caller may see.  One query, none where there are no ids."""
+    return _visible(checks.visible_riders, ids, by)
+
+
+def require_drivers(ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
+    """Refuse ids under `field` that are no driver within the caller's data scope; ids `held` already may stay.
+
+    One query at most.
 
     Raises:
-        FieldRefused: names the place of each that does not exist, or lies out of reach: the two are told apart nowhere.
+        FieldRefused: names the place of each refused id.  Missing and out of scope look the same.
     """
-    new = {one for one in ids if one not in held}
-    missing = new - in_reach(kind, new, by)
+    _require("driver", visible_drivers, ids, field=field, held=held, by=by)
+
+
+def require_riders(ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
+    """Do what `require_drivers` does, for ids of riders."""
+    _require("rider", visible_riders, ids, field=field, held=held, by=by)
+
+
+def _visible(find: FindVisible | None, ids: Collection[UUID], by: Principal) -> set[UUID]:
+    if not ids:
+        return set()
+    if find is None:
+        raise RuntimeError("The app rides is not installed: it sets this check when it is ready.")
+    return set(find(ids, by))
+
+
+def _require(
+    kind: str,
+    visible: Callable[[Collection[UUID], Principal], set[UUID]],
+    ids: Sequence[UUID],
+    *,
+    field: str,
+    held: Collection[UUID],
+    by: Principal,
+) -> None:
+    new = {pk for pk in ids if pk not in held}
+    missing = new - visible(new, by)
     if missing:
         message = f"There is no such {kind}."
-        places = [position for position, one in enumerate(ids) if one in missing]
+        places = [place for place, pk in enumerate(ids) if pk in missing]
         raise FieldRefused([Detail(field=f"{field}[{place}]", code="unknown", message=message) for place in places])

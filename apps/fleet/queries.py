@@ -24,7 +24,7 @@ from apps.fleet.rules.credentials import (
 from lib.access import Phi, Principal
 from lib.compiled import Asked, Compiled, together
 from lib.errors import NotFound
-from lib.neighbours import in_reach
+from lib.reference_checks import visible_riders
 
 # A ride under way whose pickup was promised longer ago than this is stuck, and says nothing of where its driver is.
 UNDER_WAY_WITHIN: Final = timedelta(hours=24)
@@ -110,7 +110,7 @@ def excluded_riders(rows: Iterable[Driver], by: Principal) -> dict[UUID, list[UU
     """
     kept = {driver.pk: driver.excluded_rider_ids for driver in rows}
     named = {rider_id for rider_ids in kept.values() for rider_id in rider_ids}
-    known = in_reach("rider", named, by) if by.phi >= Phi.LIMITED else set()
+    known = visible_riders(named, by) if by.phi >= Phi.LIMITED else set()
     return {driver_id: [one for one in rider_ids if one in known] for driver_id, rider_ids in kept.items()}
 
 

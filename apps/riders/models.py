@@ -73,7 +73,7 @@ class Rider(models.Model):
     caregivers = models.JSONField(default=list, blank=True)
     emergency_contact = models.JSONField(null=True, blank=True)  # {"name", "phone", "relation"}
     facilities = models.ManyToManyField(Facility, through="RiderFacility", related_name="riders")
-    # Drivers live in a sibling app: ids, checked as they are written (lib/neighbours.py).
+    # Drivers live in a sibling app: ids, checked as they are written (lib/reference_checks.py).
     preferred_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True)
     excluded_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True)
     driver_gender_preference = models.CharField(

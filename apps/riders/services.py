@@ -25,7 +25,7 @@ from apps.riders.rules.contacts import normal_caregivers, normal_person, normal_
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
 from lib.ids import uuid7
-from lib.neighbours import require_known
+from lib.reference_checks import require_drivers
 
 _BESIDE_COLUMNS: Final = ("facility_ids", "external_ids")
 _NEEDS: Final = "accommodation"
@@ -266,7 +266,7 @@ def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[s
         ]
     for name in _DRIVERS:
         if columns.get(name):
-            require_known("driver", columns[name], field=_wire(name), held=getattr(rider, name), by=by)
+            require_drivers(columns[name], field=_wire(name), held=getattr(rider, name), by=by)
     if "phones" in columns:
         columns["phones"] = normal_phones(columns["phones"])
     if "caregivers" in columns:

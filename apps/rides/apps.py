@@ -1,14 +1,14 @@
 from django.apps import AppConfig
 
-from lib import neighbours
+from lib.reference_checks import checks
 
 
 class RidesConfig(AppConfig):
     name = "apps.rides"
 
     def ready(self) -> None:
-        """Tell riders and drivers of one another: rides stand above the two."""
-        from apps.rides.queries.neighbours import drivers, riders  # noqa: PLC0415  # models load after this module
+        """Let riders and fleet check ids of each other's records: rides stand above both."""
+        from apps.rides.queries import reference_checks  # noqa: PLC0415  # models load after this module
 
-        neighbours.register("driver", drivers)
-        neighbours.register("rider", riders)
+        checks.visible_drivers = reference_checks.drivers
+        checks.visible_riders = reference_checks.riders

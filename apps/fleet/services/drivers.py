@@ -16,7 +16,7 @@ from apps.fleet.services.external_ids import EXTERNAL_IDS, replace_external_ids
 from apps.fleet.services.providers import check_home_base, provider_in_reach
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound, StaleVersion
-from lib.neighbours import require_known
+from lib.reference_checks import require_riders
 
 # What can be said about a driver from outside; everything else follows from events or has a service of its own.
 PLAIN: Final = frozenset(
@@ -57,7 +57,7 @@ def hire(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: date
     provider = provider_in_reach(provider_id, by)
     driver = Driver(provider=provider, **{key: value for key, value in given.items() if key in PLAIN})
     _check_belongings(driver)
-    require_known("rider", driver.excluded_rider_ids, field=_EXCLUDED, by=by)
+    require_riders(driver.excluded_rider_ids, field=_EXCLUDED, by=by)
     if LICENSE in given:
         driver.license_number = given[LICENSE]
     driver.save(force_insert=True)
@@ -87,7 +87,7 @@ def amend(
         raise StaleVersion(driver.version)
     if "excluded_rider_ids" in changes:
         excluded = changes["excluded_rider_ids"]
-        require_known("rider", excluded, field=_EXCLUDED, held=driver.excluded_rider_ids, by=by)
+        require_riders(excluded, field=_EXCLUDED, held=driver.excluded_rider_ids, by=by)
         changes = {**changes, "excluded_rider_ids": _with_unknown(excluded, driver, by)}
     columns = [key for key in changes if key in PLAIN and getattr(driver, key) != changes[key]]
     for key in columns:

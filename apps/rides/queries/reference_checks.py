@@ -1,4 +1,4 @@
-"""How riders and drivers are found by the apps that keep them by id (lib/neighbours.py)."""
+"""Which drivers and riders a caller may name: the functions behind lib/reference_checks.py."""
 
 from collections.abc import Collection
 from uuid import UUID
