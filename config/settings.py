@@ -323,8 +323,6 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": ["apps.webhooks.api.openapi.add_webhooks"],
     "SERVE_INCLUDE_SCHEMA": False,
 }
-API_POST_GUARD = "apps.accounts.api.idempotency.once"  # runs every POST at most once per Idempotency-Key
-API_DENIAL_HOOK = "apps.accounts.api.permissions.record_denial"  # told of every 403
 API_REQUIRE_IF_MATCH = env.bool("API_REQUIRE_IF_MATCH", default=False)
 API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=5)  # S-61; 0 looks every request up
 # Whether a list of rides is answered only when the record of the reading is on the disk; docs/adr/0007.

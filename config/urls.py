@@ -7,6 +7,7 @@ from apps.console.account.views import forbidden, not_offered, remove_passkey, s
 from apps.console.recurring.link_views import calendar_file
 from apps.console.shell.home import home, start
 from apps.console.shell.search import find
+from config.api import GUARD
 from config.error_pages import server_error
 from config.metrics import MetricsViewSet
 from lib.api.document import errors, reference
@@ -30,7 +31,7 @@ urlpatterns = [
     path("console/reports/", include("apps.console.reports.urls")),
     path("console/destinations/", include("apps.console.exports.destination_urls")),
     path("console/developers/", include("apps.console.webhooks.urls")),
-    path("metrics", MetricsViewSet.as_view({"get": "metrics"}), name="metrics"),
+    path("metrics", MetricsViewSet.as_view({"get": "metrics"}, guard=GUARD), name="metrics"),
     path("docs/api", reference, name="docs-reference"),
     path("docs/errors", errors, name="docs-errors"),
     path("admin/", admin.site.urls),

@@ -9,11 +9,9 @@ import hypothesis
 import pytest
 import time_machine
 from coverage import Coverage
-from django.conf import settings
 from django.core.cache import caches
 from django.db import connection
 from django.test import TestCase, TransactionTestCase
-from django.utils.module_loading import import_string
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
@@ -22,10 +20,6 @@ from apps.organizations.models import Facility
 from lib.access import Principal
 from tests import emptying, factories, order
 from tests.callers import TokenClient, api_with
-
-# What the service loads when it is first asked for is loaded while coverage looks: the first test may be untraced.
-for _named in (settings.API_POST_GUARD, settings.API_DENIAL_HOOK):
-    import_string(_named)
 
 # The same examples in every run, on a machine of any speed.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)

@@ -3,16 +3,13 @@
 import math
 import re
 from collections.abc import Callable, Iterator
-from http import HTTPStatus
 from typing import Any, Final
 
 import psycopg
-from django.conf import settings
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils.module_loading import import_string
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -105,7 +102,7 @@ def exception_handler(failure: Exception, context: dict[str, Any]) -> Response |
         return None
     code, message, details = judged
     try:
-        record_if_denied(context["view"], code, details)
+        context["view"].record_if_denied(code, details)
     except (OperationalError, InterfaceError) as lost:
         return exception_handler(lost, context)  # what cannot be recorded is not answered either
     headers = headers_of(code, details)
@@ -117,16 +114,6 @@ def exception_handler(failure: Exception, context: dict[str, Any]) -> Response |
         headers["ETag"] = f'"{current_version}"'
     body = body_of(code, message, request_id=id_of(request._request), details=details)
     return Response(body, status=code.status, headers=headers)
-
-
-def record_if_denied(view: Any, code: Code, details: list[dict[str, Any]]) -> None:
-    """Have a refusal recorded that denies somebody something, which its code says; `details` are those of the answer.
-
-    For a view that answers some of what it was asked, and refuses the rest.  Where that is written has a table, and so
-    lives in an app.  One insert, into the transaction under way.
-    """
-    if code.status == HTTPStatus.FORBIDDEN:
-        import_string(settings.API_DENIAL_HOOK)(view, code, details)
 
 
 def _judge(failure: Exception) -> tuple[Code, str, list[dict[str, Any]]] | None:

@@ -3,15 +3,17 @@
 import datetime as dt
 import re
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -52,6 +54,16 @@ class NoBody(In):
     """What an operation takes that declares no body."""
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What needs tables, and therefore lives in an app; config/api.py hands it to every view that it registers."""
+
+    # Runs the handler of a POST of a view, at most once per Idempotency-Key.
+    once: Callable[["ApiViewSet", Callable[[], Response]], HttpResponse]
+    # Records that a view denied its caller something: the error's code and the details of the answer.
+    record_denial: Callable[["ApiViewSet", Code, list[dict[str, Any]]], None]
+
+
 class ApiViewSet(GenericViewSet[Any]):
     """Operations on one resource, declared per action.
 
@@ -62,6 +74,7 @@ class ApiViewSet(GenericViewSet[Any]):
     """
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+    guard: Guard | None = None  # an argument of as_view: a view that was registered without it runs no POST
     scopes: ClassVar[dict[str, str]] = {}
     queries: ClassVar[dict[str, type[query.Query]]] = {}
     bodies: ClassVar[dict[str, type[In]]] = {}
@@ -125,7 +138,20 @@ class ApiViewSet(GenericViewSet[Any]):
                 serializers.read(NoBody, request.data, context={})
             # On the instance, where DRF looks the handler up: the whole of it runs inside the guard.
             handler: Callable[..., Response] = vars(self)["post"]
-            vars(self)["post"] = lambda *args, **kwargs: _post_guard()(self, lambda: handler(*args, **kwargs))
+            vars(self)["post"] = lambda *args, **kwargs: self._guarded().once(self, lambda: handler(*args, **kwargs))
+
+    def record_if_denied(self, code: Code, details: list[dict[str, Any]]) -> None:
+        """Record a refusal that denies the caller something, as its code says; `details` are those of the answer.
+
+        One insert, into the transaction under way.
+        """
+        if code.status == HTTPStatus.FORBIDDEN:
+            self._guarded().record_denial(self, code, details)
+
+    def _guarded(self) -> Guard:
+        if self.guard is None:
+            raise ImproperlyConfigured(f"{type(self).__name__} was registered without a guard.")
+        return self.guard
 
     def get_throttles(self) -> list[Any]:
         self._throttles = super().get_throttles()
@@ -236,8 +262,3 @@ class ApiViewSet(GenericViewSet[Any]):
             parameters = {**self.request.query_params.dict(), "cursor": page.next_cursor}
             headers["Link"] = f'<{self.request.path}?{urlencode(parameters)}>; rel="next"'
         return Response({"data": data, "page": page.as_json()}, headers=headers)
-
-
-def _post_guard() -> Any:
-    """Find what runs a POST at most once per Idempotency-Key; it has a table, and so lives in an app."""
-    return import_string(settings.API_POST_GUARD)

@@ -14,10 +14,13 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.http import HttpResponse
+from django.urls import path
 from rest_framework.response import Response
 
 from apps.accounts.models import IdempotencyRecord
 from apps.organizations.models import Payer
+from config.api import GUARD
+from lib.api.views import Guard
 from lib.ids import uuid7
 from tests.api.sample import PayerViewSet
 from tests.callers import TokenClient, api_with
@@ -76,6 +79,10 @@ def unclaimed(view: Any, handle: Callable[[], Response]) -> HttpResponse:
     return response
 
 
+_UNCLAIMED = Guard(once=unclaimed, record_denial=GUARD.record_denial)
+urlpatterns = [path("api/payers", PayerViewSet.as_view({"post": "create"}, guard=_UNCLAIMED))]
+
+
 def storm(keys: int) -> Answers:
     """Send every key from every writer; list the different answers to each."""
     token, answers = api_with().text, defaultdict[str, set[tuple[int, bytes]]](set)
@@ -105,9 +112,8 @@ def test_every_key_makes_one_record_and_has_one_answer(crashes: list[str]) -> No
     assert IdempotencyRecord.objects.count() == KEYS
 
 
-def test_without_the_claim_keys_make_duplicates(settings: Any) -> None:
-    settings.API_POST_GUARD = f"{__name__}.unclaimed"
-
+@pytest.mark.urls(__name__)
+def test_without_the_claim_keys_make_duplicates() -> None:
     storm(IN_CONTROL)
 
     assert Payer.objects.count() > IN_CONTROL

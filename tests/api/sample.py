@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.organizations.models import Payer
+from config.api import GUARD
 from lib.access import ANY_TOKEN, PUBLIC
 from lib.api import fields
 from lib.api.query import CountedPageQuery
@@ -151,14 +152,14 @@ def crash(request: Any) -> HttpResponse:
 
 
 sample = [
-    path("payers", PayerViewSet.as_view({"get": "list", "post": "create"})),
-    path("payers/<uuid:id>", PayerViewSet.as_view({"get": "retrieve", "patch": "partial_update"})),
-    path("sleep", SlowViewSet.as_view({"get": "sleep"})),
-    path("locked/<uuid:id>", SlowViewSet.as_view({"get": "wait_for_lock"})),
-    path("nobody", SlowViewSet.as_view({"get": "reach_nobody"})),
-    path("bulk", SlowViewSet.as_view({"post": "bulk"})),
-    path("slow", SlowViewSet.as_view({"post": "slow_create"})),
-    path("public", PublicViewSet.as_view({"get": "retrieve"})),
+    path("payers", PayerViewSet.as_view({"get": "list", "post": "create"}, guard=GUARD)),
+    path("payers/<uuid:id>", PayerViewSet.as_view({"get": "retrieve", "patch": "partial_update"}, guard=GUARD)),
+    path("sleep", SlowViewSet.as_view({"get": "sleep"}, guard=GUARD)),
+    path("locked/<uuid:id>", SlowViewSet.as_view({"get": "wait_for_lock"}, guard=GUARD)),
+    path("nobody", SlowViewSet.as_view({"get": "reach_nobody"}, guard=GUARD)),
+    path("bulk", SlowViewSet.as_view({"post": "bulk"}, guard=GUARD)),
+    path("slow", SlowViewSet.as_view({"post": "slow_create"}, guard=GUARD)),
+    path("public", PublicViewSet.as_view({"get": "retrieve"}, guard=GUARD)),
     path("closed", closed),
     path("crash", crash),
 ]

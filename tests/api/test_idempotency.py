@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from django.test import override_settings
 from django.utils import timezone
 
 from apps.accounts.models import IdempotencyRecord
@@ -164,7 +163,7 @@ def test_retries_at_the_same_moment_create_one_record() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@override_settings(API_POST_GUARD="tests.api.unguarded.once")
+@pytest.mark.urls("tests.api.unguarded")
 def test_without_the_claim_the_same_storm_creates_duplicates() -> None:
     api = api_with()
 

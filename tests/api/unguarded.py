@@ -5,9 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
+from django.urls import path
 from rest_framework.response import Response
 
 from apps.accounts.models import IdempotencyRecord
+from config.api import GUARD
+from lib.api.views import Guard
+from tests.api.sample import SlowViewSet
 
 RETRIES = 6  # each holds a connection, and the pool has eight
 _all_have_looked = threading.Barrier(RETRIES, timeout=60)
@@ -22,3 +26,7 @@ def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
     record = IdempotencyRecord(client_id=client_id, key=key, fingerprint=b"")
     IdempotencyRecord.objects.bulk_create([record], ignore_conflicts=True)
     return response
+
+
+_GUARD = Guard(once=once, record_denial=GUARD.record_denial)
+urlpatterns = [path("api/slow", SlowViewSet.as_view({"post": "slow_create"}, guard=_GUARD))]

@@ -23,7 +23,6 @@ from apps.rides.schemas import ride_input
 from apps.rides.schemas.ride_input import BulkIn, RideChangesIn, RideIn
 from apps.rides.schemas.ride_output import RideOut, RideRow, context_of
 from apps.rides.services import amending, booking, bulk_booking, report, will_call
-from lib.api.errors import record_if_denied
 from lib.api.views import ApiViewSet
 from lib.errors import Code, DomainError
 from lib.scopes import Scope
@@ -207,7 +206,7 @@ class RideViewSet(ApiViewSet):
         """Show what became of one booking of a bulk request; a denial is recorded, as of a request of its own."""
         if isinstance(one, DomainError):
             details = [detail.as_json() for detail in one.details]
-            record_if_denied(self, one.code, details)
+            self.record_if_denied(one.code, details)
             return {"error": {"code": one.code.name, "message": one.message, "details": details}}
         ride = one.ride
         back = str(one.return_ride.pk) if one.return_ride else None
