@@ -42,7 +42,7 @@ def test_every_ride_to_dialysis_comes_from_an_order() -> None:
     )
     assert {tuple(days) for days in Terms.objects.values_list("days_of_week", flat=True)} == {(0, 2, 4), (1, 3, 5)}
     assert Terms.objects.values("chair_time").distinct().count() >= 3
-    assert set(rides.values_list("occurrence_state", flat=True)) == {"as_generated", "customised", "shifted"}
+    assert set(rides.values_list("occurrence_state", flat=True)) == {"as_generated", "customized", "shifted"}
 
 
 def test_rides_that_were_there_are_what_their_order_asks_for() -> None:

@@ -96,7 +96,7 @@ def test_what_people_arranged_is_told_apart() -> None:
 
     assert [(one.service_date, one.fate, one.state) for one in found] == [
         (DATES[0], Fate.SKIPPED, State.AS_GENERATED),
-        (DATES[1] + DAY, Fate.DUE, State.CUSTOMISED),
+        (DATES[1] + DAY, Fate.DUE, State.CUSTOMIZED),
         (DATES[2], Fate.HELD, State.AS_GENERATED),
     ]
     assert _standings(found) == [{LegStanding.SKIPPED}, {LegStanding.BOOKED}, {LegStanding.HELD}]
@@ -131,7 +131,7 @@ def test_ride_that_a_person_moved_stands_on_its_own_day() -> None:
         (DATES[0], DATES[0] + 3 * DAY),
         (DATES[2], DATES[2]),
     ]
-    assert found[1].state is State.CUSTOMISED
+    assert found[1].state is State.CUSTOMIZED
 
 
 def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> None:
@@ -144,7 +144,7 @@ def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> N
     found = _week(order)
 
     assert [one.pattern_date for one in found] == [DATES[0], *(MONDAY + days * DAY for days in (1, 3, 5))]
-    assert (found[0].fate, found[0].state, _standings(found)[0]) == (None, State.CUSTOMISED, {LegStanding.BOOKED})
+    assert (found[0].fate, found[0].state, _standings(found)[0]) == (None, State.CUSTOMIZED, {LegStanding.BOOKED})
 
 
 def test_road_and_people_show_in_what_became_of_a_leg() -> None:
@@ -220,7 +220,7 @@ def test_what_comes_next_tells_times_on_the_wall_and_where_days_moved() -> None:
 
     first, second, third = calendar.coming(order, 3, at=NOW)
 
-    assert (first.pattern_date, first.service_date, first.state) == (MONDAY, MONDAY + DAY, State.CUSTOMISED)
+    assert (first.pattern_date, first.service_date, first.state) == (MONDAY, MONDAY + DAY, State.CUSTOMIZED)
     assert (first.pickup_time, first.chair_time, first.return_time) == (dt.time(5, 25), dt.time(6, 15), dt.time(10, 45))
     assert (second.pickup_time, second.chair_time, second.return_time) == (dt.time(23, 40), dt.time(0, 30), None)
     assert (third.service_date, third.return_time) == (DATES[2], dt.time(5))

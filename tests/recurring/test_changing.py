@@ -98,11 +98,11 @@ def test_what_a_person_changed_stays_unless_told_otherwise_and_is_listed(overwri
     earlier = ride.pickup_at - dt.timedelta(minutes=20)
     amending.amend(ride_id=ride.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
 
-    changed = _change(order, terms={"chair_time": dt.time(11)}, overwrite_customised=overwrite)
+    changed = _change(order, terms={"chair_time": dt.time(11)}, overwrite_customized=overwrite)
 
     ride.refresh_from_db()
     assert (ride.pickup_at == earlier) is not overwrite
-    assert ride.occurrence_state == ("as_generated" if overwrite else "customised")
+    assert ride.occurrence_state == ("as_generated" if overwrite else "customized")
     assert changed.followed.left == ({} if overwrite else {DATES[4]: [ride.pk]})
 
 
@@ -224,7 +224,7 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
     assert _chairs(order)[DATES[1] + DAY] == dt.time(7)
     assert cast.live(order) == both(DATES)
     ride.refresh_from_db()
-    assert (ride.service_date, ride.occurrence_state) == (DATES[1] + DAY, "customised")
+    assert (ride.service_date, ride.occurrence_state) == (DATES[1] + DAY, "customized")
     back = Ride.objects.get(occurrence_key=f"{order.pk}:{DATES[1]}:return")
     assert changed.followed.amended == [back.pk, ride.pk]  # later: the way back makes room first
     generating.generate(by=system(), at=NOW + DAY)

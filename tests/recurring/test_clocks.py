@@ -47,7 +47,7 @@ def _there(order: StandingOrder) -> list[Ride]:
     return cast.rides(order, leg_type="outbound")
 
 
-def test_rides_that_are_booked_move_along_but_for_the_past_the_started_and_the_customised(
+def test_rides_that_are_booked_move_along_but_for_the_past_the_started_and_the_customized(
     use_rules_of: Callable[[str], None],
 ) -> None:
     order = cast.order()

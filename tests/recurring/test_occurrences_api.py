@@ -137,7 +137,7 @@ def test_one_day_moves_and_the_series_goes_on(api: TokenClient, order: StandingO
     others = dict.fromkeys([DATES[0], *DATES[2:]], dt.time(10, 30))
     assert chairs(order.pk) == {**others, DATES[1] + DAY: dt.time(7)}
     there.refresh_from_db()
-    assert (there.service_date, there.occurrence_state) == (DATES[1] + DAY, "customised")
+    assert (there.service_date, there.occurrence_state) == (DATES[1] + DAY, "customized")
 
 
 def test_what_is_left_out_stays_as_it_was_arranged_and_null_takes_it_back(
@@ -315,5 +315,5 @@ def test_last_day_of_an_order_that_ends_stays_as_people_arranged_it(order: Stand
     changing.end(order_id=order.pk, last_date=DATES[4], by=system(), at=NOW)
 
     ride.refresh_from_db()
-    assert (ride.pickup_at, ride.occurrence_state) == (by_hand, "customised")
+    assert (ride.pickup_at, ride.occurrence_state) == (by_hand, "customized")
     assert cast.live(order) == both(DATES[:5])

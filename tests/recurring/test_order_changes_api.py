@@ -203,7 +203,7 @@ def test_what_people_changed_is_listed_and_stays_unless_told_otherwise(api: Toke
     amending.amend(ride_id=ride.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
 
     left = _patch(api, order, {"chairTime": "11:00"}).json()["rides"]["left"]
-    overwritten = _patch(api, order, {"chairTime": "11:00", "overwriteCustomised": True}).json()["rides"]
+    overwritten = _patch(api, order, {"chairTime": "11:00", "overwriteCustomized": True}).json()["rides"]
 
     assert left == [{"date": DATES[4].isoformat(), "rideIds": [str(ride.pk)]}]
     assert (overwritten["left"], overwritten["amended"]) == ([], [str(ride.pk)])
@@ -215,7 +215,7 @@ def test_days_that_people_arranged_are_brought_back_in_line_when_told_so(
     for day in (DATES[1], DATES[4]):
         moved = changing.Moved(chair_time=dt.time(7))
         changing.change_occurrence(order_id=order.pk, pattern_date=day, moved=moved, by=system(), at=NOW)
-    asked = {"scope": "this_and_following", "fromDate": DATES[3].isoformat(), "overwriteCustomised": True}
+    asked = {"scope": "this_and_following", "fromDate": DATES[3].isoformat(), "overwriteCustomized": True}
 
     response = _patch(api, order, asked)
 
@@ -250,7 +250,7 @@ def test_change_of_nothing_changes_nothing_and_shows_the_order(api: TokenClient,
         ({"scope": "this_and_following", "fromDate": "2028-11-21"}, "fromDate"),
         ({"scope": "this_and_following", "fromDate": "9999-12-31"}, "fromDate"),
         ({"scope": None}, "scope"),
-        ({"overwriteCustomised": "yes"}, "overwriteCustomised"),
+        ({"overwriteCustomized": "yes"}, "overwriteCustomized"),
         ({"pattern": {"daysOfWeek": []}}, "pattern.daysOfWeek"),
         ({"pattern": {"daysOfWeek": ["tue", "tue"]}}, "pattern.daysOfWeek"),
         ({"pattern": {"preset": "mwf", "daysOfWeek": ["mon"]}}, "pattern.preset"),

@@ -44,7 +44,7 @@ NOON, ONE, EARLY, LATE = dt.time(12), dt.time(13), dt.time(6), dt.time(18)  # ch
 LEGS = ("outbound", "return")
 ROWS = """
     SELECT split_part(occurrence_key, ':', 2)::date, split_part(occurrence_key, ':', 3), service_date,
-        (appointment_at AT TIME ZONE 'America/Chicago')::time, occurrence_state = 'customised', id
+        (appointment_at AT TIME ZONE 'America/Chicago')::time, occurrence_state = 'customized', id
     FROM rides_ride WHERE status <> 'cancelled'
 """
 

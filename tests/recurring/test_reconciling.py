@@ -163,7 +163,7 @@ def test_nobody_is_moved_to_a_time_that_has_passed() -> None:
 def test_what_a_person_changed_stays_unless_told_otherwise_or_the_rider_stays_away(
     wanted: dict[reconciling.Key, Wanted], overwrite: Any, expected: list[str]
 ) -> None:
-    found = reconciling.steps(wanted, of_both(customised=True), now=NOW, overwrite=overwrite)
+    found = reconciling.steps(wanted, of_both(customized=True), now=NOW, overwrite=overwrite)
 
     assert [one.act.value for one in found] == expected
     assert all(one.mark is Mark.GENERATED for one in found if one.act is Act.LEAVE)

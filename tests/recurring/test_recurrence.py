@@ -263,7 +263,7 @@ def test_what_a_person_made_of_a_day_outranks_a_shift() -> None:
 
     one = only(listed(order, "2026-01-05", "2026-01-05"))
 
-    assert (one.fate, one.state, one.service_date) == (Fate.DUE, State.CUSTOMISED, day("2026-01-06"))
+    assert (one.fate, one.state, one.service_date) == (Fate.DUE, State.CUSTOMIZED, day("2026-01-06"))
 
 
 def test_holds_go_by_the_day_of_service_and_skips_by_the_pattern() -> None:
@@ -380,4 +380,4 @@ def _offset_at(zone: ZoneInfo, naive_utc: dt.datetime) -> dt.timedelta:
 
 
 def test_marks_follow_the_state_of_the_words_in_answers() -> None:
-    assert [state.value for state in State] == ["as_generated", "shifted", "customised"]
+    assert [state.value for state in State] == ["as_generated", "shifted", "customized"]

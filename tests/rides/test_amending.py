@@ -292,8 +292,8 @@ def test_caller_who_cannot_book_cannot_change(ride: Ride) -> None:
 @pytest.mark.parametrize(
     ("changes", "event", "state"),
     [
-        ({"pickup_at": factories.PICKUP + HOUR}, ("ride.rescheduled", ["pickupTime", "occurrenceState"]), "customised"),
-        ({"notes": {"driver": "x"}}, ("ride.updated", ["notes", "occurrenceState"]), "customised"),
+        ({"pickup_at": factories.PICKUP + HOUR}, ("ride.rescheduled", ["pickupTime", "occurrenceState"]), "customized"),
+        ({"notes": {"driver": "x"}}, ("ride.updated", ["notes", "occurrenceState"]), "customized"),
         ({"external_ids": (ExternalName("epic", "1"),)}, ("ride.updated", ["externalIds"]), "as_generated"),
     ],
 )

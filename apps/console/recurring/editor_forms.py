@@ -86,7 +86,7 @@ class OrderChange(SeriesForm):
         initial="all",
     )
     from_date = day_field(_("From this day on"), required=False)
-    overwrite_customised = forms.BooleanField(
+    overwrite_customized = forms.BooleanField(
         label=_("Also days that people changed"),
         required=False,
         help_text=_("Without it they stay as they are, and you are told which."),
@@ -128,7 +128,7 @@ class OrderChange(SeriesForm):
             "terms": changed,
             "patches": {name: patch for name, patch in patches.items() if patch},
             "from_date": values["from_date"] if values["scope"] == "following" else None,
-            "overwrite_customised": values["overwrite_customised"],
+            "overwrite_customized": values["overwrite_customized"],
             "expected_version": values["version"],
         }
 

@@ -174,5 +174,5 @@ def _occurrence(
         "legs": legs,
         "move": form if open_ and one.fate in (Fate.DUE, Fate.CLOSED) else None,
         "skippable": open_ and one.fate is Fate.DUE,
-        "restorable": open_ and (one.fate is Fate.SKIPPED or one.state is State.CUSTOMISED),
+        "restorable": open_ and (one.fate is Fate.SKIPPED or one.state is State.CUSTOMIZED),
     }

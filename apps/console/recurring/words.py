@@ -212,7 +212,7 @@ def arrived(one: OccurrenceShown) -> str:
         return _("%(rides)s moved from %(day)s") % words
     if one.state is State.SHIFTED and one.fate is not Fate.CLOSED:
         return _("%(rides)s at another time that day") % words
-    if one.state is State.CUSTOMISED:
+    if one.state is State.CUSTOMIZED:
         return _("%(rides)s changed for this day") % words
     return rides_of(one)
 

@@ -174,7 +174,7 @@ class StandingOrderChangesIn(AskedIn):
     from_date = fields.LocalDate(
         required=False, help_text="A day of the facility's calendar; of the scope this_and_following, which needs it."
     )
-    overwrite_customised = fields.Boolean(
+    overwrite_customized = fields.Boolean(
         required=False, help_text="Brings rides and days that people changed back in line, too."
     )
 
@@ -294,7 +294,7 @@ def changes_of(body: Mapping[str, Any]) -> dict[str, Any]:
         "patches": _objects_of(body),
         "external_ids": body.get("external_ids"),
         "from_date": body.get("from_date"),
-        "overwrite_customised": body.get("overwrite_customised", False),
+        "overwrite_customized": body.get("overwrite_customized", False),
     }
 
 

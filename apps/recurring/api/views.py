@@ -219,7 +219,7 @@ class StandingOrderViewSet(_OrderViews):
         occurrence, has an address of its own: `PATCH /standing-orders/{id}/occurrences/{date}`.
 
         Days that have begun never change.  Rides and days that people changed stay as well, and are listed under
-        `rides.left`, unless `overwriteCustomised` says otherwise.
+        `rides.left`, unless `overwriteCustomized` says otherwise.
         """
         changes = bodies.changes_of(self.body())
         return self._change(lambda: changing.change(order_id=id, **changes, **self._by_whom()))

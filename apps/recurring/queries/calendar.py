@@ -168,8 +168,8 @@ def _occurrence(
     legs = tuple(_legs(standing, day, occurrence, rows, at))
     if not legs:
         return None
-    if any(one.ride_id and rows[one.leg].kept.customised for one in legs):
-        state = State.CUSTOMISED
+    if any(one.ride_id and rows[one.leg].kept.customized for one in legs):
+        state = State.CUSTOMIZED
     else:
         state = occurrence.state if occurrence else State.AS_GENERATED
     fate = occurrence.fate if occurrence else None

@@ -45,7 +45,7 @@ _LEDGER: Final = """
 # Of each order the rides that are still to come and its driver has not set out for; whether all are as the order made
 # them; and their names, instants and contents, as `foreseen` writes them.
 _AHEAD: Final = """
-    SELECT o.standing_order_id, bool_and(o.mark = 'generated' AND r.occurrence_state <> 'customised'),
+    SELECT o.standing_order_id, bool_and(o.mark = 'generated' AND r.occurrence_state <> 'customized'),
         string_agg(
             (o.pattern_date - date '1970-01-01') || o.leg || (date_part('epoch', r.pickup_at) * 1000000)::bigint || '/'
                 || coalesce((date_part('epoch', r.appointment_at) * 1000000)::bigint::text, '') || '/' || o.content,
@@ -217,7 +217,7 @@ def _row(
     pending = status in PENDING
     begun = status is not None and not pending and status != RideStatus.CANCELLED
     times = _instant(pickup), _instant(appointment)
-    kept = Kept(_MARKS[mark], pending, begun, state == "customised", *times, content)
+    kept = Kept(_MARKS[mark], pending, begun, state == "customized", *times, content)
     return (pattern_date, _LEGS[leg]), Row(id, kept, ride_id, status, refusal)
 
 

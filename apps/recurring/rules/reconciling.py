@@ -70,7 +70,7 @@ class Kept(NamedTuple):  # there are hundreds of thousands in a night
     mark: Mark
     pending: bool = False
     begun: bool = False
-    customised: bool = False
+    customized: bool = False
     pickup_at: datetime | None = None
     appointment_at: datetime | None = None
     content: str = ""
@@ -132,7 +132,7 @@ def _step(key: Key, wanted: Wanted | None, kept: Kept | None, now: datetime, ove
 def _of_pending(key: Key, wanted: Wanted | None, kept: Kept, now: datetime, overwrite: bool) -> Step | None:
     if kept.pickup_at is not None and kept.pickup_at <= now:
         return None
-    spared = kept.customised and not overwrite
+    spared = kept.customized and not overwrite
     occurrence = wanted.occurrence if wanted else None
     if wanted is None or wanted.occurrence.fate is not Fate.DUE:
         mark = _MARK_OF_FATE[wanted.occurrence.fate] if wanted else Mark.WITHDRAWN

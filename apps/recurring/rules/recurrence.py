@@ -39,7 +39,7 @@ class State(StrEnum):
 
     AS_GENERATED = "as_generated"
     SHIFTED = "shifted"
-    CUSTOMISED = "customised"
+    CUSTOMIZED = "customized"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def on_service_dates(plan: Plan, first: date, last: date) -> list[Occurrence]:
 def _occurrence(plan: Plan, terms: Terms, day: date) -> Occurrence:
     times, service_date, fate, state = terms.times, day, Fate.DUE, State.AS_GENERATED
     if (override := plan.overrides.get(day)) is not None:
-        times, service_date, state = override.times, override.to_date, State.CUSTOMISED
+        times, service_date, state = override.times, override.to_date, State.CUSTOMIZED
     elif (shift := plan.shifts.get(day)) is not None:
         state = State.SHIFTED
         times = shifted(times, shift)

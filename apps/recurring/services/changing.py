@@ -71,7 +71,7 @@ def change(
     patches: Mapping[str, Mapping[str, Any] | None] | None = None,
     external_ids: Sequence[Mapping[str, str]] | None = None,
     from_date: date | None = None,
-    overwrite_customised: bool = False,
+    overwrite_customized: bool = False,
     expected_version: int | None = None,
     by: Principal,
     at: datetime,
@@ -98,7 +98,7 @@ def change(
     if (terms or patches) and _change_terms(order, terms or {}, patches or {}, first, by=by, at=at):
         changed.append("terms")
     overwrite: Any = ()
-    if overwrite_customised:
+    if overwrite_customized:
         overwrite = EveryDateFrom(first)
         kind = OccurrenceChange.Kind.CHANGE
         taken_back = OccurrenceChange.objects.filter(standing_order=order, kind=kind, pattern_date__gte=first)

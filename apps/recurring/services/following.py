@@ -154,7 +154,7 @@ def _stranded(standing: Standing, known: Mapping[Key, Kept]) -> set[date]:
         day
         for (day, _), kept in known.items()
         if kept.pending
-        and kept.customised
+        and kept.customized
         and kept.pickup_at is not None
         and not plan.has(day)
         and any(hold.covers(timing.local_day(kept.pickup_at, standing.order.timezone)) for hold in plan.holds)

@@ -143,7 +143,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         choices=[
                             ("as_generated", "as generated"),
-                            ("customised", "customised"),
+                            ("customized", "customized"),
                             ("shifted", "shifted"),
                         ],
                         max_length=12,
@@ -1374,7 +1374,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="ride",
             constraint=models.CheckConstraint(
-                condition=models.Q(("occurrence_state__in", ["", "as_generated", "customised", "shifted"])),
+                condition=models.Q(("occurrence_state__in", ["", "as_generated", "customized", "shifted"])),
                 name="ride_occurrence_state_known",
             ),
         ),

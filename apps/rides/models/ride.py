@@ -63,7 +63,7 @@ class OccurrenceState(TextChoices):
     """How a ride of a series came to be as it is; what a person made of it, the series leaves alone."""
 
     AS_GENERATED = "as_generated", "as generated"
-    CUSTOMISED = "customised", "customised"
+    CUSTOMIZED = "customized", "customized"
     SHIFTED = "shifted", "shifted"
 
 

@@ -113,7 +113,7 @@ def amend(
     allow_duplicate: bool = False,
     override: Override | None = None,
     expected_version: int | None = None,
-    occurrence_state: str = OccurrenceState.CUSTOMISED,
+    occurrence_state: str = OccurrenceState.CUSTOMIZED,
     afresh: bool = False,
     by: Principal,
     at: datetime,
@@ -128,7 +128,7 @@ def amend(
     expected more than half an hour off opens `discharge_slipped`; what a booking opens is opened here too.  Where a
     time is named, locks the rider before the ride.
 
-    A ride of a series whose own columns change is marked `occurrence_state`: by a person as customised, which the
+    A ride of a series whose own columns change is marked `occurrence_state`: by a person as customized, which the
     series leaves alone from then on; the series itself gives its own word.
 
     Raises:

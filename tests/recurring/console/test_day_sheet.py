@@ -196,7 +196,7 @@ def test_pickup_on_the_evening_before_says_its_day(centre: Facility) -> None:
 def test_way_there_that_people_took_out_of_the_series_leaves_the_way_back(centre: Facility) -> None:
     """The terms lost the day's way there; a way back that people changed stays."""
     order = _order(centre, "Abel")
-    Ride.objects.filter(pk=cast.rides(order)[1].pk).update(occurrence_state="customised")
+    Ride.objects.filter(pk=cast.rides(order)[1].pk).update(occurrence_state="customized")
     changing.change(order_id=order.pk, terms={"days_of_week": (2,)}, **TOLD)
 
     page = _text(_page(centre))

@@ -245,7 +245,7 @@ def test_change_from_a_day_on_keeps_what_people_changed_unless_told(
     wanted = {"scope": "following", "from_date": str(later)}
 
     kept = change_series(desk, order, chair_time="09:00", pickup_from="typed", **wanted, **_elsewhere())
-    overwritten = change_series(desk, order, chair_time="09:15", overwrite_customised="on", **wanted)
+    overwritten = change_series(desk, order, chair_time="09:15", overwrite_customized="on", **wanted)
 
     assert told(kept)[0].startswith("The standing order is changed. 16 rides are changed: Mon 30 Nov, Fri 4 Dec,")
     assert told(kept)[1] == "People had changed these days, and they stay as they are: Wed 2 Dec."
