@@ -94,11 +94,11 @@ class Story:
         if status == RideStatus.SCHEDULED:
             self.row["scheduled_at"] = at
         else:
-            self.row |= {"confirm_by": at + 30 * 60, "open_questions": [self.leg.question]}
+            self.row |= {"confirm_by": at + 30 * 60, "review_reasons": [self.leg.question]}
         self.tell(f"ride.{status}", at, by, was=None)
 
     def confirm(self, at: int) -> None:
-        self.row |= {"scheduled_at": at, "confirm_by": None, "open_questions": []}
+        self.row |= {"scheduled_at": at, "confirm_by": None, "review_reasons": []}
         self._move(RideStatus.SCHEDULED, "ride.scheduled", at, self.cast.dispatcher)
         self.settle({ExceptionType.UNCONFIRMED_REQUEST}, at, self.cast.dispatcher, "recovered_on_time")
 

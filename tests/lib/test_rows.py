@@ -40,10 +40,10 @@ def test_insert_writes_every_column_as_save_does() -> None:
 
 def test_what_is_empty_is_written_as_it_is() -> None:
     """Values that are mostly the same stand in the statement itself."""
-    pattern = factories.RideFactory.create(driver_notes="Half of the 100% fare.", open_questions=["lead_time"])
+    pattern = factories.RideFactory.create(driver_notes="Half of the 100% fare.", review_reasons=["lead_time"])
     columns = stored(pattern, besides=("id", "client_reference"))
-    forms: list[dict[str, Any]] = [{}, {"driver_notes": ""}, {"open_questions": []}]
-    for changed in [*forms, {"driver_notes": "", "open_questions": []}]:
+    forms: list[dict[str, Any]] = [{}, {"driver_notes": ""}, {"review_reasons": []}]
+    for changed in [*forms, {"driver_notes": "", "review_reasons": []}]:
         ride = Ride(**{**columns, **changed})
 
         insert(ride)

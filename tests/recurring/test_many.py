@@ -20,5 +20,5 @@ def test_every_order_that_is_measured_with_is_ridden_without_a_question() -> Non
 
     legs = ORDERS * 24
     assert Occurrence.objects.filter(mark="generated").count() == Occurrence.objects.count() == legs
-    assert Ride.objects.filter(status="scheduled", open_questions=[]).count() == Ride.objects.count() == legs
+    assert Ride.objects.filter(status="scheduled", review_reasons=[]).count() == Ride.objects.count() == legs
     assert not RideException.objects.exists()

@@ -91,7 +91,7 @@ def test_rides_obey_the_rules_of_booking(rider: Rider) -> None:
 
     made = cast.order(reviewing, rider)
 
-    assert {(ride.status, tuple(ride.open_questions)) for ride in cast.rides(made)} == {
+    assert {(ride.status, tuple(ride.review_reasons)) for ride in cast.rides(made)} == {
         ("requested", ("facility_review",))
     }
     assert all(ride.confirm_by for ride in cast.rides(made))

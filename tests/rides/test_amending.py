@@ -272,12 +272,12 @@ def test_request_has_its_questions_asked_again(
 ) -> None:
     Facility.objects.update(lead_time_minutes=600)
     ride = booking.book(draft=draft(hospital, rider), by=planner, at=now).ride
-    assert (ride.status, ride.open_questions) == ("requested", ["lead_time"])
+    assert (ride.status, ride.review_reasons) == ("requested", ["lead_time"])
 
     amend(ride, planner, pickup_at=factories.PICKUP + 24 * HOUR)
 
     ride.refresh_from_db()
-    assert (ride.status, ride.open_questions) == ("requested", [])
+    assert (ride.status, ride.review_reasons) == ("requested", [])
 
 
 def test_caller_who_cannot_book_cannot_change(ride: Ride) -> None:

@@ -42,7 +42,7 @@ def test_booking_schedules_a_ride_when_nothing_stands_against_it(
 
     ride = Ride.objects.get()
     assert booked == booking.Booked(ride)
-    assert (ride.status, ride.version, ride.open_questions, ride.confirm_by) == ("scheduled", 1, [], None)
+    assert (ride.status, ride.version, ride.review_reasons, ride.confirm_by) == ("scheduled", 1, [], None)
     assert (ride.facility_id, ride.pickup_facility_id, ride.dropoff_facility_id) == (hospital.pk, hospital.pk, None)
     assert (ride.timezone, ride.service_date) == ("America/Chicago", dt.date(2026, 11, 20))
     assert ride.window_starts_at == factories.PICKUP - dt.timedelta(minutes=15)
@@ -113,7 +113,7 @@ def test_booking_that_breaks_a_soft_rule_becomes_a_request(
 
     ride = booking.book(draft=draft(hospital, rider, **changes), by=planner, at=now).ride
 
-    assert (ride.status, ride.open_questions) == ("requested", [question])
+    assert (ride.status, ride.review_reasons) == ("requested", [question])
     assert (ride.confirm_by, ride.scheduled_at) == (now + dt.timedelta(minutes=30), None)
     assert Event.objects.get().type == "ride.requested"
 
@@ -140,7 +140,7 @@ def test_payer_who_requires_an_authorization_gets_one_or_a_question(
         draft=draft(hospital, rider, payment=Payment(payer_id=payer.pk, **payment)), by=planner, at=now
     ).ride
 
-    assert ride.open_questions == questions
+    assert ride.review_reasons == questions
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_stops_outside_the_service_area_raise_a_question(
 
     ride = booking.book(draft=draft(hospital, rider, dropoff=HOME | place), by=planner, at=now).ride
 
-    assert ride.open_questions == questions
+    assert ride.review_reasons == questions
 
 
 @pytest.mark.parametrize(

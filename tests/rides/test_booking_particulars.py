@@ -97,7 +97,7 @@ def test_heavy_rider_waits_for_a_vehicle_built_for_it(
         draft=draft(hospital, rider, accommodation={"riderWeightLb": 420}), by=planner, at=factories.NOW
     ).ride
 
-    assert ride.open_questions == questions
+    assert ride.review_reasons == questions
 
 
 def test_refusal_of_another_constraint_is_not_taken_for_a_taken_reference(hospital: Facility, rider: Rider) -> None:

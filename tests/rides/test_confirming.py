@@ -55,7 +55,7 @@ def test_request_is_promised(request_: Ride, dispatcher: Principal) -> None:
     confirmed = confirm(request_, dispatcher)
 
     event = Event.objects.get(subject_id=request_.pk, sequence=2)
-    assert (confirmed.status, confirmed.open_questions, confirmed.confirm_by) == ("scheduled", [], None)
+    assert (confirmed.status, confirmed.review_reasons, confirmed.confirm_by) == ("scheduled", [], None)
     assert (event.type, event.data.get("overridden")) == ("ride.scheduled", None)
 
 

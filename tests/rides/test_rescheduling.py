@@ -168,16 +168,16 @@ def test_request_is_asked_again_when_the_rider_needs_something_else(
     factories.VehicleFactory.create()
     Facility.objects.update(lead_time_minutes=600)
     ride = booking.book(draft=draft(hospital, rider), by=planner, at=NOW).ride
-    assert ride.open_questions == ["lead_time"]
+    assert ride.review_reasons == ["lead_time"]
     Facility.objects.update(lead_time_minutes=0)
 
     change_accommodation(rider_id=rider.pk, needs={"mobility": "stretcher"}, by=planner, at=NOW)
     ride.refresh_from_db()
-    assert (ride.status, ride.open_questions) == ("requested", ["lead_time", "no_fitting_vehicle"])
+    assert (ride.status, ride.review_reasons) == ("requested", ["lead_time", "no_fitting_vehicle"])
 
     change_accommodation(rider_id=rider.pk, needs={"mobility": "ambulatory"}, by=planner, at=NOW)
     ride.refresh_from_db()
-    assert ride.open_questions == ["lead_time"]
+    assert ride.review_reasons == ["lead_time"]
 
 
 def test_api_lists_what_stands_against_a_move(api: TokenClient) -> None:

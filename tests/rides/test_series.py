@@ -158,7 +158,7 @@ def test_journeys_of_the_comparison_differ_from_day_to_day(
     book_set(standing_dialysis(hospital, rider), hospital, planner, OFFSETS)
 
     there = Ride.objects.filter(leg_type="outbound").order_by("pickup_at")
-    assert [ride.open_questions for ride in there] == [[], [], [], *[["authorization_expired"]] * 2]
+    assert [ride.review_reasons for ride in there] == [[], [], [], *[["authorization_expired"]] * 2]
     assert [ride.status for ride in there] == [*["scheduled"] * 3, *["requested"] * 2]
     assert [(ride.service_date - factories.NOW.date()).days for ride in there] == [0, 1, 9, 33, 121]
     assert legs.opened_access(there[0].pickup_access) == {"accessCode": "canary-4711"}

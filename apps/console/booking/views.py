@@ -233,7 +233,7 @@ def _tell(request: HttpRequest, booked: booking.Booked) -> None:
     said = _("The ride is booked.") if booked.return_ride is None else _("The ride and the way back are booked.")
     messages.success(request, _with_link(said, ride.pk))
     legs = [ride, *([booked.return_ride] if booked.return_ride else [])]
-    questions = dict.fromkeys(IN_WORDS[Question(one)] for leg in legs for one in leg.open_questions)
+    questions = dict.fromkeys(IN_WORDS[Question(one)] for leg in legs for one in leg.review_reasons)
     if questions:
         messages.warning(request, " ".join([_("A dispatcher has to confirm it."), *questions]))
 

@@ -121,7 +121,7 @@ class RideViewSet(ApiViewSet):
     def create(self, request: Request) -> Response:
         """Book a ride.
 
-        Answers `scheduled` when nothing stands against it, else `requested` with `openQuestions`.  With `returnLeg` a
+        Answers `scheduled` when nothing stands against it, else `requested` with `reviewReasons`.  With `returnLeg` a
         second, linked ride is booked for the way back.  A rider given inline takes the scope `riders:write` as well.
         """
         draft = ride_input.draft_of(self.body())
@@ -211,7 +211,7 @@ class RideViewSet(ApiViewSet):
         ride = one.ride
         back = str(one.return_ride.pk) if one.return_ride else None
         booked = {"id": str(ride.pk), "status": ride.status, "version": ride.version, "returnRideId": back}
-        return {**booked, "openQuestions": ride.open_questions}
+        return {**booked, "reviewReasons": ride.review_reasons}
 
     def _answer_ride(
         self, ride: Ride, belongings: rides.Belongings | None = None, *, headers: dict[str, str] | None = None

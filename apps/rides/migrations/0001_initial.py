@@ -161,7 +161,7 @@ class Migration(migrations.Migration):
                 ("confirm_by", models.DateTimeField(blank=True, null=True)),
                 ("scheduled_at", models.DateTimeField(blank=True, null=True)),
                 (
-                    "open_questions",
+                    "review_reasons",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(max_length=30), blank=True, default=list, size=None
                     ),

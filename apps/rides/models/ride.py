@@ -185,7 +185,7 @@ class Ride(models.Model):
     confirm_by = models.DateTimeField(null=True, blank=True)
     scheduled_at = models.DateTimeField(null=True, blank=True)
     # Soft rules that were broken at booking, by code; a request waits for a person because of them.
-    open_questions = ArrayField(models.CharField(max_length=30), default=list, blank=True)
+    review_reasons = ArrayField(models.CharField(max_length=30), default=list, blank=True)
 
     status = models.CharField(max_length=11, choices=RideStatus, default=RideStatus.SCHEDULED)
     status_changed_at = models.DateTimeField()

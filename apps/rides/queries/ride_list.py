@@ -63,7 +63,7 @@ _PLAIN: Final[dict[str, str]] = {
     "requestedAt": "r.requested_at",
     "confirmBy": "r.confirm_by",
     "scheduledAt": "r.scheduled_at",
-    "openQuestions": "r.open_questions",
+    "reviewReasons": "r.review_reasons",
     "status": "r.status",
     "statusChangedAt": "r.status_changed_at",
     "departedAt": "r.departed_at",

@@ -61,7 +61,7 @@ class Facts:
     authorization_expires_on: date | None
 
 
-def open_questions(facts: Facts) -> list[Question]:
+def review_reasons(facts: Facts) -> list[Question]:
     """List the soft rules a booking breaks, in a fixed order."""
     expires_on = facts.authorization_expires_on
     broken = {

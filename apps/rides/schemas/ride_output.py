@@ -136,7 +136,7 @@ class RideRow(Out):
             "requested_at",
             "confirm_by",
             "scheduled_at",
-            "open_questions",
+            "review_reasons",
             "status",
             "status_changed_at",
             "departed_at",

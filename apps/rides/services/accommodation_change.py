@@ -33,7 +33,7 @@ _COLUMNS: Final = [
     "spaces_ambulatory",
     "spaces_wheelchair",
     "spaces_stretcher",
-    "open_questions",
+    "review_reasons",
 ]
 
 
@@ -55,7 +55,7 @@ def change_accommodation(
 ) -> AccommodationChange:
     """Change what a rider needs, hand it on to every ride they have not boarded, and check drivers and vehicles again.
 
-    What was said for one ride alone stays, and requests have their open questions worked out again.  Each ride records
+    What was said for one ride alone stays, and requests have their review reasons worked out again.  Each ride records
     `ride.updated`; a crew that no longer fits stays on it under the exception `accommodation_mismatch`.  All or
     nothing.  Locks the rider, rides by id, then drivers and vehicles by id.
 
@@ -118,5 +118,5 @@ def _hand_on(
     ride.spaces_ambulatory, ride.spaces_wheelchair = places.ambulatory, places.wheelchair
     ride.spaces_stretcher = places.stretcher
     if ride.status == RideStatus.REQUESTED:
-        ride.open_questions = amended_leg.open_questions(ride, amended_leg.leg_of(ride), at=at, time_is_new=False)
+        ride.review_reasons = amended_leg.review_reasons(ride, amended_leg.leg_of(ride), at=at, time_is_new=False)
     touch(ride, "ride.updated", by=by, at=at, also=_COLUMNS, note=Note({"changed": ["accommodation"]}))

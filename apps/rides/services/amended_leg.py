@@ -79,16 +79,16 @@ def leg_of(ride: Ride) -> Leg:
     )
 
 
-def open_questions(ride: Ride, leg: Leg, *, at: datetime, time_is_new: bool = True) -> list[str]:
+def review_reasons(ride: Ride, leg: Leg, *, at: datetime, time_is_new: bool = True) -> list[str]:
     """Work out which soft rules a ride breaks as it stands now; `leg` is the ride as a leg.
 
     Without `time_is_new` the lead time stands as it was judged when the time was asked for: the clock has run since.
     One query, two where no vehicle fits.
     """
     names = ("service_date", "spaces_ambulatory", "spaces_wheelchair", "spaces_stretcher")
-    asked = {*legs.open_questions(leg, {name: getattr(ride, name) for name in names}, at=at)}
+    asked = {*legs.review_reasons(leg, {name: getattr(ride, name) for name in names}, at=at)}
     if not time_is_new:
-        asked = asked - {Question.LEAD_TIME} | {*ride.open_questions} & {Question.LEAD_TIME}
+        asked = asked - {Question.LEAD_TIME} | {*ride.review_reasons} & {Question.LEAD_TIME}
     return [question.value for question in Question if question in asked]
 
 

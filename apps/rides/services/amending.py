@@ -167,8 +167,8 @@ def amend(
         names.append("occurrence_state")
         different.append("occurrence_state")
     if ride.status == RideStatus.REQUESTED:
-        ride.open_questions = amended_leg.open_questions(ride, leg, at=at, time_is_new="pickup_at" in names)
-        different.append("open_questions")
+        ride.review_reasons = amended_leg.review_reasons(ride, leg, at=at, time_is_new="pickup_at" in names)
+        different.append("review_reasons")
     data: dict[str, Any] = {"overridden": overridden} if overridden else {}
     if "pickup_at" in names:
         data["previousPickupTime"] = before.pickup_at.isoformat().replace("+00:00", "Z")

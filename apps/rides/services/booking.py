@@ -347,7 +347,7 @@ def _insert(
     by: Principal,
     at: datetime,
 ) -> Ride:
-    questions = legs.open_questions(leg, columns, at=at)
+    questions = legs.review_reasons(leg, columns, at=at)
     ride = Ride(
         **columns,
         **legs.new_columns(leg, questions, columns["pickup_at"], by=by, at=at),

@@ -12,7 +12,7 @@ from apps.rides.services.overriding import Override
 from apps.rides.services.status import Note, move
 from lib.access import Principal
 
-_COLUMNS: Final = ["scheduled_at", "open_questions", "confirm_by"]
+_COLUMNS: Final = ["scheduled_at", "review_reasons", "confirm_by"]
 
 
 def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
@@ -42,7 +42,7 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if others:
         overriding.require_right(Override(report.override, report.override_reason), by)
     ride.scheduled_at = at
-    ride.open_questions = []
+    ride.review_reasons = []
     ride.confirm_by = None
     notes = {"ride.scheduled": Note(data={"overridden": overridden})} if overridden else {}
     move(ride, Action.CONFIRM, by=by, at=at, also=_COLUMNS, notes=notes)

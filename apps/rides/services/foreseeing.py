@@ -56,7 +56,7 @@ def foresee(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> F
         columns=made,
         window=timing.Window(made["window_starts_at"], made["window_ends_at"]),
         promised_by=made["promised_pickup_by"],
-        questions=tuple(booking_rules.open_questions(legs.facts_of(leg, made, at=at))),
+        questions=tuple(booking_rules.review_reasons(legs.facts_of(leg, made, at=at))),
         beside=tuple(beside),
     )
 

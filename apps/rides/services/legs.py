@@ -224,7 +224,7 @@ def new_columns(leg: Leg, questions: list[str], pickup_at: datetime, *, by: Prin
         "requested_at": at,
         "confirm_by": confirm_by(leg, pickup_at, at=at) if questions else None,
         "scheduled_at": None if questions else at,
-        "open_questions": questions,
+        "review_reasons": questions,
         "status": status_for(questions),
         "status_changed_at": at,
         "version": 1,
@@ -233,9 +233,9 @@ def new_columns(leg: Leg, questions: list[str], pickup_at: datetime, *, by: Prin
     }
 
 
-def open_questions(leg: Leg, made: Mapping[str, Any], *, at: datetime) -> list[str]:
+def review_reasons(leg: Leg, made: Mapping[str, Any], *, at: datetime) -> list[str]:
     """Apply every soft rule to a leg whose `columns` were made.  One query, two where no vehicle fits."""
-    return [question.value for question in booking_rules.open_questions(facts_of(leg, made, at=at))]
+    return [question.value for question in booking_rules.review_reasons(facts_of(leg, made, at=at))]
 
 
 def facts_of(

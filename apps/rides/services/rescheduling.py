@@ -74,10 +74,10 @@ def ask(before: Ride, after: Ride, leg: Leg, override: Override, *, by: Principa
 
 
 def _questions(before: Ride, after: Ride, leg: Leg, *, at: datetime) -> list[Detail]:
-    was = amended_leg.open_questions(before, amended_leg.leg_of(before), at=at)
+    was = amended_leg.review_reasons(before, amended_leg.leg_of(before), at=at)
     if after.pickup_at < before.pickup_at:
         was = [question for question in was if question != Question.LEAD_TIME]
-    new = [Question(one) for one in amended_leg.open_questions(after, leg, at=at) if one not in was]
+    new = [Question(one) for one in amended_leg.review_reasons(after, leg, at=at) if one not in was]
     place = "dropoff" if before.pickup == after.pickup else "pickup"
     return [
         Detail(

@@ -299,7 +299,7 @@ class _Set:
     def _ride(self, part: CourseLeg, time: LegTime, timed: Mapping[str, Any]) -> dict[str, Any]:
         ride_id = uuid7()
         facts = replace(part.facts, at=self.at, pickup_at=time.pickup_at, service_date=timed["service_date"])
-        questions = [question.value for question in booking_rules.open_questions(facts)]
+        questions = [question.value for question in booking_rules.review_reasons(facts)]
         new = legs.new_columns(part.leg, questions, time.pickup_at, by=self.by, at=self.at)
         return {
             **part.columns,

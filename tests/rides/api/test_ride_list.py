@@ -64,7 +64,7 @@ def full_ride(status: RideStatus, **columns: Any) -> Ride:
         "signatures": [{"signer": "rider", "stop": "pickup", "name": "O", "at": "2026-11-20T20:00:00Z"}],
         "attestation": {"driverName": "M", "at": "2026-11-20T20:00:00Z", "text": "so it was"},
         "missing_documents": ["odometer_end"],
-        "open_questions": ["lead_time"],
+        "review_reasons": ["lead_time"],
         "departed_at": at - 20 * MINUTE,
         "arrived_pickup_at": at + 16 * MINUTE + dt.timedelta(seconds=59, microseconds=120),
         "boarded_at": at + 20 * MINUTE,
