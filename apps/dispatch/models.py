@@ -5,10 +5,11 @@ from django.db.models import Q
 
 
 class DowntimePack(models.Model):
-    """The downtime pack that was made last, and until when somebody is at work on the next.  One row, or none yet."""
+    """The newest downtime pack, and the lease of the worker that makes the next.  One row, or none yet."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
-    claimed_until = models.DateTimeField(null=True)
+    claim_id = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
     made_at = models.DateTimeField(null=True)
     file = models.CharField(max_length=100, blank=True)
     size = models.PositiveIntegerField(default=0)  # bytes

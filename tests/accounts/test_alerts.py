@@ -153,10 +153,10 @@ def test_a_mail_server_that_is_away_is_asked_again_for_a_day(broken: Callable[[s
 
     assert sent == [0, 0, 0]
     alert = Alert.objects.get()
-    assert (alert.emailed_at, alert.email_claimed_until) == (None, NOW + 4 * MINUTE)
+    assert (alert.emailed_at, alert.lease_until) == (None, NOW + 4 * MINUTE)
     alerts.send_mails(at=NOW + dt.timedelta(days=1))
     alert.refresh_from_db()
-    assert alert.email_claimed_until == NOW + 4 * MINUTE
+    assert alert.lease_until == NOW + 4 * MINUTE
 
 
 def test_one_address_that_is_refused_stops_no_other(broken: Callable[[set[str]], None]) -> None:

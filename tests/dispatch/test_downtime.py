@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import time_machine
@@ -134,7 +135,7 @@ def test_the_row_and_the_trail_say_what_was_made(folder: Path, papers: list[str]
     row = DowntimePack.objects.get()
     assert (row.made_at, row.file, row.sheets, row.rides) == (NOW, _packs(folder)[0], 1, 2)
     assert row.size == (folder / row.file).stat().st_size
-    assert (row.claimed_until, row.without_sheets, str(row)) == (None, False, "downtime pack 1")
+    assert (row.lease_until, row.without_sheets, str(row)) == (None, False, "downtime pack 1")
     entry = AuditEntry.objects.get(action="rides.downtime_pack")
     assert (entry.actor, entry.details) == ("system", {"sheets": 1, "rides": 2})
 
@@ -235,7 +236,7 @@ def test_before_four_in_the_morning_it_is_still_yesterday(folder: Path, papers: 
 
 
 def test_who_was_killed_at_work_is_followed_after_a_while(papers: list[str]) -> None:
-    DowntimePack.objects.create(claimed_until=NOW + MINUTE)
+    DowntimePack.objects.create(claim_id=uuid4(), lease_until=NOW + MINUTE)
 
     assert [_make(), _make(NOW + MINUTE)] == [Outcome.NOT_YET, Outcome.MADE]
 

@@ -4,6 +4,7 @@ import datetime as dt
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -51,7 +52,7 @@ def test_one_is_made_at_once_in_as_many_portions_as_it_takes(folder: Path, monke
 
 @pytest.mark.django_db
 def test_making_one_says_why_it_cannot(folder: Path) -> None:
-    DowntimePack.objects.create(claimed_until=NOW + dt.timedelta(minutes=1))
+    DowntimePack.objects.create(claim_id=uuid4(), lease_until=NOW + dt.timedelta(minutes=1))
     with pytest.raises(CommandError, match="A worker is at work on one"):
         _call("make")
 

@@ -45,7 +45,7 @@ def test_alert_is_told_when_it_is_committed_and_when_it_is_closed(listener: List
         alert = _tell(facility_id=facility.pk)
         before = heard(listener)
     opened = heard(listener)
-    Alert.objects.update(email_claimed_until=NOW, emailed_at=NOW)
+    Alert.objects.update(lease_until=NOW, emailed_at=NOW)
     mailed = heard(listener)
     alerts.resolve("one", at=NOW)
     closed = heard(listener)

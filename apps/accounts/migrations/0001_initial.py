@@ -102,7 +102,8 @@ class Migration(migrations.Migration):
                 ("acknowledged_at", models.DateTimeField(null=True)),
                 ("acknowledged_by", models.CharField(blank=True, max_length=60)),
                 ("emailed_at", models.DateTimeField(null=True)),
-                ("email_claimed_until", models.DateTimeField(null=True)),
+                ("claim_id", models.UUIDField(null=True)),
+                ("lease_until", models.DateTimeField(null=True)),
                 (
                     "facility",
                     models.ForeignKey(

@@ -274,7 +274,9 @@ class Alert(models.Model):
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.CharField(max_length=60, blank=True)
     emailed_at = models.DateTimeField(null=True)
-    email_claimed_until = models.DateTimeField(null=True)
+    # Of the worker that sends the mail (lib/db/leases.py).
+    claim_id = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
 
     objects = AlertQuerySet.as_manager()
 

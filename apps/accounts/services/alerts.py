@@ -12,12 +12,12 @@ from uuid import UUID
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
-from django.db.models import Q
 from django.utils.translation import override
 
 from apps.accounts.models import Alert, User
 from apps.audit.services import audit
 from lib.access import Principal
+from lib.db import leases
 from lib.errors import NotFound
 from lib.retelling import retold
 from lib.rows import insert
@@ -38,7 +38,7 @@ AUDIENCES: Final = frozenset(
     }
 )
 
-_MAIL_CLAIM: Final = timedelta(minutes=2)  # longer than a mail server takes
+_MAIL_LEASE: Final = timedelta(minutes=2)  # longer than a mail server takes
 _MAILS_AT_ONCE: Final = 20
 _TRY_FOR: Final = timedelta(days=1)
 
@@ -111,26 +111,18 @@ def acknowledge(*, alert_id: UUID, by: Principal, at: datetime) -> Alert:
 def send_mails(*, at: datetime) -> int:
     """Send the mails of alerts that have none yet, at least once each; say how many alerts were mailed.
 
-    Claims them first and sends with no transaction open.  What cannot be sent is tried again every two minutes, for a
-    day.
+    A mail that cannot be sent is tried again every two minutes, for a day.
     """
     sent = 0
-    for alert in _claimed(at):
+    due = Alert.objects.filter(emailed_at__isnull=True, created_at__gt=at - _TRY_FOR).order_by("created_at")
+    claim = leases.claim(due, at=at, lease=_MAIL_LEASE, limit=_MAILS_AT_ONCE)
+    for alert in claim.rows:
         recipients = _recipients(alert)
         if recipients and not _send(alert, recipients):
-            continue
-        Alert.objects.filter(pk=alert.pk).update(emailed_at=at)
+            continue  # tried again when the lease ends
+        claim.settle(alert, emailed_at=at)
         sent += bool(recipients)
     return sent
-
-
-@transaction.atomic
-def _claimed(at: datetime) -> list[Alert]:
-    free = Q(email_claimed_until__isnull=True) | Q(email_claimed_until__lte=at)
-    due = Alert.objects.filter(free, emailed_at__isnull=True, created_at__gt=at - _TRY_FOR)
-    found = list(due.order_by("created_at").select_for_update(skip_locked=True)[:_MAILS_AT_ONCE])
-    Alert.objects.filter(pk__in=[alert.pk for alert in found]).update(email_claimed_until=at + _MAIL_CLAIM)
-    return found
 
 
 def _recipients(alert: Alert) -> dict[str, str]:

@@ -11,7 +11,8 @@ class Migration(migrations.Migration):
             name="DowntimePack",
             fields=[
                 ("id", models.PositiveSmallIntegerField(default=1, editable=False, primary_key=True, serialize=False)),
-                ("claimed_until", models.DateTimeField(null=True)),
+                ("claim_id", models.UUIDField(null=True)),
+                ("lease_until", models.DateTimeField(null=True)),
                 ("made_at", models.DateTimeField(null=True)),
                 ("file", models.CharField(blank=True, max_length=100)),
                 ("size", models.PositiveIntegerField(default=0)),

@@ -37,15 +37,15 @@ from lib import pdf, private_files, sealed_zip
 from lib.access import Principal
 from lib.crypto import keyed_digest
 from lib.csv_file import csv_text
+from lib.db import leases
 from lib.retelling import phrase
-from lib.rows import insert
 from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
 
 SECONDS: Final = 10.0  # of laying out in one go: other tasks of the worker wait for it
 KEPT: Final = 4  # packs: an hour
-_CLAIM: Final = dt.timedelta(seconds=90)  # longer than a task may live
+_LEASE: Final = dt.timedelta(seconds=90)  # longer than a task may live
 _NOT_WRITTEN, _NOT_COPIED = "downtime_pack:written", "downtime_pack:copied"
 
 
@@ -74,7 +74,8 @@ def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool 
     """
     if not is_on():
         return Outcome.OFF
-    if not _claim(at, due=due):
+    claim = _claim(at, due=due)
+    if not claim:
         return Outcome.NOT_YET
     try:
         outcome, made = _go_on(by, at, seconds)
@@ -82,7 +83,7 @@ def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool 
         log.warning("downtime pack not written: %s", type(trouble).__name__)
         _tell(_NOT_WRITTEN, phrase("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
         outcome, made = Outcome.FAILED, {}
-    _row().update(claimed_until=None, **made)
+    claim.settle(claim.rows[0], **made)
     if outcome is Outcome.MADE:
         audit.record(by=by, action="rides.downtime_pack", details={name: made[name] for name in ("sheets", "rides")})
         alerts.resolve(_NOT_WRITTEN, at=at)
@@ -90,13 +91,13 @@ def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool 
     return outcome
 
 
-def _claim(at: dt.datetime, *, due: bool) -> bool:
+def _claim(at: dt.datetime, *, due: bool) -> leases.Claim[DowntimePack]:
     if not _row().exists():
-        insert(DowntimePack(), unless_taken=True)
-    free = _row().filter(Q(claimed_until=None) | Q(claimed_until__lte=at))
+        DowntimePack.objects.bulk_create([DowntimePack()], ignore_conflicts=True)
+    rows = _row()
     if due:
-        free = free.filter(Q(made_at=None) | Q(made_at__lte=at - downtime_page.DUE_AFTER))
-    return free.update(claimed_until=at + _CLAIM) == 1
+        rows = rows.filter(Q(made_at=None) | Q(made_at__lte=at - downtime_page.DUE_AFTER))
+    return leases.claim(rows, at=at, lease=_LEASE, limit=1)
 
 
 def _row() -> QuerySet[DowntimePack]:
