@@ -17,7 +17,7 @@ from apps.accounts.services import tokens
 from apps.demo.dice import DAY, Dice
 from apps.organizations.models import Facility, TransportProvider
 from lib.access import Principal
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 
 DOMAIN: Final = "demo.example"
 API_CLIENT: Final = "Demo"

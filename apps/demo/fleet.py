@@ -10,7 +10,7 @@ from apps.demo.dice import DAY, HOUR, MINUTE, Dice, wall
 from apps.demo.geography import Spot
 from apps.demo.places import Places, Provider, phone
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
-from lib.copying import Row, copy_rows
+from lib.db.bulk_copy import Row, copy_rows
 
 # Per provider: how many of each type; the last wheelchair van of the first one stands in the workshop.
 VEHICLES: Final = (

@@ -24,7 +24,7 @@ from apps.events.models import Event
 from apps.organizations.models import ExternalId
 from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
 from lib.access import Principal
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 
 PAST_DAYS: Final = 30
 FUTURE_DAYS: Final = 7

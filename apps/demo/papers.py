@@ -6,7 +6,7 @@ from typing import Any, Final
 from apps.demo.dice import DAY, Dice, wall
 from apps.demo.fleet import Fleet, Wheel
 from apps.fleet.models import Credential
-from lib.copying import Row, copy_rows
+from lib.db.bulk_copy import Row, copy_rows
 
 # Papers of drivers: months of validity, and whether their lapse stops a driver.
 _DRIVER_PAPERS: Final = {

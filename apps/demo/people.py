@@ -14,7 +14,7 @@ from apps.organizations.models import ExternalId
 from apps.organizations.rules.stops import normal
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
 from apps.riders.rules.accommodation import ON_STRETCHER, Spaces, columns, complete, spaces
-from lib.copying import Row, copy_rows
+from lib.db.bulk_copy import Row, copy_rows
 
 RIDERS: Final = 400
 # In the order of their numbers: how many ride to dialysis, to a day program, to therapy; the rest as needed.

@@ -19,7 +19,7 @@ from apps.organizations.models import (
     TransportProvider,
 )
 from apps.organizations.rules.stops import normal
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 
 # Kind, name, neighbourhood, letter on claims, entrances.
 FACILITIES: Final = (

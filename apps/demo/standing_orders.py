@@ -21,7 +21,7 @@ from apps.recurring.services.shifting import ShiftDraft
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from lib.access import Principal
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 from lib.ids import uuid7
 
 ENDS_AFTER: Final = 10  # days, of the order that is about to end

@@ -10,7 +10,7 @@ from django.db.models import Exists
 
 from apps.events.models import Event
 from lib.access import Principal
-from lib.copying import Copy
+from lib.db.bulk_copy import Copy
 from lib.ids import oldest_of, uuid7
 from lib.rows import insert
 

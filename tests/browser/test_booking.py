@@ -15,7 +15,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 from lib.ids import uuid7
 from tests import factories
 from tests.browser.days import today

@@ -12,7 +12,7 @@ from apps.organizations.models import Facility, TransportProvider
 from apps.riders.models import Rider
 from apps.riders.rules.accommodation import complete
 from apps.rides.models import Assignment, Ride
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 from lib.ids import uuid7
 from tests import factories
 

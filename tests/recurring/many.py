@@ -14,7 +14,7 @@ from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.services import ordering
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
 from apps.riders.rules.accommodation import columns, complete
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 from lib.ids import uuid7
 
 ORDERS_OF_ONE: Final = 150  # of a centre: two patterns, three shifts, 25 chairs

@@ -8,7 +8,7 @@ from django.db import connection
 
 from apps.recurring.models import Occurrence
 from lib import recordset
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 
 _COLUMNS: Final = {
     "id": "bigint",

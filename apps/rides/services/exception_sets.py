@@ -22,7 +22,7 @@ from apps.rides.rules.exception_types import (
 from apps.rides.services import exceptions, ladder
 from apps.rides.services.status import told_of
 from lib.access import Principal
-from lib.copying import Copy
+from lib.db.bulk_copy import Copy
 from lib.ids import uuid7
 from lib.pipelining import pipelined
 

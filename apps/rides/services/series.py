@@ -28,8 +28,8 @@ from apps.rides.rules.draft import RideDraft
 from apps.rides.services import booking, legs, punctuality, status
 from apps.rides.services.legs import Leg
 from lib.access import Principal
-from lib.copying import copy_rows
 from lib.crypto import sealed_in
+from lib.db.bulk_copy import copy_rows
 from lib.errors import Code
 from lib.ids import uuid7
 

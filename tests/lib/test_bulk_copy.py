@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from apps.events.models import Event
-from lib.copying import copy_rows
+from lib.db.bulk_copy import copy_rows
 from lib.ids import uuid7
 
 pytestmark = pytest.mark.django_db
