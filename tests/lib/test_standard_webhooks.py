@@ -9,14 +9,12 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from lib.standard_webhooks import (
     BadSecret,
-    NotGenuine,
     ed25519_of,
     headers,
     hmac_of,
     new_private_key,
     new_secret,
     public_bytes,
-    verify,
 )
 from tests.factories import NOW
 
@@ -58,10 +56,11 @@ def test_an_ed25519_signature_verifies_with_the_public_half() -> None:
 
 
 def test_secrets_are_new_each_time_and_of_the_usual_form() -> None:
-    one, other = new_secret(), new_secret()
+    first, second = new_secret(), new_secret()
 
-    assert one != other
-    assert len(hmac_of(one).key) == 32
+    assert first != second
+    assert len(base64.b64decode(first.removeprefix("whsec_"))) == 32
+    hmac_of(first)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +82,12 @@ def test_what_is_no_secret_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("size", [24, 64])
-def test_secrets_of_the_shortest_and_the_longest_kind_are_read(size: int) -> None:
-    assert hmac_of("whsec_" + base64.b64encode(b"k" * size).decode()).key == b"k" * size
+def test_shortest_and_longest_secret_sign(size: int) -> None:
+    secret = "whsec_" + base64.b64encode(b"k" * size).decode()
+
+    sent = headers(ID, timestamp=int(NOW.timestamp()), body=BODY, signers=[hmac_of(secret)])
+
+    assert Webhook(secret).verify(BODY, sent) == {"test": 2432232314}
 
 
 def test_an_old_timestamp_is_refused_by_the_receiver() -> None:
@@ -95,39 +98,3 @@ def test_an_old_timestamp_is_refused_by_the_receiver() -> None:
 
     with pytest.raises(WebhookVerificationError):
         Webhook(secret).verify(BODY, sent)
-
-
-@pytest.mark.parametrize("late", [-300, 0, 300])
-def test_what_was_signed_lately_is_genuine(late: int) -> None:
-    signer, now = hmac_of(new_secret()), int(NOW.timestamp())
-    sent = headers(ID, timestamp=now, body=BODY, signers=[hmac_of(new_secret()), signer])
-
-    verify(sent, BODY, signer=signer, now=now + late)
-
-
-@pytest.mark.parametrize(
-    ("late", "changed"),
-    [
-        (301, {}),
-        (-301, {}),
-        (0, {"webhook-id": "another"}),
-        (0, {"webhook-timestamp": "soon"}),
-        (0, {"webhook-signature": "v1,é"}),
-    ],
-)
-def test_what_is_old_or_signed_otherwise_is_not_genuine(late: int, changed: dict[str, str]) -> None:
-    signer, now = hmac_of(new_secret()), int(NOW.timestamp())
-    sent = headers(ID, timestamp=now, body=BODY, signers=[signer])
-
-    with pytest.raises(NotGenuine):
-        verify(sent | changed, BODY, signer=signer, now=now + late)
-
-
-@pytest.mark.parametrize("lacking", ["webhook-id", "webhook-timestamp", "webhook-signature"])
-def test_what_lacks_a_header_is_not_genuine(lacking: str) -> None:
-    signer, now = hmac_of(new_secret()), int(NOW.timestamp())
-    sent = headers(ID, timestamp=now, body=BODY, signers=[signer])
-    del sent[lacking]
-
-    with pytest.raises(NotGenuine):
-        verify(sent, BODY, signer=signer, now=now)

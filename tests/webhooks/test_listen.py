@@ -19,6 +19,8 @@ from apps.webhooks.models import Delivery, Endpoint
 from tests.serving import PATIENCE, ROOT, environment
 from tests.webhooks import made
 
+SIGNED_BADLY = {"webhook-id": "evt", "webhook-timestamp": "1", "webhook-signature": "v1,?"}
+
 pytestmark = [pytest.mark.usefixtures("transactional_db"), pytest.mark.real_clock]
 
 
@@ -82,12 +84,14 @@ def test_listener_prints_what_arrives_and_leaves_no_endpoint_behind(listener: Li
 def test_listener_refuses_what_nobody_signed_for_it(listener: Listener) -> None:
     listener.until("Ctrl-C ends it.")
 
-    with pytest.raises(urllib.error.HTTPError) as refusal:
-        urllib.request.urlopen(Endpoint.objects.get().url, data=b'{"type":"ride.completed"}')  # noqa: S310  # ours
+    for signature in ({}, SIGNED_BADLY, SIGNED_BADLY | {"webhook-signature": "v1"}):
+        request = urllib.request.Request(Endpoint.objects.get().url, b'{"type":"ride.completed"}', signature)  # noqa: S310  # on loopback
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            urllib.request.urlopen(request)  # noqa: S310  # on loopback
 
-    refusal.value.close()
-    assert refusal.value.code == 401
-    listener.until("Refused a request without a valid signature.")
+        refusal.value.close()
+        assert refusal.value.code == 401
+        listener.until("Refused a request without a valid signature.")
 
 
 def test_listener_ends_well_where_its_endpoint_was_taken_away(listener: Listener) -> None:

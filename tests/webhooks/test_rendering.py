@@ -273,7 +273,7 @@ def test_extra_headers_and_the_asymmetric_signature_are_part_of_the_target() -> 
 
     assert ready.target is not None
     assert ready.target.headers == {"x-gateway-key": "k"}
-    schemes = [signer.sign(b"").partition(",")[0] for signer, _ in ready.target.signers]
+    schemes = [signer.sign("evt", NOW, "").partition(",")[0] for signer, _ in ready.target.signers]
     assert schemes == ["v1", "v1a"]
 
 
