@@ -9,6 +9,7 @@ import ipaddress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import phonenumbers
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import validate_email
 
@@ -37,6 +38,13 @@ def clock_hours(name: str, value: int) -> int:
     """Check of how many hours a clock is."""
     if value not in (12, 24):
         raise ImproperlyConfigured(f"{name} has to be 12 or 24.")
+    return value
+
+
+def phone_region(name: str, value: str) -> str:
+    """Check the region of phone numbers."""
+    if value not in phonenumbers.SUPPORTED_REGIONS:
+        raise ImproperlyConfigured(f"{name} has to be two letters of ISO 3166-1, such as US.")
     return value
 
 

@@ -380,6 +380,8 @@ LANGUAGE_CODE = "en-us"
 LANGUAGES = [("en", "English"), ("es", "Español")]  # of pages; the API, tasks and logs are English
 TIME_ZONE = "UTC"  # storage and API; pages activate the facility's zone
 OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")  # of rides without a facility
+# Region of phone numbers that are typed without a plus sign: two letters of ISO 3166-1.
+PHONE_REGION = setting_validators.phone_region("PHONE_REGION", env.str("PHONE_REGION", default="US"))
 OPERATOR_NAME = env.str("OPERATOR_NAME", default="")  # at the head of reports on paper
 # The clock of pages and papers, for whoever has not chosen one: of 24 hours or of 12.
 CLOCK_HOURS = setting_validators.clock_hours("CLOCK_HOURS", env.int("CLOCK_HOURS", default=24))

@@ -1,20 +1,30 @@
-"""Telephone numbers as people type them, brought into E.164."""
+"""Phone numbers as people type them, converted to E.164 by Google's libphonenumber."""
 
-import re
-from typing import Final
-
-_MARKS: Final = re.compile(r"[\s().\-/\u2010-\u2013]+")
-_INTERNATIONAL: Final = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
-_NATIONAL: Final = re.compile(r"1?([2-9]\d{2}[2-9]\d{6})", re.ASCII)  # North American Numbering Plan
+import phonenumbers
+from phonenumbers import NumberParseException, PhoneNumberFormat, ValidationResult
 
 
-def e164(text: str) -> str | None:
-    """Read a number, `(312) 555-0140` or `+44 20 7946 0958`; without a plus it is a North American one.
+def e164(text: str, *, region: str) -> str | None:
+    """Convert a number such as `(312) 555-0140` or `+44 20 7946 0958`; None if it is not one.
 
-    None for what is no number.
+    `region` (ISO 3166-1, two letters) is that of numbers without a plus sign.  The length is checked, not whether the
+    number is assigned: the library's data lags behind new ranges.  Letters are refused (`1-800-FLOWERS` and `x14`
+    alike), and so are extensions: they have a field of their own, and E.164 would drop them silently.
     """
-    bare = _MARKS.sub("", text)
-    if _INTERNATIONAL.fullmatch(bare):
-        return bare
-    national = _NATIONAL.fullmatch(bare)
-    return f"+1{national[1]}" if national else None
+    if any(character.isalpha() for character in text):
+        return None
+    try:
+        number = phonenumbers.parse(text, region)
+    except NumberParseException:
+        return None
+    # Not `is_possible_number`: it accepts numbers without an area code, which nobody can call from elsewhere.
+    possible = phonenumbers.is_possible_number_with_reason(number) == ValidationResult.IS_POSSIBLE
+    if number.extension or not possible:
+        return None
+    return phonenumbers.format_number(number, PhoneNumberFormat.E164)
+
+
+def example(region: str) -> str:
+    """Return a number of `region` as people there write it."""
+    number = phonenumbers.example_number(region)
+    return phonenumbers.format_number(number, PhoneNumberFormat.NATIONAL) if number else "+1 312 555 0140"

@@ -63,6 +63,7 @@ def test_settings_do_not_load_without(name: str) -> None:
         ("SESSION_IDLE_MINUTES", "1"),
         ("SESSION_IDLE_MINUTES", "61"),
         ("CLOCK_HOURS", "13"),
+        ("PHONE_REGION", "usa"),
         ("SERVICE_AREA", "41.9,-87.6"),
         ("DOWNTIME_PASSPHRASE", "hospital"),
         ("DOWNTIME_DIR", "downtime"),

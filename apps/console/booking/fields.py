@@ -5,6 +5,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 from django import forms
+from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -15,7 +16,7 @@ from apps.rides.rules.draft import ServiceType
 from lib.clock_input import NotAClock, instants, parse
 from lib.clocks import clock
 from lib.console_forms import day_field
-from lib.phone_input import e164
+from lib.phone_input import e164, example
 
 FIRST: Final = "first"
 SECOND: Final = "second"
@@ -39,7 +40,7 @@ class ClockField(forms.CharField):
 
 
 class PhoneField(forms.CharField):
-    """A telephone number, as E.164; "" where nothing was said."""
+    """A phone number, cleaned to E.164; "" for none.  Without a plus sign it is one of `PHONE_REGION`."""
 
     def __init__(self, **options: Any) -> None:
         widget = forms.TextInput(attrs={"autocomplete": "off", "inputmode": "tel"})
@@ -47,9 +48,10 @@ class PhoneField(forms.CharField):
 
     def clean(self, value: Any) -> str:
         text = super().clean(value)
-        number = e164(text) if text else ""
+        number = e164(text, region=settings.PHONE_REGION) if text else ""
         if number is None:
-            raise forms.ValidationError(_("This is no phone number. Write it like 312 555 0140."))
+            message = _("This is not a phone number. Write it like %(example)s, without an extension.")
+            raise forms.ValidationError(message % {"example": example(settings.PHONE_REGION)})
         return number
 
 

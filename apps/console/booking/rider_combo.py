@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Value
 from django.db.models.functions import Concat, Lower
 
@@ -94,8 +95,10 @@ def _criteria(said: str) -> list[Mapping[str, Any]]:
     """Guess what was said; each is tried until one finds somebody."""
     if not any(one.isdigit() for one in said):
         return [{"name": said}]
-    phone, born = e164(said), _day(said)
-    numbers = [{"phone": phone}] if phone else [{"date_of_birth": born}] if born else []
+    phone, birth_date = e164(said, region=settings.PHONE_REGION), _day(said)
+    numbers: list[Mapping[str, Any]] = [{"date_of_birth": birth_date}] if birth_date else []
+    if phone:  # in some regions a date has the length of a phone number
+        numbers.append({"phone": phone})
     return [*numbers, {"called": said}, {"name": said}]
 
 

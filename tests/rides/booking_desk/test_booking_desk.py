@@ -18,6 +18,8 @@ from tests.console.visits import text_of, told, visitor
 from tests.rides.booking_desk.desk import BOOK, book, desk_of, sent
 from tests.rides.drafts import HOME
 
+NO_PHONE = "This is not a phone number. Write it like (201) 555-0123, without an extension."
+
 pytestmark = pytest.mark.django_db
 
 
@@ -130,7 +132,10 @@ def test_times_are_meant_as_the_form_says(
         ),
         (
             {"clock": "1430", "unit": "", "unit_phone": "4 West"},
-            {"unit": "A discharge needs this.", "unit_phone": "This is no phone number. Write it like 312 555 0140."},
+            {
+                "unit": "A discharge needs this.",
+                "unit_phone": NO_PHONE,
+            },
         ),
         (
             {"clock": "1430", "unit_phone": "", "planner_name": ""},
