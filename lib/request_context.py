@@ -1,10 +1,16 @@
-"""What every request carries: an id of its own, in the answer and in every record it makes."""
+"""Context of a request: its id, in the response and in every record it makes, and the principal, in every log line.
+
+Both are structlog context variables, so that any code below may log without passing the request along.  They end with
+the request: `bound_contextvars` restores what was bound before, in the thread or task that served it.
+"""
 
 import logging
 import re
 from collections.abc import Callable
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from lib.ids import uuid7
 
@@ -17,16 +23,21 @@ def id_of(request: HttpRequest) -> str:
     return getattr(request, "id", "")
 
 
+def bind_principal(*, kind: str, principal_id: UUID | None) -> None:
+    """Name the caller in every further log line of this request, once the caller is authenticated."""
+    bind_contextvars(principal=kind, principal_id=principal_id)
+
+
 def answer_headers(request: HttpRequest) -> dict[str, str]:
-    """Headers that the answer will carry, whatever becomes of the request; anybody on the way may add to them."""
-    held: dict[str, str] = request.__dict__.setdefault("answer_headers", {})
-    return held
+    """Return the headers that the response will carry, also that of an error; callers add to them."""
+    headers: dict[str, str] = request.__dict__.setdefault("answer_headers", {})
+    return headers
 
 
 def afterwards(request: HttpRequest) -> list[Callable[[], None]]:
-    """What is to be done once the answer stands, whatever became of the request; anybody on the way may add to it."""
-    held: list[Callable[[], None]] = request.__dict__.setdefault("afterwards", [])
-    return held
+    """Return the functions that run after the view, also after an error; callers add to them."""
+    functions: list[Callable[[], None]] = request.__dict__.setdefault("afterwards", [])
+    return functions
 
 
 class RequestContextMiddleware:
@@ -37,6 +48,10 @@ class RequestContextMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.id = str(uuid7())  # type: ignore[attr-defined]  # declared on no request class
+        with bound_contextvars(request_id=id_of(request), principal="nobody", principal_id=None):
+            return self._respond(request)
+
+    def _respond(self, request: HttpRequest) -> HttpResponse:
         headers = answer_headers(request)
         headers["X-Request-Id"] = id_of(request)
         correlation_id = request.headers.get("X-Correlation-Id", "")
@@ -47,15 +62,15 @@ class RequestContextMiddleware:
         finally:
             _finish(request)
         for name, value in headers.items():
-            beside = response.get(name) if name == "Link" else None  # a list of links: that of the next page stays
-            response[name] = f"{beside}, {value}" if beside else value
+            links = response.get(name) if name == "Link" else None  # a list: the link to the next page stays
+            response[name] = f"{links}, {value}" if links else value
         return response
 
 
 def _finish(request: HttpRequest) -> None:
-    """Do what was left for the end; a failure there must not take away the answer to what has been done."""
-    for act in afterwards(request):
+    """Run the functions of `afterwards`; one that fails must not replace the response by an error."""
+    for function in afterwards(request):
         try:
-            act()
+            function()
         except Exception:
-            _log.exception("what was left for the end of a request failed", extra={"request_id": id_of(request)})
+            _log.exception("a function after the request failed")

@@ -1,8 +1,9 @@
 """One line for each request, with nothing in it that a person typed."""
 
+import io
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.http import StreamingHttpResponse
 from django.test import Client, RequestFactory
 
 from lib.access_log import AccessLogMiddleware
-from lib.process_logging import JsonFormatter
+from lib.process_logging import json_formatter
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.callers import api_with
@@ -20,15 +21,17 @@ CANARY = "Quillon-Canary-4711"
 
 
 @pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[dict[str, Any]]]:
-    """The lines as they are written."""
-    caplog.set_level(logging.INFO, logger="carelane.access")
-
-    def read() -> list[dict[str, Any]]:
-        written = [record for record in caplog.records if record.name == "carelane.access"]
-        return [json.loads(JsonFormatter().format(record)) for record in written]
-
-    return read
+def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    """Collect the lines as they are written, in the context of their requests."""
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(json_formatter())
+    log = logging.getLogger("carelane.access")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield lambda: [json.loads(line) for line in written.getvalue().splitlines()]
+    log.removeHandler(handler)
+    log.setLevel(logging.NOTSET)
 
 
 def test_request_of_a_token_leaves_one_line(lines: Any) -> None:
@@ -117,11 +120,11 @@ def test_log_can_be_switched_off(lines: Any, client: Client, settings: Any) -> N
     assert lines() == []
 
 
-@pytest.mark.parametrize(("told", "size"), [({"Content-Length": "12"}, 12), ({}, None)])
-def test_answer_that_is_made_while_it_is_sent_has_the_size_that_it_tells(
-    lines: Any, rf: RequestFactory, told: dict[str, str], size: int | None
+@pytest.mark.parametrize(("headers", "size"), [({"Content-Length": "12"}, 12), ({}, None)])
+def test_answer_that_is_made_while_it_is_sent_has_the_size_of_its_header(
+    lines: Any, rf: RequestFactory, headers: dict[str, str], size: int | None
 ) -> None:
-    answer: Any = StreamingHttpResponse(iter([b"twelve bytes"]), headers=told)
+    answer: Any = StreamingHttpResponse(iter([b"twelve bytes"]), headers=headers)
     AccessLogMiddleware(lambda request: answer)(rf.get("/"))
 
     (line,) = lines()

@@ -4,16 +4,19 @@ import logging
 import logging.config
 
 import pytest
+import structlog
 from django.db import IntegrityError, connection
 from django.test import RequestFactory
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lib.process_logging import JsonFormatter, logging_config
+from lib.process_logging import ALLOWED, OWN, json_formatter, keep_allowed, logging_config
 
 CANARY = "Quillon-Canary-4711"
 
 
 def _line(record: logging.LogRecord) -> dict[str, object]:
-    line = JsonFormatter().format(record)
+    line = json_formatter().format(record)
     assert "\n" not in line
     assert CANARY not in line
     parsed: dict[str, object] = json.loads(line)
@@ -90,6 +93,22 @@ def test_line_of_a_broken_constraint_names_it_and_no_value() -> None:
     assert line["causes"] == ["psycopg.errors.UniqueViolation"]
     assert (line["sqlstate"], line["constraint"]) == ("23505", "seen_phone_once")
     assert "test_line_of_a_broken_constraint_names_it_and_no_value" in str(line["frames"])
+
+
+def test_line_of_a_request_holds_its_context() -> None:
+    with structlog.contextvars.bound_contextvars(request_id="q-1", principal="user", rider_name=CANARY):
+        line = _line(_record("seen"))
+
+    assert (line["request_id"], line["principal"]) == ("q-1", "user")
+    assert "rider_name" not in line
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text() | st.integers() | st.lists(st.text())))
+def test_allow_list_passes_no_other_key_and_no_structure(event: dict[str, object]) -> None:
+    kept = keep_allowed(None, "info", event | {"route": {"name": CANARY}, "rider_name": CANARY})
+
+    assert kept.keys() <= ALLOWED | OWN
+    assert kept["route"] == "dict"
 
 
 def test_every_library_logs_through_the_one_formatter(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from lib.access import Principal
 from lib.api.fields import instant_text
 from lib.client_address import address_of
 from lib.errors import Code, DomainError
-from lib.request_context import answer_headers, id_of
+from lib.request_context import answer_headers, bind_principal, id_of
 
 EXPIRY_IS_ANNOUNCED: Final = dt.timedelta(days=14)  # api.md B.8
 _NAMES_OF_TOKENS: Final = frozenset({"access_token", "token", "api_key", "apikey", "authorization", "bearer"})
@@ -46,6 +46,7 @@ class BearerAuthentication(BaseAuthentication):
             raise authentication.NotAuthenticated
         at = timezone.now()
         principal, token = authentication.authenticate(text, at=at, request_id=id_of(request._request), ip=ip)
+        bind_principal(kind=principal.kind, principal_id=principal.id)
         if token.ends_at - at <= EXPIRY_IS_ANNOUNCED:
             answer_headers(request._request)["X-Token-Expires-At"] = instant_text(token.ends_at)
         return None, principal

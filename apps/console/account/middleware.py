@@ -24,6 +24,7 @@ from apps.console.account.adapters import SECOND_FACTORS, needs_passkey
 from apps.console.account.privacy_views import privacy_mode
 from lib.clocks import twelve_hours
 from lib.live.stream import listens
+from lib.request_context import bind_principal
 
 TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle logoff is that much inexact
 
@@ -61,6 +62,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
         if seconds_left(request) < 0:
             _end(request)
             return _forgetful(self.answer(request))
+        bind_principal(kind="user", principal_id=request.user.pk)
         with timezone.override(zone_of(request)), twelve_hours(request.user.twelve_hours), privacy_mode(request):
             response = self.answer(request)
         response["Cache-Control"] = "no-store"  # S-36
