@@ -30,34 +30,7 @@ def make(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Flee
     """
     rows: list[Row] = []
     for number, wheel in enumerate(fleet.drivers):
-        dice = Dice(seed, "papers", number)
-        ends = {
-            type_: today + dt.timedelta(days=dice.randrange(60, months * 30 - 40))
-            for type_, (months, _) in _DRIVER_PAPERS.items()
-        }
-        if number == 3:
-            ends["driver_license"] = wheel.last_day = today + dt.timedelta(days=5)
-        if number == 8:
-            ends["mvr"] = today + dt.timedelta(days=20)
-        if number == 12:
-            ends["cpr_first_aid"] = today + dt.timedelta(days=45)
-        if number == 15:
-            ends["cpr_first_aid"] = today - dt.timedelta(days=9)
-        if wheel.part == "suspended" and wheel.last_day is not None:
-            ends["driver_license"] = wheel.last_day
-        if wheel.part == "inactive":
-            ends["mvr"] = today - dt.timedelta(days=70)
-        if wheel.part == "pending":
-            del ends["mvr"]
-        for type_, day in ends.items():
-            months, blocking = _DRIVER_PAPERS[type_]
-            row = _paper(dice, start, type_, day - dt.timedelta(days=months * 30), day, blocking, driver_id=wheel.id)
-            if wheel.part == "pending" and type_ == "background_check":
-                row |= {"rejected": True, **_UNVERIFIED}
-            if number == 12 and type_ == "cpr_first_aid":
-                row |= _UNVERIFIED
-            rows.append(row)
-        rows += _exclusion_checks(dice, start, days, today, wheel)
+        rows += _papers_of_driver(Dice(seed, "papers", number), start, days, today, number, wheel)
     for number, van in enumerate(fleet.vans):
         dice = Dice(seed, "vehicle papers", number)
         for type_, months in _VEHICLE_PAPERS.items():
@@ -66,6 +39,45 @@ def make(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Flee
                 day = today + dt.timedelta(days=18 if van.in_service else -4)
             rows.append(_paper(dice, start, type_, day - dt.timedelta(days=months * 30), day, True, vehicle_id=van.id))
     return copy_rows(Credential, rows)
+
+
+def _papers_of_driver(
+    dice: Dice, start: int, days: list[dt.date], today: dt.date, number: int, wheel: Wheel
+) -> list[Row]:
+    ends = _ends_of_papers(dice, today, number, wheel)
+    rows: list[Row] = []
+    for type_, day in ends.items():
+        months, blocking = _DRIVER_PAPERS[type_]
+        row = _paper(dice, start, type_, day - dt.timedelta(days=months * 30), day, blocking, driver_id=wheel.id)
+        if wheel.part == "pending" and type_ == "background_check":
+            row |= {"rejected": True, **_UNVERIFIED}
+        if number == 12 and type_ == "cpr_first_aid":
+            row |= _UNVERIFIED
+        rows.append(row)
+    return rows + _exclusion_checks(dice, start, days, today, wheel)
+
+
+def _ends_of_papers(dice: Dice, today: dt.date, number: int, wheel: Wheel) -> dict[str, dt.date]:
+    """Return the last day of each type of paper that the driver has."""
+    ends = {
+        type_: today + dt.timedelta(days=dice.randrange(60, months * 30 - 40))
+        for type_, (months, _) in _DRIVER_PAPERS.items()
+    }
+    if number == 3:
+        ends["driver_license"] = wheel.last_day = today + dt.timedelta(days=5)
+    if number == 8:
+        ends["mvr"] = today + dt.timedelta(days=20)
+    if number == 12:
+        ends["cpr_first_aid"] = today + dt.timedelta(days=45)
+    if number == 15:
+        ends["cpr_first_aid"] = today - dt.timedelta(days=9)
+    if wheel.part == "suspended" and wheel.last_day is not None:
+        ends["driver_license"] = wheel.last_day
+    if wheel.part == "inactive":
+        ends["mvr"] = today - dt.timedelta(days=70)
+    if wheel.part == "pending":
+        del ends["mvr"]
+    return ends
 
 
 def _exclusion_checks(dice: Dice, start: int, days: list[dt.date], today: dt.date, wheel: Wheel) -> list[Row]:

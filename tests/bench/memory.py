@@ -51,14 +51,14 @@ def _reads() -> list[Request]:
     rides = Ride.objects.order_by("-pickup_at", "-pk").values_list("pk", flat=True)[:50]
     reads: list[Request] = []
     for facility, ride in zip(facilities, rides, strict=True):
-        for path in (
+        paths = (
             f"/api/rides/{ride}",
             f"/api/rides?facilityId={facility}&limit=25",
             "/api/rides?status=scheduled&limit=25",
             f"/api/rides/{ride}/timeline",
             "/api/rides?limit=100",
-        ):
-            reads.append(Request("GET", path))
+        )
+        reads.extend(Request("GET", path) for path in paths)
     return reads
 
 

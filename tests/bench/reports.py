@@ -113,8 +113,7 @@ def _from_rows() -> list[tuple[Any, ...]]:
     columns = []
     for one in DEFINITIONS:
         if one.denominator:
-            for names in (one.numerator, one.denominator):
-                columns.append(" + ".join(_of_rows(name) for name in names))
+            columns += [" + ".join(map(_of_rows, names)) for names in (one.numerator, one.denominator)]
         else:
             measure = MEASURES[one.numerator[0]]
             values = f"({measure.sql})" if measure.kind.name == "VALUE" else f"({measure.sql})[1]"

@@ -154,10 +154,8 @@ def _noise(most: int) -> Table:
 @pytest.mark.django_db
 def test_comes_in_pieces_while_rows_are_read() -> None:
     heard: list[bytes] = []
-    seen = []
 
-    for piece in _noise(20_000).streamed("xlsx", heard.extend):
-        seen.append((len(heard), len(piece)))
+    seen = [(len(heard), len(piece)) for piece in _noise(20_000).streamed("xlsx", heard.extend)]
 
     assert seen[0][0] < 2_000
     assert len(list(takewhile(lambda one: one[0] < 20_000, seen))) > 10

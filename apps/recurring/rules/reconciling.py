@@ -113,9 +113,10 @@ def steps(
     for day, legs in days.items():
         if any(ledger[day, leg].begun for leg in legs if (day, leg) in ledger):
             continue
-        for leg in legs:
-            if step := _step((day, leg), wanted.get((day, leg)), ledger.get((day, leg)), now, day in overwrite):
-                found.append(step)
+        steps_of_day = (
+            _step((day, leg), wanted.get((day, leg)), ledger.get((day, leg)), now, day in overwrite) for leg in legs
+        )
+        found += [step for step in steps_of_day if step is not None]
     return found
 
 
