@@ -55,7 +55,10 @@ def logging_config(*, level: str) -> dict[str, Any]:
     Loggers whose libraries attach handlers of their own are named, so that those handlers go.
     """
     # SQL with its parameters is a DEBUG message; a level of DEBUG for the rest must not switch it on.
-    quiet = {"django.db.backends": {"level": "INFO"}}
+    quiet = {
+        "django.db.backends": {"level": "INFO"},
+        "paramiko": {"level": "CRITICAL"},  # quotes servers; uploads report failures as codes
+    }
     owned = (
         "django", "django.server", "celery", "celery.task", "kombu", "allauth",
         "uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi", "gunicorn.error", "gunicorn.access",

@@ -9,9 +9,9 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.sessions import principal_of_absent
+from apps.exports.destinations.errors import UploadError
 from apps.exports.models import ExportDestination, ReportSchedule, ScheduleRun
-from apps.exports.services import destinations, export_runs, schedule_runs, schedules
-from apps.exports.services.destinations import PutRefused
+from apps.exports.services import export_runs, schedule_runs, schedules, uploads
 from apps.exports.services.schedule_wishes import Wish
 from lib.access import Principal
 from tests import factories
@@ -85,7 +85,7 @@ class Places:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.puts: list[str] = []
-        self.refusal: PutRefused | None = None
+        self.refusal: UploadError | None = None
         self.then: Callable[[], None] = lambda: None
 
     def put(self, destination: ExportDestination, path: Path, name: str) -> None:
@@ -99,7 +99,7 @@ class Places:
 def stand_in(monkeypatch: Any) -> Places:
     """Put a stand-in where files leave the house."""
     places = Places()
-    monkeypatch.setattr(destinations, "put", places.put)
+    monkeypatch.setattr(uploads, "upload", places.put)
     return places
 
 

@@ -10,9 +10,9 @@ from django.db import connection
 
 from apps.accounts.rules.roles import TokenRole
 from apps.audit.models import AuditEntry
-from apps.exports.destinations.outcome import PutCode
+from apps.exports.destinations.errors import UploadErrorCode
 from apps.exports.models import ExportDestination
-from apps.exports.services import destination_keeping as keeping
+from apps.exports.services import destinations
 from lib.ids import uuid7
 from tests.callers import api_with, error_of
 from tests.exports import places
@@ -225,7 +225,7 @@ def test_no_transaction_is_open_while_others_are_asked(
         seen.append(connection.in_atomic_block)
         return []
 
-    monkeypatch.setattr(keeping, "_try", lambda destination: (None, bool(look())))
+    monkeypatch.setattr(destinations, "_try", lambda destination: (None, bool(look())))
     monkeypatch.setattr("apps.exports.destinations.sftp.host_keys", look)
     path = f"{LIST}/{places.server().pk}/{asks}"
 
@@ -239,11 +239,11 @@ def test_answer_of_a_test_is_repeated_for_the_same_key_and_others_are_asked_once
 ) -> None:
     asked = []
 
-    def try_(destination: ExportDestination) -> tuple[PutCode | None, bool]:
+    def try_(destination: ExportDestination) -> tuple[UploadErrorCode | None, bool]:
         asked.append(destination)
-        return PutCode.NO_SPACE, False
+        return UploadErrorCode.NO_SPACE, False
 
-    monkeypatch.setattr(keeping, "_try", try_)
+    monkeypatch.setattr(destinations, "_try", try_)
     api, rows = api_with(), [places.server(), places.server(name="Other")]
     paths = [f"{LIST}/{row.pk}/test" for row in (rows[0], rows[0], rows[1])]
     key: dict[str, Any] = {"content_type": "application/json", "HTTP_IDEMPOTENCY_KEY": "k"}
@@ -260,14 +260,14 @@ def test_two_tests_with_one_key_at_once_say_the_same(monkeypatch: pytest.MonkeyP
     key: dict[str, Any] = {"content_type": "application/json", "HTTP_IDEMPOTENCY_KEY": "k"}
     inner: list[Any] = []
 
-    def try_(destination: ExportDestination) -> tuple[PutCode | None, bool]:
+    def try_(destination: ExportDestination) -> tuple[UploadErrorCode | None, bool]:
         if inner:
             return None, False
         inner.append(None)
         inner[0] = api.post(path, "{}", **key)  # arrives while the first one still waits
-        return PutCode.TIMED_OUT, False
+        return UploadErrorCode.TIMED_OUT, False
 
-    monkeypatch.setattr(keeping, "_try", try_)
+    monkeypatch.setattr(destinations, "_try", try_)
     outer = api.post(path, "{}", **key)
 
     assert json.loads(inner[0].content) == json.loads(outer.content) == {"code": None, "left": False}
@@ -281,4 +281,4 @@ def test_host_keys_of_nobody_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert [error_of(one)["code"] for one in (of_bucket, silent)] == ["RULE_VIOLATION", "RULE_VIOLATION"]
     assert error_of(silent)["message"] == "The server did not tell its host keys: nobody answers there."
-    assert keeping.MOST == 50
+    assert destinations.MOST == 50

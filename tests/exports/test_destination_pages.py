@@ -10,7 +10,7 @@ from django.urls import reverse
 from apps.accounts.rules.roles import UserRole
 from apps.console.exports import destination_words as words
 from apps.exports.models import ExportDestination
-from apps.exports.models.destinations import PutCode
+from apps.exports.models.destinations import UploadErrorCode
 from lib.errors import NotFound
 from lib.ids import uuid7
 from tests.console.visits import text_of, told, visitor
@@ -120,7 +120,7 @@ def test_badge_says_how_it_does(columns: dict[str, Any], tone: str) -> None:
 
 
 def test_every_code_says_what_to_do() -> None:
-    assert set(words.ADVICE) == set(PutCode)
+    assert set(words.ADVICE) == set(UploadErrorCode)
     assert all(map(str, words.ADVICE.values()))
     assert (words.label_of(""), str(words.label_of("no_space"))) == ("", "it has no room left")
 
@@ -197,7 +197,7 @@ def test_destination_that_goes_while_its_form_is_open_is_not_found(monkeypatch: 
 
         raise NotFound("export destination")
 
-    monkeypatch.setattr("apps.exports.services.destination_keeping.change", removed)
+    monkeypatch.setattr("apps.exports.services.destinations.change", removed)
 
     assert client.post(_page(one, "change/"), SERVER | {"version": "1"}).status_code == 404
 
@@ -235,7 +235,7 @@ def test_server_is_agreed_on_and_tried(listening: Listening) -> None:
 
 def test_file_that_stays_behind_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     client, one = visitor(), places.bucket()
-    monkeypatch.setattr("apps.exports.services.destination_keeping._try", lambda destination: (None, True))
+    monkeypatch.setattr("apps.exports.services.destinations._try", lambda destination: (None, True))
 
     page = client.post(_page(one, "test/"), follow=True)
 

@@ -13,12 +13,11 @@ from django.db import IntegrityError, transaction
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.exports.destinations import ssh_keys
+from apps.exports.destinations.errors import UploadError, UploadErrorCode
 from apps.exports.destinations.sftp import Server
 from apps.exports.models import ExportDestination
-from apps.exports.services import destination_keeping as keeping
-from apps.exports.services import destinations
-from apps.exports.services.destination_wishes import AddressBlocked, Wanted, wanted_of
-from apps.exports.services.destinations import PutCode, PutRefused
+from apps.exports.services import destinations, uploads
+from apps.exports.services.destination_validation import AddressBlocked, Wanted, wanted_of
 from lib.access import Phi, Principal
 from lib.errors import Code, DomainError, InvalidInput, NotFound, StaleVersion
 from lib.ids import uuid7
@@ -91,16 +90,16 @@ def at_server(listening: Listening, **given: Any) -> ExportDestination:
 
 
 def at_bucket(moto: Buckets, **given: Any) -> ExportDestination:
-    told = {"endpoint_url": moto.url, "username": moto.key.access_key_id, "secret": moto.key.secret}
+    told = {"endpoint_url": moto.url, "username": moto.key.id, "secret": moto.key.secret}
     return places.bucket(**({**told, "folder": "in", "path_style": True} | given))
 
 
 def add(**given: Any) -> ExportDestination:
-    return keeping.add(wanted=Wanted(**given), by=admin(), at=NOW)
+    return destinations.add(wanted=Wanted(**given), by=admin(), at=NOW)
 
 
 def change(destination: ExportDestination, **changes: Any) -> ExportDestination:
-    return keeping.change(
+    return destinations.change(
         destination_id=destination.pk, changes=changes, expected_version=None, by=admin(), at=factories.NOW
     )
 
@@ -113,13 +112,12 @@ def trail() -> list[tuple[str, UUID | None, dict[str, Any]]]:
 def test_file_is_put_on_a_server_and_that_is_remembered(listening: Listening, file: Path) -> None:
     destination = at_server(listening)
 
-    destinations.put(destination, file, NAME, clock=lambda: NOW)
+    uploads.upload(destination, file, NAME, clock=lambda: NOW)
 
     destination.refresh_from_db()
     assert listening.there() == {NAME: b"rideId\n"}
     assert (destination.sent_at, destination.failed_at, destination.version) == (NOW, None, 1)
     assert trail() == [("destinations.put", destination.pk, {"name": NAME})]
-    assert list((file.parent / "exports").iterdir()) == []
 
 
 def test_file_is_put_on_a_server_that_knows_our_key(tmp_path: Path, file: Path) -> None:
@@ -127,13 +125,13 @@ def test_file_is_put_on_a_server_that_knows_our_key(tmp_path: Path, file: Path) 
     (tmp_path / "root").mkdir()
     with servers.sftp(tmp_path / "root", authorized=made.public_key) as listening:
         ExportDestination.objects.update(port=listening.port, host_key=listening.host_key)
-        destinations.put(made, file, NAME)
+        uploads.upload(made, file, NAME)
 
     assert listening.there() == {NAME: b"rideId\n"}
 
 
 def test_file_is_put_into_a_bucket(moto: Buckets, file: Path) -> None:
-    destinations.put(at_bucket(moto), file, NAME)
+    uploads.upload(at_bucket(moto), file, NAME)
 
     assert moto.there() == {f"in/{NAME}": b"rideId\n"}
 
@@ -141,13 +139,15 @@ def test_file_is_put_into_a_bucket(moto: Buckets, file: Path) -> None:
 def test_why_a_file_could_not_be_put_is_remembered(moto: Buckets, file: Path, caplog: Any) -> None:
     destination = at_bucket(moto, secret="wrong")
 
-    with pytest.raises(PutRefused) as refusal:
-        destinations.put(destination, file, NAME, clock=lambda: NOW)
+    with pytest.raises(UploadError) as refusal:
+        uploads.upload(destination, file, NAME, clock=lambda: NOW)
 
     destination.refresh_from_db()
-    assert (refusal.value.code, refusal.value.retryable) == (PutCode.NOT_AUTHORIZED, False)
+    assert (refusal.value.code, refusal.value.retryable) == (UploadErrorCode.NOT_AUTHORIZED, False)
     assert (destination.sent_at, destination.failed_at, destination.failure_code) == (None, NOW, "not_authorized")
-    assert [one.getMessage() for one in caplog.records if "put" in one.getMessage()] == ["file not put: not_authorized"]
+    assert [one.getMessage() for one in caplog.records if "upload" in one.getMessage()] == [
+        "upload failed: not_authorized"
+    ]
     assert trail() == []
 
 
@@ -158,29 +158,29 @@ def test_nothing_is_put_where_people_switched_it_off_meanwhile(
     destination = at_server(listening)
     ExportDestination.objects.update(**gone)
 
-    with pytest.raises(PutRefused) as refusal:
-        destinations.put(destination, file, NAME)
+    with pytest.raises(UploadError) as refusal:
+        uploads.upload(destination, file, NAME)
 
-    assert (refusal.value.code, listening.there()) == (PutCode.SWITCHED_OFF, {})
+    assert (refusal.value.code, listening.there()) == (UploadErrorCode.SWITCHED_OFF, {})
 
 
 def test_secret_that_no_key_opens_is_told(listening: Listening, file: Path) -> None:
     destination = at_server(listening)
     ExportDestination.objects.update(secret_sealed=b"t0:" + bytes(40))
 
-    with pytest.raises(PutRefused) as refusal:
-        destinations.put(destination, file, NAME)
+    with pytest.raises(UploadError) as refusal:
+        uploads.upload(destination, file, NAME)
 
-    assert refusal.value.code == PutCode.SECRET_UNREADABLE
+    assert refusal.value.code == UploadErrorCode.SECRET_UNREADABLE
     ExportDestination.objects.update(sign_in="private_key")
-    assert keeping.found(destination.pk, admin()).public_key == ""
+    assert destinations.found(destination.pk, admin()).public_key == ""
 
 
 def test_what_is_no_name_and_no_file_is_an_error(listening: Listening, file: Path) -> None:
     with pytest.raises(ValueError, match="name of a file"):
-        destinations.put(at_server(listening), file, "-rf")
+        uploads.upload(at_server(listening), file, "-rf")
     with pytest.raises(FileNotFoundError):
-        destinations.put(at_server(listening, name="Other"), file.with_name("none"), NAME)
+        uploads.upload(at_server(listening, name="Other"), file.with_name("none"), NAME)
 
 
 def test_rider_data_goes_only_where_that_was_agreed_on() -> None:
@@ -193,7 +193,7 @@ def test_rider_data_goes_only_where_that_was_agreed_on() -> None:
 
 def test_destination_is_what_was_asked_for_and_its_secret_is_sealed() -> None:
     by = admin()
-    made = keeping.add(wanted=Wanted(**BUCKET, phi_agreement=True, folder="a/b"), by=by, at=NOW)
+    made = destinations.add(wanted=Wanted(**BUCKET, phi_agreement=True, folder="a/b"), by=by, at=NOW)
 
     stored = ExportDestination.objects.get()
     assert wanted_of(stored) == Wanted(**{**BUCKET, "secret": None}, phi_agreement=True, folder="a/b")
@@ -283,19 +283,19 @@ def test_name_is_that_of_one_destination() -> None:
     first = add(**SERVER)
     with pytest.raises(InvalidInput) as refusal:
         add(**SERVER)
-    keeping.remove(destination_id=first.pk, by=admin(), at=NOW)
+    destinations.remove(destination_id=first.pk, by=admin(), at=NOW)
     add(**SERVER)
 
     assert refusal.value.details[0].code == "taken"
-    with pytest.raises(IntegrityError, match="is_of_its_kind"), transaction.atomic(), keeping._name_is_free():
+    with pytest.raises(IntegrityError, match="is_of_its_kind"), transaction.atomic(), destinations._name_is_free():
         places.bucket(port=1)
 
 
 def test_there_are_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "MOST", 1)
+    monkeypatch.setattr(destinations, "MOST", 1)
     add(**SERVER)
 
-    with pytest.raises(keeping.TooManyDestinations):
+    with pytest.raises(destinations.TooManyDestinations):
         add(**BUCKET)
 
 
@@ -326,7 +326,7 @@ def test_another_place_is_trusted_with_what_is_said_anew() -> None:
     made = add(**BUCKET, phi_agreement=True)
     other = admin()
 
-    moved = keeping.change(
+    moved = destinations.change(
         destination_id=made.pk,
         changes={"bucket": "other", "phi_agreement": True},
         expected_version=1,
@@ -357,23 +357,23 @@ def test_change_of_an_older_version_is_refused() -> None:
     made = add(**SERVER)
 
     with pytest.raises(StaleVersion):
-        keeping.change(destination_id=made.pk, changes={"name": "x"}, expected_version=2, by=admin(), at=NOW)
+        destinations.change(destination_id=made.pk, changes={"name": "x"}, expected_version=2, by=admin(), at=NOW)
     with pytest.raises(StaleVersion):
-        keeping.remove(destination_id=made.pk, expected_version=2, by=admin(), at=NOW)
+        destinations.remove(destination_id=made.pk, expected_version=2, by=admin(), at=NOW)
 
 
 def test_removed_destination_is_gone_with_its_secret() -> None:
     made = add(**SERVER)
 
-    keeping.remove(destination_id=made.pk, by=admin(), at=NOW)
+    destinations.remove(destination_id=made.pk, by=admin(), at=NOW)
 
     row = ExportDestination.objects.get()
     assert (row.secret_sealed, row.active, row.deleted_at) == (None, False, NOW)
     for gone in (
-        lambda: keeping.found(made.pk, admin()),
-        lambda: keeping.remove(destination_id=made.pk, by=admin(), at=NOW),
+        lambda: destinations.found(made.pk, admin()),
+        lambda: destinations.remove(destination_id=made.pk, by=admin(), at=NOW),
         lambda: change(made, name="x"),
-        lambda: keeping.test(destination_id=uuid7(), by=admin(), at=NOW),
+        lambda: destinations.test(destination_id=uuid7(), by=admin(), at=NOW),
     ):
         with pytest.raises(NotFound):
             gone()
@@ -382,7 +382,7 @@ def test_removed_destination_is_gone_with_its_secret() -> None:
 def test_test_of_a_server_leaves_nothing_there(listening: Listening) -> None:
     destination = at_server(listening, active=False)
 
-    tried = keeping.test(destination_id=destination.pk, by=admin(), at=NOW)
+    tried = destinations.test(destination_id=destination.pk, by=admin(), at=NOW)
 
     assert (tried.code, tried.left, listening.there()) == (None, False, {})
     assert (tried.destination.tested_at, tried.destination.test_code) == (NOW, "")
@@ -390,65 +390,54 @@ def test_test_of_a_server_leaves_nothing_there(listening: Listening) -> None:
 
 
 def test_test_of_a_bucket_that_lets_nothing_be_deleted_says_so(moto: Buckets) -> None:
-    tried = keeping.test(destination_id=at_bucket(moto).pk, by=admin(), at=NOW)
+    tried = destinations.test(destination_id=at_bucket(moto).pk, by=admin(), at=NOW)
 
     assert (tried.code, tried.left) == (None, True)
 
 
 def test_test_of_a_bucket_that_lets_it_leaves_nothing_there(moto: Buckets) -> None:
     with moto.trusting_everybody():
-        tried = keeping.test(destination_id=at_bucket(moto, folder="tidy").pk, by=admin(), at=NOW)
+        tried = destinations.test(destination_id=at_bucket(moto, folder="tidy").pk, by=admin(), at=NOW)
 
     assert (tried.code, tried.left) == (None, False)
     assert [name for name in moto.there() if name.startswith("tidy")] == []
 
 
 def test_test_that_fails_says_why(listening: Listening) -> None:
-    tried = keeping.test(destination_id=at_server(listening, host_key=KEY).pk, by=admin(), at=NOW)
+    tried = destinations.test(destination_id=at_server(listening, host_key=KEY).pk, by=admin(), at=NOW)
 
-    assert (tried.code, tried.destination.test_code) == (PutCode.HOST_KEY_CHANGED, "host_key_changed")
-
-
-def test_folder_that_cannot_be_written_to_is_told(listening: Listening, file: Path, settings: Any) -> None:
-    settings.EXPORTS_DIR = str(file)
-    destination = at_server(listening)
-
-    tried = keeping.test(destination_id=destination.pk, by=admin(), at=NOW)
-    with pytest.raises(PutRefused) as refusal:
-        destinations.put(destination, file, NAME)
-
-    assert (tried.code, refusal.value.code, refusal.value.retryable) == (PutCode.NO_SCRATCH, PutCode.NO_SCRATCH, True)
+    assert (tried.code, tried.destination.test_code) == (UploadErrorCode.HOST_KEY_CHANGED, "host_key_changed")
 
 
 def test_host_keys_are_told_for_somebody_to_compare(listening: Listening) -> None:
     destination = at_server(listening, host_key="")
 
-    (key,) = keeping.host_keys(destination_id=destination.pk, by=admin())
+    (key,) = destinations.host_keys(destination_id=destination.pk, by=admin())
 
     assert str(key) == listening.host_key
 
 
 def test_buckets_have_no_host_keys_and_silent_servers_tell_none() -> None:
-    with pytest.raises(keeping.NoServer):
-        keeping.host_keys(destination_id=places.bucket().pk, by=admin())
-    with pytest.raises(keeping.HostKeysNotTold) as refusal:
-        keeping.host_keys(destination_id=places.server(host="127.0.0.1", port=1).pk, by=admin())
-    assert refusal.value.why == PutCode.UNREACHABLE
+    with pytest.raises(destinations.NoServer):
+        destinations.host_keys(destination_id=places.bucket().pk, by=admin())
+    with pytest.raises(destinations.HostKeysNotTold) as refusal:
+        destinations.host_keys(destination_id=places.server(host="127.0.0.1", port=1).pk, by=admin())
+    assert refusal.value.why == UploadErrorCode.UNREACHABLE
 
 
 def test_those_who_reach_a_part_decide_on_nothing() -> None:
     made = add(**SERVER)
     for by in (admin(facility_ids=frozenset()), admin(provider_ids=frozenset({uuid7()}))):
         for act in (
-            lambda by=by: keeping.add(wanted=Wanted(**BUCKET), by=by, at=NOW),
-            lambda by=by: keeping.change(
+            lambda by=by: destinations.add(wanted=Wanted(**BUCKET), by=by, at=NOW),
+            lambda by=by: destinations.change(
                 destination_id=made.pk, changes={"name": "x"}, expected_version=None, by=by, at=NOW
             ),
-            lambda by=by: keeping.remove(destination_id=made.pk, by=by, at=NOW),
-            lambda by=by: keeping.test(destination_id=made.pk, by=by, at=NOW),
-            lambda by=by: keeping.host_keys(destination_id=made.pk, by=by),
+            lambda by=by: destinations.remove(destination_id=made.pk, by=by, at=NOW),
+            lambda by=by: destinations.test(destination_id=made.pk, by=by, at=NOW),
+            lambda by=by: destinations.host_keys(destination_id=made.pk, by=by),
         ):
-            with pytest.raises(keeping.ReachTooNarrow):
+            with pytest.raises(destinations.ReachTooNarrow):
                 act()
 
     assert ExportDestination.objects.filter(name="Drop box", deleted_at__isnull=True).count() == 1
@@ -456,4 +445,4 @@ def test_those_who_reach_a_part_decide_on_nothing() -> None:
 
 def test_secrets_of_servers_are_in_no_words() -> None:
     assert "a-password" not in repr(Server("h", 22, "u", "", password="a-password"))
-    assert issubclass(keeping.ReachTooNarrow, DomainError)
+    assert issubclass(destinations.ReachTooNarrow, DomainError)

@@ -16,7 +16,7 @@ from django.db import OperationalError, connection, connections
 from apps.accounts.rules.roles import UserRole
 from apps.audit.services import audit
 from apps.exports.models import Export, ExportDestination, ReportSchedule, ScheduleRun
-from apps.exports.services import destinations, export_runs, exports, leases, schedule_runs, schedules
+from apps.exports.services import export_runs, exports, leases, schedule_runs, schedules, uploads
 from tests.exports.scheduled import (
     Clock,
     Places,
@@ -125,7 +125,7 @@ def test_worker_killed_around_the_put_has_the_same_file_put_to_the_same_name(
     places: Places, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE)
-    step = "_put" if where == "before the file is put" else "_settle_done"
+    step = "_upload" if where == "before the file is put" else "_settle_done"
     whole = getattr(schedule_runs, step)
     monkeypatch.setattr(schedule_runs, step, die)
     with pytest.raises(Killed):
@@ -143,7 +143,7 @@ def test_worker_killed_around_the_put_has_the_same_file_put_to_the_same_name(
     run = only_run(schedule)
     assert (run.state, run.attempts, Export.objects.count()) == ("done", 2, 1)
     assert (len(places.files), len(set(places.puts))) == (1, 1)
-    assert len(places.puts) == (1 if step == "_put" else 2)
+    assert len(places.puts) == (1 if step == "_upload" else 2)
 
 
 @pytest.mark.parametrize("away", [1, 2])
@@ -153,7 +153,7 @@ def test_file_is_put_once_though_the_database_was_away_meanwhile(
     """The connection of the worker broke while the file was under way, and again when that was to be written down."""
     schedule, puts = to_bucket(person()), []
 
-    def put_file(destination: ExportDestination, path: Path, name: str) -> None:
+    def upload_file(destination: ExportDestination, path: Path, name: str) -> None:
         puts.append(name)
         _break(connection)
 
@@ -168,7 +168,7 @@ def test_file_is_put_once_though_the_database_was_away_meanwhile(
             _break(connection)
         record(**named)
 
-    monkeypatch.setattr(destinations, "put_file", put_file)
+    monkeypatch.setattr(uploads, "upload_file", upload_file)
     monkeypatch.setattr("apps.exports.services.leases.time.sleep", sleep)
     monkeypatch.setattr(audit, "record", breaks)
 
@@ -217,7 +217,7 @@ def _break(broken: Any) -> None:
 
 def test_worker_killed_again_and_again_is_a_failure(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE)
-    monkeypatch.setattr(schedule_runs, "_put", die)
+    monkeypatch.setattr(schedule_runs, "_upload", die)
     for _try in range(schedule_runs.TRIES):
         with pytest.raises(Killed):
             tick(clock)
@@ -253,7 +253,7 @@ def test_failure_of_a_run_that_is_another_s_changes_nothing(
         ScheduleRun.objects.update(claim_id=schedule.pk)
         raise failure if isinstance(failure, Exception) else RuntimeError
 
-    monkeypatch.setattr(schedule_runs, "_put", lose)
+    monkeypatch.setattr(schedule_runs, "_upload", lose)
     tick(clock)
 
     run = only_run(schedule)

@@ -11,7 +11,7 @@ from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.console.exports import schedule_words
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
-from apps.exports.models.destinations import PutCode
+from apps.exports.models.destinations import UploadErrorCode
 from apps.exports.models.schedule_words import Outcome
 from tests import factories
 from tests.accounts.signed_in import sign_in
@@ -289,7 +289,7 @@ def test_empty_list_says_what_schedules_are_for_and_no_kind_is_made_up() -> None
     assert visit(person(UserRole.PLANNER)).get(f"{PAGE}new/export/").status_code == 403
 
 
-@pytest.mark.parametrize("code", [*Outcome.values, *PutCode.values])
+@pytest.mark.parametrize("code", [*Outcome.values, *UploadErrorCode.values])
 def test_every_outcome_is_said_with_what_to_do(code: str) -> None:
     for state in ("queued", "failed"):
         said = schedule_words.state_of(ScheduleRun(state=state, outcome=code))

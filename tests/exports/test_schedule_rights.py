@@ -10,9 +10,9 @@ from django.core import mail
 from apps.accounts.models import Alert, User
 from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.accounts.services.authentication import principal_of
+from apps.exports.destinations.errors import UploadError, UploadErrorCode
 from apps.exports.models import Export, ExportDestination, ReportSchedule
 from apps.exports.services import schedule_mails, schedule_runs, schedules
-from apps.exports.services.destinations import PutCode, PutRefused
 from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.callers import api_with
@@ -163,7 +163,7 @@ def test_destination_that_takes_no_rider_data_any_more_gets_none(places: Places)
 
 def test_file_with_riders_does_not_follow_its_schedule_to_a_place_that_takes_none(places: Places) -> None:
     schedule, clock = to_bucket(person(), phi=2), Clock(DUE)
-    places.refusal = PutRefused(PutCode.UNREACHABLE, retryable=True)
+    places.refusal = UploadError(UploadErrorCode.UNREACHABLE, retryable=True)
     tick(clock)
     tried = list(places.puts)
     ReportSchedule.objects.filter(pk=schedule.pk).update(phi=0, destination=bucket(name="Another"))

@@ -13,19 +13,19 @@ from apps.accounts.models import Alert, User
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.exports import tasks
+from apps.exports.destinations.errors import UploadError
 from apps.exports.models import Export, ExportDestination, ReportSchedule, ScheduleRun
-from apps.exports.models.destinations import PutCode
+from apps.exports.models.destinations import UploadErrorCode
 from apps.exports.models.schedule_words import Pause
 from apps.exports.services import (
-    destinations,
     export_files,
     export_runs,
     exports,
     schedule_mails,
     schedule_runs,
     schedules,
+    uploads,
 )
-from apps.exports.services.destinations import PutRefused
 from apps.rides.rules.lifecycle import RideStatus
 from tests.exports.scheduled import (
     DAY,
@@ -150,7 +150,7 @@ def test_no_more_than_a_month_is_caught_up_and_the_rest_written_down() -> None:
 def test_day_that_failed_is_made_when_the_next_one_works(places: Places) -> None:
     owner = person()
     schedule, clock = to_bucket(owner), Clock(DUE)
-    places.refusal = PutRefused(PutCode.NO_SPACE, retryable=False)
+    places.refusal = UploadError(UploadErrorCode.NO_SPACE, retryable=False)
     tick(clock)
     clock.at = DUE + DAY
     schedule_runs.work(clock=clock)
@@ -202,7 +202,7 @@ def test_changes_are_counted_from_what_the_last_run_that_worked_knew(places: Pla
     tick(clock)
     first = only_run(schedule)
     known = first.export.data_as_of if first.export else None
-    places.refusal = PutRefused(PutCode.NOT_AUTHORIZED, retryable=False)
+    places.refusal = UploadError(UploadErrorCode.NOT_AUTHORIZED, retryable=False)
     clock.at = DUE + DAY
     tick(clock)
     places.refusal = None
@@ -237,7 +237,7 @@ def test_moment_is_one_run_however_often_it_is_planned(places: Places) -> None:
 
 def test_refusal_that_may_pass_is_tried_again_and_the_same_file_sent(places: Places) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE)
-    places.refusal = PutRefused(PutCode.UNREACHABLE, retryable=True)
+    places.refusal = UploadError(UploadErrorCode.UNREACHABLE, retryable=True)
 
     tick(clock)
     waiting = only_run(schedule)
@@ -258,12 +258,12 @@ def test_six_tries_are_a_failure_and_three_failures_let_it_rest(places: Places) 
     owner = person()
     admin = person(UserRole.ADMIN)
     schedule, clock = to_bucket(owner), Clock(DUE)
-    places.refusal = PutRefused(PutCode.TIMED_OUT, retryable=True)
+    places.refusal = UploadError(UploadErrorCode.TIMED_OUT, retryable=True)
     for _try in range(6):
         tick(clock)
         clock.pass_(minutes=180)
     after_one = (ReportSchedule.objects.get().failures, len(places.puts))
-    places.refusal = PutRefused(PutCode.HOST_KEY_CHANGED, retryable=False)
+    places.refusal = UploadError(UploadErrorCode.HOST_KEY_CHANGED, retryable=False)
     for day in (1, 2):
         clock.at = DUE + day * DAY
         tick(clock)
@@ -300,10 +300,10 @@ def test_days_that_can_never_be_sent_do_not_let_a_schedule_rest_whose_other_days
 
     def refuse(destination: ExportDestination, path: Path, name: str) -> None:
         if any(f"_2026-11-{day}_" in name for day in (20, 21, 23)):
-            raise PutRefused(PutCode.REFUSED, retryable=False)
+            raise UploadError(UploadErrorCode.REFUSED, retryable=False)
         put(destination, path, name)
 
-    monkeypatch.setattr(destinations, "put", refuse)
+    monkeypatch.setattr(uploads, "upload", refuse)
     for day in range(6):
         clock.at = DUE + day * DAY
         tick(clock)
@@ -318,7 +318,7 @@ def test_resuming_what_the_service_stopped_makes_what_was_missed(places: Places)
     owner = person()
     schedule, clock = to_bucket(owner), Clock(DUE)
     tick(clock)
-    places.refusal = PutRefused(PutCode.NO_SPACE, retryable=False)
+    places.refusal = UploadError(UploadErrorCode.NO_SPACE, retryable=False)
     for day in (1, 2, 3):
         clock.at = DUE + day * DAY
         tick(clock)
@@ -384,10 +384,10 @@ def test_file_that_was_taken_away_meanwhile_is_made_anew(places: Places, monkeyp
     waiting = only_run(schedule)
     clock.pass_(minutes=1)
     put = places.put
-    monkeypatch.setattr(destinations, "put", lambda *given: (_ for _ in ()).throw(FileNotFoundError()))
+    monkeypatch.setattr(uploads, "upload", lambda *given: (_ for _ in ()).throw(FileNotFoundError()))
     tick(clock)
     twice = only_run(schedule)
-    monkeypatch.setattr(destinations, "put", put)
+    monkeypatch.setattr(uploads, "upload", put)
     clock.pass_(minutes=5)
     tick(clock)
 
@@ -466,7 +466,7 @@ def test_trouble_of_ours_is_told(
     def raise_(*given: Any) -> None:
         raise trouble
 
-    monkeypatch.setattr(schedule_runs, "_put", raise_)
+    monkeypatch.setattr(schedule_runs, "_upload", raise_)
     tick(Clock(DUE))
 
     assert told(schedule) == [("2026-11-20", state, code)]

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from apps.exports.models import ExportDestination
-from apps.exports.services.destination_wishes import Wanted
+from apps.exports.services.destination_validation import Wanted
 
 Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
 

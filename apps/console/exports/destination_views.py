@@ -16,7 +16,7 @@ from apps.console.exports import destination_words as words
 from apps.console.exports.destination_forms import FORMS, DestinationForm, initial_of
 from apps.console.kit.rights import UNPROCESSABLE, is_proven, needs, proves, to_proof
 from apps.exports.models import ExportDestination
-from apps.exports.services import destination_keeping as keeping
+from apps.exports.services import destinations as destination_service
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
 from lib.retelling import retold
@@ -46,7 +46,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
         return _form(request, form, unproven=True)
     if form.is_valid():
         try:
-            made = keeping.add(wanted=form.wanted(), by=principal_of(request), at=timezone.now())
+            made = destination_service.add(wanted=form.wanted(), by=principal_of(request), at=timezone.now())
         except DomainError as refusal:
             _refuse(form, refusal)
         else:
@@ -61,7 +61,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
 def change(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Change what a destination is."""
     by = principal_of(request)
-    found = keeping.found(destination_id, by)
+    found = destination_service.found(destination_id, by)
     made_by = FORMS[found.kind]
     if request.method != "POST":
         return _form(request, made_by(initial=initial_of(found, made_by)), found)
@@ -70,7 +70,7 @@ def change(request: HttpRequest, destination_id: UUID) -> HttpResponse:
         return _form(request, form, found, unproven=True)
     if form.is_valid():
         try:
-            keeping.change(
+            destination_service.change(
                 destination_id=destination_id,
                 changes=form.changes(),
                 expected_version=form.cleaned_data["version"],
@@ -98,14 +98,14 @@ def destination(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 @needs(Scope.DESTINATIONS_MANAGE)
 def test(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Put a small file there and take it away again; the page that this leads to says what came of it."""
-    tried = keeping.test(destination_id=destination_id, by=principal_of(request), at=timezone.now())
+    tried = destination_service.test(destination_id=destination_id, by=principal_of(request), at=timezone.now())
     if tried.code:
         messages.error(request, _("The test failed: %(why)s.") % {"why": tried.code.label})
     elif tried.left:
         messages.success(
             request,
             _("It works. %(file)s could be put there and not be taken away: that is as it may be.")
-            % {"file": keeping.TEST_FILE},
+            % {"file": destination_service.TEST_FILE},
         )
     else:
         messages.success(request, _("It works: a file was put there and taken away again."))
@@ -117,7 +117,7 @@ def test(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 def host_keys(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Ask a server for its host keys, and show their fingerprints for somebody to compare."""
     try:
-        keys = keeping.host_keys(destination_id=destination_id, by=principal_of(request))
+        keys = destination_service.host_keys(destination_id=destination_id, by=principal_of(request))
     except NotFound:
         raise
     except DomainError as refusal:
@@ -133,7 +133,7 @@ def agree(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     if not is_proven(request):
         return to_proof("export_destination", destination_id=destination_id)
     try:
-        keeping.change(
+        destination_service.change(
             destination_id=destination_id,
             changes={"host_key": request.POST.get("host_key", "")},
             expected_version=None,
@@ -153,13 +153,13 @@ def agree(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 @needs(Scope.DESTINATIONS_MANAGE)
 def remove(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Take a destination away, and destroy its secret."""
-    keeping.remove(destination_id=destination_id, by=principal_of(request), at=timezone.now())
+    destination_service.remove(destination_id=destination_id, by=principal_of(request), at=timezone.now())
     messages.success(request, _("The destination is removed."))
     return redirect("export_destinations")
 
 
 def _page(request: HttpRequest, destination_id: UUID, **more: Any) -> HttpResponse:
-    found = keeping.found(destination_id, principal_of(request))
+    found = destination_service.found(destination_id, principal_of(request))
     tone, state = words.badge_of(found)
     failed, sent = found.failed_at, found.sent_at
     failure = found.failure_code if failed and (sent is None or sent < failed) else ""
@@ -172,7 +172,7 @@ def _page(request: HttpRequest, destination_id: UUID, **more: Any) -> HttpRespon
         "failure_label": words.label_of(failure),
         "failure_advice": words.ADVICE.get(failure, ""),
         "agreed_by": accounts.names_of([found.phi_agreed_by]).get(found.phi_agreed_by, found.phi_agreed_by),
-        "test_file": keeping.TEST_FILE,
+        "test_file": destination_service.TEST_FILE,
         **more,
     }
     return render(request, "destinations/destination.html", context)

@@ -7,45 +7,47 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from apps.exports.models import ExportDestination
-from apps.exports.models.destinations import PutCode
+from apps.exports.models.destinations import UploadErrorCode
 
 Text = str | Promise
 
 ADVICE: Final[Mapping[str, Text]] = {
-    PutCode.UNREACHABLE: _("Check the address and the port, and whether a firewall lets this service out to it."),
-    PutCode.NAME_UNKNOWN: _("Check the spelling of the host name, and whether this service's name server knows it."),
-    PutCode.ADDRESS_REFUSED: _(
+    UploadErrorCode.UNREACHABLE: _(
+        "Check the address and the port, and whether a firewall lets this service out to it."
+    ),
+    UploadErrorCode.NAME_UNKNOWN: _(
+        "Check the spelling of the host name, and whether this service's name server knows it."
+    ),
+    UploadErrorCode.ADDRESS_REFUSED: _(
         "It is in a private network. Whoever runs this service can allow it: EXPORT_DESTINATION_NETWORKS."
     ),
-    PutCode.TLS_FAILED: _(
+    UploadErrorCode.TLS_FAILED: _(
         "Its certificate has lapsed, is of another name, or of an authority that this machine does not know. With dots"
         " in the name of the bucket, put the bucket into the path."
     ),
-    PutCode.NO_HOST_KEY: _("Ask the server for its host key below, and compare it."),
-    PutCode.HOST_KEY_CHANGED: _(
+    UploadErrorCode.NO_HOST_KEY: _("Ask the server for its host key below, and compare it."),
+    UploadErrorCode.HOST_KEY_CHANGED: _(
         "Nothing was sent. Ask whoever runs the server whether they changed its key; if they did, ask for it below and"
         " compare it. If they did not, somebody may stand between."
     ),
-    PutCode.NOT_AUTHORIZED: _(
+    UploadErrorCode.NOT_AUTHORIZED: _(
         "Check the user and the secret. A bucket's policy has to allow s3:PutObject in the folder, and a region that is"
         " wrong looks the same; on a server the user has to have the right to write there."
     ),
-    PutCode.NO_SUCH_BUCKET: _("Check the name of the bucket, and the region."),
-    PutCode.NO_SUCH_FOLDER: _("Make the folder on the server, or name another one: it is not made from here."),
-    PutCode.NO_SPACE: _("Make room there. It is tried again by itself."),
-    PutCode.TIMED_OUT: _("It may be busy. It is tried again by itself; if it stays so, ask whoever runs it."),
-    PutCode.REDIRECTED: _("Give the address that belongs to the bucket's region: redirects are not followed."),
-    PutCode.DAMAGED: _("It is tried again by itself; if it stays so, something on the way alters what is sent."),
-    PutCode.REFUSED: _("Ask whoever runs it: their log says more than they tell us."),
-    PutCode.BUSY: _("It is tried again by itself; if it stays so, ask whoever runs it."),
-    PutCode.SWITCHED_OFF: _("Switch it on again under Change."),
-    PutCode.SECRET_UNREADABLE: _("Enter the secret again under Change."),
-    PutCode.NO_SCRATCH: _(
-        "Whoever runs this service has to let it write into EXPORTS_DIR, and see that there is room."
+    UploadErrorCode.NO_SUCH_BUCKET: _("Check the name of the bucket, and the region."),
+    UploadErrorCode.NO_SUCH_FOLDER: _("Make the folder on the server, or name another one: it is not made from here."),
+    UploadErrorCode.NO_SPACE: _("Make room there. It is tried again by itself."),
+    UploadErrorCode.TIMED_OUT: _("It may be busy. It is tried again by itself; if it stays so, ask whoever runs it."),
+    UploadErrorCode.REDIRECTED: _("Give the address that belongs to the bucket's region: redirects are not followed."),
+    UploadErrorCode.DAMAGED: _(
+        "It is tried again by itself; if it stays so, something on the way alters what is sent."
     ),
-    PutCode.NO_PROGRAM: _("Whoever runs this service has to install openssh-client."),
+    UploadErrorCode.REFUSED: _("Ask whoever runs it: their log says more than they tell us."),
+    UploadErrorCode.BUSY: _("It is tried again by itself; if it stays so, ask whoever runs it."),
+    UploadErrorCode.SWITCHED_OFF: _("Switch it on again under Change."),
+    UploadErrorCode.SECRET_UNREADABLE: _("Enter the secret again under Change."),
 }
-_LABELS: Final = {code.value: code for code in PutCode}
+_LABELS: Final = {code.value: code for code in UploadErrorCode}
 
 
 def label_of(code: str) -> Text:

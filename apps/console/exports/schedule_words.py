@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.console.exports.schedule_forms import DATASET_NAMES
 from apps.exports.models import ReportSchedule, ScheduleRun
-from apps.exports.models.destinations import PutCode
+from apps.exports.models.destinations import UploadErrorCode
 from apps.exports.models.schedule_words import Outcome, Pause, RunState
 from apps.exports.models.schedules import OVERVIEW
 from apps.exports.rules.cadence import Covers, Every
@@ -33,18 +33,18 @@ ADVICE: Final[Mapping[str, str | Promise]] = {
     Outcome.SUPERSEDED: gettext_lazy("Nothing has to be done."),
     **dict.fromkeys(
         (
-            PutCode.NAME_UNKNOWN,
-            PutCode.ADDRESS_REFUSED,
-            PutCode.TLS_FAILED,
-            PutCode.HOST_KEY_CHANGED,
-            PutCode.NOT_AUTHORIZED,
-            PutCode.NO_SUCH_BUCKET,
-            PutCode.NO_SUCH_FOLDER,
-            PutCode.NO_SPACE,
-            PutCode.REDIRECTED,
-            PutCode.REFUSED,
-            PutCode.SWITCHED_OFF,
-            PutCode.SECRET_UNREADABLE,
+            UploadErrorCode.NAME_UNKNOWN,
+            UploadErrorCode.ADDRESS_REFUSED,
+            UploadErrorCode.TLS_FAILED,
+            UploadErrorCode.HOST_KEY_CHANGED,
+            UploadErrorCode.NOT_AUTHORIZED,
+            UploadErrorCode.NO_SUCH_BUCKET,
+            UploadErrorCode.NO_SUCH_FOLDER,
+            UploadErrorCode.NO_SPACE,
+            UploadErrorCode.REDIRECTED,
+            UploadErrorCode.REFUSED,
+            UploadErrorCode.SWITCHED_OFF,
+            UploadErrorCode.SECRET_UNREADABLE,
         ),
         _LOOK_AT_DESTINATION,
     ),
@@ -91,7 +91,7 @@ def state_of(run: ScheduleRun) -> dict[str, str]:
     outcome = run.outcome
     label = ""
     if outcome:
-        label = str(Outcome(outcome).label if outcome in Outcome.values else PutCode(outcome).label)
+        label = str(Outcome(outcome).label if outcome in Outcome.values else UploadErrorCode(outcome).label)
     advice: str | Promise = ""
     if outcome:
         advice = (

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, Final
 
 from apps.exports.models import ExportDestination
-from apps.exports.models.destinations import PutCode
+from apps.exports.models.destinations import UploadErrorCode
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import In, Out, OutShape
@@ -82,7 +82,7 @@ class DestinationOut(Out):
     test_code = fields.Text(help_text="Why the last test failed; empty where it worked, or there was none.")
     sent_at = fields.Instant(allow_null=True, help_text="When a file was last put there.")
     failed_at = fields.Instant(allow_null=True, help_text="When that last failed.")
-    failure_code = fields.Text(help_text=f"Why it did: {', '.join(f'`{code.value}`' for code in PutCode)}.")
+    failure_code = fields.Text(help_text=f"Why it did: {', '.join(f'`{code.value}`' for code in UploadErrorCode)}.")
 
     example: ClassVar[dict[str, Any]] = {
         "kind": "s3",

@@ -7,8 +7,8 @@ from rest_framework.response import Response
 
 from apps.exports.api import destination_serializers as shapes
 from apps.exports.models import ExportDestination
-from apps.exports.services import destination_keeping as keeping
-from apps.exports.services.destination_wishes import Wanted
+from apps.exports.services import destinations
+from apps.exports.services.destination_validation import Wanted
 from lib.api.views import ApiViewSet
 from lib.api.whole_list import whole
 from lib.errors import Code
@@ -61,12 +61,12 @@ class DestinationViewSet(ApiViewSet):
 
         Keys of servers are agreed on by people: ask for `host-keys`, compare the fingerprint, and send `hostKey`.
         """
-        made = keeping.add(wanted=Wanted(**self.body()), by=self.principal, at=self.at)
+        made = destinations.add(wanted=Wanted(**self.body()), by=self.principal, at=self.at)
         return self._answer(made, headers={"Location": f"/api/exports/destinations/{made.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Read a destination, and what came of it last."""
-        return self._answer(keeping.found(id, self.principal))
+        return self._answer(destinations.found(id, self.principal))
 
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change a destination: fields left out stay as they are.
@@ -74,7 +74,7 @@ class DestinationViewSet(ApiViewSet):
         Another host, port, URL or bucket ends the agreement about rider data and the trust in `hostKey` unless you send
         them again, and of a server with a password it takes the `secret` again.
         """
-        changed = keeping.change(
+        changed = destinations.change(
             destination_id=id,
             changes=self.body(),
             expected_version=self.expected_version(),
@@ -85,16 +85,16 @@ class DestinationViewSet(ApiViewSet):
 
     def destroy(self, request: Request, id: UUID) -> Response:
         """Take a destination away, and destroy its secret. What was put there stays."""
-        keeping.remove(destination_id=id, expected_version=self.expected_version(), by=self.principal, at=self.at)
+        destinations.remove(destination_id=id, expected_version=self.expected_version(), by=self.principal, at=self.at)
         return self.answer(None)
 
     def test(self, request: Request, id: UUID) -> Response:
         """Put `carelane-test.txt` there and take it away again; answers within half a minute what came of it."""
-        return self.answer(keeping.test(destination_id=id, by=self.principal, at=self.at))
+        return self.answer(destinations.test(destination_id=id, by=self.principal, at=self.at))
 
     def host_keys(self, request: Request, id: UUID) -> Response:
         """Ask a server for its host keys, which nobody has vouched for yet."""
-        return self.answer(whole(keeping.host_keys(destination_id=id, by=self.principal)))
+        return self.answer(whole(destinations.host_keys(destination_id=id, by=self.principal)))
 
     def _answer(self, destination: ExportDestination, *, headers: dict[str, str] | None = None) -> Response:
         return self.answer(destination, version=destination.version, headers=headers)

@@ -1,1 +1,1 @@
-"""Files put outside of this service, whole or not at all: into buckets that speak S3, and onto servers by SFTP."""
+"""Clients for upload destinations: S3 buckets and SFTP servers. A file arrives whole or not at all."""

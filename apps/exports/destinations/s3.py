@@ -1,103 +1,119 @@
-"""Files put into a bucket that speaks S3: whole, or not at all, as S3 has it.
+"""Upload to buckets that speak the S3 protocol.
 
-Up to 64 MiB go in one request, more in parts that become an object when the last one is there.  Each body is read
-twice from the disk, once for its digest, which the signature holds: a server that got something else refuses it.
+Files up to 64 MiB are sent in one request, larger ones as a multipart upload, which S3 turns into an object when the
+last request arrives: an interrupted upload never shows up as a shorter object.  botocore's signer signs every request
+(AWS Signature Version 4) together with the SHA-256 of its body, so that a server that received other bytes refuses
+them; each body is therefore read twice from the disk.
+
+The requests go through aiohttp and not through boto3, because `lib.outbound` can check each of aiohttp's connections at
+the socket.  Nothing is read from the environment or from AWS configuration files: address and credentials come from the
+destination alone.  A failed multipart upload is aborted; if the process dies first, its parts stay until a lifecycle
+rule of the bucket deletes them.
 """
 
 import asyncio
-import hashlib
 import html
+import io
 import os
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, BinaryIO, Final
+from urllib.parse import quote, urlencode
 
 import aiohttp
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from yarl import URL
 
+from apps.exports.destinations.errors import Limits, UploadError, UploadErrorCode
 from apps.exports.destinations.names import check_name
-from apps.exports.destinations.outcome import Limits, PutCode, PutRefused
-from apps.exports.destinations.sigv4 import Key, path_of, query_of, signed
 from lib.outbound import BadUrl, Blocked, Resolver, Rules, causes, check_form, socket_factory
 
-PART_BYTES: Final = 64 * 1_048_576  # S3 takes 10,000 parts of 5 MiB to 5 GiB
-MOST_BYTES: Final = 10_000 * PART_BYTES
-_PIECE: Final = 262_144  # bytes that are held at once
-_MOST_READ: Final = 65_536  # bytes of an answer
+PART_BYTES: Final = 64 * 1_048_576  # S3 accepts 10,000 parts of 5 MiB to 5 GiB
+MAX_BYTES: Final = 10_000 * PART_BYTES
+_CHUNK_BYTES: Final = 262_144  # held in memory at once
+_MAX_ANSWER_BYTES: Final = 65_536  # read of an answer
 _ABORT_SECONDS: Final = 10.0
+_UNRESERVED: Final = "-_.~"
 
-_CODE: Final = re.compile(rb"<Error\b.*?<Code>([A-Za-z0-9.]{1,80})</Code>", re.DOTALL)
-_UPLOAD: Final = re.compile(rb"<UploadId>([^<]{1,2000})</UploadId>")
+_ERROR_CODE: Final = re.compile(rb"<Error\b.*?<Code>([A-Za-z0-9.]{1,80})</Code>", re.DOTALL)
+_UPLOAD_ID: Final = re.compile(rb"<UploadId>([^<]{1,2000})</UploadId>")
 _CODES: Final = {
-    "NoSuchBucket": PutCode.NO_SUCH_BUCKET,
-    "InvalidBucketName": PutCode.NO_SUCH_BUCKET,
-    "AccessDenied": PutCode.NOT_AUTHORIZED,
-    "AuthorizationHeaderMalformed": PutCode.NOT_AUTHORIZED,  # another region
-    "InvalidAccessKeyId": PutCode.NOT_AUTHORIZED,
-    "SignatureDoesNotMatch": PutCode.NOT_AUTHORIZED,
-    "BadDigest": PutCode.DAMAGED,
-    "IncompleteBody": PutCode.DAMAGED,
-    "XAmzContentSHA256Mismatch": PutCode.DAMAGED,
-    "QuotaExceeded": PutCode.NO_SPACE,
-    "XMinioStorageFull": PutCode.NO_SPACE,
-    "RequestTimeout": PutCode.TIMED_OUT,
-    "SlowDown": PutCode.BUSY,
-    "InternalError": PutCode.BUSY,
-    "PermanentRedirect": PutCode.REDIRECTED,
-    "TemporaryRedirect": PutCode.REDIRECTED,
+    "NoSuchBucket": UploadErrorCode.NO_SUCH_BUCKET,
+    "InvalidBucketName": UploadErrorCode.NO_SUCH_BUCKET,
+    "AccessDenied": UploadErrorCode.NOT_AUTHORIZED,
+    "AuthorizationHeaderMalformed": UploadErrorCode.NOT_AUTHORIZED,  # another region
+    "InvalidAccessKeyId": UploadErrorCode.NOT_AUTHORIZED,
+    "SignatureDoesNotMatch": UploadErrorCode.NOT_AUTHORIZED,
+    "BadDigest": UploadErrorCode.DAMAGED,
+    "IncompleteBody": UploadErrorCode.DAMAGED,
+    "XAmzContentSHA256Mismatch": UploadErrorCode.DAMAGED,
+    "QuotaExceeded": UploadErrorCode.NO_SPACE,
+    "XMinioStorageFull": UploadErrorCode.NO_SPACE,
+    "RequestTimeout": UploadErrorCode.TIMED_OUT,
+    "SlowDown": UploadErrorCode.BUSY,
+    "InternalError": UploadErrorCode.BUSY,
+    "PermanentRedirect": UploadErrorCode.REDIRECTED,
+    "TemporaryRedirect": UploadErrorCode.REDIRECTED,
 }
 _STATUSES: Final = {
-    401: PutCode.NOT_AUTHORIZED,
-    403: PutCode.NOT_AUTHORIZED,
-    408: PutCode.TIMED_OUT,
-    429: PutCode.BUSY,
-    507: PutCode.NO_SPACE,
+    401: UploadErrorCode.NOT_AUTHORIZED,
+    403: UploadErrorCode.NOT_AUTHORIZED,
+    408: UploadErrorCode.TIMED_OUT,
+    429: UploadErrorCode.BUSY,
+    507: UploadErrorCode.NO_SPACE,
 }
 
 
 @dataclass(frozen=True, slots=True)
+class AccessKey:
+    """An access key, and the region in which it is used."""
+
+    id: str
+    secret: str = field(repr=False)
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket, and whom it knows us as.  `folder` is what all keys begin with, without a slash at its end."""
+    """A bucket and our credentials for it.  All object keys begin with `folder`, which has no slash at its end."""
 
     endpoint_url: str
     name: str
-    key: Key
+    key: AccessKey
     folder: str = ""
     path_style: bool = False
     rules: Rules = field(default_factory=Rules)
     limits: Limits = field(default_factory=Limits)
 
 
-def put(bucket: Bucket, path: Path, name: str) -> None:
-    """Put a file into a bucket, in place of an object of that name.
+def upload(bucket: Bucket, file: BinaryIO, name: str) -> None:
+    """Upload a file that can be read from any position; replaces an object of that name.
 
     Raises:
-        PutRefused: it did not work.  Parts may be left in the bucket, which its own rules take away; no object is.
-        FileNotFoundError: there is no such file.
-        ValueError: the name is none, or the file has more than 640 GB.
+        UploadError: no object was created or replaced.
+        ValueError: the name is not allowed, or the file is larger than 640 GB.
     """
     check_name(name)
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > MOST_BYTES:
-            raise ValueError("size of a file")
-        asyncio.run(_within_limits(bucket, _Sending(bucket).put(file, size, name)))
+    size = file.seek(0, os.SEEK_END)
+    if size > MAX_BYTES:
+        raise ValueError("size of a file")
+    asyncio.run(_within_limits(bucket, _Client(bucket).upload(file, size, name)))
 
 
 def remove(bucket: Bucket, name: str) -> None:
-    """Take an object away.
+    """Delete an object.
 
     Raises:
-        PutRefused: it did not work.
-        ValueError: the name is none.
+        UploadError: it was not deleted.
+        ValueError: the name is not allowed.
     """
     check_name(name)
-    asyncio.run(_within_limits(bucket, _Sending(bucket).remove(name)))
+    asyncio.run(_within_limits(bucket, _Client(bucket).remove(name)))
 
 
 async def _within_limits(bucket: Bucket, work: Any) -> None:
@@ -105,33 +121,34 @@ async def _within_limits(bucket: Bucket, work: Any) -> None:
         async with asyncio.timeout(bucket.limits.whole):
             await work
     except TimeoutError:
-        raise PutRefused(PutCode.TIMED_OUT) from None
+        raise UploadError(UploadErrorCode.TIMED_OUT) from None
     except (aiohttp.ClientError, OSError, ValueError) as failure:
-        raise PutRefused(_code_of(failure)) from None  # texts of failures name addresses
+        raise UploadError(_code_of(failure)) from None  # the library's texts contain addresses
 
 
-class _Sending:
-    """Requests to one bucket."""
+class _Client:
+    """Sends signed requests to one bucket."""
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
         try:
             parts = check_form(bucket.endpoint_url, bucket.rules)
         except (BadUrl, Blocked):
-            raise PutRefused(PutCode.ADDRESS_REFUSED) from None
-        host, before = parts.netloc, f"/{bucket.name}"
+            raise UploadError(UploadErrorCode.ADDRESS_REFUSED) from None
+        host, path = parts.netloc, f"/{bucket.name}"
         if not bucket.path_style:
-            host, before = f"{bucket.name}.{host}", ""
-        self._host = host
+            host, path = f"{bucket.name}.{host}", ""
         self._root = f"{parts.scheme}://{host}"
-        self._before = f"{before}/{bucket.folder}/" if bucket.folder else f"{before}/"
+        self._folder = f"{path}/{bucket.folder}/" if bucket.folder else f"{path}/"
+        credentials = Credentials(bucket.key.id, bucket.key.secret)
+        self._signer = S3SigV4Auth(credentials, "s3", bucket.key.region)
 
-    async def put(self, file: BinaryIO, size: int, name: str) -> None:
+    async def upload(self, file: BinaryIO, size: int, name: str) -> None:
         async with self._session() as session:
             if size <= PART_BYTES:
-                await self._send(session, "PUT", name, body=_Body(file, 0, size))
+                await self._send(session, "PUT", name, body=_Section(file, 0, size))
             else:
-                await self._put_in_parts(session, file, size, name)
+                await self._upload_parts(session, file, size, name)
 
     async def remove(self, name: str) -> None:
         async with self._session() as session:
@@ -156,25 +173,25 @@ class _Sending:
         finally:
             await resolver.close()
 
-    async def _put_in_parts(self, session: aiohttp.ClientSession, file: BinaryIO, size: int, name: str) -> None:
-        _, begun = await self._send(session, "POST", name, {"uploads": ""})
-        found = _UPLOAD.search(begun)
-        if found is None:
-            raise PutRefused(PutCode.REFUSED)
-        upload = {"uploadId": html.unescape(found[1].decode())}
+    async def _upload_parts(self, session: aiohttp.ClientSession, file: BinaryIO, size: int, name: str) -> None:
+        _, answer = await self._send(session, "POST", name, {"uploads": ""})
+        upload_id = _UPLOAD_ID.search(answer)
+        if upload_id is None:
+            raise UploadError(UploadErrorCode.REFUSED)
+        upload = {"uploadId": html.unescape(upload_id[1].decode())}
         try:
             tags = []
             for number, start in enumerate(range(0, size, PART_BYTES), 1):
                 part = {"partNumber": str(number), **upload}
-                body = _Body(file, start, min(PART_BYTES, size - start))
+                body = _Section(file, start, min(PART_BYTES, size - start))
                 headers, _ = await self._send(session, "PUT", name, part, body)
                 tags.append((number, html.escape(headers.get("ETag", ""))))
-            _, ended = await self._send(session, "POST", name, upload, _list_of(tags))
-            # Whether it worked may be decided after the status was sent.
-            if b"<CompleteMultipartUploadResult" not in ended:
-                raise PutRefused(PutCode.BUSY)
+            _, answer = await self._send(session, "POST", name, upload, io.BytesIO(_part_list(tags)))
+            # S3 may send status 200 before it knows whether the upload succeeds.
+            if b"<CompleteMultipartUploadResult" not in answer:
+                raise UploadError(UploadErrorCode.BUSY)
         except BaseException:
-            with suppress(PutRefused, TimeoutError, aiohttp.ClientError, OSError):
+            with suppress(UploadError, TimeoutError, aiohttp.ClientError, OSError):
                 async with asyncio.timeout(_ABORT_SECONDS):
                     await self._send(session, "DELETE", name, upload)
             raise
@@ -185,89 +202,101 @@ class _Sending:
         method: str,
         name: str,
         parameters: Mapping[str, str] | None = None,
-        body: "_Body | bytes" = b"",
+        body: "io.BytesIO | _Section | None" = None,
     ) -> tuple[Mapping[str, str], bytes]:
-        """Make one request; give the headers and the beginning of what comes back.
+        """Send one request; return the headers and the beginning of the answer.
 
         Raises:
-            PutRefused: the answer is none of 200 to 299, or holds an error all the same.
+            UploadError: the status is not 200 to 299, or the answer holds an error in spite of it.
         """
-        if isinstance(body, bytes):
-            length, sha256 = len(body), hashlib.sha256(body).hexdigest()
-        else:
-            length, sha256 = body.length, body.digest()
-        data = body if isinstance(body, bytes) else body.pieces()
-        path, query = path_of(self._before + name), query_of(parameters or {})
-        headers = {"Content-Length": str(length)}
-        key, at = self._bucket.key, datetime.now(UTC)  # which the server compares with its own clock
-        sent = signed(key, method, self._host, path, query, headers, sha256=sha256, at=at)
-        url = URL(f"{self._root}{path}?{query}" if query else f"{self._root}{path}", encoded=True)
-        async with session.request(method, url, data=data, headers=sent, allow_redirects=False) as answer:
-            read = await _beginning(answer)
-            error = _CODE.search(read)
-            if not 200 <= answer.status < 300 or error:
-                raise PutRefused(_meaning(answer.status, error[1].decode() if error else ""))
-            return answer.headers, read
+        body = body or io.BytesIO()
+        length = body.seek(0, os.SEEK_END)
+        body.seek(0)
+        path = quote(self._folder + name, safe="/" + _UNRESERVED)
+        query = urlencode(sorted((parameters or {}).items()), quote_via=quote, safe=_UNRESERVED)
+        url = f"{self._root}{path}?{query}" if query else f"{self._root}{path}"
+        request = AWSRequest(method, url, headers={"Content-Length": str(length)}, data=body)
+        self._signer.add_auth(request)  # reads the body for its SHA-256, and the clock
+        async with session.request(
+            method,
+            URL(url, encoded=True),
+            data=_chunks(body),
+            headers=dict(request.headers.items()),
+            allow_redirects=False,
+        ) as response:
+            answer = await _beginning(response)
+            error = _ERROR_CODE.search(answer)
+            if not 200 <= response.status < 300 or error:
+                raise UploadError(_meaning(response.status, error[1].decode() if error else ""))
+            return response.headers, answer
 
 
-def _list_of(tags: Iterable[tuple[int, str]]) -> bytes:
+def _part_list(tags: Iterable[tuple[int, str]]) -> bytes:
     parts = "".join(f"<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>" for number, tag in tags)
     return f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>".encode()
 
 
-def _meaning(status: int, code: str) -> PutCode:
+def _meaning(status: int, code: str) -> UploadErrorCode:
     if code in _CODES:
         return _CODES[code]
     if status in _STATUSES:
         return _STATUSES[status]
     if 300 <= status < 400:
-        return PutCode.REDIRECTED
-    return PutCode.BUSY if status >= 500 else PutCode.REFUSED
+        return UploadErrorCode.REDIRECTED
+    return UploadErrorCode.BUSY if status >= 500 else UploadErrorCode.REFUSED
 
 
-async def _beginning(answer: aiohttp.ClientResponse) -> bytes:
-    read = bytearray()
-    async for piece in answer.content.iter_chunked(_MOST_READ):
-        read += piece
-        if len(read) >= _MOST_READ:
-            answer.close()
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    answer = bytearray()
+    async for chunk in response.content.iter_chunked(_MAX_ANSWER_BYTES):
+        answer += chunk
+        if len(answer) >= _MAX_ANSWER_BYTES:
+            response.close()
             break
-    return bytes(read[:_MOST_READ])
+    return bytes(answer[:_MAX_ANSWER_BYTES])
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """A stretch of a file."""
+class _Section(io.RawIOBase):
+    """Part of a file, readable as a file of its own."""
 
-    file: BinaryIO
-    start: int
-    length: int
+    def __init__(self, file: BinaryIO, start: int, length: int) -> None:
+        super().__init__()
+        self._file, self._start, self._length, self._position = file, start, length, 0
 
-    def read(self) -> Iterator[bytes]:
-        self.file.seek(self.start)
-        left = self.length
-        while piece := self.file.read(min(_PIECE, left)):
-            yield piece
-            left -= len(piece)
+    def readable(self) -> bool:
+        return True
 
-    def digest(self) -> str:
-        digest = hashlib.sha256()
-        for piece in self.read():
-            digest.update(piece)
-        return digest.hexdigest()
+    def seekable(self) -> bool:
+        return True
 
-    async def pieces(self) -> AsyncIterator[bytes]:
-        # The disk is read in the loop's own thread: nothing else runs in it.
-        for piece in self.read():
-            yield piece
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._length}[whence]
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        rest = self._length - self._position
+        self._file.seek(self._start + self._position)
+        chunk = self._file.read(rest if size < 0 else min(size, rest))
+        self._position += len(chunk)
+        return chunk
 
 
-def _code_of(failure: BaseException) -> PutCode:
-    behind = list(causes(failure))
-    if any(isinstance(cause, Blocked) for cause in behind):
-        return PutCode.ADDRESS_REFUSED
+async def _chunks(body: "io.BytesIO | _Section") -> AsyncIterator[bytes]:
+    # Reads the disk in the event loop's own thread, where nothing else runs.
+    while chunk := body.read(_CHUNK_BYTES):
+        yield chunk
+
+
+def _code_of(failure: BaseException) -> UploadErrorCode:
+    chain = list(causes(failure))
+    if any(isinstance(cause, Blocked) for cause in chain):
+        return UploadErrorCode.ADDRESS_REFUSED
     if isinstance(failure, aiohttp.ClientConnectorDNSError):
-        return PutCode.NAME_UNKNOWN
-    if isinstance(failure, aiohttp.ClientSSLError) or any(isinstance(cause, ssl.SSLError) for cause in behind):
-        return PutCode.TLS_FAILED
-    return PutCode.UNREACHABLE
+        return UploadErrorCode.NAME_UNKNOWN
+    if isinstance(failure, aiohttp.ClientSSLError) or any(isinstance(cause, ssl.SSLError) for cause in chain):
+        return UploadErrorCode.TLS_FAILED
+    return UploadErrorCode.UNREACHABLE

@@ -4,7 +4,7 @@ from cryptography.exceptions import InvalidTag
 from django.db import models
 from django.db.models import Q
 
-from apps.exports.destinations.outcome import PutCode as PutCode
+from apps.exports.destinations.errors import UploadErrorCode as UploadErrorCode
 from apps.exports.destinations.ssh_keys import host_key, public_line
 from lib.access import Phi, Principal
 from lib.choices import TextChoices
@@ -61,7 +61,7 @@ class ExportDestination(models.Model):
     # Who said, and when, that rider data may go there.
     phi_agreed_by = models.CharField(max_length=60, blank=True)
     phi_agreed_at = models.DateTimeField(null=True)
-    # What came of it, last; a code is that of PutCode.
+    # What came of it, last; a code is that of UploadErrorCode.
     tested_at = models.DateTimeField(null=True)
     test_code = models.CharField(max_length=20, blank=True)  # "": it worked
     sent_at = models.DateTimeField(null=True)

@@ -27,7 +27,7 @@ class RunState(TextChoices):
 
 
 class Outcome(TextChoices):
-    """What a run ended with, or waits with; besides those of `PutCode`, which destinations have."""
+    """What a run ended with, or waits with; besides those of `UploadErrorCode`, which destinations have."""
 
     NOT_PERMITTED = "not_permitted", "its owner may not make it any more"
     NOBODY_LEFT = "nobody_left", "nobody is left who may get it"

@@ -197,7 +197,7 @@ class ScheduleRun(models.Model):
     last_day = models.DateField(null=True)
     changed_since = models.DateTimeField(null=True)
     state = models.CharField(max_length=7, choices=RunState, default=RunState.QUEUED)
-    outcome = models.CharField(max_length=40, blank=True)  # of schedule_words.Outcome, or of PutCode
+    outcome = models.CharField(max_length=40, blank=True)  # of schedule_words.Outcome, or of UploadErrorCode
     export = models.ForeignKey(Export, models.PROTECT, null=True, related_name="+")
     mailed_to = ArrayField(models.UUIDField(), default=list)  # people who have it
     attempts = models.PositiveSmallIntegerField(default=0)  # at sending it

@@ -1,148 +1,277 @@
-"""Putting files of exports where they are wanted."""
+"""Destinations of exports as people and integrators keep them: added, changed, tried, taken away."""
 
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from io import BytesIO
+from typing import Any, Final
+from uuid import UUID
 
-from cryptography.exceptions import InvalidTag
-from django.conf import settings
-from django.db import transaction
-from django.utils import timezone
+from django.db import IntegrityError, transaction
 
 from apps.audit.services import audit
-from apps.exports.destinations import s3, sftp
-from apps.exports.destinations.names import check_name
-from apps.exports.destinations.outcome import Limits, PutCode, PutRefused
-from apps.exports.destinations.sigv4 import Key
+from apps.exports.destinations import sftp
+from apps.exports.destinations.errors import Limits, UploadError, UploadErrorCode
+from apps.exports.destinations.ssh_keys import HostKey
 from apps.exports.models import ExportDestination
-from apps.exports.services import export_files, leases
-from lib.access import system
-from lib.outbound import Rules
+from apps.exports.services import destination_validation as validation
+from apps.exports.services import uploads
+from apps.exports.services.destination_validation import Wanted
+from lib.access import Principal
+from lib.constraints import constraint_of
+from lib.errors import Code, DomainError, InvalidInput, NotFound, StaleVersion
 
-__all__ = ["PutCode", "PutRefused", "put", "put_file", "remove_file", "rules", "workshop"]
-
-log = logging.getLogger(__name__)
-_PORTS = frozenset({443, 8443, 9000, 9443})  # of buckets: the webhooks' own, and those that MinIO is given
-
-
-def rules() -> Rules:
-    """Where this deployment's exports may go."""
-    return Rules(
-        networks=settings.EXPORT_DESTINATION_NETWORKS, plain_http=settings.EXPORT_DESTINATION_PLAIN_HTTP, ports=_PORTS
-    )
+MOST: Final = 50  # destinations
+TEST_FILE: Final = "carelane-test.txt"
+_TEST_TEXT: Final = b"Carelane can put files here. This one may be deleted.\n"
+_TEST_LIMITS: Final = Limits(connect=5.0, read=8.0, whole=12.0)  # somebody waits
+_SCAN_SECONDS: Final = 20
+# What says where files go; whoever changes that says anew what was entrusted to the place before.
+_PLACE: Final = ("endpoint_url", "bucket", "host", "port")
 
 
-def put(destination: ExportDestination, path: Path, name: str, *, clock: Callable[[], datetime] = timezone.now) -> None:
-    """Put a file into the folder of a destination under `name`, whole or not at all, in place of one of that name.
+class TooManyDestinations(DomainError):
+    """There are as many as there may be."""
 
-    Takes as long as the file is large, 20 minutes at the most; wants no transaction around it.  `name` is letters,
-    digits, `.`, `_` and `-`, and holds nothing of a person: it stands in the trail.
+    code = Code.RULE_VIOLATION
+
+
+class ReachTooNarrow(DomainError):
+    """Exports of everybody go there: whoever decides on it reaches everything."""
+
+    code = Code.FORBIDDEN
+
+
+class NoServer(DomainError):
+    """Only servers of SFTP have host keys."""
+
+    code = Code.RULE_VIOLATION
+
+
+class HostKeysNotTold(DomainError):
+    """The server did not tell its host keys; the detail has the code of why."""
+
+    code = Code.RULE_VIOLATION
+
+    def __init__(self, code: UploadErrorCode) -> None:
+        super().__init__(f"The server did not tell its host keys: {code.in_english}.")
+        self.why = code
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of a test: None, or why not; `left` says that the file of the test could not be taken away again."""
+
+    destination: ExportDestination
+    code: UploadErrorCode | None
+    left: bool = False
+
+
+def add(*, wanted: Wanted, by: Principal, at: datetime) -> ExportDestination:
+    """Add a destination.  Looks its name up, before any transaction.
 
     Raises:
-        PutRefused: it did not work; why stands in the destination as well.
-        FileNotFoundError: there is no file at `path`.
-        ValueError: `name` is none.
+        ReachTooNarrow: the caller is bound to facilities or providers.
+        InvalidInput: a value is none, or the name is taken.
+        AddressBlocked: exports may not go there.
+        TooManyDestinations: there are 50.
     """
-    check_name(name)
-    path.stat()
-    rows = ExportDestination.objects.filter(pk=destination.pk)
-    try:
-        current = rows.sent_to().first()  # people may have changed it since it was read
-        if current is None:
-            raise PutRefused(PutCode.SWITCHED_OFF)
-        put_file(current, path, name)
-    except PutRefused as refusal:
-        failed = {"failed_at": clock(), "failure_code": refusal.code}
-        leases.settle(lambda: rows.update(**failed))
-        log.warning("file not put: %s", refusal.code.value, extra={"destination_id": str(destination.pk)})
-        raise
-    leases.settle(partial(_record_put, destination, name, clock()))
+    _check_reach(by)
+    validation.check(wanted)
+    secret = validation.secret_of(wanted, kept=False)
+    validation.check_address(wanted)
+    if ExportDestination.objects.visible_to(by).count() >= MOST:
+        raise TooManyDestinations(f"There are at most {MOST} destinations.")
+    destination = ExportDestination(created_by=by.actor, created_at=at, updated_at=at)
+    with _name_is_free(), transaction.atomic():
+        _apply(destination, wanted, secret, by, at)
+        destination.save(force_insert=True)
+        _audit("destinations.add", destination, by)
+    return destination
+
+
+def change(
+    *, destination_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
+) -> ExportDestination:
+    """Change what is named in `changes`, in the fields of `Wanted`.
+
+    Another address drops the host key and the agreement about rider data, unless `changes` name them, and wants the
+    password anew: nobody is to have it sent to a server of their own.  Looks a new name up, before any transaction of
+    its own.
+
+    Raises:
+        NotFound: there is no such destination.
+        StaleVersion: it is not at `expected_version`.
+        ReachTooNarrow, InvalidInput, AddressBlocked: as in `add`.
+    """
+    _check_reach(by)
+    was = validation.wanted_of(found(destination_id, by))
+    wanted = _changed(was, changes)
+    moves = any(getattr(wanted, name) != getattr(was, name) for name in (*_PLACE, "path_style"))
+    if wanted.kind != was.kind:
+        raise InvalidInput("kind", "kind cannot be changed: add another destination.", detail_code="fixed")
+    if moves:
+        validation.check(wanted)
+        validation.check_address(wanted)
+    with _name_is_free(), transaction.atomic():
+        destination = _locked(destination_id, by, expected_version)
+        was = validation.wanted_of(destination)
+        wanted = _changed(was, changes)
+        if wanted == was:
+            return destination
+        validation.check(wanted)
+        secret = validation.secret_of(wanted, kept=_keeps_secret(was, wanted))
+        _apply(destination, wanted, secret, by, at)
+        destination.version += 1
+        destination.updated_at = at
+        destination.save()
+        changed = [one.name for one in fields(Wanted) if getattr(wanted, one.name) != getattr(was, one.name)]
+        _audit("destinations.change", destination, by, changed=changed)
+    return destination
 
 
 @transaction.atomic
-def _record_put(destination: ExportDestination, name: str, at: datetime) -> None:
-    ExportDestination.objects.filter(pk=destination.pk).update(sent_at=at)
-    audit.record(
-        by=system("reporting"),
-        action="destinations.put",
-        subject_type="export_destination",
-        subject_id=destination.pk,
-        details={"name": name},
-    )
-
-
-def put_file(destination: ExportDestination, path: Path, name: str, *, limits: Limits | None = None) -> None:
-    """Put a file there, whatever else is said of the destination; raises as `put` does."""
-    limits = limits or Limits()
-    if destination.kind == ExportDestination.Kind.S3:
-        s3.put(_bucket(destination, limits), path, name)
-    else:
-        with workshop() as place:
-            sftp.put(_server(destination, limits), path, name, workshop=place)
-
-
-def remove_file(destination: ExportDestination, name: str, *, limits: Limits | None = None) -> None:
-    """Take a file away again.
+def remove(*, destination_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> None:
+    """Put nothing there any more, and destroy its secret; what was put there stays.
 
     Raises:
-        PutRefused: it did not work.
+        NotFound: there is no such destination.
+        StaleVersion: it is not at `expected_version`.
+        ReachTooNarrow: as in `add`.
     """
-    limits = limits or Limits()
-    if destination.kind == ExportDestination.Kind.S3:
-        s3.remove(_bucket(destination, limits), name)
-    else:
-        with workshop() as place:
-            sftp.remove(_server(destination, limits), name, workshop=place)
+    _check_reach(by)
+    destination = _locked(destination_id, by, expected_version)
+    destination.secret = ""
+    destination.active, destination.deleted_at, destination.updated_at = False, at, at
+    destination.version += 1
+    destination.save(update_fields=["secret_sealed", "active", "deleted_at", "updated_at", "version"])
+    _audit("destinations.remove", destination, by)
+
+
+def test(*, destination_id: UUID, by: Principal, at: datetime) -> Tried:
+    """Put a small file there and take it away again, whether the destination is active or not; within 25 seconds.
+
+    Wants no transaction around it.  A place that lets us put files and not delete them is as good: what is left is
+    `carelane-test.txt`.
+
+    Raises:
+        NotFound: there is no such destination.
+        ReachTooNarrow: as in `add`.
+    """
+    _check_reach(by)
+    destination = found(destination_id, by)
+    code, left = _try(destination)
+    rows = ExportDestination.objects.filter(pk=destination.pk)
+    with transaction.atomic():
+        rows.update(tested_at=at, test_code=code or "")
+        _audit("destinations.test", destination, by, outcome=code.value if code else "ok")
+        return Tried(rows.get(), code, left)
+
+
+def host_keys(*, destination_id: UUID, by: Principal) -> list[HostKey]:
+    """Ask a server for its host keys, the one to agree on first.  Somebody has to compare its fingerprint.
+
+    Takes 20 seconds at the most; wants no transaction around it.
+
+    Raises:
+        NotFound: there is no such destination.
+        NoServer: it is a bucket.
+        HostKeysNotTold: nobody answers there who speaks SSH.
+        ReachTooNarrow: as in `add`.
+    """
+    _check_reach(by)
+    destination = found(destination_id, by)
+    if destination.kind != ExportDestination.Kind.SFTP:
+        raise NoServer("Only servers of SFTP have host keys.")
+    try:
+        return sftp.host_keys(destination.host, destination.port or 22, uploads.rules(), seconds=_SCAN_SECONDS)
+    except UploadError as refusal:
+        raise HostKeysNotTold(refusal.code) from None
+
+
+def found(destination_id: UUID, by: Principal) -> ExportDestination:
+    """Read a destination.
+
+    Raises:
+        NotFound: there is none.
+    """
+    destination = ExportDestination.objects.visible_to(by).filter(pk=destination_id).first()
+    if destination is None:
+        raise NotFound("export destination")
+    return destination
+
+
+def _locked(destination_id: UUID, by: Principal, expected_version: int | None) -> ExportDestination:
+    rows = ExportDestination.objects.visible_to(by).select_for_update(no_key=True)
+    destination = rows.filter(pk=destination_id).first()
+    if destination is None:
+        raise NotFound("export destination")
+    if expected_version is not None and expected_version != destination.version:
+        raise StaleVersion(destination.version)
+    return destination
+
+
+def _try(destination: ExportDestination) -> tuple[UploadErrorCode | None, bool]:
+    try:
+        uploads.upload_file(destination, BytesIO(_TEST_TEXT), TEST_FILE, limits=_TEST_LIMITS)
+    except UploadError as refusal:
+        return refusal.code, False
+    try:
+        uploads.remove_file(destination, TEST_FILE, limits=_TEST_LIMITS)
+    except UploadError:
+        return None, True
+    return None, False
+
+
+def _changed(was: Wanted, changes: Mapping[str, Any]) -> Wanted:
+    """Say what is wanted after changes; another place begins without what was entrusted to the one before."""
+    values = {one.name: changes.get(one.name, getattr(was, one.name)) for one in fields(Wanted)}
+    if any(values[name] != getattr(was, name) for name in _PLACE):
+        values["phi_agreement"] = changes.get("phi_agreement", False)
+        if values["kind"] == ExportDestination.Kind.SFTP:
+            values["host_key"] = changes.get("host_key", "")
+    return Wanted(**values)
+
+
+def _keeps_secret(was: Wanted, wanted: Wanted) -> bool:
+    if wanted.sign_in != was.sign_in:
+        return False
+    # Requests to buckets are signed, and a private key signs: neither is told.
+    told = wanted.sign_in == ExportDestination.SignIn.PASSWORD
+    return not told or (wanted.host, wanted.port) == (was.host, was.port)
+
+
+def _apply(destination: ExportDestination, wanted: Wanted, secret: str | None, by: Principal, at: datetime) -> None:
+    moved = any(getattr(destination, name) != getattr(wanted, name) for name in _PLACE)
+    for one in fields(Wanted):
+        if one.name not in ("secret", "phi_agreement"):
+            setattr(destination, one.name, getattr(wanted, one.name))
+    if wanted.host_key:
+        destination.host_key = " ".join(wanted.host_key.split()[:2])  # without its comment
+    if secret is not None:
+        destination.secret = secret
+    if not wanted.phi_agreement:
+        destination.phi_agreed_at, destination.phi_agreed_by = None, ""
+    elif moved or destination.phi_agreed_at is None:
+        destination.phi_agreed_at, destination.phi_agreed_by = at, by.actor
 
 
 @contextmanager
-def workshop() -> Iterator[Path]:
-    """Make a folder for what is needed for a moment, which the sweep of exports takes away where a crash leaves it.
-
-    Raises:
-        PutRefused: it cannot be made.
-    """
+def _name_is_free() -> Iterator[None]:
+    """Turn what the database says of a name that is taken into a word to the caller."""
     try:
-        place = TemporaryDirectory(dir=export_files.folder(), prefix=export_files.SENDING)
-    except OSError:
-        raise PutRefused(PutCode.NO_SCRATCH) from None
-    with place as name:
-        yield Path(name)
+        yield
+    except IntegrityError as refusal:
+        if constraint_of(refusal) != "export_destination_name_once":
+            raise
+        raise InvalidInput("name", "name is that of another destination.", detail_code="taken") from None
 
 
-def _bucket(destination: ExportDestination, limits: Limits) -> s3.Bucket:
-    return s3.Bucket(
-        endpoint_url=destination.endpoint_url,
-        name=destination.bucket,
-        key=Key(destination.username, _secret(destination), destination.region),
-        folder=destination.folder,
-        path_style=destination.path_style,
-        rules=rules(),
-        limits=limits,
-    )
+def _check_reach(by: Principal) -> None:
+    if by.is_bound:
+        raise ReachTooNarrow("Destinations are kept by those who reach every facility and provider.")
 
 
-def _server(destination: ExportDestination, limits: Limits) -> sftp.Server:
-    secret, by_key = _secret(destination), destination.sign_in == ExportDestination.SignIn.PRIVATE_KEY
-    return sftp.Server(
-        host=destination.host,
-        port=destination.port or 22,
-        username=destination.username,
-        host_key=destination.host_key,
-        password="" if by_key else secret,
-        private_key=secret if by_key else "",
-        folder=destination.folder,
-        rules=rules(),
-        limits=limits,
-    )
-
-
-def _secret(destination: ExportDestination) -> str:
-    try:
-        return str(destination.secret)
-    except (KeyError, InvalidTag):
-        raise PutRefused(PutCode.SECRET_UNREADABLE) from None
+def _audit(action: str, destination: ExportDestination, by: Principal, **details: Any) -> None:
+    audit.record(by=by, action=action, subject_type="export_destination", subject_id=destination.pk, details=details)

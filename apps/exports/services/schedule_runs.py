@@ -22,11 +22,11 @@ from django.urls import reverse
 
 from apps.accounts.services import alerts
 from apps.audit.services import audit
+from apps.exports.destinations.errors import UploadError
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.schedule_words import Outcome, Pause, RunState
 from apps.exports.rules.cadence import Covers
-from apps.exports.services import destinations, export_files, exports, leases, schedule_mails, schedule_people
-from apps.exports.services.destinations import PutRefused
+from apps.exports.services import export_files, exports, leases, schedule_mails, schedule_people, uploads
 from apps.exports.services.export_runs import NoLongerPermitted
 from apps.exports.services.export_wishes import Wanted, filters_from_kept
 from apps.exports.services.exports import TooManyExports
@@ -208,7 +208,7 @@ def _send(held: _Claim) -> None:
             if run.schedule.kind == ReportSchedule.Kind.EXPORT:
                 _check_made(run)
             if run.schedule.way == ReportSchedule.Way.DESTINATION:
-                _put(run)
+                _upload(run)
             else:
                 _mail(held)
             leases.settle(partial(_settle_done, held, by))
@@ -253,7 +253,7 @@ def _check_made(run: ScheduleRun) -> None:
     raise _Failed(Outcome.STORAGE_UNAVAILABLE, retryable=True, anew=True)
 
 
-def _put(run: ScheduleRun) -> None:
+def _upload(run: ScheduleRun) -> None:
     schedule, export = run.schedule, run.export
     assert schedule.destination is not None  # noqa: S101  # a constraint says so
     assert export is not None  # noqa: S101  # `_check_made` was here
@@ -262,8 +262,8 @@ def _put(run: ScheduleRun) -> None:
     if destination.deleted_at is not None or not destination.takes(Phi(export.phi)):
         raise _Failed(Outcome.DESTINATION_GONE, retryable=False)
     try:
-        destinations.put(destination, export_files.place_of(export), name_of(run))
-    except PutRefused as refusal:
+        uploads.upload(destination, export_files.place_of(export), name_of(run))
+    except UploadError as refusal:
         raise _Failed(refusal.code.value, retryable=refusal.retryable) from None
     except OSError:
         raise _Failed(Outcome.STORAGE_UNAVAILABLE, retryable=True, anew=True) from None

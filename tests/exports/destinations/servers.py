@@ -17,9 +17,8 @@ import asyncssh
 import boto3
 from moto.server import ThreadedMotoServer
 
-from apps.exports.destinations.s3 import Bucket
+from apps.exports.destinations.s3 import AccessKey, Bucket
 from apps.exports.destinations.sftp import Server
-from apps.exports.destinations.sigv4 import Key
 from lib.outbound import Rules
 
 INSIDE: Final = Rules(networks=(ipaddress.ip_network("127.0.0.0/8"),), plain_http=True)
@@ -59,18 +58,28 @@ class Listening:
         return {str(one.relative_to(self.root)): one.read_bytes() for one in self.root.rglob("*") if one.is_file()}
 
 
+def public_line(key: Any) -> str:
+    """Return the public half of a host key as known_hosts has it, without the host."""
+    return " ".join(key.export_public_key().decode().split()[:2])
+
+
 @contextmanager
 def sftp(root: Path, *, answers: type[Sftp] = Sftp, authorized: str = "", key: Any = None) -> Iterator[Listening]:
     """Serve a folder, in a thread of its own, to whoever has the password or a key of `authorized`."""
 
+    connections: list[asyncssh.SSHServerConnection] = []
+
     class Doors(asyncssh.SSHServer):
+        def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+            connections.append(conn)
+
         def password_auth_supported(self) -> bool:
             return not authorized
 
         def validate_password(self, username: str, password: str) -> bool:
             return (username, password) == (USERNAME, PASSWORD)
 
-    key = key or asyncssh.generate_private_key("ssh-ed25519")
+    keys = key if isinstance(key, list) else [key or asyncssh.generate_private_key("ssh-ed25519")]
     listening: list[int] = []
     stop: list[Callable[[], object]] = []
     started = threading.Event()
@@ -82,7 +91,7 @@ def sftp(root: Path, *, answers: type[Sftp] = Sftp, authorized: str = "", key: A
             Doors,
             "127.0.0.1",
             0,
-            server_host_keys=[key],
+            server_host_keys=keys,
             authorized_client_keys=asyncssh.import_authorized_keys(authorized) if authorized else None,
             sftp_factory=lambda channel: answers(channel, root),
         )
@@ -90,12 +99,15 @@ def sftp(root: Path, *, answers: type[Sftp] = Sftp, authorized: str = "", key: A
         started.set()
         await stopped.wait()
         server.close()
+        for connection in connections:
+            connection.abort()
+        await asyncio.gather(*(connection.wait_closed() for connection in connections))
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
     assert started.wait(10)
     try:
-        yield Listening(listening[0], " ".join(key.export_public_key().decode().split()[:2]), root)
+        yield Listening(listening[0], public_line(keys[0]), root)
     finally:
         stop[0]()
         thread.join(10)
@@ -108,7 +120,7 @@ class Buckets:
     """A service of buckets with the bucket `claims`, and a key that may put what begins with `in/` into it, no more."""
 
     url: str
-    key: Key
+    key: AccessKey
 
     def bucket(self, **given: Any) -> Bucket:
         told = {"endpoint_url": self.url, "name": "claims", "key": self.key, "folder": "in", "path_style": True}
@@ -155,7 +167,7 @@ def buckets(policy: Any = ("s3:PutObject",)) -> Iterator[Buckets]:
     moto.start()
     try:
         host, port = moto.get_host_and_port()
-        found = Buckets(f"http://{host}:{port}", Key("", "", REGION))
+        found = Buckets(f"http://{host}:{port}", AccessKey("", "", REGION))
         found.client().create_bucket(Bucket="claims")
         iam = found.client("iam")
         iam.create_user(UserName="carelane")
@@ -164,7 +176,7 @@ def buckets(policy: Any = ("s3:PutObject",)) -> Iterator[Buckets]:
         iam.put_user_policy(UserName="carelane", PolicyName="put", PolicyDocument=document)
         made = iam.create_access_key(UserName="carelane")["AccessKey"]
         found.ask_after("0")
-        yield Buckets(found.url, Key(made["AccessKeyId"], made["SecretAccessKey"], REGION))
+        yield Buckets(found.url, AccessKey(made["AccessKeyId"], made["SecretAccessKey"], REGION))
     finally:
         found.ask_after("inf")
         _post(f"{found.url}/moto-api/reset", "")

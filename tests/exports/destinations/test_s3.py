@@ -14,9 +14,8 @@ import pytest
 from aiohttp import web
 
 from apps.exports.destinations import s3
-from apps.exports.destinations.outcome import Limits, PutCode, PutRefused
-from apps.exports.destinations.s3 import Bucket
-from apps.exports.destinations.sigv4 import Key
+from apps.exports.destinations.errors import Limits, UploadError, UploadErrorCode
+from apps.exports.destinations.s3 import AccessKey, Bucket
 from lib.outbound import Rules
 from tests.exports.destinations import servers
 from tests.exports.destinations.servers import INSIDE, Buckets
@@ -61,29 +60,39 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3, "PART_BYTES", PART)
 
 
-def _refused(bucket: Bucket, path: Path) -> PutCode:
-    with pytest.raises(PutRefused) as refusal:
-        s3.put(bucket, path, NAME)
+def _upload(bucket: Bucket, path: Path, name: str = NAME) -> None:
+    with path.open("rb") as file:
+        s3.upload(bucket, file, name)
+
+
+def _refused(bucket: Bucket, path: Path) -> UploadErrorCode:
+    with pytest.raises(UploadError) as refusal:
+        _upload(bucket, path)
     return refusal.value.code
 
 
 def _at(receiver: Receiver, **given: Any) -> Bucket:
-    told = {"endpoint_url": receiver.url, "name": "claims", "key": Key("AK", "secret", "us-east-1"), "rules": INSIDE}
+    told = {
+        "endpoint_url": receiver.url,
+        "name": "claims",
+        "key": AccessKey("AK", "secret", "us-east-1"),
+        "rules": INSIDE,
+    }
     return Bucket(**{**told, "path_style": True, **given})
 
 
 @pytest.mark.parametrize("folder", ["in", "in/2026 a+b=c@d,e/-x"])
 def test_file_arrives_under_its_name_with_no_right_but_to_put(buckets: Buckets, file: Path, folder: str) -> None:
-    s3.put(buckets.bucket(folder=folder), file, NAME)
+    _upload(buckets.bucket(folder=folder), file)
 
     assert buckets.there() == {f"{folder}/{NAME}": file.read_bytes()}
 
 
 def test_file_takes_the_place_of_one_of_its_name(buckets: Buckets, file: Path) -> None:
-    s3.put(buckets.bucket(), file, NAME)
+    _upload(buckets.bucket(), file)
     file.write_bytes(b"")
 
-    s3.put(buckets.bucket(), file, NAME)
+    _upload(buckets.bucket(), file)
 
     assert buckets.there() == {f"in/{NAME}": b""}
 
@@ -93,7 +102,7 @@ def test_file_takes_the_place_of_one_of_its_name(buckets: Buckets, file: Path) -
 def test_large_file_arrives_in_parts(buckets: Buckets, file: Path, size: int) -> None:
     file.write_bytes(os.urandom(size))
 
-    s3.put(buckets.bucket(), file, NAME)
+    _upload(buckets.bucket(), file)
 
     assert buckets.there() == {f"in/{NAME}": file.read_bytes()}
     assert buckets.unfinished() == []
@@ -103,7 +112,7 @@ def test_bucket_may_stand_in_the_name_of_the_host(receiver: Receiver, file: Path
     monkeypatch.setattr("lib.outbound.socket.getaddrinfo", _leading_to("127.0.0.1"))
     url = receiver.url.replace("127.0.0.1", "s3.example.org")
 
-    s3.put(_at(receiver, endpoint_url=url, path_style=False, folder="in"), file, NAME)
+    _upload(_at(receiver, endpoint_url=url, path_style=False, folder="in"), file)
 
     (got,) = receiver.got
     assert (got.path, got.headers["host"]) == (f"/in/{NAME}", f"claims.s3.example.org:{receiver.port}")
@@ -111,24 +120,22 @@ def test_bucket_may_stand_in_the_name_of_the_host(receiver: Receiver, file: Path
     assert got.body == file.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "key", [{"secret": "wrong"}, {"access_key_id": "AKNOBODY"}], ids=["another secret", "nobody's key"]
-)
+@pytest.mark.parametrize("key", [{"secret": "wrong"}, {"id": "AKNOBODY"}], ids=["another secret", "nobody's key"])
 def test_wrong_key_is_told(buckets: Buckets, file: Path, key: dict[str, str]) -> None:
-    right = {"access_key_id": buckets.key.access_key_id, "secret": buckets.key.secret, "region": "us-east-1"}
+    right = {"id": buckets.key.id, "secret": buckets.key.secret, "region": "us-east-1"}
 
-    code = _refused(buckets.bucket(key=Key(**(right | key))), file)
+    code = _refused(buckets.bucket(key=AccessKey(**(right | key))), file)
 
-    assert (code, buckets.there()) == (PutCode.NOT_AUTHORIZED, {})
+    assert (code, buckets.there()) == (UploadErrorCode.NOT_AUTHORIZED, {})
 
 
 def test_folder_that_the_policy_does_not_open_is_told(buckets: Buckets, file: Path) -> None:
-    assert _refused(buckets.bucket(folder="out"), file) == PutCode.NOT_AUTHORIZED
+    assert _refused(buckets.bucket(folder="out"), file) == UploadErrorCode.NOT_AUTHORIZED
 
 
 def test_bucket_that_is_not_there_is_told(buckets: Buckets, file: Path) -> None:
     with buckets.trusting_everybody():
-        assert _refused(buckets.bucket(name="none"), file) == PutCode.NO_SUCH_BUCKET
+        assert _refused(buckets.bucket(name="none"), file) == UploadErrorCode.NO_SUCH_BUCKET
 
 
 def _error(code: str, status: int) -> Any:
@@ -169,8 +176,8 @@ def test_answers_are_told_in_words_of_ours(
 ) -> None:
     receiver.answers[f"/claims/{NAME}"] = _error(word, status) if word else status
 
-    with pytest.raises(PutRefused) as refusal:
-        s3.put(_at(receiver), file, NAME)
+    with pytest.raises(UploadError) as refusal:
+        _upload(_at(receiver), file)
 
     assert (str(refusal.value), refusal.value.retryable) == (code, retryable)
 
@@ -181,7 +188,7 @@ def test_redirects_are_not_followed(receiver: Receiver, file: Path) -> None:
 
     receiver.answers[f"/claims/{NAME}"] = away
 
-    assert _refused(_at(receiver), file) == PutCode.REDIRECTED
+    assert _refused(_at(receiver), file) == UploadErrorCode.REDIRECTED
     assert receiver.at("/elsewhere") == []
 
 
@@ -192,9 +199,9 @@ def test_upload_that_fails_half_way_is_given_up_and_a_second_try_arrives(buckets
         code = _refused(buckets.bucket(endpoint_url=f"http://127.0.0.1:{port}"), file)
         half = buckets.there()
 
-    s3.put(buckets.bucket(), file, NAME)
+    _upload(buckets.bucket(), file)
 
-    assert (code, half) == (PutCode.UNREACHABLE, {})
+    assert (code, half) == (UploadErrorCode.UNREACHABLE, {})
     assert buckets.there() == {f"in/{NAME}": file.read_bytes()}
 
 
@@ -213,7 +220,7 @@ def test_upload_that_fails_at_its_end_is_a_failure_though_the_status_was_200(
 
     receiver.answers[f"/claims/{NAME}"] = answer
 
-    assert _refused(_at(receiver), file) == PutCode.BUSY
+    assert _refused(_at(receiver), file) == UploadErrorCode.BUSY
     assert asked == [
         "POST uploads=",
         "PUT partNumber=1&uploadId=a%26b",
@@ -231,7 +238,7 @@ def test_upload_that_fails_at_its_end_is_a_failure_though_the_status_was_200(
 def test_server_that_begins_no_upload_is_told(receiver: Receiver, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3, "PART_BYTES", 200_000)
 
-    assert _refused(_at(receiver), file) == PutCode.REFUSED
+    assert _refused(_at(receiver), file) == UploadErrorCode.REFUSED
 
 
 def test_server_that_hangs_is_given_up_in_time(receiver: Receiver, file: Path) -> None:
@@ -241,7 +248,7 @@ def test_server_that_hangs_is_given_up_in_time(receiver: Receiver, file: Path) -
 
     receiver.answers[f"/claims/{NAME}"] = hang
 
-    assert _refused(_at(receiver, limits=SHORT), file) == PutCode.TIMED_OUT
+    assert _refused(_at(receiver, limits=SHORT), file) == UploadErrorCode.TIMED_OUT
 
 
 def test_server_that_drips_is_given_up_in_time(receiver: Receiver, file: Path) -> None:
@@ -256,7 +263,7 @@ def test_server_that_drips_is_given_up_in_time(receiver: Receiver, file: Path) -
     receiver.answers[f"/claims/{NAME}"] = drip
     begun = time.monotonic()
 
-    assert _refused(_at(receiver, limits=SHORT), file) == PutCode.TIMED_OUT
+    assert _refused(_at(receiver, limits=SHORT), file) == UploadErrorCode.TIMED_OUT
     assert time.monotonic() - begun < 10
 
 
@@ -269,20 +276,20 @@ def test_no_more_of_an_answer_is_read_than_tells_what_came(receiver: Receiver, f
 
     receiver.answers[f"/claims/{NAME}"] = endless
 
-    assert _refused(_at(receiver), file) == PutCode.BUSY
+    assert _refused(_at(receiver), file) == UploadErrorCode.BUSY
 
 
 def test_port_where_nobody_listens_is_told(receiver: Receiver, file: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
 
-    assert _refused(_at(receiver, endpoint_url=url), file) == PutCode.UNREACHABLE
+    assert _refused(_at(receiver, endpoint_url=url), file) == UploadErrorCode.UNREACHABLE
 
 
 def test_certificate_that_nobody_vouches_for_is_told(receiver: Receiver, file: Path) -> None:
     url = receiver.url.replace("http://", "https://")
 
-    assert _refused(_at(receiver, endpoint_url=url), file) == PutCode.TLS_FAILED
+    assert _refused(_at(receiver, endpoint_url=url), file) == UploadErrorCode.TLS_FAILED
     assert ssl.create_default_context().check_hostname
 
 
@@ -302,12 +309,12 @@ def test_names_that_lead_inside_are_refused_before_anything_is_sent(
         _at(receiver, endpoint_url="https://s3.example.org", rules=Rules(networks=networks), path_style=False), file
     )
 
-    assert (code, receiver.got) == (PutCode.ADDRESS_REFUSED, [])
+    assert (code, receiver.got) == (UploadErrorCode.ADDRESS_REFUSED, [])
 
 
 @pytest.mark.parametrize("url", ["http://s3.example.org", "https://127.0.0.1", "https://s3.example.org:22", "ftp://x"])
 def test_addresses_of_another_form_are_refused(receiver: Receiver, file: Path, url: str) -> None:
-    assert _refused(_at(receiver, endpoint_url=url, rules=Rules()), file) == PutCode.ADDRESS_REFUSED
+    assert _refused(_at(receiver, endpoint_url=url, rules=Rules()), file) == UploadErrorCode.ADDRESS_REFUSED
 
 
 def test_name_that_does_not_resolve_is_told(receiver: Receiver, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,31 +323,29 @@ def test_name_that_does_not_resolve_is_told(receiver: Receiver, file: Path, monk
 
     monkeypatch.setattr("lib.outbound.socket.getaddrinfo", unknown)
 
-    assert _refused(_at(receiver, endpoint_url="https://nowhere.example.org"), file) == PutCode.NAME_UNKNOWN
+    assert _refused(_at(receiver, endpoint_url="https://nowhere.example.org"), file) == UploadErrorCode.NAME_UNKNOWN
 
 
-def test_names_that_are_none_and_files_that_are_not_there_are_errors(receiver: Receiver, file: Path) -> None:
+def test_name_that_is_not_allowed_is_an_error(receiver: Receiver, file: Path) -> None:
     with pytest.raises(ValueError, match="name of a file"):
-        s3.put(_at(receiver), file, "../x")
-    with pytest.raises(FileNotFoundError):
-        s3.put(_at(receiver), file.with_name("none"), NAME)
+        _upload(_at(receiver), file, "../x")
 
 
 def test_file_that_is_larger_than_s3_takes_is_an_error(
     receiver: Receiver, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3, "MOST_BYTES", 299_999)
+    monkeypatch.setattr(s3, "MAX_BYTES", 299_999)
 
     with pytest.raises(ValueError, match="size of a file"):
-        s3.put(_at(receiver), file, NAME)
+        _upload(_at(receiver), file)
 
 
 def test_object_is_taken_away_where_that_is_allowed(buckets: Buckets, file: Path) -> None:
-    s3.put(buckets.bucket(), file, NAME)
+    _upload(buckets.bucket(), file)
 
-    with pytest.raises(PutRefused) as refusal:
+    with pytest.raises(UploadError) as refusal:
         s3.remove(buckets.bucket(), NAME)
     with buckets.trusting_everybody():
         s3.remove(buckets.bucket(), NAME)
 
-    assert (refusal.value.code, buckets.there()) == (PutCode.NOT_AUTHORIZED, {})
+    assert (refusal.value.code, buckets.there()) == (UploadErrorCode.NOT_AUTHORIZED, {})

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import pytest
 from asyncssh.sftp import SFTPServerHandler
 
 from apps.exports.destinations import sftp, ssh_keys
-from apps.exports.destinations.outcome import Limits, PutCode, PutRefused
+from apps.exports.destinations.errors import Limits, UploadError, UploadErrorCode
 from lib.outbound import Rules
 from tests.exports.destinations import servers
 from tests.exports.destinations.servers import INSIDE, Listening, Sftp
@@ -76,7 +75,7 @@ class Held(Sftp):
 
 # A worker of its own, that puts something older under the same name.
 _WORKER = """
-import sys, tempfile
+import io, sys
 from pathlib import Path
 from tests import environment
 import django
@@ -84,13 +83,8 @@ django.setup()
 from apps.exports.destinations import sftp
 from tests.exports.destinations.servers import Listening
 port, key, root = sys.argv[1:]
-with tempfile.TemporaryDirectory() as place:
-    older = Path(place) / "older"
-    older.write_bytes(b"older" * 100_000)
-    workshop = Path(place) / "workshop"
-    workshop.mkdir()
-    server = Listening(int(port), key, Path(root)).server()
-    sftp.put(server, older, "carelane_completions_2026-11-19.csv", workshop=workshop)
+server = Listening(int(port), key, Path(root)).server()
+sftp.upload(server, io.BytesIO(b"older" * 100_000), "carelane_completions_2026-11-19.csv")
 """
 
 
@@ -123,15 +117,14 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def _put(server: sftp.Server, path: Path, name: str = NAME) -> None:
-    workshop = path.parent / f"workshop{time.monotonic_ns()}"
-    workshop.mkdir()
-    sftp.put(server, path, name, workshop=workshop)
+def _upload(server: sftp.Server, path: Path, name: str = NAME) -> None:
+    with path.open("rb") as file:
+        sftp.upload(server, file, name)
 
 
-def _refused(server: sftp.Server, path: Path) -> PutCode:
-    with pytest.raises(PutRefused) as refusal:
-        _put(server, path)
+def _refused(server: sftp.Server, path: Path) -> UploadErrorCode:
+    with pytest.raises(UploadError) as refusal:
+        _upload(server, path)
     return refusal.value.code
 
 
@@ -139,7 +132,7 @@ def _refused(server: sftp.Server, path: Path) -> PutCode:
 def test_file_arrives_in_the_folder_under_its_name_alone(listening: Listening, file: Path, folder: str) -> None:
     (listening.root / folder.strip("/")).mkdir(parents=True, exist_ok=True)
 
-    _put(listening.server(folder=folder), file)
+    _upload(listening.server(folder=folder), file)
 
     assert listening.there() == {f"{folder.strip('/')}/{NAME}".lstrip("/"): file.read_bytes()}
 
@@ -147,7 +140,7 @@ def test_file_arrives_in_the_folder_under_its_name_alone(listening: Listening, f
 def test_file_takes_the_place_of_one_of_its_name(listening: Listening, file: Path) -> None:
     (listening.root / NAME).write_bytes(b"older")
 
-    _put(listening.server(), file)
+    _upload(listening.server(), file)
 
     assert listening.there() == {NAME: file.read_bytes()}
 
@@ -159,7 +152,7 @@ def test_file_takes_that_place_where_the_server_knows_the_plain_rename_alone(
     monkeypatch.setattr(SFTPServerHandler, "_extensions", known)
     (listening.root / NAME).write_bytes(b"older")
 
-    _put(listening.server(), file)
+    _upload(listening.server(), file)
 
     assert listening.there() == {NAME: file.read_bytes()}
 
@@ -167,7 +160,7 @@ def test_file_takes_that_place_where_the_server_knows_the_plain_rename_alone(
 def test_empty_file_arrives(listening: Listening, file: Path) -> None:
     file.write_bytes(b"")
 
-    _put(listening.server(), file)
+    _upload(listening.server(), file)
 
     assert listening.there() == {NAME: b""}
 
@@ -175,33 +168,34 @@ def test_empty_file_arrives(listening: Listening, file: Path) -> None:
 def test_server_may_know_us_by_a_key(root: Path, file: Path) -> None:
     private = ssh_keys.new_private_key()
     with servers.sftp(root, authorized=ssh_keys.public_line(private, "carelane")) as listening:
-        _put(listening.server(private_key=private), file)
+        _upload(listening.server(private_key=private), file)
         other = _refused(listening.server(private_key=ssh_keys.new_private_key()), file)
 
-    assert (listening.there(), other) == ({NAME: file.read_bytes()}, PutCode.NOT_AUTHORIZED)
+    assert (listening.there(), other) == ({NAME: file.read_bytes()}, UploadErrorCode.NOT_AUTHORIZED)
 
 
-def test_secrets_stand_on_no_command_line(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines: list[list[str]] = []
-    begin = subprocess.Popen
+def test_no_agent_and_no_configuration_of_the_account_is_read(
+    listening: Listening, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    sys.addaudithook(lambda event, given: opened.append(str(given[0])) if event == "open" else None)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(str(tmp_path / "agent"))
+        agent.listen()
+        agent.setblocking(False)
 
-    def begun(argv: list[str], **given: Any) -> Any:
-        lines.append(argv)
-        assert "SSH_AUTH_SOCK" not in given["env"]
-        return begin(argv, **given)
+        _upload(listening.server(), file)
 
-    monkeypatch.setattr("apps.exports.destinations.sftp.subprocess.Popen", begun)
-    monkeypatch.setenv("SSH_AUTH_SOCK", "/nowhere")
-
-    _put(listening.server(), file)
-
-    assert lines != []
-    assert not any(servers.PASSWORD in word for line in lines for word in line)
+        with pytest.raises(BlockingIOError):
+            agent.accept()
+    assert [path for path in opened if "/.ssh" in path or "ssh_config" in path] == []
     assert servers.PASSWORD not in repr(listening.server())
 
 
 def test_wrong_password_is_told(listening: Listening, file: Path) -> None:
-    assert _refused(listening.server(password="wrong"), file) == PutCode.NOT_AUTHORIZED
+    assert _refused(listening.server(password="wrong"), file) == UploadErrorCode.NOT_AUTHORIZED
     assert listening.there() == {}
 
 
@@ -212,7 +206,7 @@ def test_another_host_key_is_told_and_nothing_is_put_there(root: Path, file: Pat
     with servers.sftp(root, key=asyncssh.generate_private_key("ecdsa-sha2-nistp256")) as other:
         of_another_type = _refused(other.server(host_key=agreed.strip()), file)
 
-    assert (code, of_another_type) == (PutCode.HOST_KEY_CHANGED, PutCode.HOST_KEY_CHANGED)
+    assert (code, of_another_type) == (UploadErrorCode.HOST_KEY_CHANGED, UploadErrorCode.HOST_KEY_CHANGED)
     assert listening.there() == {}
 
 
@@ -222,22 +216,22 @@ def test_another_host_key_is_told_where_a_key_would_let_us_in_there(root: Path, 
     with servers.sftp(root, authorized=ssh_keys.public_line(private, "carelane")) as listening:
         code = _refused(listening.server(host_key=agreed, private_key=private), file)
 
-    assert (code, listening.there()) == (PutCode.HOST_KEY_CHANGED, {})
+    assert (code, listening.there()) == (UploadErrorCode.HOST_KEY_CHANGED, {})
 
 
 def test_without_a_host_key_nobody_is_asked(listening: Listening, file: Path) -> None:
-    assert _refused(listening.server(host_key=""), file) == PutCode.NO_HOST_KEY
+    assert _refused(listening.server(host_key=""), file) == UploadErrorCode.NO_HOST_KEY
 
 
 def test_folder_that_is_not_there_is_told(listening: Listening, file: Path) -> None:
-    assert _refused(listening.server(folder="nowhere"), file) == PutCode.NO_SUCH_FOLDER
+    assert _refused(listening.server(folder="nowhere"), file) == UploadErrorCode.NO_SUCH_FOLDER
 
 
 def test_full_disk_is_told_and_nothing_is_left(root: Path, file: Path) -> None:
     with servers.sftp(root, answers=Full) as listening:
         code = _refused(listening.server(), file)
 
-    assert (code, listening.there()) == (PutCode.NO_SPACE, {})
+    assert (code, listening.there()) == (UploadErrorCode.NO_SPACE, {})
 
 
 def test_full_disk_spares_the_older_file_whatever_its_folder_is_called(root: Path, file: Path) -> None:
@@ -246,12 +240,12 @@ def test_full_disk_spares_the_older_file_whatever_its_folder_is_called(root: Pat
     with servers.sftp(root, answers=Full) as listening:
         code = _refused(listening.server(folder="renamed"), file)
 
-    assert (code, (root / "renamed" / NAME).read_bytes()) == (PutCode.NO_SPACE, b"older")
+    assert (code, (root / "renamed" / NAME).read_bytes()) == (UploadErrorCode.NO_SPACE, b"older")
 
 
 def test_server_that_lets_nothing_be_renamed_is_told(root: Path, file: Path) -> None:
     with servers.sftp(root, answers=NoRename) as listening:
-        assert _refused(listening.server(), file) == PutCode.NOT_AUTHORIZED
+        assert _refused(listening.server(), file) == UploadErrorCode.NOT_AUTHORIZED
         assert NAME not in listening.there()
 
 
@@ -262,36 +256,14 @@ def test_connection_that_ends_half_way_leaves_no_file_and_the_next_try_leaves_no
     with servers.sftp(root, answers=HangsUp) as listening:
         code = _refused(listening.server(), file)
         half = listening.there()
-        _put(listening.server(), file)
+        _upload(listening.server(), file)
 
-    assert code == PutCode.UNREACHABLE
+    assert code == UploadErrorCode.UNREACHABLE
     assert [name.startswith(f".{NAME}.") for name in half] == [True]
     assert listening.there() == {NAME: file.read_bytes()}
 
 
-def test_process_that_is_killed_half_way_leaves_no_file_and_the_next_try_leaves_nothing_else(
-    root: Path, file: Path
-) -> None:
-    Waits.begun.clear()
-    with servers.sftp(root, answers=Waits) as listening:
-        found: list[PutCode] = []
-        trying = threading.Thread(target=lambda: found.append(_refused(listening.server(), file)))
-        trying.start()
-        assert Waits.begun.wait(20)
-        for process in _programs_towards(listening.port):
-            os.kill(process, signal.SIGKILL)
-        trying.join(20)
-        half = listening.there()
-    with servers.sftp(root) as listening:
-        _put(listening.server(), file)
-
-    assert (found, [name.endswith(".part") for name in half]) == ([PutCode.BUSY], [True])
-    assert listening.there() == {NAME: file.read_bytes()}
-
-
-def test_what_a_killed_worker_left_running_cannot_put_its_file_in_the_place_of_a_newer_one(
-    root: Path, file: Path
-) -> None:
+def test_killed_worker_leaves_no_file_and_the_next_upload_leaves_nothing_else(root: Path, file: Path) -> None:
     Held.release.clear()
     Held.first.clear()
     with servers.sftp(root, answers=Held) as listening:
@@ -299,12 +271,31 @@ def test_what_a_killed_worker_left_running_cannot_put_its_file_in_the_place_of_a
         _wait_for(lambda: Held.first)
         worker.kill()
         worker.wait()
-        (left,) = _programs_towards(listening.port)
+        half = listening.there()
 
-        _put(listening.server(), file)
+        _upload(listening.server(), file)
         Held.release.set()
-        _wait_for(lambda: left not in _programs_towards(listening.port))
 
+        assert [name.endswith(".part") for name in half] == [True]
+        assert listening.there() == {NAME: file.read_bytes()}
+
+
+def test_orphaned_upload_cannot_rename_its_file_into_the_place_of_a_newer_one(root: Path, file: Path) -> None:
+    Held.release.clear()
+    Held.first.clear()
+    with servers.sftp(root, answers=Held) as listening:
+        codes: list[UploadErrorCode] = []
+        older = file.with_name("older")
+        older.write_bytes(b"older" * 100_000)
+        orphan = threading.Thread(target=lambda: codes.append(_refused(listening.server(), older)))
+        orphan.start()
+        _wait_for(lambda: Held.first)
+
+        _upload(listening.server(), file)
+        Held.release.set()
+        orphan.join(20)
+
+        assert codes == [UploadErrorCode.NO_SUCH_FOLDER]
         assert listening.there() == {NAME: file.read_bytes()}
 
 
@@ -313,31 +304,30 @@ def test_files_of_others_are_left_alone(root: Path, file: Path) -> None:
         (root / f".{NAME}.0123abcd.part").write_bytes(b"half")
         (root / f".{NAME}.of.others.part").write_bytes(b"theirs")
 
-        _put(listening.server(), file)
+        _upload(listening.server(), file)
 
     assert set(listening.there()) == {NAME, f".{NAME}.of.others.part"}
 
 
-def test_server_that_hangs_is_given_up_in_time_and_no_program_is_left(root: Path, file: Path) -> None:
+def test_server_that_hangs_is_given_up_in_time(root: Path, file: Path) -> None:
     with servers.sftp(root, answers=Waits) as listening:
         begun = time.monotonic()
         code = _refused(listening.server(limits=SHORT), file)
 
-        assert (code, time.monotonic() - begun < 10) == (PutCode.TIMED_OUT, True)
-        assert _programs_towards(listening.port) == []
+        assert (code, time.monotonic() - begun < 10) == (UploadErrorCode.TIMED_OUT, True)
 
 
 def test_server_that_says_nothing_at_all_is_given_up_in_time(file: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = Listening(silent.getsockname()[1], ssh_keys.public_line(ssh_keys.new_private_key(), "").strip(), file)
-        assert _refused(server.server(limits=SHORT), file) == PutCode.TIMED_OUT
+        assert _refused(server.server(limits=SHORT), file) == UploadErrorCode.TIMED_OUT
 
 
 def test_port_where_nobody_listens_is_told(file: Path, listening: Listening) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
 
-    assert _refused(listening.server(port=port), file) == PutCode.UNREACHABLE
+    assert _refused(listening.server(port=port), file) == UploadErrorCode.UNREACHABLE
 
 
 def test_host_that_does_not_answer_is_told(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,7 +336,7 @@ def test_host_that_does_not_answer_is_told(listening: Listening, file: Path, mon
 
     monkeypatch.setattr("apps.exports.destinations.sftp.socket.create_connection", wait)
 
-    assert _refused(listening.server(), file) == PutCode.TIMED_OUT
+    assert _refused(listening.server(), file) == UploadErrorCode.TIMED_OUT
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "10.0.0.8", "127.0.0.1", "::1", "100.100.100.200"])
@@ -358,12 +348,12 @@ def test_names_that_lead_inside_are_refused_before_anything_is_sent(
 
     code = _refused(listening.server(host="sftp.example.org", rules=rules), file)
 
-    assert (code, listening.there()) == (PutCode.ADDRESS_REFUSED, {})
+    assert (code, listening.there()) == (UploadErrorCode.ADDRESS_REFUSED, {})
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "2130706433", "-oProxyCommand=x", "a b", "0x7f.1"])
 def test_hosts_that_are_no_public_names_are_refused(listening: Listening, file: Path, host: str) -> None:
-    assert _refused(listening.server(host=host, rules=Rules()), file) == PutCode.ADDRESS_REFUSED
+    assert _refused(listening.server(host=host, rules=Rules()), file) == UploadErrorCode.ADDRESS_REFUSED
 
 
 def test_name_that_does_not_resolve_is_told(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,7 +362,7 @@ def test_name_that_does_not_resolve_is_told(listening: Listening, file: Path, mo
 
     monkeypatch.setattr("lib.outbound.addresses_of", unknown)
 
-    assert _refused(listening.server(host="nowhere.example.org"), file) == PutCode.NAME_UNKNOWN
+    assert _refused(listening.server(host="nowhere.example.org"), file) == UploadErrorCode.NAME_UNKNOWN
 
 
 def test_address_that_was_looked_at_is_the_one_that_is_connected_to(
@@ -386,7 +376,7 @@ def test_address_that_was_looked_at_is_the_one_that_is_connected_to(
 
     monkeypatch.setattr("lib.outbound.addresses_of", look_up)
 
-    _put(listening.server(host="sftp.example.org"), file)
+    _upload(listening.server(host="sftp.example.org"), file)
 
     assert (asked, set(listening.there())) == (["sftp.example.org"], {NAME})
 
@@ -408,54 +398,67 @@ def test_addresses_of_one_name_share_the_time_to_connect(
 
     server = listening.server(host="sftp.example.org", limits=Limits(connect=8))
 
-    assert _refused(server, file) == PutCode.TIMED_OUT
+    assert _refused(server, file) == UploadErrorCode.TIMED_OUT
     assert asked == pytest.approx([2, 2, 2, 2])
 
 
-def test_programs_that_are_missing_are_told(listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.exports.destinations.sftp.shutil.which", lambda name: None)
-
-    assert _refused(listening.server(), file) == PutCode.NO_PROGRAM
-
-
-def test_names_that_are_none_and_files_that_are_not_there_are_errors(listening: Listening, file: Path) -> None:
+def test_name_that_is_not_allowed_is_an_error(listening: Listening, file: Path) -> None:
     with pytest.raises(ValueError, match="name of a file"):
-        _put(listening.server(), file, "../x")
-    with pytest.raises(FileNotFoundError):
-        sftp.put(listening.server(), file.with_name("none"), NAME, workshop=file.parent)
+        _upload(listening.server(), file, "../x")
 
 
-def test_file_is_taken_away(listening: Listening, file: Path, tmp_path: Path) -> None:
+def test_file_is_taken_away(listening: Listening) -> None:
     (listening.root / NAME).write_bytes(b"x")
-    first, second = tmp_path / "first", tmp_path / "second"
-    first.mkdir()
-    second.mkdir()
 
-    sftp.remove(listening.server(), NAME, workshop=first)
-    with pytest.raises(PutRefused) as refusal:
-        sftp.remove(listening.server(), NAME, workshop=second)
+    sftp.remove(listening.server(), NAME)
+    with pytest.raises(UploadError) as refusal:
+        sftp.remove(listening.server(), NAME)
 
-    assert (listening.there(), refusal.value.code) == ({}, PutCode.REFUSED)
+    assert (listening.there(), refusal.value.code) == ({}, UploadErrorCode.REFUSED)
 
 
 def test_host_keys_are_told_as_the_server_has_them(listening: Listening) -> None:
     assert list(map(str, sftp.host_keys("127.0.0.1", listening.port, INSIDE, seconds=3))) == [listening.host_key]
 
 
-def test_who_speaks_no_ssh_has_no_host_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_keys_of_all_types_are_read_the_preferred_one_first(root: Path) -> None:
+    keys = [asyncssh.generate_private_key(kind) for kind in ("ssh-rsa", "ecdsa-sha2-nistp256", "ssh-ed25519")]
+    with servers.sftp(root, key=keys) as listening:
+        found = sftp.host_keys("127.0.0.1", listening.port, INSIDE)
+
+    assert [key.type for key in found] == ["ssh-ed25519", "ecdsa-sha2-nistp256", "ssh-rsa"]
+    assert {str(key) for key in found} == {servers.public_line(key) for key in keys}
+
+
+@pytest.mark.parametrize("agreed", [0, 1])
+def test_server_with_several_host_keys_is_known_by_any_of_them(root: Path, file: Path, agreed: int) -> None:
+    keys = [asyncssh.generate_private_key(kind) for kind in ("ssh-rsa", "ssh-ed25519")]
+    with servers.sftp(root, key=keys) as listening:
+        _upload(listening.server(host_key=servers.public_line(keys[agreed])), file)
+
+    assert listening.there() == {NAME: file.read_bytes()}
+
+
+def test_server_that_speaks_no_ssh_has_no_host_keys() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        with pytest.raises(PutRefused) as refusal:
+        with pytest.raises(UploadError) as late:
             sftp.host_keys("127.0.0.1", port, INSIDE, seconds=1)
 
-        def wait(*given: Any, **more: Any) -> Any:
-            raise subprocess.TimeoutExpired("ssh-keyscan", 3)
+        def greet() -> None:
+            connection, _ = silent.accept()  # of the attempt above
+            connection.close()
+            connection, _ = silent.accept()
+            connection.sendall(b"220 ftp.example.org ready\r\n" * 200)
+            connection.close()
 
-        monkeypatch.setattr("apps.exports.destinations.sftp.subprocess.run", wait)
-        with pytest.raises(PutRefused) as late:
-            sftp.host_keys("127.0.0.1", port, INSIDE, seconds=1)
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        with pytest.raises(UploadError) as refusal:
+            sftp.host_keys("127.0.0.1", port, INSIDE, seconds=5)
+        thread.join(10)
 
-    assert (refusal.value.code, late.value.code) == (PutCode.UNREACHABLE, PutCode.TIMED_OUT)
+    assert (late.value.code, refusal.value.code) == (UploadErrorCode.TIMED_OUT, UploadErrorCode.UNREACHABLE)
 
 
 def _wait_for(what: Callable[[], object]) -> None:
@@ -463,16 +466,3 @@ def _wait_for(what: Callable[[], object]) -> None:
     while not what():
         assert time.monotonic() < until
         time.sleep(0.01)
-
-
-def _programs_towards(port: int) -> list[int]:
-    """Find processes of sftp that were told this port."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (place / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if line[0].endswith(b"sftp") and f"-oPort={port}".encode() in line:
-            found.append(int(place.name))
-    return found

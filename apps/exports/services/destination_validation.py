@@ -7,7 +7,7 @@ from typing import Final
 from apps.exports.destinations import ssh_keys
 from apps.exports.destinations.names import is_folder
 from apps.exports.models import ExportDestination
-from apps.exports.services import destinations
+from apps.exports.services import uploads
 from lib.api.serializers import camel
 from lib.control_characters import has_control
 from lib.errors import Code, Detail, DomainError, InvalidInput
@@ -156,7 +156,7 @@ def check_address(wanted: Wanted) -> None:
     name = "endpointUrl" if wanted.kind == Kind.S3 else "host"
     try:
         host, port = _place(wanted)
-        allowed_addresses(host, port, destinations.rules())
+        allowed_addresses(host, port, uploads.rules())
     except BadUrl as refusal:
         raise AddressBlocked(name, "form", f"{name} {refusal}") from None
     except NameUnknown:
@@ -171,7 +171,7 @@ def _place(wanted: Wanted) -> tuple[str, int]:
     Raises:
         BadUrl, Blocked: as in lib/outbound.py.
     """
-    rules = destinations.rules()
+    rules = uploads.rules()
     if wanted.kind == Kind.SFTP:
         check_host(wanted.host, rules)
         return wanted.host, wanted.port or 22

@@ -1,4 +1,4 @@
-"""What may come of putting a file somewhere, in words that stay the same whatever the other side says."""
+"""Why an upload failed, in codes that do not depend on the other side's texts, and how long an upload may take."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 from lib.choices import TextChoices
 
 
-class PutCode(TextChoices):
-    """Why a file could not be put somewhere."""
+class UploadErrorCode(TextChoices):
+    """Why a file could not be uploaded."""
 
     UNREACHABLE = "unreachable", "nobody answers there"
     NAME_UNKNOWN = "name_unknown", "the host name is unknown"
@@ -26,29 +26,26 @@ class PutCode(TextChoices):
     BUSY = "busy", "it has trouble of its own for now"
     SWITCHED_OFF = "switched_off", "it is switched off here"
     SECRET_UNREADABLE = "secret_unreadable", "its secret cannot be opened any more"
-    NO_SCRATCH = "no_scratch", "the folder of exports cannot be written to here"
-    NO_PROGRAM = "no_program", "the program sftp is not installed here"
 
 
-# What may be gone by itself a while later.
-_PASSES: Final = frozenset(
+# Failures that may pass without anybody acting: the upload is tried again.
+_TEMPORARY: Final = frozenset(
     {
-        PutCode.UNREACHABLE,
-        PutCode.NAME_UNKNOWN,
-        PutCode.NO_SPACE,
-        PutCode.NO_SCRATCH,
-        PutCode.TIMED_OUT,
-        PutCode.DAMAGED,
-        PutCode.BUSY,
+        UploadErrorCode.UNREACHABLE,
+        UploadErrorCode.NAME_UNKNOWN,
+        UploadErrorCode.NO_SPACE,
+        UploadErrorCode.TIMED_OUT,
+        UploadErrorCode.DAMAGED,
+        UploadErrorCode.BUSY,
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds that things may take: to connect, between two signs of life, and altogether.
+    """Time limits in seconds: to connect, between two signs of life of the other side, and for the whole upload.
 
-    A task that puts a file has 26 minutes (apps/reporting/tasks.py).
+    A task that uploads a file may run for 26 minutes (apps/exports/tasks.py).
     """
 
     connect: float = 10.0
@@ -56,10 +53,10 @@ class Limits:
     whole: float = 1_200.0
 
 
-class PutRefused(Exception):  # as refusals are named
-    """The file is not there under its name; `retryable`: the same may work later without anybody's doing."""
+class UploadError(Exception):
+    """The file did not arrive under its name; `retryable`: the same upload may succeed later without anybody acting."""
 
-    def __init__(self, code: PutCode, *, retryable: bool | None = None) -> None:
+    def __init__(self, code: UploadErrorCode, *, retryable: bool | None = None) -> None:
         super().__init__(code.value)
         self.code = code
-        self.retryable = code in _PASSES if retryable is None else retryable
+        self.retryable = code in _TEMPORARY if retryable is None else retryable
