@@ -66,9 +66,13 @@ def put_on(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> 
 
     Names on the wire in the messages are what people have not seen: labels stand in for them.
     """
+    labels = {wire: str(form.fields[name].label) for wire, name in names.items() if name in form.fields}
     found = [(names[detail.field or ""], detail) for detail in refusal.details if detail.field in names]
     for name, detail in found:
-        message = retold(detail.message).replace(str(detail.field), str(form.fields[name].label), 1)
+        if not isinstance(detail.message, str):
+            form.add_error(name, str(detail.text.with_labels(labels)))
+            continue
+        message = retold(str(detail.message)).replace(str(detail.field), str(form.fields[name].label), 1)
         form.add_error(name, _in_words(message, form, names))
     if not found:
         form.add_error(None, retold(refusal.message))

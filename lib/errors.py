@@ -4,9 +4,15 @@ One registry feeds the exception handler, the OpenAPI document, docs/errors.md a
 """
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from lib.messages import FieldName, Message, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,60 +88,89 @@ class Detail:
 
     `field` is a dotted path in the caller's spelling (`pickup.contact.phone`, `rides[2].pickupTime`); `also` adds keys
     of the code, such as `requiredScope`.  Messages never repeat a value that was sent: it may be personal data.
+    `%(field)s` in the template of a message is the name of the field.
     """
 
     code: str
-    message: str
+    message: Text
     field: str | None = None
     also: dict[str, Any] = dataclasses.field(default_factory=dict)
 
+    @property
+    def text(self) -> Message:
+        message = self.message if isinstance(self.message, Message) else Message(self.message)
+        named = {"field": FieldName(self.field)} if self.field is not None else {}
+        return Message(message.template, {**named, **message.parameters})
+
     def as_json(self) -> dict[str, Any]:
         named = {"field": self.field} if self.field is not None else {}
-        return {**named, "code": self.code, "message": self.message, **self.also}
+        return {**named, "code": self.code, "message": str(self.text), **self.also}
 
 
 class DomainError(Exception):
-    """A refusal that a caller can understand and act on.
+    """An error that a caller can understand and act on.
 
-    Subclasses are named for what is true, set `code`, and stand beside the function that raises them.
+    Subclasses are named for what is true, set `code` and `template`, and stand beside the function that raises them.
+    A class whose text depends on the case is given another template, or a finished `Message`, when it is raised.
+    `message` is the text in the language that is active when it is read.
     """
 
     code: ClassVar[Code] = Code.RULE_VIOLATION
+    template: ClassVar[Text] = _("This is not possible.")
 
-    def __init__(self, message: str, *, details: list[Detail] | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(
+        self, template: Text | None = None, /, *, details: list[Detail] | None = None, **parameters: object
+    ) -> None:
+        super().__init__(template)
+        self.text = _message(template or self.template, parameters)
         self.details = details or []
+
+    @property
+    def message(self) -> str:
+        return str(self.text)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def _message(template: Text, parameters: dict[str, object]) -> Text:
+    return Message(template, parameters) if parameters and isinstance(template, Promise) else template
 
 
 class InvalidInput(DomainError):
-    """A value that the shape of a request cannot judge: it needs a look at the data.  Always names the field."""
+    """A value that the shape of a request cannot judge: it needs a look at the data.  Always names the field.
+
+    `%(field)s` in the template is the name of the field.
+    """
 
     code = Code.VALIDATION_ERROR
 
-    def __init__(self, field_name: str, message: str, *, detail_code: str = "invalid") -> None:
-        super().__init__(message, details=[Detail(field=field_name, code=detail_code, message=message)])
+    def __init__(
+        self, field_name: str, template: Text, /, *, detail_code: str = "invalid", **parameters: object
+    ) -> None:
+        detail = Detail(field=field_name, code=detail_code, message=_message(template, parameters))
+        super().__init__(detail.text, details=[detail])
 
 
 class NotFound(DomainError):
     """There is no such record, or it lies outside the caller's data scope: the two are told apart nowhere."""
 
     code = Code.NOT_FOUND
+    template = _("There is no such %(record)s.")
 
-    def __init__(self, what: str = "resource") -> None:
-        super().__init__(f"There is no such {what}.")
+    def __init__(self, record: Text | None = None) -> None:
+        super().__init__(record=record or _("resource"))
 
 
 class StaleVersion(DomainError):
     """The caller's copy is older than the record."""
 
     code = Code.PRECONDITION_FAILED
+    template = _("The record has changed since it was read.")
 
     def __init__(self, current_version: int) -> None:
-        super().__init__(
-            "The record has changed since it was read.",
-            details=[Detail(code="stale", message="Read the record again.", also={"currentVersion": current_version})],
-        )
+        detail = Detail(code="stale", message=_("Read the record again."), also={"currentVersion": current_version})
+        super().__init__(details=[detail])
         self.current_version = current_version
 
 
@@ -143,13 +178,22 @@ class ScopeMissing(DomainError):
     """The caller may see the record, but not do this to it."""
 
     code = Code.INSUFFICIENT_SCOPE
+    template = _("This needs the scope %(scope)s.")
 
     def __init__(self, *scopes: str) -> None:
-        needed = " or ".join(scopes)
-        super().__init__(
-            f"This needs the scope {needed}.",
-            details=[Detail(code="missing_scope", message=f"Needs {needed}.", also={"requiredScope": scopes[0]})],
+        needed = any_of(scopes)
+        detail = Detail(
+            code="missing_scope",
+            message=Message(_("Needs %(scope)s."), {"scope": needed}),
+            also={"requiredScope": scopes[0]},
         )
+        super().__init__(details=[detail], scope=needed)
+
+
+def any_of(words: Sequence[Text]) -> Text:
+    """Join texts with "or"."""
+    *others, last = words
+    return Message(_("%(others)s or %(last)s"), {"others": others, "last": last}) if others else last
 
 
 class FieldRefused(DomainError):
@@ -158,4 +202,4 @@ class FieldRefused(DomainError):
     code = Code.VALIDATION_ERROR
 
     def __init__(self, details: list[Detail]) -> None:
-        super().__init__(details[0].message, details=details)
+        super().__init__(details[0].text, details=details)

@@ -3,36 +3,26 @@
 Services write English: what they refuse with goes to the API as well, and what they store is read by people of every
 language.  Pages and mails say it again in the reader's own: the sentence itself, or the one that it was made of, with
 what was filled in.  Such sentences are marked by what they are, literals that end with a full stop (tests/texts.py);
-phrases that are filled in are marked by `phrase`, and labels of choices by `named_in_sentences`.
+phrases that are filled in are marked by `phrase`.
 """
 
 import functools
 import re
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import polib
 from django.conf import settings
 from django.utils.text import capfirst
 from django.utils.translation import get_language, pgettext
 
-from lib.choices import TextChoices
-
 CONTEXT: Final = "sentence"
 _GAP: Final = re.compile(r"%\((\d+)\)s")
-_Choices = TypeVar("_Choices", bound=TextChoices)
-_labels: Final[dict[str, str]] = {}  # of choices, by what they are in English: the contexts of their translations
 
 
 def phrase(text: str) -> str:
     """Mark what is filled into sentences.  The phrase stays as it is."""
     return text
-
-
-def named_in_sentences(choices: type[_Choices]) -> type[_Choices]:
-    """Mark choices whose labels are filled into sentences, as `in_english` gives them."""
-    _labels.update({one.in_english: choices.__qualname__ for one in choices})
-    return choices
 
 
 def retold(text: str) -> str:
@@ -50,11 +40,6 @@ def _said(line: str, language: str) -> str:
     said = pgettext(CONTEXT, line) if line else line
     if said != line:
         return said
-    if line in _labels:
-        return pgettext(_labels[line], line)
-    label = f"{line[:1].lower()}{line[1:]}"
-    if label in _labels:  # the sentence begins with it
-        return capfirst(pgettext(_labels[label], label))
     for pattern, template in _made_sentences(language):
         if found := pattern.fullmatch(line):
             filled_in = {name[1:]: _said(part, language) for name, part in found.groupdict().items()}

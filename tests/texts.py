@@ -72,7 +72,11 @@ def of_module(source: str, *, serves: bool = False) -> Iterator[tuple[str, str, 
     tree = ast.parse(source)
     names: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module in {"django.utils.translation", "lib.choices"}:
+        if isinstance(node, ast.ImportFrom) and node.module in {
+            "django.utils.translation",
+            "lib.choices",
+            "lib.messages",
+        }:
             names |= {one.asname or one.name: one.name for one in node.names}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -80,8 +84,6 @@ def of_module(source: str, *, serves: bool = False) -> Iterator[tuple[str, str, 
             said = places and [None if one is None else _constant(node.args[one]) for one in places]
             if said and said[1]:
                 yield said[0] or "", said[1], said[2] or ""
-        if isinstance(node, ast.Module | ast.ClassDef) and "TextChoices" in names:
-            yield from _labels(node)
     if serves:
         yield from ((CONTEXT, text, "") for text in _sentences(tree))
 
@@ -166,21 +168,6 @@ def _column(line: ast.stmt) -> str:
 
 def _constant(node: ast.AST) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _labels(node: ast.Module | ast.ClassDef) -> Iterator[tuple[str, str, str]]:
-    outer = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
-    for one in node.body:
-        if isinstance(one, ast.ClassDef) and any(_name_of(base) == "TextChoices" for base in one.bases):
-            yield from ((outer + one.name, label, "") for label in map(_label, one.body) if label)
-
-
-def _label(line: ast.stmt) -> str:
-    if not isinstance(line, ast.Assign) or not isinstance(line.targets[0], ast.Name):
-        return ""
-    if isinstance(line.value, ast.Tuple):
-        return _constant(line.value.elts[1])
-    return line.targets[0].id.replace("_", " ").title()  # as Django makes one of the name
 
 
 def wrong_with(catalogue: polib.POFile, marked: dict[Key, str]) -> list[str]:

@@ -4,6 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from lib.choices import TextChoices
 from lib.ids import uuid7
@@ -13,9 +14,9 @@ class AuditEntry(models.Model):
     """Who did or saw what, to whom, when and from where.  Insert-only: triggers of migration 0002 refuse the rest."""
 
     class Outcome(TextChoices):
-        DONE = "done"
-        DENIED = "denied"
-        FAILED = "failed"
+        DONE = "done", _("Done")
+        DENIED = "denied", _("Denied")
+        FAILED = "failed", _("Failed")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     at = models.DateTimeField(db_default=Now())  # the database's clock, S-52

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.organizations.postal_address import PostalAddress, on_the_globe
 from apps.organizations.zones import validate_zone
@@ -16,25 +18,25 @@ if TYPE_CHECKING:
 
 
 class FacilityKind(TextChoices):
-    HOSPITAL = "hospital"
-    DIALYSIS = "dialysis"
-    SNF = "snf", "skilled nursing facility"
-    REHAB = "rehab"
-    CLINIC = "clinic"
-    ADULT_DAY = "adult_day", "adult day centre"
-    RESIDENCE = "residence"
-    OTHER = "other"
+    HOSPITAL = "hospital", _("Hospital")
+    DIALYSIS = "dialysis", _("Dialysis")
+    SNF = "snf", _("skilled nursing facility")
+    REHAB = "rehab", _("Rehab")
+    CLINIC = "clinic", _("Clinic")
+    ADULT_DAY = "adult_day", _("adult day centre")
+    RESIDENCE = "residence", _("Residence")
+    OTHER = "other", _("Other")
 
 
 class BookingPolicy(TextChoices):
-    AUTO_CONFIRM = "auto_confirm", "confirm at once"
-    REVIEW = "review", "a dispatcher confirms"
+    AUTO_CONFIRM = "auto_confirm", _("confirm at once")
+    REVIEW = "review", _("a dispatcher confirms")
 
 
 class ReturnLegPolicy(TextChoices):
-    HOLD = "hold", "hold for decision"
-    CANCEL = "cancel"
-    KEEP = "keep"
+    HOLD = "hold", _("hold for decision")
+    CANCEL = "cancel", _("Cancel")
+    KEEP = "keep", _("Keep")
 
 
 def default_escalation_minutes() -> list[int]:
@@ -149,12 +151,12 @@ class Entrance(models.Model):
 
 
 class ContactRole(TextChoices):
-    UNIT = "unit"
-    CHARGE_NURSE = "charge_nurse"
-    SCHEDULING = "scheduling"
-    SOCIAL_WORK = "social_work"
-    AFTER_HOURS = "after_hours"
-    BILLING = "billing"
+    UNIT = "unit", _("Unit")
+    CHARGE_NURSE = "charge_nurse", _("Charge Nurse")
+    SCHEDULING = "scheduling", _("Scheduling")
+    SOCIAL_WORK = "social_work", _("Social Work")
+    AFTER_HOURS = "after_hours", _("After Hours")
+    BILLING = "billing", _("Billing")
 
 
 class Contact(models.Model):
@@ -196,10 +198,10 @@ class CalendarShift(models.Model):
     """
 
     class AppliesTo(TextChoices):
-        MWF = "mwf", "Monday, Wednesday, Friday"
-        TTS = "tts", "Tuesday, Thursday, Saturday"
-        ALL = "all"
-        SELECTED = "selected", "selected standing orders"
+        MWF = "mwf", pgettext_lazy("calendar shift applies to", "Monday, Wednesday, Friday")
+        TTS = "tts", pgettext_lazy("calendar shift applies to", "Tuesday, Thursday, Saturday")
+        ALL = "all", _("All")
+        SELECTED = "selected", _("selected standing orders")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     facility = models.ForeignKey(Facility, models.CASCADE, related_name="calendar_shifts")
@@ -292,18 +294,18 @@ class Payer(models.Model):
     class SignatureRule(TextChoices):
         """Where is signed."""
 
-        NONE = "none"
-        PICKUP = "pickup"
-        DROPOFF = "dropoff"
-        BOTH = "both"
+        NONE = "none", pgettext_lazy("payer signature rule", "None")
+        PICKUP = "pickup", _("Pickup")
+        DROPOFF = "dropoff", _("Dropoff")
+        BOTH = "both", pgettext_lazy("payer signature rule", "Both")
 
     class Signers(TextChoices):
         """Whose signature counts at these stops; a facility's stands for the rider's."""
 
-        ANY = "any"
-        RIDER = "rider"
-        DRIVER = "driver"
-        BOTH = "both"
+        ANY = "any", _("Any")
+        RIDER = "rider", _("Rider")
+        DRIVER = "driver", _("Driver")
+        BOTH = "both", _("Both")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=200, unique=True)
@@ -331,13 +333,13 @@ class Payer(models.Model):
 class SubjectType(TextChoices):
     """Kinds of records that outside systems know by names of their own."""
 
-    RIDE = "ride"
-    TRIP = "trip"
-    RIDER = "rider"
-    DRIVER = "driver"
-    VEHICLE = "vehicle"
-    FACILITY = "facility"
-    STANDING_ORDER = "standing_order", "standing order"
+    RIDE = "ride", _("Ride")
+    TRIP = "trip", _("Trip")
+    RIDER = "rider", _("Rider")
+    DRIVER = "driver", _("Driver")
+    VEHICLE = "vehicle", _("Vehicle")
+    FACILITY = "facility", _("Facility")
+    STANDING_ORDER = "standing_order", _("standing order")
 
 
 class ExternalId(models.Model):

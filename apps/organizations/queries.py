@@ -107,7 +107,7 @@ class StopUnusable(DomainError):
     code = Code.VALIDATION_ERROR
 
     def __init__(self, details: list[Detail]) -> None:
-        super().__init__(details[0].message, details=details)
+        super().__init__(details[0].text, details=details)
 
 
 def settled_stop(given: Mapping[str, Any], *, by: Principal, path: str) -> stops.Stop:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Final
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.accounts.models import ApiClient
 from apps.fleet.models import VehicleType
@@ -26,29 +28,29 @@ HORIZON_DAYS: Final = 28  # policy, domain.md 4.10
 
 
 class OrderStatus(TextChoices):
-    DRAFT = "draft"
-    ACTIVE = "active"
-    ON_HOLD = "on_hold", "on hold"
-    ENDED = "ended"
+    DRAFT = "draft", _("Draft")
+    ACTIVE = "active", pgettext_lazy("order status", "Active")
+    ON_HOLD = "on_hold", _("on hold")
+    ENDED = "ended", pgettext_lazy("order status", "Ended")
 
 
 class ReturnMode(TextChoices):
-    WILL_CALL = "will_call", "will call"
-    SCHEDULED = "scheduled"
-    NONE = "none"
+    WILL_CALL = "will_call", _("will call")
+    SCHEDULED = "scheduled", _("Scheduled")
+    NONE = "none", _("None")
 
 
 class HoldReason(TextChoices):
-    HOSPITAL_STAY = "hospital_stay", "hospital stay"
-    TRAVEL = "travel"
-    TRANSPLANT = "transplant"
-    OTHER = "other"
+    HOSPITAL_STAY = "hospital_stay", _("hospital stay")
+    TRAVEL = "travel", _("Travel")
+    TRANSPLANT = "transplant", _("Transplant")
+    OTHER = "other", _("Other")
 
 
 class HoldSource(TextChoices):
-    PERSON = "person"
-    INTEGRATION = "integration"
-    SYSTEM = "system"
+    PERSON = "person", _("Person")
+    INTEGRATION = "integration", _("Integration")
+    SYSTEM = "system", _("System")
 
 
 RIDING: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD)  # a hold has an end, or is resumed
@@ -225,8 +227,8 @@ class OccurrenceChange(models.Model):
     """What a person arranged for one pattern date: that nobody rides, or when, and on which day."""
 
     class Kind(TextChoices):
-        SKIP = "skip"
-        CHANGE = "change"
+        SKIP = "skip", _("Skip")
+        CHANGE = "change", _("Change")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="changes")

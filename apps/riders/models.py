@@ -7,6 +7,7 @@ from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import Facility
 from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precautions, Severity, StairEquipment
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Consent(TextChoices):
-    GRANTED = "granted"
-    DENIED = "denied"
-    UNKNOWN = "unknown"
+    GRANTED = "granted", _("Granted")
+    DENIED = "denied", _("Denied")
+    UNKNOWN = "unknown", _("Unknown")
 
 
 class ContactPreference(TextChoices):
-    SMS = "sms", "text message"
-    VOICE = "voice"
-    FACILITY = "facility"
-    CAREGIVER = "caregiver"
+    SMS = "sms", _("text message")
+    VOICE = "voice", _("Voice")
+    FACILITY = "facility", _("Facility")
+    CAREGIVER = "caregiver", _("Caregiver")
 
 
 class RiderQuerySet(models.QuerySet["Rider"]):

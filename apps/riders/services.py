@@ -61,7 +61,7 @@ class NeedsContradictory(DomainError):
     code = Code.VALIDATION_ERROR
 
     def __init__(self, details: list[Detail]) -> None:
-        super().__init__(details[0].message, details=details)
+        super().__init__(details[0].text, details=details)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,63 +1,65 @@
 """What the built-in reasons are called; their codes are what is stored and sent."""
 
+from django.utils.translation import gettext_lazy as _
+
 from lib.choices import TextChoices
 
 
 class Reason(TextChoices):
-    RIDER_REQUEST = "rider_request", "Rider request"
-    RIDER_OTHER_TRANSPORT = "rider_other_transport", "Rider other transport"
-    RIDER_REFUSED_AT_DOOR = "rider_refused_at_door", "Rider refused at door"
-    RIDER_ILL = "rider_ill", "Rider ill"
-    RIDER_HOSPITALIZED = "rider_hospitalized", "Rider hospitalized"
-    RIDER_DECEASED = "rider_deceased", "Rider deceased"
-    APPOINTMENT_CANCELLED = "appointment_cancelled", "Appointment cancelled"
-    APPOINTMENT_MOVED = "appointment_moved", "Appointment moved"
-    TREATMENT_CHANGED = "treatment_changed", "Treatment changed"
-    DISCHARGE_CANCELLED = "discharge_cancelled", "Discharge cancelled"
-    LEVEL_OF_CARE_CHANGED = "level_of_care_changed", "Level of care changed"
-    FACILITY_CLOSED = "facility_closed", "Facility closed"
-    STANDING_ORDER_HOLD = "standing_order_hold", "Standing order hold"
-    STANDING_ORDER_ENDED = "standing_order_ended", "Standing order ended"
-    CALENDAR_SHIFT = "calendar_shift", "Calendar shift"
-    WILL_CALL_NOT_USED = "will_call_not_used", "Will call not used"
-    AUTHORIZATION_DENIED = "authorization_denied", "Authorization denied"
-    ELIGIBILITY_LAPSED = "eligibility_lapsed", "Eligibility lapsed"
-    WEATHER = "weather", "Weather"
-    DUPLICATE = "duplicate", "Duplicate"
-    BOOKING_ERROR = "booking_error", "Booking error"
-    OTHER = "other", "Other"
-    NO_DRIVER_AVAILABLE = "no_driver_available", "No driver available"
-    NO_SUITABLE_VEHICLE = "no_suitable_vehicle", "No suitable vehicle"
-    GIVEN_BACK_LATE = "given_back_late", "Given back late"
-    DRIVER_NO_CALL_NO_SHOW = "driver_no_call_no_show", "Driver no call no show"
-    VEHICLE_BREAKDOWN = "vehicle_breakdown", "Vehicle breakdown"
-    ACCIDENT = "accident", "Accident"
-    LATE_RIDER_LEFT = "late_rider_left", "Late rider left"
-    LATE_APPOINTMENT_LOST = "late_appointment_lost", "Late appointment lost"
-    WRONG_VEHICLE_SENT = "wrong_vehicle_sent", "Wrong vehicle sent"
-    DRIVER_REFUSED = "driver_refused", "Driver refused"
-    OUTSIDE_SERVICE_AREA = "outside_service_area", "Outside service area"
-    OUTSIDE_SERVICE_HOURS = "outside_service_hours", "Outside service hours"
-    INSUFFICIENT_NOTICE = "insufficient_notice", "Insufficient notice"
-    AUTHORIZATION_MISSING = "authorization_missing", "Authorization missing"
-    WEATHER_SUSPENSION = "weather_suspension", "Weather suspension"
-    ABORTED_MEDICAL_EMERGENCY = "aborted_medical_emergency", "Aborted medical emergency"
-    ABORTED_SAFETY = "aborted_safety", "Aborted safety"
-    RETURNED_TO_ORIGIN = "returned_to_origin", "Returned to origin"
-    RIDER_NOT_AT_PICKUP = "rider_not_at_pickup", "Rider not at pickup"
-    RIDER_UNREACHABLE = "rider_unreachable", "Rider unreachable"
-    RIDER_ALREADY_LEFT = "rider_already_left", "Rider already left"
-    NOT_READY_WAIT_EXCEEDED = "not_ready_wait_exceeded", "Not ready wait exceeded"
-    NOT_FOUND_AT_FACILITY = "not_found_at_facility", "Not found at facility"
-    BAD_PICKUP_DETAILS = "bad_pickup_details", "Bad pickup details"
-    DRIVER_DECLINED = "driver_declined", "Driver declined"
-    DRIVER_RELEASED = "driver_released", "Driver released"
-    DRIVER_SUSPENDED = "driver_suspended", "Driver suspended"
-    DRIVER_ILL = "driver_ill", "Driver ill"
-    RUNNING_LATE = "running_late", "Running late"
-    ACCOMMODATION_MISMATCH = "accommodation_mismatch", "Accommodation mismatch"
-    CREDENTIAL_LAPSED = "credential_lapsed", "Credential lapsed"
-    REPLANNED = "replanned", "Replanned"
+    RIDER_REQUEST = "rider_request", _("Rider request")
+    RIDER_OTHER_TRANSPORT = "rider_other_transport", _("Rider other transport")
+    RIDER_REFUSED_AT_DOOR = "rider_refused_at_door", _("Rider refused at door")
+    RIDER_ILL = "rider_ill", _("Rider ill")
+    RIDER_HOSPITALIZED = "rider_hospitalized", _("Rider hospitalized")
+    RIDER_DECEASED = "rider_deceased", _("Rider deceased")
+    APPOINTMENT_CANCELLED = "appointment_cancelled", _("Appointment cancelled")
+    APPOINTMENT_MOVED = "appointment_moved", _("Appointment moved")
+    TREATMENT_CHANGED = "treatment_changed", _("Treatment changed")
+    DISCHARGE_CANCELLED = "discharge_cancelled", _("Discharge cancelled")
+    LEVEL_OF_CARE_CHANGED = "level_of_care_changed", _("Level of care changed")
+    FACILITY_CLOSED = "facility_closed", _("Facility closed")
+    STANDING_ORDER_HOLD = "standing_order_hold", _("Standing order hold")
+    STANDING_ORDER_ENDED = "standing_order_ended", _("Standing order ended")
+    CALENDAR_SHIFT = "calendar_shift", _("Calendar shift")
+    WILL_CALL_NOT_USED = "will_call_not_used", _("Will call not used")
+    AUTHORIZATION_DENIED = "authorization_denied", _("Authorization denied")
+    ELIGIBILITY_LAPSED = "eligibility_lapsed", _("Eligibility lapsed")
+    WEATHER = "weather", _("Weather")
+    DUPLICATE = "duplicate", _("Duplicate")
+    BOOKING_ERROR = "booking_error", _("Booking error")
+    OTHER = "other", _("Other")
+    NO_DRIVER_AVAILABLE = "no_driver_available", _("No driver available")
+    NO_SUITABLE_VEHICLE = "no_suitable_vehicle", _("No suitable vehicle")
+    GIVEN_BACK_LATE = "given_back_late", _("Given back late")
+    DRIVER_NO_CALL_NO_SHOW = "driver_no_call_no_show", _("Driver no call no show")
+    VEHICLE_BREAKDOWN = "vehicle_breakdown", _("Vehicle breakdown")
+    ACCIDENT = "accident", _("Accident")
+    LATE_RIDER_LEFT = "late_rider_left", _("Late rider left")
+    LATE_APPOINTMENT_LOST = "late_appointment_lost", _("Late appointment lost")
+    WRONG_VEHICLE_SENT = "wrong_vehicle_sent", _("Wrong vehicle sent")
+    DRIVER_REFUSED = "driver_refused", _("Driver refused")
+    OUTSIDE_SERVICE_AREA = "outside_service_area", _("Outside service area")
+    OUTSIDE_SERVICE_HOURS = "outside_service_hours", _("Outside service hours")
+    INSUFFICIENT_NOTICE = "insufficient_notice", _("Insufficient notice")
+    AUTHORIZATION_MISSING = "authorization_missing", _("Authorization missing")
+    WEATHER_SUSPENSION = "weather_suspension", _("Weather suspension")
+    ABORTED_MEDICAL_EMERGENCY = "aborted_medical_emergency", _("Aborted medical emergency")
+    ABORTED_SAFETY = "aborted_safety", _("Aborted safety")
+    RETURNED_TO_ORIGIN = "returned_to_origin", _("Returned to origin")
+    RIDER_NOT_AT_PICKUP = "rider_not_at_pickup", _("Rider not at pickup")
+    RIDER_UNREACHABLE = "rider_unreachable", _("Rider unreachable")
+    RIDER_ALREADY_LEFT = "rider_already_left", _("Rider already left")
+    NOT_READY_WAIT_EXCEEDED = "not_ready_wait_exceeded", _("Not ready wait exceeded")
+    NOT_FOUND_AT_FACILITY = "not_found_at_facility", _("Not found at facility")
+    BAD_PICKUP_DETAILS = "bad_pickup_details", _("Bad pickup details")
+    DRIVER_DECLINED = "driver_declined", _("Driver declined")
+    DRIVER_RELEASED = "driver_released", _("Driver released")
+    DRIVER_SUSPENDED = "driver_suspended", _("Driver suspended")
+    DRIVER_ILL = "driver_ill", _("Driver ill")
+    RUNNING_LATE = "running_late", _("Running late")
+    ACCOMMODATION_MISMATCH = "accommodation_mismatch", _("Accommodation mismatch")
+    CREDENTIAL_LAPSED = "credential_lapsed", _("Credential lapsed")
+    REPLANNED = "replanned", _("Replanned")
 
 
 def said(code: str) -> str:

@@ -121,7 +121,7 @@ def _judge(failure: Exception) -> tuple[Code, str, list[dict[str, Any]]] | None:
         return failure.code, failure.message, [detail.as_json() for detail in failure.details]
     if isinstance(failure, exceptions.ValidationError):
         details = list(flatten(failure.detail))
-        return Code.VALIDATION_ERROR, details[0].message, [detail.as_json() for detail in details]
+        return Code.VALIDATION_ERROR, str(details[0].text), [detail.as_json() for detail in details]
     if isinstance(failure, (OperationalError, InterfaceError)):
         code, message = _of_database(failure)
         return code, message, []

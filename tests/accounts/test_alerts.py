@@ -110,7 +110,7 @@ def test_mail_goes_once_to_those_whose_business_it_is_and_to_the_pager(settings:
     UserFactory.create(role=UserRole.ADMIN, email="ada@example.org")
     UserFactory.create(role=UserRole.ADMIN, email="gone@example.org", is_active=False)
     UserFactory.create(role=UserRole.DISPATCHER, email="dana@example.org")
-    _tell(text="Nobody answers there.")
+    _tell(text=["Nobody answers there."])
 
     sent = [alerts.send_mails(at=NOW), alerts.send_mails(at=NOW + 10 * MINUTE)]
 

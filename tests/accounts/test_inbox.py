@@ -47,7 +47,7 @@ def test_the_worst_comes_first_and_then_the_newest() -> None:
     _tell("Told of", severity="info")
     _tell("Early warning", hours=5)
     _tell("Late warning", hours=2)
-    _tell("Breaks", severity="critical", hours=9, text="And how.", path="/console/developers/endpoints/")
+    _tell("Breaks", severity="critical", hours=9, text=["And how."], path="/console/developers/endpoints/")
 
     response = visitor().get(INBOX)
 

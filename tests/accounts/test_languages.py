@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core import mail
 from django.test import Client
 from django.utils.translation import get_language, override
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Alert, User
 from apps.accounts.rules.roles import UserRole
@@ -14,6 +15,7 @@ from apps.accounts.services import alerts
 from apps.audit.models import AuditEntry
 from apps.rides.models import Ride
 from lib.api.document import _sections, document
+from lib.messages import Message
 from lib.scopes import Scope
 from tests import factories
 from tests.accounts.signed_in import sign_in
@@ -158,8 +160,8 @@ def test_each_mail_of_an_alert_is_in_the_language_of_its_reader(settings: Any) -
         factories.UserFactory.create(email=f"{name}@example.org", role=UserRole.ADMIN, language=language)
     alerts.tell(
         kind="test", severity=Alert.Severity.CRITICAL, scope=Scope.WEBHOOKS_MANAGE, key="a",
-        title="Webhook endpoint “Sur” answers again", text="Dispatch has not found a driver.", path="/console/inbox/",
-        at=NOW,
+        title=Message(_("Webhook endpoint “%(name)s” %(what)s"), {"name": "Sur", "what": _("answers again")}),
+        text=[_("Dispatch has not found a driver.")], path="/console/inbox/", at=NOW,
     )  # fmt: skip
 
     alerts.send_mails(at=NOW)
@@ -178,7 +180,8 @@ def test_each_mail_of_an_alert_is_in_the_language_of_its_reader(settings: Any) -
 def test_inbox_says_alerts_in_the_readers_language(client: Client, dana: User) -> None:
     alerts.tell(
         kind="test", severity=Alert.Severity.CRITICAL, scope=Scope.RIDES_WRITE, key="a", at=NOW,
-        title="No driver for a ride that has waited 45 minutes", text="Dispatch has not found a driver.",
+        title=Message(_("No driver for a ride that has waited %(minutes)s minutes"), {"minutes": 45}),
+        text=[_("Dispatch has not found a driver.")],
     )  # fmt: skip
 
     page = text_of(client.get("/console/inbox/", headers={"Accept-Language": "es"}))

@@ -28,7 +28,7 @@ def _alerts(count: int) -> list[Alert]:
             severity="warning",
             scope="webhooks:manage",
             key=str(number),
-            title="A title",
+            title_message={"template": "A title", "parameters": {}},
             created_at=NOW + number // 2 * dt.timedelta(minutes=1),
             resolved_at=NOW + number % 4 * dt.timedelta(microseconds=1) if number % 3 else None,
         )

@@ -39,18 +39,6 @@ def test_sentences_stand_on_one_line_each() -> None:
     assert [text for context, text in texts.found() if context == CONTEXT and "\n" in text] == []
 
 
-def test_every_choice_has_labels_that_can_be_translated() -> None:
-    """The names of scopes alone are for systems."""
-    python = [path for base in ("apps", "lib") for path in (texts.ROOT / base).rglob("*.py")]
-    django = [
-        path.name
-        for path in python
-        if "models import TextChoices" in (source := path.read_text()) or "(models.TextChoices)" in source
-    ]
-
-    assert sorted(django) == ["choices.py", "scopes.py"]
-
-
 def test_marks_of_modules_are_found() -> None:
     source = '''
 """A docstring. It says nothing to people."""
@@ -59,11 +47,7 @@ from lib.choices import TextChoices
 
 class Kind(TextChoices):
     """One of two."""
-    ONE_WAY = "one_way"
-    OTHER = "other", "another one"
-
-    class Inner(TextChoices):
-        DONE = "done"
+    OTHER = "other", p("kind", "another one")
 
 def act(count, name):
     log.warning("For nobody but us.")
@@ -73,7 +57,7 @@ def act(count, name):
     raise Refused(f"Not {name}, but {half}.")
 '''
     marked = {("", "A word", ""), ("", "one", "many"), ("place", "There", "")}
-    labels = {("Kind", "One Way", ""), ("Kind", "another one", ""), ("Kind.Inner", "Done", "")}
+    labels = {("kind", "another one", "")}
     said = {"%(1)s has come", "Look at it.", "%(1)s halves", "Not %(1)s, but %(2)s."}
 
     assert set(texts.of_module(source)) == marked | labels

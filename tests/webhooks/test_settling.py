@@ -323,7 +323,7 @@ def test_an_endpoint_that_recovers_is_told_of_where_it_was_told_that_it_failed()
     )
     Alert.objects.create(
         kind="webhook.endpoint.failing", severity="critical", scope="webhooks:manage",
-        key=f"webhook.failing:{endpoint.pk}:2", title="failing", created_at=NOW,
+        key=f"webhook.failing:{endpoint.pk}:2", title_message={"template": "failing", "parameters": {}}, created_at=NOW,
     )  # fmt: skip
     made.event()
 

@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Final
 
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
@@ -24,6 +25,7 @@ class TokenInQuery(DomainError):
     """A token in an address ends up in logs and histories; it is not even tried."""
 
     code = Code.TOKEN_IN_QUERY
+    template = _("Send the token in the Authorization header; rotate this one, it has been exposed.")
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -59,4 +61,4 @@ def _refuse_token_in_query(request: Request, ip: str | None) -> None:
             count_failure(ip)
             if key_id:
                 authentication.report_leak(key_id, request_id=id_of(request._request), ip=ip)
-            raise TokenInQuery("Send the token in the Authorization header; rotate this one, it has been exposed.")
+            raise TokenInQuery

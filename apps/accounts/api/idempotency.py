@@ -6,6 +6,7 @@ from typing import Any, Final, TypedDict, cast
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.utils.translation import gettext_lazy as _
 from rest_framework.response import Response
 
 from apps.accounts.services import idempotency
@@ -84,10 +85,10 @@ def _key_of(view: Any) -> _Key | None:
     key: str | None = view.request.headers.get("Idempotency-Key")
     if key is None:
         if view.action in view.idempotency_key_required:
-            raise InvalidInput("Idempotency-Key", "Idempotency-Key is required.", detail_code="required")
+            raise InvalidInput("Idempotency-Key", _("%(field)s is required."), detail_code="required")
         return None
     if not _KEY.fullmatch(key):
-        raise InvalidInput("Idempotency-Key", "Idempotency-Key must be 1 to 255 visible ASCII characters.")
+        raise InvalidInput("Idempotency-Key", _("%(field)s must be 1 to 255 visible ASCII characters."))
     principal: Principal = (
         view.principal
     )  # whoever passes the door for a POST holds a token, and so belongs to a client

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -9,6 +10,7 @@ from apps.accounts.services.authentication import NotAuthenticated
 from apps.audit.services import audit
 from lib.access import ANY_TOKEN, PUBLIC, Principal
 from lib.errors import Code, Detail, DomainError
+from lib.messages import Message
 
 
 class InsufficientScope(DomainError):
@@ -17,8 +19,12 @@ class InsufficientScope(DomainError):
     code = Code.INSUFFICIENT_SCOPE
 
     def __init__(self, scope: str) -> None:
-        detail = Detail(code="scope", message=f"The operation needs the scope {scope}.", also={"requiredScope": scope})
-        super().__init__(detail.message, details=[detail])
+        detail = Detail(
+            code="scope",
+            message=Message(_("The operation needs the scope %(scope)s."), {"scope": scope}),
+            also={"requiredScope": scope},
+        )
+        super().__init__(detail.text, details=[detail])
 
 
 def record_denial(view: Any, code: Code, details: list[dict[str, Any]]) -> None:

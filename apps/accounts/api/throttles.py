@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
@@ -22,6 +23,7 @@ class TooManyAtOnce(DomainError):
 
     code = Code.RATE_LIMITED
     wait: Final = 1  # seconds: most are answered long before
+    template = _("The token has %(count)s requests under way, which is all it may.")
 
 
 class TokenThrottle(BaseThrottle):
@@ -77,7 +79,7 @@ def _take_slot(request: Request, owner: str) -> None:
         return
     slot = slots.take(owner, of=settings.API_RATE_CONCURRENT)
     if slot is None:
-        raise TooManyAtOnce(f"The token has {settings.API_RATE_CONCURRENT} requests under way, which is all it may.")
+        raise TooManyAtOnce(count=settings.API_RATE_CONCURRENT)
     afterwards(request._request).append(slot.release)
 
 

@@ -3,6 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models.rights import User
 from lib.choices import TextChoices
@@ -12,9 +13,9 @@ from lib.ids import uuid7
 class SharedWith(TextChoices):
     """Who sees a saved view besides its owner."""
 
-    NOBODY = "", "nobody"
-    ROLE = "role", "everybody of the owner's role"
-    EVERYBODY = "all", "everybody who sees the list"
+    NOBODY = "", _("nobody")
+    ROLE = "role", _("everybody of the owner's role")
+    EVERYBODY = "all", _("everybody who sees the list")
 
 
 class SavedView(models.Model):

@@ -8,6 +8,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.rules.admin_rights import allows, allows_some
 from apps.accounts.rules.roles import (
@@ -22,6 +24,7 @@ from apps.organizations.models import Facility, TransportProvider
 from lib.access import Phi, Principal
 from lib.choices import TextChoices
 from lib.ids import uuid7
+from lib.messages import Message
 from lib.scopes import Scope
 
 
@@ -149,9 +152,9 @@ class ApiToken(models.Model):
     """
 
     class PhiLevel(TextChoices):
-        NONE = "none"
-        LIMITED = "limited"
-        FULL = "full"
+        NONE = "none", _("None")
+        LIMITED = "limited", _("Limited")
+        FULL = "full", _("Full")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     client = models.ForeignKey(ApiClient, models.PROTECT, related_name="tokens")
@@ -253,9 +256,9 @@ class Alert(models.Model):
     """
 
     class Severity(TextChoices):
-        INFO = "info"
-        WARNING = "warning"
-        CRITICAL = "critical"
+        INFO = "info", _("Info")
+        WARNING = "warning", _("Warning")
+        CRITICAL = "critical", _("Critical")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=40)  # "webhook.endpoint.failing", ...
@@ -266,8 +269,9 @@ class Alert(models.Model):
     provider = models.ForeignKey(TransportProvider, models.CASCADE, null=True, blank=True, related_name="+")
     # What it is about; while an alert of this key is open there is no second one.
     key = models.CharField(max_length=100)
-    title = models.CharField(max_length=120)
-    text = models.CharField(max_length=500, blank=True)
+    # Messages as JSON, see lib.messages: `title` and `text` are what they say in the reader's language.
+    title_message = models.JSONField()
+    text_messages = models.JSONField(default=list)  # one a line
     path = models.CharField(max_length=200, blank=True)  # of the page that shows more
     created_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)  # by itself
@@ -302,3 +306,11 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return f"alert {self.pk}"
+
+    @property
+    def title(self) -> str:
+        return capfirst(str(Message.from_json(self.title_message)))
+
+    @property
+    def text(self) -> str:
+        return "\n".join(capfirst(str(Message.from_json(line))) for line in self.text_messages)

@@ -4,33 +4,34 @@ from typing import Final
 
 from lib.access import Phi
 from lib.choices import TextChoices
+from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
 
 class UserRole(TextChoices):
     """What a person does.  Planners reach their own facilities, and fleet admins their own providers."""
 
-    ADMIN = "admin"
-    DISPATCH_SUPERVISOR = "dispatch_supervisor", "dispatch supervisor"
-    DISPATCHER = "dispatcher"
-    PLANNER = "planner", "discharge planner"
-    FLEET_ADMIN = "fleet_admin", "fleet admin"
-    ANALYST = "analyst"
-    AUDITOR = "auditor"
+    ADMIN = "admin", _("Admin")
+    DISPATCH_SUPERVISOR = "dispatch_supervisor", _("dispatch supervisor")
+    DISPATCHER = "dispatcher", _("Dispatcher")
+    PLANNER = "planner", _("discharge planner")
+    FLEET_ADMIN = "fleet_admin", _("fleet admin")
+    ANALYST = "analyst", _("Analyst")
+    AUDITOR = "auditor", _("Auditor")
 
 
 class TokenRole(TextChoices):
     """What a system does."""
 
-    EHR_INTEGRATOR = "ehr-integrator", "EHR integrator"
-    DISPATCH_PARTNER = "dispatch-partner", "dispatch partner"
-    DISPATCH_CONSOLE = "dispatch-console", "dispatch system"
-    BILLING_READONLY = "billing-readonly", "billing, read only"
-    ANALYTICS_READONLY = "analytics-readonly", "analytics, read only"
-    WEBHOOK_ADMIN = "webhook-admin", "webhook admin"
-    AUDITOR = "auditor"
-    MONITORING = "monitoring"
-    FULL_ACCESS = "full-access", "full access"
+    EHR_INTEGRATOR = "ehr-integrator", _("EHR integrator")
+    DISPATCH_PARTNER = "dispatch-partner", _("dispatch partner")
+    DISPATCH_CONSOLE = "dispatch-console", _("dispatch system")
+    BILLING_READONLY = "billing-readonly", _("billing, read only")
+    ANALYTICS_READONLY = "analytics-readonly", _("analytics, read only")
+    WEBHOOK_ADMIN = "webhook-admin", _("webhook admin")
+    AUDITOR = "auditor", _("Auditor")
+    MONITORING = "monitoring", _("Monitoring")
+    FULL_ACCESS = "full-access", _("full access")
 
 
 _S = Scope

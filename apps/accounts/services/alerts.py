@@ -5,13 +5,15 @@ away delays it and loses nothing.
 """
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
 from apps.accounts.models import Alert, User
@@ -19,7 +21,7 @@ from apps.audit.services import audit
 from lib.access import Principal
 from lib.db import leases
 from lib.errors import NotFound
-from lib.retelling import retold
+from lib.messages import Message, Text
 from lib.rows import insert
 from lib.scopes import Scope
 
@@ -49,8 +51,8 @@ def tell(
     severity: str,
     scope: str,
     key: str,
-    title: str,
-    text: str = "",
+    title: Text,
+    text: Sequence[Text] = (),
     path: str = "",
     facility_id: UUID | None = None,
     provider_id: UUID | None = None,
@@ -58,8 +60,8 @@ def tell(
 ) -> bool:
     """Tell whoever has the scope, unless an open alert of this key has told them already; say whether it did.
 
-    What concerns one facility, or one provider, is told to people who reach it.  `title`, `text` and `path` hold no
-    personal data.  Costs one insert.
+    What concerns one facility, or one provider, is told to people who reach it.  `title`, the lines of `text` and
+    `path` hold no personal data.  Costs one insert.
 
     Raises:
         ValueError: no inbox is for people with this scope; add it to AUDIENCES.
@@ -73,12 +75,16 @@ def tell(
         facility_id=facility_id,
         provider_id=provider_id,
         key=key,
-        title=title,
-        text=text,
+        title_message=_stored(title),
+        text_messages=[_stored(line) for line in text],
         path=path,
         created_at=at,
     )
     return insert(alert, unless_taken=True)
+
+
+def _stored(text: Text) -> dict[str, Any]:
+    return (text if isinstance(text, Message) else Message(text)).as_json()
 
 
 def resolve(*keys: str, at: datetime) -> None:
@@ -100,7 +106,7 @@ def acknowledge(*, alert_id: UUID, by: Principal, at: datetime) -> Alert:
     """
     alert = Alert.objects.visible_to(by).select_for_update().filter(pk=alert_id).first()
     if alert is None:
-        raise NotFound("alert")
+        raise NotFound(_("alert"))
     if alert.acknowledged_at is None:
         alert.acknowledged_at, alert.acknowledged_by = at, by.actor
         alert.save(update_fields=["acknowledged_at", "acknowledged_by"])
@@ -159,5 +165,5 @@ def _send(alert: Alert, recipients: dict[str, str]) -> bool:
 
 def _mail(alert: Alert, recipient: str) -> EmailMessage:
     link = f"\n\n{settings.BASE_URL}{alert.path}" if alert.path else ""
-    subject = " ".join(f"[Carelane] {retold(alert.title)}".split())  # a line break in it, and nobody gets the mail
-    return EmailMessage(subject, f"{retold(alert.text or alert.title)}{link}\n", to=[recipient])
+    subject = " ".join(f"[Carelane] {alert.title}".split())  # a line break in it, and nobody gets the mail
+    return EmailMessage(subject, f"{alert.text or alert.title}{link}\n", to=[recipient])

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.rules import token_format
@@ -32,27 +33,31 @@ class NotAuthenticated(DomainError):
     """No token, or none of ours: a wrong checksum, an unknown key and a wrong secret are told apart nowhere."""
 
     code = Code.UNAUTHENTICATED
+    template = _("A valid bearer token is required.")
 
     def __init__(self) -> None:
-        super().__init__("A valid bearer token is required.")
+        super().__init__()
 
 
 class TokenExpired(DomainError):
     """The secret was right, but the time has passed."""
 
     code = Code.TOKEN_EXPIRED
+    template = _("The token has expired.")
 
 
 class TokenRevoked(DomainError):
     """The secret was right, but the token or its client was switched off."""
 
     code = Code.TOKEN_REVOKED
+    template = _("The token has been revoked.")
 
 
 class AddressNotAllowed(DomainError):
     """The secret was right, but the request came from elsewhere than the token may be used."""
 
     code = Code.IP_NOT_ALLOWED
+    template = _("The token may not be used from this address.")
 
 
 class _Verified:
@@ -129,15 +134,15 @@ def authenticate(text: str, *, at: datetime, request_id: str = "", ip: str | Non
     """
     token = _token_of(text)
     if token.revoked_at is not None or not token.client.active:
-        raise TokenRevoked("The token has been revoked.")
+        raise TokenRevoked
     if at >= token.ends_at:
-        raise TokenExpired("The token has expired.")
+        raise TokenExpired
     if token.not_before is not None and at < token.not_before:
         raise NotAuthenticated
     principal = principal_of(token, request_id=request_id, ip=ip)
     if token.allowed_cidrs and not is_within(ip, token.allowed_cidrs):
         audit.record_denial(by=principal, reason="address")
-        raise AddressNotAllowed("The token may not be used from this address.")
+        raise AddressNotAllowed
     _note_use(token, at=at, ip=ip)
     return principal, token
 

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
+from lib.messages import Message
 from lib.task_steps import run_steps
 
 
@@ -21,8 +24,8 @@ def run(task: str, steps: Mapping[str, Callable[[], object]], *, scope: str, at:
             severity=Alert.Severity.CRITICAL,
             scope=scope,
             key=_key(task, name),
-            title=f"A periodic task failed: {task}, step {name}",
-            text="The log of the worker shows the error. The task runs again by itself.",
+            title=Message(_("A periodic task failed: %(task)s, step %(step)s"), {"task": task, "step": name}),
+            text=[_("The log of the worker shows the error. The task runs again by itself.")],
             at=at,
         )
     alerts.resolve(*(_key(task, name) for name, succeeded in outcomes.items() if succeeded), at=at)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import psycopg
 from django.db import OperationalError, transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import IdempotencyRecord
 from lib.crypto import aad, seal, unseal
@@ -22,12 +23,14 @@ class KeyReused(DomainError):
     """The key came before with another method, path, body or reach of the token."""
 
     code = Code.IDEMPOTENCY_KEY_REUSED
+    template = _("The Idempotency-Key was used with another request; use a new one.")
 
 
 class KeyInProgress(DomainError):
     """A request with this key has been running for longer than we wait."""
 
     code = Code.IDEMPOTENCY_IN_PROGRESS
+    template = _("A request with this Idempotency-Key is under way; try again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def claim(*, client_id: UUID, key: str, fingerprint: bytes) -> Claim:
         IdempotencyRecord.objects.bulk_create([mine], ignore_conflicts=True)
     except OperationalError as failure:
         if isinstance(failure.__cause__, psycopg.errors.LockNotAvailable):
-            raise KeyInProgress("A request with this Idempotency-Key is under way; try again.") from None
+            raise KeyInProgress from None
         raise
     record = IdempotencyRecord.objects.get(client_id=client_id, key=key)
     if record.pk == mine.pk:
@@ -100,7 +103,7 @@ def keep(claim: Claim, *, status: int, headers: dict[str, str], body: str, rider
 
 def _answer(record: IdempotencyRecord, fingerprint: bytes) -> Answer:
     if bytes(record.fingerprint) != fingerprint:
-        raise KeyReused("The Idempotency-Key was used with another request; use a new one.")
+        raise KeyReused
     body = unseal(bytes(record.body_sealed or b""), aad=_aad(record))
     return Answer(status=record.status or 200, headers=record.headers, body=body, rider_ids=record.rider_ids)
 

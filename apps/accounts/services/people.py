@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
@@ -26,12 +27,14 @@ class EmailTaken(DomainError):
     """Somebody signs in with this address already."""
 
     code = Code.DUPLICATE_RESOURCE
+    template = _("An account has this e-mail address.")
 
 
 class MayNotManageUsers(DomainError):
     """The caller's role does not manage accounts."""
 
     code = Code.FORBIDDEN
+    template = _("Your role does not manage accounts.")
 
 
 @transaction.atomic
@@ -44,7 +47,7 @@ def create_admin(*, email: str, name: str, by: Principal) -> User:
     """
     _require(by)
     if User.objects.filter(email=email.lower()).exists():
-        raise EmailTaken("An account has this e-mail address.")
+        raise EmailTaken
     user = User.objects.create_user(email, None, name=name, role=UserRole.ADMIN)
     audit.record(by=by, action="users.create", subject_type="user", subject_id=user.pk)
     return user
@@ -116,7 +119,7 @@ def settle_change(*, user_id: UUID, changed: Iterable[str], by: Principal) -> No
 
 def _require(by: Principal) -> None:
     if not by.may(Scope.USERS_MANAGE):
-        raise MayNotManageUsers("Your role does not manage accounts.")
+        raise MayNotManageUsers
 
 
 def clear_sessions(*, at: datetime) -> int:
@@ -128,7 +131,7 @@ def clear_sessions(*, at: datetime) -> int:
 def _locked(user_id: UUID) -> User:
     user = User.objects.select_for_update().filter(pk=user_id, is_active=True).first()
     if user is None:
-        raise NotFound("user")
+        raise NotFound(_("user"))
     return user
 
 

@@ -5,6 +5,7 @@ from typing import cast
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ListLook, User
 from lib.access import Principal
@@ -47,8 +48,8 @@ def arrange(*, page: str, rows: int, offered: Collection[str], shown: Collection
     """
     left_out = set(offered) - set(shown)
     if left_out and not set(offered) & set(shown):
-        raise InvalidInput("columns", "Leave at least one column.", detail_code="required")
-    look, _ = ListLook.objects.select_for_update().get_or_create(user_id=cast(UUID, by.id), page=page)
+        raise InvalidInput("columns", _("Leave at least one column."), detail_code="required")
+    look, _created = ListLook.objects.select_for_update().get_or_create(user_id=cast(UUID, by.id), page=page)
     look.rows = rows
     look.hidden = sorted(set(look.hidden) - set(offered) | left_out)
     look.save(update_fields=["rows", "hidden"])

@@ -5,6 +5,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import SavedView, SharedWith, User
 from lib.access import Principal
@@ -25,9 +26,11 @@ def keep(
     owner = _locked(by)
     others = SavedView.objects.filter(user_id=owner, page=page).exclude(name=name)
     if others.count() >= MOST:
-        raise InvalidInput("name", f"There are {MOST} views already: remove one first.", detail_code="too_many")
+        raise InvalidInput(
+            "name", _("There are %(most)s views already: remove one first."), detail_code="too_many", most=MOST
+        )
     wanted = {"query": query, "shared_with": shared_with, "created_at": at}
-    view, _ = SavedView.objects.update_or_create(user_id=owner, page=page, name=name, defaults=wanted)
+    view, _created = SavedView.objects.update_or_create(user_id=owner, page=page, name=name, defaults=wanted)
     return view
 
 
@@ -42,9 +45,9 @@ def change(*, view_id: UUID, name: str, shared_with: str, by: Principal) -> Save
     owner = _locked(by)
     view = SavedView.objects.filter(pk=view_id, user_id=owner).first()
     if view is None:
-        raise NotFound("view")
+        raise NotFound(_("view"))
     if SavedView.objects.filter(user_id=owner, page=view.page, name=name).exclude(pk=view_id).exists():
-        raise InvalidInput("name", "Another view of yours is called that.", detail_code="taken")
+        raise InvalidInput("name", _("Another view of yours is called that."), detail_code="taken")
     view.name, view.shared_with = name, shared_with
     view.save(update_fields=["name", "shared_with"])
     return view
@@ -57,9 +60,9 @@ def remove(*, view_id: UUID, by: Principal) -> None:
     Raises:
         NotFound: the caller has no such view.
     """
-    gone, _ = SavedView.objects.filter(pk=view_id, user_id=cast(UUID, by.id)).delete()
+    gone, _rows = SavedView.objects.filter(pk=view_id, user_id=cast(UUID, by.id)).delete()
     if not gone:
-        raise NotFound("view")
+        raise NotFound(_("view"))
 
 
 def _locked(by: Principal) -> UUID:

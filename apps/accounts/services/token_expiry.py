@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Alert, ApiToken
 from apps.accounts.services import alerts
@@ -12,7 +13,7 @@ from apps.events import services as events
 from apps.events.models import Event
 from lib.access import system
 from lib.api.fields import instant_text
-from lib.retelling import phrase
+from lib.messages import Message
 from lib.scopes import Scope
 
 # Days before the end, most urgent last; its place in the list is the sequence of the event (api.md B.8).
@@ -62,14 +63,17 @@ def _announce(token_id: UUID, at: datetime) -> bool:
 
 
 def _alert(token: ApiToken, *, days: int, at: datetime) -> None:
-    left = phrase(f"{days} days") if days > 1 else phrase("a day")
+    left = Message(_("%(count)s days"), {"count": days}) if days > 1 else _("a day")
     alerts.resolve(alert_key(token.pk), at=at)  # the notice before this one
     alerts.tell(
         kind="token.expiring",
         severity=Alert.Severity.CRITICAL if days == NOTICES[-1] else Alert.Severity.WARNING,
         scope=Scope.TOKENS_MANAGE,
         key=alert_key(token.pk),
-        title=f"Token {token.key_id} of “{token.client.name[:60]}” expires within {left}",
+        title=Message(
+            _("Token %(key)s of “%(client)s” expires within %(left)s"),
+            {"key": token.key_id, "client": token.client.name, "left": left},
+        ),
         path=f"/console/developers/tokens/{token.pk}/",
         at=at,
     )

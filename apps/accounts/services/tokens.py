@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient, ApiToken
 from apps.accounts.rules import token_format
@@ -32,18 +33,21 @@ class WiderThanIssuer(DomainError):
     """
 
     code = Code.FORBIDDEN
+    template = _("A token cannot be given more than its issuer has.")
 
 
 class TokenNotLive(DomainError):
     """The token is revoked, expired or already replaced, so that there is nothing to rotate."""
 
     code = Code.RULE_VIOLATION
+    template = _("The token is revoked, expired or already replaced.")
 
 
 class ClientInactive(DomainError):
     """The API client is switched off."""
 
     code = Code.RULE_VIOLATION
+    template = _("The client is switched off.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def issue(*, client_id: UUID | None = None, client_name: str = "", grant: Grant,
     """
     client = _named(client_name) if client_name else _client(client_id or by.client_id)
     if not client.active:
-        raise ClientInactive("The client is switched off.")
+        raise ClientInactive
     _check(grant, client, by, at)
     return _create(client, grant, by=by, at=at, action="tokens.issue")
 
@@ -101,10 +105,12 @@ def rotate(*, token_id: UUID, overlap: timedelta = DEFAULT_OVERLAP, by: Principa
         WiderThanIssuer: the caller is a token and has less than the one it wants to rotate.
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
-        raise InvalidInput("overlapSeconds", f"overlapSeconds must be 0 to {int(MAX_OVERLAP.total_seconds())}.")
+        raise InvalidInput(
+            "overlapSeconds", _("%(field)s must be 0 to %(seconds)s."), seconds=int(MAX_OVERLAP.total_seconds())
+        )
     token = _locked(token_id, by)
     if token.revoked_at is not None or at >= token.ends_at or token.overlap_until is not None:
-        raise TokenNotLive("The token is revoked, expired or already replaced.")
+        raise TokenNotLive
     life = min(token.expires_at - token.created_at, timedelta(days=token.client.max_token_age_days))
     grant = Grant(
         role=TokenRole(token.role),
@@ -161,7 +167,7 @@ def _locked(token_id: UUID, by: Principal) -> ApiToken:
     tokens = ApiToken.objects.visible_to(by).select_related("client").select_for_update(of=("self",))
     token = tokens.filter(pk=token_id).first()
     if token is None:
-        raise NotFound("token")
+        raise NotFound(_("token"))
     return token
 
 
@@ -172,16 +178,16 @@ def _named(name: str) -> ApiClient:
 def _client(client_id: UUID | None) -> ApiClient:
     client = ApiClient.objects.filter(pk=client_id).first() if client_id is not None else None
     if client is None:
-        raise NotFound("client")
+        raise NotFound(_("client"))
     return client
 
 
 def _check(grant: Grant, client: ApiClient, by: Principal, at: datetime) -> None:
     bundle = SCOPES_OF_TOKEN[grant.role]
     if grant.scopes is not None and not grant.scopes <= bundle:
-        raise InvalidInput("scopes", "scopes must not exceed those of the role.", detail_code="exceeds_role")
+        raise InvalidInput("scopes", _("%(field)s must not exceed those of the role."), detail_code="exceeds_role")
     if Phi[grant.phi_level.upper()] > PHI_LIMIT_OF_TOKEN[grant.role]:
-        raise InvalidInput("phiLevel", "phiLevel must not exceed that of the role.", detail_code="exceeds_role")
+        raise InvalidInput("phiLevel", _("%(field)s must not exceed that of the role."), detail_code="exceeds_role")
     for network in grant.allowed_cidrs:
         _check_network(network)
     _check_issuer(grant, by)  # before asking what exists: the answer would tell an issuer of what it cannot reach
@@ -190,9 +196,9 @@ def _check(grant: Grant, client: ApiClient, by: Principal, at: datetime) -> None
     _check_exist("providerIds", grant.provider_ids, found)
     longest = timedelta(days=client.max_token_age_days)
     if grant.expires_at is not None and not at < grant.expires_at <= at + longest:
-        raise InvalidInput("expiresAt", f"expiresAt must lie in the next {longest.days} days.")
+        raise InvalidInput("expiresAt", _("%(field)s must lie in the next %(days)s days."), days=longest.days)
     if grant.not_before is not None and grant.not_before >= _end(grant, client, at):
-        raise InvalidInput("notBefore", "notBefore must lie before the token expires.")
+        raise InvalidInput("notBefore", _("%(field)s must lie before the token expires."))
 
 
 def _end(grant: Grant, client: ApiClient, at: datetime) -> datetime:
@@ -203,12 +209,12 @@ def _check_network(network: str) -> None:
     try:
         ipaddress.ip_network(network)
     except ValueError:
-        raise InvalidInput("allowedCidrs", "allowedCidrs must be networks such as 192.0.2.0/24.") from None
+        raise InvalidInput("allowedCidrs", _("%(field)s must be networks such as 192.0.2.0/24.")) from None
 
 
 def _check_exist(name: str, wanted: frozenset[UUID] | None, found: int) -> None:
     if wanted is not None and found != len(wanted):
-        raise InvalidInput(name, f"{name} must name records that exist.", detail_code="unknown_id")
+        raise InvalidInput(name, _("%(field)s must name records that exist."), detail_code="unknown_id")
 
 
 def _check_issuer(grant: Grant, by: Principal) -> None:
@@ -220,8 +226,15 @@ def _check_issuer(grant: Grant, by: Principal) -> None:
     wide += [] if _reaches(by.facility_ids, grant.facility_ids) else ["facilityIds"]
     wide += [] if _reaches(by.provider_ids, grant.provider_ids) else ["providerIds"]
     if wide:
-        details = [Detail(field=name, code="exceeds_issuer", message=f"{name} exceeds your own.") for name in wide]
-        raise WiderThanIssuer("A token cannot be given more than its issuer has.", details=details)
+        details = [
+            Detail(
+                field=name,
+                code="exceeds_issuer",
+                message=_("%(field)s exceeds your own."),
+            )
+            for name in wide
+        ]
+        raise WiderThanIssuer(details=details)
 
 
 def _reaches(own: frozenset[UUID] | None, wanted: frozenset[UUID] | None) -> bool:

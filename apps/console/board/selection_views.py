@@ -64,7 +64,7 @@ def answered(request: HttpRequest, outcomes: list[Outcome], *, to: str = "back")
 
 def _row(one: Outcome, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
     refusal = one.refusal
-    reasons = [retold(detail.message) for detail in refusal.details] if refusal else []
+    reasons = [retold(str(detail.text)) for detail in refusal.details] if refusal else []
     return {
         "ride": ride,
         "name": rider_name(ride.rider, principal_of(request)) if ride else _("A ride out of your reach"),

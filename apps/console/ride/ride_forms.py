@@ -42,7 +42,7 @@ class Versioned(forms.Form):
             self.add_error(None, _("Somebody changed it meanwhile. Look at what changed, then do it again."))
         elif refusal.details and not any(detail.field in self.names for detail in refusal.details):
             for detail in refusal.details:
-                self.add_error(None, retold(detail.message))
+                self.add_error(None, retold(str(detail.text)))
         else:
             put_on(self, refusal, self.names)
 

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
@@ -38,7 +38,7 @@ from lib.access import Principal
 from lib.crypto import keyed_digest
 from lib.csv_file import csv_text
 from lib.db import leases
-from lib.retelling import phrase
+from lib.messages import Text
 from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool 
         outcome, made = _go_on(by, at, seconds)
     except OSError as trouble:  # of the folder: the disk is full, somebody else owns it
         log.warning("downtime pack not written: %s", type(trouble).__name__)
-        _tell(_NOT_WRITTEN, phrase("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
+        _tell(_NOT_WRITTEN, _("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
         outcome, made = Outcome.FAILED, {}
     claim.settle(claim.rows[0], **made)
     if outcome is Outcome.MADE:
@@ -112,7 +112,7 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dic
     days = _days(by, at, zone)
     without = False
     try:
-        reader = run_sheet.Reader(by, zone, _("the downtime pack"), at, days.doors)
+        reader = run_sheet.Reader(by, zone, str(_("the downtime pack")), at, days.doors)
         whole, papers = _papers(days.sheets, kept, reader, seconds)
     except pdf.PangoMissing:
         whole, papers, without = True, {}, True
@@ -206,20 +206,20 @@ def _copy(at: dt.datetime) -> None:
         _keep(place.glob(downtime_page.FILES), _newest(place))
     except OSError as trouble:
         log.warning("downtime pack not copied: %s", type(trouble).__name__)
-        _tell(_NOT_COPIED, phrase("The downtime pack cannot be copied"), Alert.Severity.WARNING, at)
+        _tell(_NOT_COPIED, _("The downtime pack cannot be copied"), Alert.Severity.WARNING, at)
         return
     _row().update(copied_at=at)
     alerts.resolve(_NOT_COPIED, at=at)
 
 
-def _tell(key: str, title: str, severity: str, at: dt.datetime) -> None:
+def _tell(key: str, title: Text, severity: str, at: dt.datetime) -> None:
     alerts.tell(
         kind="downtime_pack",
         severity=severity,
         scope=Scope.TOKENS_MANAGE,
         key=key,
         title=title,
-        text="Its folder does not take files: see docs/operations.md, Downtime.",
+        text=[_("Its folder does not take files: see docs/operations.md, Downtime.")],
         path="/",
         at=at,
     )

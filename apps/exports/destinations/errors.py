@@ -3,29 +3,31 @@
 from dataclasses import dataclass
 from typing import Final
 
+from django.utils.translation import gettext_lazy as _
+
 from lib.choices import TextChoices
 
 
 class UploadErrorCode(TextChoices):
     """Why a file could not be uploaded."""
 
-    UNREACHABLE = "unreachable", "nobody answers there"
-    NAME_UNKNOWN = "name_unknown", "the host name is unknown"
-    ADDRESS_REFUSED = "address_refused", "it lies where nothing may be sent"
-    TLS_FAILED = "tls_failed", "its certificate does not hold"
-    NO_HOST_KEY = "no_host_key", "no host key has been agreed on"
-    HOST_KEY_CHANGED = "host_key_changed", "its host key is not the one agreed on"
-    NOT_AUTHORIZED = "not_authorized", "it does not let us in, or not do this"
-    NO_SUCH_BUCKET = "no_such_bucket", "there is no such bucket"
-    NO_SUCH_FOLDER = "no_such_folder", "there is no such folder"
-    NO_SPACE = "no_space", "it has no room left"
-    TIMED_OUT = "timed_out", "it took too long"
-    REDIRECTED = "redirected", "it sends us to another address"
-    DAMAGED = "damaged", "what arrived is not what was sent"
-    REFUSED = "refused", "it refuses"
-    BUSY = "busy", "it has trouble of its own for now"
-    SWITCHED_OFF = "switched_off", "it is switched off here"
-    SECRET_UNREADABLE = "secret_unreadable", "its secret cannot be opened any more"
+    UNREACHABLE = "unreachable", _("nobody answers there")
+    NAME_UNKNOWN = "name_unknown", _("the host name is unknown")
+    ADDRESS_REFUSED = "address_refused", _("it lies where nothing may be sent")
+    TLS_FAILED = "tls_failed", _("its certificate does not hold")
+    NO_HOST_KEY = "no_host_key", _("no host key has been agreed on")
+    HOST_KEY_CHANGED = "host_key_changed", _("its host key is not the one agreed on")
+    NOT_AUTHORIZED = "not_authorized", _("it does not let us in, or not do this")
+    NO_SUCH_BUCKET = "no_such_bucket", _("there is no such bucket")
+    NO_SUCH_FOLDER = "no_such_folder", _("there is no such folder")
+    NO_SPACE = "no_space", _("it has no room left")
+    TIMED_OUT = "timed_out", _("it took too long")
+    REDIRECTED = "redirected", _("it sends us to another address")
+    DAMAGED = "damaged", _("what arrived is not what was sent")
+    REFUSED = "refused", _("it refuses")
+    BUSY = "busy", _("it has trouble of its own for now")
+    SWITCHED_OFF = "switched_off", _("it is switched off here")
+    SECRET_UNREADABLE = "secret_unreadable", _("its secret cannot be opened any more")
 
 
 # Failures that may pass without anybody acting: the upload is tried again.

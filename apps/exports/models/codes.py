@@ -1,5 +1,6 @@
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import Payer
 from lib.choices import TextChoices
@@ -9,16 +10,16 @@ from lib.ids import uuid7
 class CodedItem(TextChoices):
     """What of a ride a claim may name."""
 
-    AMBULATORY = "ambulatory", "trip, ambulatory"
-    WHEELCHAIR = "wheelchair", "trip, wheelchair van"
-    STRETCHER = "stretcher", "trip, stretcher van"
-    BLS = "bls", "trip, BLS ambulance"
-    MILEAGE_AMBULATORY = "mileage_ambulatory", "mileage, ambulatory"
-    MILEAGE_WHEELCHAIR = "mileage_wheelchair", "mileage, wheelchair van"
-    MILEAGE_STRETCHER = "mileage_stretcher", "mileage, stretcher van"
-    MILEAGE_BLS = "mileage_bls", "mileage, BLS ambulance"
-    ATTENDANT = "attendant"
-    WAITING = "waiting", "waiting time"
+    AMBULATORY = "ambulatory", _("trip, ambulatory")
+    WHEELCHAIR = "wheelchair", _("trip, wheelchair van")
+    STRETCHER = "stretcher", _("trip, stretcher van")
+    BLS = "bls", _("trip, BLS ambulance")
+    MILEAGE_AMBULATORY = "mileage_ambulatory", _("mileage, ambulatory")
+    MILEAGE_WHEELCHAIR = "mileage_wheelchair", _("mileage, wheelchair van")
+    MILEAGE_STRETCHER = "mileage_stretcher", _("mileage, stretcher van")
+    MILEAGE_BLS = "mileage_bls", _("mileage, BLS ambulance")
+    ATTENDANT = "attendant", _("Attendant")
+    WAITING = "waiting", _("waiting time")
 
 
 class SuggestedCode(models.Model):

@@ -3,6 +3,7 @@
 from cryptography.exceptions import InvalidTag
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.exports.destinations.errors import UploadErrorCode as UploadErrorCode
 from apps.exports.destinations.ssh_keys import host_key, public_line
@@ -30,15 +31,15 @@ class ExportDestination(models.Model):
     """
 
     class Kind(TextChoices):
-        S3 = "s3", "S3 bucket"
-        SFTP = "sftp", "SFTP server"
+        S3 = "s3", _("S3 bucket")
+        SFTP = "sftp", _("SFTP server")
 
     class SignIn(TextChoices):
         """What `secret` is."""
 
-        SECRET_KEY = "secret_key", "secret key"
-        PASSWORD = "password", "password"
-        PRIVATE_KEY = "private_key", "private key"
+        SECRET_KEY = "secret_key", _("secret key")
+        PASSWORD = "password", _("password")
+        PRIVATE_KEY = "private_key", _("private key")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=4, choices=Kind)

@@ -6,6 +6,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.accounts.models import ApiClient
 from lib.access import Phi
@@ -43,19 +45,19 @@ class Export(models.Model):
     """
 
     class State(TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        READY = "ready"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-        EXPIRED = "expired"
-        STREAMED = "streamed", "sent at once"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        READY = "ready", pgettext_lazy("export state", "Ready")
+        FAILED = "failed", pgettext_lazy("export state", "Failed")
+        CANCELLED = "cancelled", pgettext_lazy("export state", "Cancelled")
+        EXPIRED = "expired", pgettext_lazy("export state", "Expired")
+        STREAMED = "streamed", _("sent at once")
 
     class Format(TextChoices):
-        NDJSON = "ndjson", "NDJSON"
-        CSV = "csv", "CSV"
-        XLSX = "xlsx", "XLSX"
-        PARQUET = "parquet", "Parquet"
+        NDJSON = "ndjson", _("NDJSON")
+        CSV = "csv", _("CSV")
+        XLSX = "xlsx", _("XLSX")
+        PARQUET = "parquet", _("Parquet")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     dataset = models.CharField(max_length=20)

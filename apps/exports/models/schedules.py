@@ -6,6 +6,7 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient, User
 from apps.exports.models.destinations import ExportDestination
@@ -61,14 +62,14 @@ class ReportSchedule(models.Model):
     """
 
     class Kind(TextChoices):
-        EXPORT = "export", "export"
-        REPORT = "report", "report"
+        EXPORT = "export", _("export")
+        REPORT = "report", _("report")
 
     class Way(TextChoices):
         """How what was made gets to whom it is for."""
 
-        MAIL = "mail", "by e-mail"
-        DESTINATION = "destination", "to a destination"
+        MAIL = "mail", _("by e-mail")
+        DESTINATION = "destination", _("to a destination")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=6, choices=Kind)

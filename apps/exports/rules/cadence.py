@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from apps.organizations.rules.opening_hours import local_instant
 from apps.recurring.rules.recurrence import Pattern
 from lib.choices import TextChoices
+from lib.messages import gettext_lazy as _
 
 _DAY: Final = timedelta(days=1)
 _A_MONDAY: Final = date(2001, 1, 1)
@@ -24,20 +25,20 @@ _WEEKDAYS: Final = frozenset(range(5))
 class Every(TextChoices):
     """How often a schedule is due."""
 
-    DAY = "day", "every day"
-    WEEKDAYS = "weekdays", "Monday to Friday"
-    WEEK = "week", "every week"
-    MONTH = "month", "every month"
+    DAY = "day", _("every day")
+    WEEKDAYS = "weekdays", _("Monday to Friday")
+    WEEK = "week", _("every week")
+    MONTH = "month", _("every month")
 
 
 class Covers(TextChoices):
     """Which days of service a run is about."""
 
-    PREVIOUS_DAY = "previous_day", "the day before"
-    LAST_7_DAYS = "last_7_days", "the seven days before"
-    PREVIOUS_WEEK = "previous_week", "the week before, Monday to Sunday"
-    PREVIOUS_MONTH = "previous_month", "the month before"
-    CHANGES = "changes", "what changed since the last run"
+    PREVIOUS_DAY = "previous_day", _("the day before")
+    LAST_7_DAYS = "last_7_days", _("the seven days before")
+    PREVIOUS_WEEK = "previous_week", _("the week before, Monday to Sunday")
+    PREVIOUS_MONTH = "previous_month", _("the month before")
+    CHANGES = "changes", _("what changed since the last run")
 
 
 @dataclass(frozen=True, slots=True)

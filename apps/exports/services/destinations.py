@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.exports.destinations import sftp
@@ -53,9 +54,10 @@ class HostKeysNotTold(DomainError):
     """The server did not tell its host keys; the detail has the code of why."""
 
     code = Code.RULE_VIOLATION
+    template = _("The server did not tell its host keys: %(reason)s.")
 
     def __init__(self, code: UploadErrorCode) -> None:
-        super().__init__(f"The server did not tell its host keys: {code.in_english}.")
+        super().__init__(reason=code.label)
         self.why = code
 
 

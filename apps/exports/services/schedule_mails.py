@@ -102,7 +102,7 @@ def _report(run: ScheduleRun, person: Recipient) -> EmailMultiAlternatives:
 
 def _rests(schedule: ReportSchedule, person: User) -> EmailMultiAlternatives:
     link = f"{settings.BASE_URL}{reverse('report_schedule', args=[schedule.pk])}"
-    why = Pause(schedule.paused_for).in_english if schedule.paused_for else ""
+    why = str(Pause(schedule.paused_for).label) if schedule.paused_for else ""
     told = {"link": link, "why": retold(why)}
     return _message(_("A schedule of yours rests"), "reports/mail_rests", told, person)
 

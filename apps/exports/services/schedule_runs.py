@@ -19,6 +19,7 @@ from uuid import uuid4
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Max, Q, QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.services import alerts
 from apps.audit.services import audit
@@ -33,6 +34,7 @@ from apps.exports.services.exports import TooManyExports
 from apps.exports.services.schedules import alert_key, make_again, name_of, rest, run_of
 from lib.access import Phi, Principal
 from lib.errors import DomainError
+from lib.messages import Message
 from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
@@ -90,7 +92,7 @@ class _Claim:
 def work(*, clock: Clock, most: int = 20) -> int:
     """Plan what is due, have exports begun, and send what is ready; say how many runs were sent, or tried."""
     plan(at=clock())
-    for _ in range(most):
+    for _attempt in range(most):
         if not begin(at=clock()):
             break
     # Putting a file takes twenty minutes at the most: a run that is begun in this time ends before the task is stopped.
@@ -392,8 +394,8 @@ def _rest(schedule: ReportSchedule, why: Pause, at: datetime) -> None:
         severity="warning",
         scope=Scope.USERS_MANAGE,
         key=alert_key(schedule),
-        title="A schedule of exports or reports rests.",
-        text=f"A schedule of exports or reports rests: {why.in_english}.",
+        title=_("A schedule of exports or reports rests."),
+        text=[Message(_("A schedule of exports or reports rests: %(why)s."), {"why": why.label})],
         path=reverse("report_schedule", args=[schedule.pk]),
         at=at,
     )

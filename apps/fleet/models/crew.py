@@ -6,6 +6,7 @@ from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import ArrayField, DateTimeRangeField, RangeOperators
 from django.db import models
 from django.db.models import F, Func, Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.uuid_range import UuidRange
 from apps.organizations.models import HomeBase, TransportProvider
@@ -21,27 +22,27 @@ _Row = TypeVar("_Row", bound=models.Model)
 
 
 class VehicleType(TextChoices):
-    SEDAN = "sedan"
-    MINIVAN = "minivan"
-    WHEELCHAIR_VAN = "wheelchair_van", "wheelchair van"
-    STRETCHER_VAN = "stretcher_van", "stretcher van"
-    BLS_AMBULANCE = "bls_ambulance", "BLS ambulance"
-    RIDESHARE = "rideshare"
-    TAXI = "taxi"
-    VOLUNTEER = "volunteer"
+    SEDAN = "sedan", _("Sedan")
+    MINIVAN = "minivan", _("Minivan")
+    WHEELCHAIR_VAN = "wheelchair_van", _("wheelchair van")
+    STRETCHER_VAN = "stretcher_van", _("stretcher van")
+    BLS_AMBULANCE = "bls_ambulance", _("BLS ambulance")
+    RIDESHARE = "rideshare", _("Rideshare")
+    TAXI = "taxi", _("Taxi")
+    VOLUNTEER = "volunteer", _("Volunteer")
 
 
 class VehicleStatus(TextChoices):
-    IN_SERVICE = "in_service", "in service"
-    OUT_OF_SERVICE = "out_of_service", "out of service"
-    MAINTENANCE = "maintenance"
-    RETIRED = "retired"
+    IN_SERVICE = "in_service", _("in service")
+    OUT_OF_SERVICE = "out_of_service", _("out of service")
+    MAINTENANCE = "maintenance", _("Maintenance")
+    RETIRED = "retired", _("Retired")
 
 
 class LiftType(TextChoices):
-    NONE = "none"
-    RAMP = "ramp"
-    LIFT = "lift"
+    NONE = "none", _("None")
+    RAMP = "ramp", _("Ramp")
+    LIFT = "lift", _("Lift")
 
 
 class OfProviderQuerySet(models.QuerySet[_Row]):
@@ -124,26 +125,26 @@ class CapacityConfig(models.Model):
 
 
 class Employment(TextChoices):
-    EMPLOYEE = "employee"
-    CONTRACTOR = "contractor"
-    VOLUNTEER = "volunteer"
-    PARTNER_COMPANY = "partner_company", "partner company"
+    EMPLOYEE = "employee", _("Employee")
+    CONTRACTOR = "contractor", _("Contractor")
+    VOLUNTEER = "volunteer", _("Volunteer")
+    PARTNER_COMPANY = "partner_company", _("partner company")
 
 
 class Activation(TextChoices):
-    PENDING = "pending"
-    ACTIVE = "active"
-    SUSPENDED = "suspended"
-    INACTIVE = "inactive"
+    PENDING = "pending", _("Pending")
+    ACTIVE = "active", _("Active")
+    SUSPENDED = "suspended", _("Suspended")
+    INACTIVE = "inactive", _("Inactive")
 
 
 class Qualification(TextChoices):
-    WHEELCHAIR_SECUREMENT = "wheelchair_securement", "wheelchair securement"
-    STRETCHER = "stretcher"
-    BARIATRIC = "bariatric"
-    OXYGEN = "oxygen"
-    PASSENGER_ASSIST = "passenger_assist", "passenger assistance"
-    PEDIATRIC = "pediatric"
+    WHEELCHAIR_SECUREMENT = "wheelchair_securement", _("wheelchair securement")
+    STRETCHER = "stretcher", _("Stretcher")
+    BARIATRIC = "bariatric", _("Bariatric")
+    OXYGEN = "oxygen", _("Oxygen")
+    PASSENGER_ASSIST = "passenger_assist", _("passenger assistance")
+    PEDIATRIC = "pediatric", _("Pediatric")
 
 
 class Driver(models.Model):
@@ -227,8 +228,8 @@ class Shift(models.Model):
     """A driver in a vehicle for `[starts_at, ends_at)`.  Neither can be in two at once: the database refuses it."""
 
     class Status(TextChoices):
-        PLANNED = "planned"
-        CANCELLED = "cancelled"
+        PLANNED = "planned", _("Planned")
+        CANCELLED = "cancelled", _("Cancelled")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+")

@@ -7,29 +7,28 @@ from enum import StrEnum
 from typing import Final
 
 from lib.choices import TextChoices
-from lib.retelling import named_in_sentences
+from lib.messages import gettext_lazy as _
 
 
-@named_in_sentences
 class CredentialType(TextChoices):
     """Papers, and what they are called within a sentence.  Which ones block by default: `BLOCKING_BY_DEFAULT`."""
 
-    DRIVER_LICENSE = "driver_license", "driver licence"
-    EXCLUSION_CHECK_OIG = "exclusion_check_oig", "OIG exclusion check"
-    BACKGROUND_CHECK = "background_check", "background check"
-    MVR = "mvr", "motor vehicle record"
-    DRUG_SCREEN = "drug_screen", "drug screen"
-    CPR_FIRST_AID = "cpr_first_aid", "CPR and first aid"
-    PASSENGER_ASSISTANCE = "passenger_assistance", "passenger assistance (PASS, CTS)"
-    HIPAA_TRAINING = "hipaa_training", "HIPAA training"
-    SECUREMENT_TRAINING = "securement_training", "securement training"
-    DOT_PHYSICAL = "dot_physical", "DOT physical"
-    DEFENSIVE_DRIVING = "defensive_driving", "defensive driving"
-    TB_TEST = "tb_test", "TB test"
-    REGISTRATION = "registration", "registration"
-    INSURANCE = "insurance", "insurance"
-    INSPECTION = "inspection", "inspection"
-    STATE_PERMIT = "state_permit", "state permit"
+    DRIVER_LICENSE = "driver_license", _("driver licence")
+    EXCLUSION_CHECK_OIG = "exclusion_check_oig", _("OIG exclusion check")
+    BACKGROUND_CHECK = "background_check", _("background check")
+    MVR = "mvr", _("motor vehicle record")
+    DRUG_SCREEN = "drug_screen", _("drug screen")
+    CPR_FIRST_AID = "cpr_first_aid", _("CPR and first aid")
+    PASSENGER_ASSISTANCE = "passenger_assistance", _("passenger assistance (PASS, CTS)")
+    HIPAA_TRAINING = "hipaa_training", _("HIPAA training")
+    SECUREMENT_TRAINING = "securement_training", _("securement training")
+    DOT_PHYSICAL = "dot_physical", _("DOT physical")
+    DEFENSIVE_DRIVING = "defensive_driving", _("defensive driving")
+    TB_TEST = "tb_test", _("TB test")
+    REGISTRATION = "registration", _("registration")
+    INSURANCE = "insurance", _("insurance")
+    INSPECTION = "inspection", _("inspection")
+    STATE_PERMIT = "state_permit", _("state permit")
 
 
 class Subject(StrEnum):

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Coalesce
-from django.utils.text import capfirst
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
@@ -23,7 +22,8 @@ from apps.fleet.models import Activation, Credential, CredentialQuerySet, Vehicl
 from apps.fleet.rules.credentials import REMINDERS, CredentialType, reminder
 from apps.organizations.models import TransportProvider
 from lib.access import system
-from lib.retelling import phrase
+from lib.messages import Message
+from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
 _DAY: Final = timedelta(days=1)
@@ -31,6 +31,8 @@ _NAMED: Final = 5  # papers that the text of an alert lists
 _PAGES: Final = "/console/fleet"
 _DRIVERS: Final = "driver.credential_expiring"
 _VEHICLES: Final = "vehicle.credential_expiring"
+_LAST_DAY: Final = _("Its last day is %(day)s.")
+_LINE: Final = _("%(paper)s of %(owner)s: last day %(day)s, %(when)s.")
 
 
 class _Due(NamedTuple):
@@ -126,39 +128,34 @@ def _tell(provider_id: UUID, due: Sequence[_Due], *, at: datetime) -> None:
     )
 
 
-def _title(due: Sequence[_Due]) -> str:
+def _title(due: Sequence[_Due]) -> Message:
     if len(due) > 1:
-        return phrase(f"{len(due)} papers of the fleet lapse within {max(one.step for one in due)} days")
-    (one,) = due
-    return phrase(f"A paper of {_owner(one)} lapses {_in_words(one.days)}: {_kind(one)}")
+        return Message(
+            _("%(count)s papers of the fleet lapse within %(days)s days"),
+            {"count": len(due), "days": max(one.step for one in due)},
+        )
+    return Message(_("A paper of %(owner)s lapses %(when)s: %(paper)s"), _parameters(due[0]))
 
 
-def _text(due: Sequence[_Due]) -> str:
+def _text(due: Sequence[_Due]) -> list[Message]:
     if len(due) == 1:
         paper = due[0].credential
-        if paper.blocking:
-            return f"Its last day is {paper.expires_on}. Without it no ride is given."
-        return f"Its last day is {paper.expires_on}."
-    more = [f"And {len(due) - _NAMED} more."] if len(due) > _NAMED else []
-    return "\n".join([*map(_line, due[:_NAMED]), *more])
+        template = _("Its last day is %(day)s. Without it no ride is given.") if paper.blocking else _LAST_DAY
+        return [Message(template, {"day": paper.expires_on})]
+    more = [Message(_("And %(count)s more."), {"count": len(due) - _NAMED})] if len(due) > _NAMED else []
+    return [*(Message(_LINE, _parameters(one)) for one in due[:_NAMED]), *more]
 
 
-def _line(one: _Due) -> str:
-    return f"{capfirst(_kind(one))} of {_owner(one)}: last day {one.credential.expires_on}, {_in_words(one.days)}."
-
-
-def _kind(one: _Due) -> str:
-    return CredentialType(one.credential.type).in_english
-
-
-def _owner(one: _Due) -> str:
-    """Name no driver: mails leave the house."""
-    vehicle = one.credential.vehicle
-    return phrase("a driver") if vehicle is None else phrase(f"vehicle {vehicle.unit_number}")
-
-
-def _in_words(days: int) -> str:
-    return phrase("today") if not days else phrase("tomorrow") if days == 1 else phrase(f"in {days} days")
+def _parameters(one: _Due) -> dict[str, object]:
+    """Describe a paper for the alert.  It names no driver: mails leave the house."""
+    paper, vehicle = one.credential, one.credential.vehicle
+    days = Message(_("in %(days)s days"), {"days": one.days})
+    return {
+        "paper": CredentialType(paper.type).label,
+        "owner": Message(_("vehicle %(unit)s"), {"unit": vehicle.unit_number}) if vehicle else _("a driver"),
+        "day": paper.expires_on,
+        "when": {0: _("today"), 1: _("tomorrow")}.get(one.days, days),
+    }
 
 
 def _path(provider_id: UUID, due: Sequence[_Due]) -> str:

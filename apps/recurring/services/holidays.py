@@ -10,7 +10,8 @@ from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.organizations.models import CalendarShift, Facility, FacilityKind
 from apps.recurring.models import RIDING, Terms
-from lib.retelling import phrase
+from lib.messages import Message, Text
+from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
 ASKED_AHEAD: Final = timedelta(days=45)
@@ -18,17 +19,17 @@ KIND: Final = "holiday_undecided"
 _THURSDAY: Final = 3
 
 
-def ahead(today: date) -> list[tuple[str, date]]:
+def ahead(today: date) -> list[tuple[Text, date]]:
     """List the holidays on which clinics move their weeks, from tomorrow as far as people are asked ahead."""
     found = [one for year in (today.year, today.year + 1) for one in _holidays(year)]
     return [(name, day) for name, day in found if today < day <= today + ASKED_AHEAD]
 
 
-def _holidays(year: int) -> Iterator[tuple[str, date]]:
+def _holidays(year: int) -> Iterator[tuple[Text, date]]:
     first = date(year, 11, 1)
-    yield phrase("New Year's Day"), date(year, 1, 1)
-    yield phrase("Thanksgiving"), first + timedelta(days=(_THURSDAY - first.weekday()) % 7 + 21)
-    yield phrase("Christmas Day"), date(year, 12, 25)
+    yield _("New Year's Day"), date(year, 1, 1)
+    yield _("Thanksgiving"), first + timedelta(days=(_THURSDAY - first.weekday()) % 7 + 21)
+    yield _("Christmas Day"), date(year, 12, 25)
 
 
 def ask(*, at: datetime) -> None:
@@ -52,9 +53,16 @@ def ask(*, at: datetime) -> None:
                 severity=Alert.Severity.WARNING,
                 scope=Scope.SCHEDULES_WRITE,
                 key=key,
-                title=f"{name}, {day}: nothing decided at {facility.name}"[:120],
-                text="Patients ride there on that day of the week. Enter where its treatments move to; or, if nothing "
-                "changes, acknowledge this alert.",
+                title=Message(
+                    _("%(holiday)s, %(day)s: nothing decided at %(facility)s"),
+                    {"holiday": name, "day": day, "facility": facility.name},
+                ),
+                text=[
+                    _(
+                        "Patients ride there on that day of the week. Enter where its treatments move to; or, if "
+                        "nothing changes, acknowledge this alert."
+                    )
+                ],
                 path=f"/console/recurring/facilities/{facility.pk}/",
                 facility_id=facility.pk,
                 at=at,

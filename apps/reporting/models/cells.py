@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import Facility, TransportProvider
 from apps.reporting.rules.measures import MEASURES, Kind
@@ -12,10 +13,10 @@ from lib.choices import TextChoices
 class Basis(TextChoices):
     """Which reading of a day a row belongs to; a day that has not changed since it was closed has one for both."""
 
-    BOTH = "both"
-    CLOSED = "closed", "as closed"
-    CURRENT = "current", "as it is now"
-    FRESH = "fresh"  # inside a transaction alone: just computed, not yet compared
+    BOTH = "both", _("Both")
+    CLOSED = "closed", _("as closed")
+    CURRENT = "current", _("as it is now")
+    FRESH = "fresh", _("Fresh")  # inside a transaction alone: just computed, not yet compared
 
 
 class Cell(models.Model):
@@ -81,8 +82,8 @@ class Tally(models.Model):
     """How many legs of a day ended for a reason, or how many exceptions of a type they had."""
 
     class Kind(TextChoices):
-        ENDING = "ending"
-        EXCEPTION = "exception"
+        ENDING = "ending", _("Ending")
+        EXCEPTION = "exception", _("Exception")
 
     id = models.BigAutoField(primary_key=True)
     basis = models.CharField(max_length=7, choices=Basis, default=Basis.BOTH)

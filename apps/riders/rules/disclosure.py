@@ -84,7 +84,7 @@ class PhiNotPermitted(DomainError):
             )
             for field in fields
         ]
-        super().__init__(details[0].message, details=details)
+        super().__init__(details[0].text, details=details)
 
 
 def shown(phi: Phi) -> frozenset[str]:

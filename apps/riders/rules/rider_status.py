@@ -5,17 +5,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lib.choices import TextChoices
 from lib.errors import InvalidInput
+from lib.messages import gettext_lazy as _
 
 if TYPE_CHECKING:
     from apps.riders.models import Rider
 
 
 class RiderStatus(TextChoices):
-    ACTIVE = "active"
-    INACTIVE = "inactive"
-    ON_HOLD = "on_hold", "on hold"
-    DO_NOT_BOOK = "do_not_book", "do not book"
-    DECEASED = "deceased"
+    ACTIVE = "active", _("Active")
+    INACTIVE = "inactive", _("Inactive")
+    ON_HOLD = "on_hold", _("on hold")
+    DO_NOT_BOOK = "do_not_book", _("do not book")
+    DECEASED = "deceased", _("Deceased")
 
 
 # A rider that somebody turned away, or set aside, has a right to know why.

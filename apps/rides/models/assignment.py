@@ -1,6 +1,8 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.fleet.models import Driver, Vehicle
 from apps.organizations.models import TransportProvider
@@ -14,20 +16,20 @@ class Assignment(models.Model):
     """A driver and vehicle put, or offered, on a ride.  The snapshot is what New York wants on every leg (NY1)."""
 
     class Status(TextChoices):
-        OFFERED = "offered"
-        ACCEPTED = "accepted"
-        DECLINED = "declined"
-        EXPIRED = "expired"
-        RELEASED = "released"
-        SUPERSEDED = "superseded"
-        COMPLETED = "completed"
+        OFFERED = "offered", _("Offered")
+        ACCEPTED = "accepted", _("Accepted")
+        DECLINED = "declined", _("Declined")
+        EXPIRED = "expired", pgettext_lazy("assignment status", "Expired")
+        RELEASED = "released", _("Released")
+        SUPERSEDED = "superseded", _("Superseded")
+        COMPLETED = "completed", _("Completed")
 
     class Method(TextChoices):
-        MANUAL = "manual"
-        AUTO = "auto"
-        PREFERRED_DRIVER = "preferred_driver", "preferred driver"
-        SERIES = "series"
-        API = "api", "API"
+        MANUAL = "manual", _("Manual")
+        AUTO = "auto", _("Auto")
+        PREFERRED_DRIVER = "preferred_driver", _("preferred driver")
+        SERIES = "series", _("Series")
+        API = "api", _("API")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     ride = models.ForeignKey(Ride, models.PROTECT, related_name="assignments")

@@ -1,6 +1,7 @@
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from apps.rides.models.ride import Ride
 from lib.choices import TextChoices
@@ -11,22 +12,22 @@ class Milestone(models.Model):
     """A moment of a ride, and who says so.  A later word voids an earlier one; nothing is overwritten."""
 
     class Type(TextChoices):
-        READY = "ready"
-        DEPARTED = "departed"
-        ARRIVED_PICKUP = "arrived_pickup", "arrived at pickup"
-        BOARDED = "boarded"
-        ARRIVED_DROPOFF = "arrived_dropoff", "arrived at drop-off"
-        DROPPED_OFF = "dropped_off", "dropped off"
-        CONTACT_ATTEMPT = "contact_attempt", "contact attempt"
-        HANDOFF = "handoff"
+        READY = "ready", _("Ready")
+        DEPARTED = "departed", _("Departed")
+        ARRIVED_PICKUP = "arrived_pickup", _("arrived at pickup")
+        BOARDED = "boarded", _("Boarded")
+        ARRIVED_DROPOFF = "arrived_dropoff", _("arrived at drop-off")
+        DROPPED_OFF = "dropped_off", _("dropped off")
+        CONTACT_ATTEMPT = "contact_attempt", _("contact attempt")
+        HANDOFF = "handoff", _("Handoff")
 
     class Source(TextChoices):
-        DRIVER_APP = "driver_app", "driver app"
-        DISPATCHER_MANUAL = "dispatcher_manual", "entered by a dispatcher"
-        INTEGRATION = "integration"
-        HL7 = "hl7", "HL7"
-        SMS = "sms", "text message"
-        SYSTEM = "system"
+        DRIVER_APP = "driver_app", _("driver app")
+        DISPATCHER_MANUAL = "dispatcher_manual", _("entered by a dispatcher")
+        INTEGRATION = "integration", _("Integration")
+        HL7 = "hl7", _("HL7")
+        SMS = "sms", _("text message")
+        SYSTEM = "system", _("System")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     ride = models.ForeignKey(Ride, models.PROTECT, related_name="milestones", db_index=False)

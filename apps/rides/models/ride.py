@@ -6,6 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient
 from apps.fleet.models import Driver, Vehicle, VehicleType
@@ -27,50 +28,50 @@ ONE_OCCURRENCE: Final = "ride_occurrence_once_live"
 
 
 class LegType(TextChoices):
-    ONE_WAY = "one_way", "one way"
-    OUTBOUND = "outbound"
-    RETURN = "return"
-    INTERMEDIATE = "intermediate"
+    ONE_WAY = "one_way", _("one way")
+    OUTBOUND = "outbound", _("Outbound")
+    RETURN = "return", _("Return")
+    INTERMEDIATE = "intermediate", _("Intermediate")
 
 
 class Priority(TextChoices):
-    ROUTINE = "routine"
-    TIME_CRITICAL = "time_critical", "time critical"
-    LIFE_SUSTAINING = "life_sustaining", "life sustaining"
+    ROUTINE = "routine", _("Routine")
+    TIME_CRITICAL = "time_critical", _("time critical")
+    LIFE_SUSTAINING = "life_sustaining", _("life sustaining")
 
 
 class PickupTimeKind(TextChoices):
-    FIRM = "firm"
-    ESTIMATED = "estimated"
+    FIRM = "firm", _("Firm")
+    ESTIMATED = "estimated", _("Estimated")
 
 
 class SchedulingAnchor(TextChoices):
-    PICKUP = "pickup"
-    APPOINTMENT = "appointment"
+    PICKUP = "pickup", _("Pickup")
+    APPOINTMENT = "appointment", _("Appointment")
 
 
 class ReadySource(TextChoices):
-    RIDER_SMS = "rider_sms"
-    RIDER_APP = "rider_app"
-    FACILITY_PORTAL = "facility_portal"
-    PHONE = "phone"
-    API = "api"
-    HL7_ADT = "hl7_adt"
-    DRIVER = "driver"
+    RIDER_SMS = "rider_sms", _("Rider Sms")
+    RIDER_APP = "rider_app", _("Rider App")
+    FACILITY_PORTAL = "facility_portal", _("Facility Portal")
+    PHONE = "phone", _("Phone")
+    API = "api", _("Api")
+    HL7_ADT = "hl7_adt", _("Hl7 Adt")
+    DRIVER = "driver", _("Driver")
 
 
 class OccurrenceState(TextChoices):
     """How a ride of a series came to be as it is; what a person made of it, the series leaves alone."""
 
-    AS_GENERATED = "as_generated", "as generated"
-    CUSTOMIZED = "customized", "customized"
-    SHIFTED = "shifted", "shifted"
+    AS_GENERATED = "as_generated", _("as generated")
+    CUSTOMIZED = "customized", _("customized")
+    SHIFTED = "shifted", _("shifted")
 
 
 class MilesSource(TextChoices):
-    GPS = "gps"
-    ODOMETER = "odometer"
-    ROUTED = "routed"
+    GPS = "gps", _("Gps")
+    ODOMETER = "odometer", _("Odometer")
+    ROUTED = "routed", _("Routed")
 
 
 def _known(name: str, choices: type[TextChoices], *, blank: bool = False) -> models.CheckConstraint:

@@ -12,19 +12,20 @@ from typing import Any
 from uuid import UUID
 
 from lib.choices import TextChoices
+from lib.messages import gettext_lazy as _
 
 Shape = Mapping[str, Any]
 
 
 class ServiceType(TextChoices):
-    APPOINTMENT = "appointment"
-    DIALYSIS = "dialysis"
-    HOSPITAL_DISCHARGE = "hospital_discharge", "hospital discharge"
-    INTERFACILITY_TRANSFER = "interfacility_transfer", "transfer between facilities"
-    ADMISSION = "admission"
-    THERAPY = "therapy"
-    PHARMACY_STOP = "pharmacy_stop", "pharmacy stop"
-    OTHER = "other"
+    APPOINTMENT = "appointment", _("Appointment")
+    DIALYSIS = "dialysis", _("Dialysis")
+    HOSPITAL_DISCHARGE = "hospital_discharge", _("hospital discharge")
+    INTERFACILITY_TRANSFER = "interfacility_transfer", _("transfer between facilities")
+    ADMISSION = "admission", _("Admission")
+    THERAPY = "therapy", _("Therapy")
+    PHARMACY_STOP = "pharmacy_stop", _("pharmacy stop")
+    OTHER = "other", _("Other")
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,7 +330,7 @@ def _who(pair: Pairing, other: Errand) -> str:
 
 
 def _lapse_in_words(lapse: Lapse) -> str:
-    paper = CredentialType(lapse.type).in_english
+    paper = str(CredentialType(lapse.type).label)
     if lapse.standing is Standing.EXPIRED and lapse.expires_on is not None:
         return phrase(f"{paper} expires on {lapse.expires_on.isoformat()}, before the day of the ride")
     return phrase(f"{paper} is rejected") if lapse.standing is Standing.REJECTED else phrase(f"{paper} is missing")

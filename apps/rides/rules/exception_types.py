@@ -4,68 +4,70 @@ from collections.abc import Mapping
 from typing import Final
 
 from lib.choices import TextChoices
+from lib.messages import gettext_lazy as _
+from lib.messages import pgettext_lazy
 
 
 class ExceptionSeverity(TextChoices):
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
+    INFO = "info", _("Info")
+    WARNING = "warning", _("Warning")
+    CRITICAL = "critical", _("Critical")
 
 
 class ExceptionStatus(TextChoices):
-    OPEN = "open"
-    ACKNOWLEDGED = "acknowledged"
-    RESOLVED = "resolved"
-    DISMISSED = "dismissed"
+    OPEN = "open", _("Open")
+    ACKNOWLEDGED = "acknowledged", _("Acknowledged")
+    RESOLVED = "resolved", _("Resolved")
+    DISMISSED = "dismissed", _("Dismissed")
 
 
 class ExceptionType(TextChoices):
-    UNCONFIRMED_REQUEST = "unconfirmed_request"
-    UNASSIGNED_AT_RISK = "unassigned_at_risk"
-    NO_DRIVER_AVAILABLE = "no_driver_available"
-    ASSIGNMENT_DECLINED = "assignment_declined"
-    DRIVER_RELEASED_LATE = "driver_released_late"
-    LATE_PICKUP_PREDICTED = "late_pickup_predicted"
-    LATE_PICKUP = "late_pickup"
-    LATE_TO_APPOINTMENT = "late_to_appointment"
-    WILL_CALL_OVERDUE = "will_call_overdue"
-    WILL_CALL_UNACTIVATED = "will_call_unactivated"
-    RIDER_STRANDED_RISK = "rider_stranded_risk"
-    RIDER_NOT_READY = "rider_not_ready"
-    DISCHARGE_SLIPPED = "discharge_slipped"
-    RETURN_LEG_AT_RISK = "return_leg_at_risk"
-    RIDER_NO_SHOW = "rider_no_show"
-    RIDE_UNFULFILLED = "ride_unfulfilled"
-    ACCOMMODATION_MISMATCH = "accommodation_mismatch"
-    ADDRESS_PROBLEM = "address_problem"
-    CREDENTIAL_LAPSE = "credential_lapse"
-    VEHICLE_BREAKDOWN = "vehicle_breakdown"
-    ACCIDENT = "accident"
-    SAFETY_INCIDENT = "safety_incident"
-    MEDICAL_EMERGENCY = "medical_emergency"
-    EXCESSIVE_WAIT = "excessive_wait"
-    EXCESSIVE_RIDE_TIME = "excessive_ride_time"
-    MILESTONE_GAP = "milestone_gap"
-    MISSING_DOCUMENTATION = "missing_documentation"
-    DUPLICATE_RIDE = "duplicate_ride"
-    STANDING_ORDER_CONFLICT = "standing_order_conflict"
-    STANDING_ORDER_REVIEW = "standing_order_review"
-    AUTHORIZATION_ENDING = "authorization_ending"
-    HOLD_REVIEW = "hold_review"
-    HOLIDAY_UNDECIDED = "holiday_undecided"
-    RIDER_HOSPITALIZED_SUSPECTED = "rider_hospitalized_suspected"
+    UNCONFIRMED_REQUEST = "unconfirmed_request", _("Unconfirmed Request")
+    UNASSIGNED_AT_RISK = "unassigned_at_risk", _("Unassigned At Risk")
+    NO_DRIVER_AVAILABLE = "no_driver_available", _("No Driver Available")
+    ASSIGNMENT_DECLINED = "assignment_declined", _("Assignment Declined")
+    DRIVER_RELEASED_LATE = "driver_released_late", _("Driver Released Late")
+    LATE_PICKUP_PREDICTED = "late_pickup_predicted", _("Late Pickup Predicted")
+    LATE_PICKUP = "late_pickup", _("Late Pickup")
+    LATE_TO_APPOINTMENT = "late_to_appointment", _("Late To Appointment")
+    WILL_CALL_OVERDUE = "will_call_overdue", _("Will Call Overdue")
+    WILL_CALL_UNACTIVATED = "will_call_unactivated", _("Will Call Unactivated")
+    RIDER_STRANDED_RISK = "rider_stranded_risk", _("Rider Stranded Risk")
+    RIDER_NOT_READY = "rider_not_ready", _("Rider Not Ready")
+    DISCHARGE_SLIPPED = "discharge_slipped", _("Discharge Slipped")
+    RETURN_LEG_AT_RISK = "return_leg_at_risk", _("Return Leg At Risk")
+    RIDER_NO_SHOW = "rider_no_show", _("Rider No Show")
+    RIDE_UNFULFILLED = "ride_unfulfilled", _("Ride Unfulfilled")
+    ACCOMMODATION_MISMATCH = "accommodation_mismatch", _("Accommodation Mismatch")
+    ADDRESS_PROBLEM = "address_problem", _("Address Problem")
+    CREDENTIAL_LAPSE = "credential_lapse", _("Credential Lapse")
+    VEHICLE_BREAKDOWN = "vehicle_breakdown", _("Vehicle Breakdown")
+    ACCIDENT = "accident", _("Accident")
+    SAFETY_INCIDENT = "safety_incident", _("Safety Incident")
+    MEDICAL_EMERGENCY = "medical_emergency", _("Medical Emergency")
+    EXCESSIVE_WAIT = "excessive_wait", _("Excessive Wait")
+    EXCESSIVE_RIDE_TIME = "excessive_ride_time", _("Excessive Ride Time")
+    MILESTONE_GAP = "milestone_gap", _("Milestone Gap")
+    MISSING_DOCUMENTATION = "missing_documentation", _("Missing Documentation")
+    DUPLICATE_RIDE = "duplicate_ride", _("Duplicate Ride")
+    STANDING_ORDER_CONFLICT = "standing_order_conflict", _("Standing Order Conflict")
+    STANDING_ORDER_REVIEW = "standing_order_review", _("Standing Order Review")
+    AUTHORIZATION_ENDING = "authorization_ending", _("Authorization Ending")
+    HOLD_REVIEW = "hold_review", _("Hold Review")
+    HOLIDAY_UNDECIDED = "holiday_undecided", _("Holiday Undecided")
+    RIDER_HOSPITALIZED_SUSPECTED = "rider_hospitalized_suspected", _("Rider Hospitalized Suspected")
 
 
 class ResolutionCode(TextChoices):
-    RECOVERED_ON_TIME = "recovered_on_time"
-    RECOVERED_LATE = "recovered_late"
-    REASSIGNED = "reassigned"
-    RESCHEDULED = "rescheduled"
-    CANCELLED = "cancelled"
-    UNFULFILLED = "unfulfilled"
-    FALSE_ALARM = "false_alarm"
-    HANDLED_ELSEWHERE = "handled_elsewhere"
-    OTHER = "other"
+    RECOVERED_ON_TIME = "recovered_on_time", _("Recovered On Time")
+    RECOVERED_LATE = "recovered_late", _("Recovered Late")
+    REASSIGNED = "reassigned", _("Reassigned")
+    RESCHEDULED = "rescheduled", _("Rescheduled")
+    CANCELLED = "cancelled", pgettext_lazy("resolution code", "Cancelled")
+    UNFULFILLED = "unfulfilled", _("Unfulfilled")
+    FALSE_ALARM = "false_alarm", _("False Alarm")
+    HANDLED_ELSEWHERE = "handled_elsewhere", _("Handled Elsewhere")
+    OTHER = "other", _("Other")
 
 
 _T, _V = ExceptionType, ExceptionSeverity

@@ -10,20 +10,21 @@ from enum import StrEnum
 from typing import Final
 
 from lib.choices import TextChoices
+from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
 
 class RideStatus(TextChoices):
-    REQUESTED = "requested"
-    SCHEDULED = "scheduled"
-    ASSIGNED = "assigned"
-    EN_ROUTE = "en_route", "en route"
-    ARRIVED = "arrived"
-    IN_PROGRESS = "in_progress", "in progress"
-    COMPLETED = "completed"
-    CANCELLED = "cancelled"
-    NO_SHOW = "no_show", "no-show"
-    UNFULFILLED = "unfulfilled"
+    REQUESTED = "requested", _("Requested")
+    SCHEDULED = "scheduled", _("Scheduled")
+    ASSIGNED = "assigned", _("Assigned")
+    EN_ROUTE = "en_route", _("en route")
+    ARRIVED = "arrived", _("Arrived")
+    IN_PROGRESS = "in_progress", _("in progress")
+    COMPLETED = "completed", _("Completed")
+    CANCELLED = "cancelled", _("Cancelled")
+    NO_SHOW = "no_show", _("no-show")
+    UNFULFILLED = "unfulfilled", _("Unfulfilled")
 
 
 class Action(StrEnum):

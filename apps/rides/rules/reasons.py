@@ -12,21 +12,23 @@ from zoneinfo import ZoneInfo
 
 from apps.rides.rules.lifecycle import ReasonList, RideStatus
 from lib.choices import TextChoices
+from lib.messages import gettext_lazy as _
+from lib.messages import pgettext_lazy
 
 
 class Fault(TextChoices):
-    RIDER = "rider"
-    FACILITY = "facility"
-    PROVIDER = "provider"
-    PAYER = "payer"
-    NONE = "none"
+    RIDER = "rider", _("Rider")
+    FACILITY = "facility", _("Facility")
+    PROVIDER = "provider", _("Provider")
+    PAYER = "payer", _("Payer")
+    NONE = "none", pgettext_lazy("fault", "None")
 
 
 class CancellationTiming(TextChoices):
-    AT_DOOR = "at_door", "at the door"
-    LATE = "late"
-    SAME_DAY = "same_day", "same day"
-    ADVANCE = "advance", "in advance"
+    AT_DOOR = "at_door", _("at the door")
+    LATE = "late", pgettext_lazy("cancellation timing", "Late")
+    SAME_DAY = "same_day", _("same day")
+    ADVANCE = "advance", _("in advance")
 
 
 _F = Fault

@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.riders.rules.needs import Mobility
@@ -24,9 +25,9 @@ ANSWER: Final = "answer"  # in the details of the exceptions that asked, with wh
 
 
 class Answer(TextChoices):
-    WAIT = "wait", "wait"
-    CHANGE_MODE = "change_mode", "another mode"
-    SPLIT = "split", "split the ride"
+    WAIT = "wait", _("wait")
+    CHANGE_MODE = "change_mode", _("another mode")
+    SPLIT = "split", _("split the ride")
 
 
 class NothingAsked(DomainError):

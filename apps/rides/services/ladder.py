@@ -13,6 +13,8 @@ from uuid import UUID
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from apps.rides.rules.exception_types import ExceptionType
+from lib.messages import Message, Text
+from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
 TOLD: Final = "told"  # in the details of an exception: who has heard of it
@@ -24,7 +26,7 @@ class _Telling(NamedTuple):
     told: tuple[str, ...]  # everybody who has heard by then, for the details of the exception
     scope: Scope | None  # of those who are told now; None: the desk does
     severity: str
-    text: str
+    text: Text
 
 
 _RISK: Final = ExceptionType.UNASSIGNED_AT_RISK
@@ -34,20 +36,22 @@ _BY_STEP: Final = {
         ("dispatcher", "planner"),
         Scope.RIDES_WRITE,
         Alert.Severity.WARNING,
-        "Nobody can say yet when a vehicle comes.  Dispatch is asking more drivers; the rider can wait, ride in another"
-        " way, or stay.",
+        _(
+            "Nobody can say yet when a vehicle comes.  Dispatch is asking more drivers; the rider can wait, ride in "
+            "another way, or stay."
+        ),
     ),
     (_RISK, 3): _Telling(
         ("dispatcher", "planner", "supervisor"),
         Scope.RIDES_CORRECT,
         Alert.Severity.CRITICAL,
-        "Dispatch has not found a driver.",
+        _("Dispatch has not found a driver."),
     ),
     (ExceptionType.NO_DRIVER_AVAILABLE, 1): _Telling(
         ("dispatcher", "planner", "supervisor"),
         Scope.RIDES_WRITE,
         Alert.Severity.CRITICAL,
-        "No driver is available.  Decide with dispatch: wait, ride in another way, split the ride, or cancel it.",
+        _("No driver is available.  Decide with dispatch: wait, ride in another way, split the ride, or cancel it."),
     ),
 }
 
@@ -72,8 +76,8 @@ def tell(
         severity=telling.severity,
         scope=telling.scope,
         key=_key(ride_id, type_, level),
-        title=f"No driver for a ride that has waited {minutes} minutes",
-        text=telling.text,
+        title=Message(_("No driver for a ride that has waited %(minutes)s minutes"), {"minutes": minutes}),
+        text=[telling.text],
         path=f"/console/rides/{ride_id}/",
         facility_id=facility_id,
         at=at,

@@ -284,7 +284,7 @@ class _Set:
                 leg.draft, time.pickup_at, time.appointment_at, at=self.at, leg_type=leg.leg_type
             )
             if broken:
-                return Refused(Code.VALIDATION_ERROR, broken[0].message)
+                return Refused(Code.VALIDATION_ERROR, str(broken[0].text))
         for (_, first), (_, second) in pairwise(parts):
             if not booking_rules.follows(second.pickup_at, first.pickup_at, first.appointment_at):
                 return Refused(Code.VALIDATION_ERROR, booking_rules.OUT_OF_ORDER)

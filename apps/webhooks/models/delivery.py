@@ -10,6 +10,8 @@ from typing import Final
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.events.models import Event
 from apps.webhooks.models.endpoint import Endpoint, EndpointQuerySet
@@ -42,13 +44,13 @@ class Delivery(models.Model):
     """One event for one endpoint.  The same event may have several: the first, resends and replays."""
 
     class Status(TextChoices):
-        PENDING = "pending"
-        IN_FLIGHT = "in_flight"
-        DELIVERED = "delivered"
-        EXHAUSTED = "exhausted"  # all attempts failed, or it grew too old
-        HELD = "held"  # collected while the endpoint was paused or disabled
-        CANCELLED = "cancelled"  # by people
-        QUARANTINED = "quarantined"  # workers died over it
+        PENDING = "pending", _("Pending")
+        IN_FLIGHT = "in_flight", _("In Flight")
+        DELIVERED = "delivered", _("Delivered")
+        EXHAUSTED = "exhausted", _("Exhausted")  # all attempts failed, or it grew too old
+        HELD = "held", _("Held")  # collected while the endpoint was paused or disabled
+        CANCELLED = "cancelled", pgettext_lazy("delivery status", "Cancelled")  # by people
+        QUARANTINED = "quarantined", _("Quarantined")  # workers died over it
 
     class Priority(models.IntegerChoices):
         LIVE = 0
@@ -56,10 +58,10 @@ class Delivery(models.Model):
         REPLAY = 2
 
     class Trigger(TextChoices):
-        EVENT = "event"
-        RESEND = "resend"
-        REPLAY = "replay"
-        TEST = "test"
+        EVENT = "event", _("Event")
+        RESEND = "resend", _("Resend")
+        REPLAY = "replay", _("Replay")
+        TEST = "test", _("Test")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="deliveries", db_index=False)
@@ -151,17 +153,17 @@ class Delivery(models.Model):
 class ErrorClass(TextChoices):
     """Why an attempt failed."""
 
-    DNS = "dns", "the name was not found"
-    CONNECT = "connect", "no connection"
-    TLS = "tls", "no trustworthy TLS"
-    TIMEOUT = "timeout", "no answer within 15 seconds"
-    BLOCKED_IP = "blocked_ip", "the address may not be reached"
-    HTTP_3XX = "http_3xx", "a redirect, which is not followed"
-    HTTP_4XX = "http_4xx", "refused by the receiver"
-    HTTP_5XX = "http_5xx", "failed at the receiver"
-    PROTOCOL = "protocol", "the answer was not HTTP"
-    RENDER = "render", "the body could not be made"
-    LOST_WORKER = "lost_worker", "the worker ended before the answer"
+    DNS = "dns", _("the name was not found")
+    CONNECT = "connect", _("no connection")
+    TLS = "tls", _("no trustworthy TLS")
+    TIMEOUT = "timeout", _("no answer within 15 seconds")
+    BLOCKED_IP = "blocked_ip", _("the address may not be reached")
+    HTTP_3XX = "http_3xx", _("a redirect, which is not followed")
+    HTTP_4XX = "http_4xx", _("refused by the receiver")
+    HTTP_5XX = "http_5xx", _("failed at the receiver")
+    PROTOCOL = "protocol", _("the answer was not HTTP")
+    RENDER = "render", _("the body could not be made")
+    LOST_WORKER = "lost_worker", _("the worker ended before the answer")
 
 
 class Attempt(models.Model):

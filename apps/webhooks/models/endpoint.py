@@ -6,6 +6,7 @@ from datetime import datetime
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient
 from lib.access import Principal
@@ -15,9 +16,9 @@ from lib.ids import uuid7
 
 
 class PayloadLevel(TextChoices):
-    ID_ONLY = "id-only", "ids only"
-    SUMMARY = "summary", "summary"
-    FULL_RESOURCE = "full-resource", "full resource"
+    ID_ONLY = "id-only", _("ids only")
+    SUMMARY = "summary", _("summary")
+    FULL_RESOURCE = "full-resource", _("full resource")
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
@@ -42,14 +43,14 @@ class Endpoint(models.Model):
     """An address that is told of events.  The URL is the receiver's own; nothing of a person stands in it."""
 
     class State(TextChoices):
-        PENDING = "pending"  # nobody has answered there yet
-        ACTIVE = "active"
-        PAUSED = "paused"  # by people, or by the receiver with 410
-        DISABLED = "disabled"  # nobody answered for days
+        PENDING = "pending", _("Pending")  # nobody has answered there yet
+        ACTIVE = "active", _("Active")
+        PAUSED = "paused", _("Paused")  # by people, or by the receiver with 410
+        DISABLED = "disabled", _("Disabled")  # nobody answered for days
 
     class Ordering(TextChoices):
-        NONE = "none"
-        SUBJECT = "subject"  # the events of one ride one after the other
+        NONE = "none", _("None")
+        SUBJECT = "subject", _("Subject")  # the events of one ride one after the other
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     client = models.ForeignKey(ApiClient, models.PROTECT, null=True, related_name="endpoints")  # null: the operator's

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.webhooks.models.endpoint import Endpoint, EndpointQuerySet
 from lib.access import Principal
@@ -19,9 +20,9 @@ class Job(models.Model):
     """One recovery: what to deliver again, and how far it is.  `cursor` is the id of the last delivery looked at."""
 
     class State(TextChoices):
-        RUNNING = "running"
-        DONE = "done"
-        CANCELLED = "cancelled"
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        CANCELLED = "cancelled", _("Cancelled")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="jobs")

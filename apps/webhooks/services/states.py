@@ -20,7 +20,8 @@ from apps.webhooks.rules.lane import Lane
 from apps.webhooks.services import lane_rows, recovering
 from lib.access import Principal, system
 from lib.api.fields import instant_text
-from lib.retelling import phrase
+from lib.messages import Message, Text
+from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
 MOST_MOVED: Final = 5_000  # rows of one statement: a hundred thousand take seconds, with the endpoint locked
@@ -65,11 +66,11 @@ def answered(endpoint_id: UUID, *, version: int, at: datetime) -> None:
         change(endpoint, Endpoint.State.PAUSED, BY_PEOPLE, at)
     elif endpoint.state == Endpoint.State.PENDING or endpoint.state_reason == UNVERIFIED:
         by = system("webhooks")
-        start_over(endpoint, phrase("answers again"), by=by, at=at)
+        start_over(endpoint, _("answers again"), by=by, at=at)
         recovering.release(endpoint, by=by, at=at)
 
 
-def start_over(endpoint: Endpoint, happened: str, *, by: Principal, at: datetime) -> None:
+def start_over(endpoint: Endpoint, happened: Text, *, by: Principal, at: datetime) -> None:
     """Make a locked endpoint active and its lane, locked before it, as good as new.
 
     Alerts about its trouble are closed, so that the next trouble is told of again.  Whoever was told of it
@@ -98,7 +99,7 @@ def gone(endpoint_id: UUID, *, version: int, at: datetime) -> None:
     change(endpoint, Endpoint.State.PAUSED, GONE, at)
     hold(endpoint)
     record(endpoint, "webhook.endpoint.paused", {}, by=system("webhooks"), at=at)
-    _tell(endpoint, "gone", phrase("answered 410 Gone and was paused"), Alert.Severity.CRITICAL, at)
+    _tell(endpoint, "gone", _("answered 410 Gone and was paused"), Alert.Severity.CRITICAL, at)
 
 
 def failing(endpoint_id: UUID, lane: Lane, step: int, *, last_error: str, at: datetime) -> None:
@@ -108,16 +109,17 @@ def failing(endpoint_id: UUID, lane: Lane, step: int, *, last_error: str, at: da
     severity = Alert.Severity.WARNING if step == 1 else Alert.Severity.CRITICAL
     since = instant_text(lane.failing_since) if lane.failing_since else ""
     alerts.resolve(_key(endpoint_id, "failing", step - 1), at=at)
-    _tell(endpoint, "failing", phrase(f"has had no success since {since}"), severity, at, step=step)
+    happened = Message(_("has had no success since %(since)s"), {"since": since})
+    _tell(endpoint, "failing", happened, severity, at, step=step)
 
 
 def recovered(endpoint_id: UUID, was: Lane, *, at: datetime) -> None:
     """Tell that it answers again, to whoever was told that it did not."""
     alerts.resolve(*_of_failing(endpoint_id), at=at)
-    _tell_of_recovery(locked(endpoint_id), was, phrase("answers again"), by=system("webhooks"), at=at)
+    _tell_of_recovery(locked(endpoint_id), was, _("answers again"), by=system("webhooks"), at=at)
 
 
-def _tell_of_recovery(endpoint: Endpoint, was: Lane, happened: str, *, by: Principal, at: datetime) -> None:
+def _tell_of_recovery(endpoint: Endpoint, was: Lane, happened: Text, *, by: Principal, at: datetime) -> None:
     record(endpoint, "webhook.endpoint.recovered", _of(was, ""), by=by, at=at)
     _tell(endpoint, "recovered", happened, Alert.Severity.INFO, at, step=endpoint.sequence)
 
@@ -129,7 +131,7 @@ def disable(endpoint_id: UUID, lane: Lane, *, last_error: str, at: datetime) -> 
     hold(endpoint)
     record(endpoint, "webhook.endpoint.disabled", _of(lane, last_error), by=system("webhooks"), at=at)
     alerts.resolve(*_of_failing(endpoint_id), at=at)
-    happened = phrase("was switched off: nobody answered for five days")
+    happened = _("was switched off: nobody answered for five days")
     _tell(endpoint, "disabled", happened, Alert.Severity.CRITICAL, at)
 
 
@@ -140,7 +142,7 @@ def expiring(endpoint_id: UUID, step: int, *, count: int, expires_at: datetime, 
     record(endpoint, "webhook.delivery.expiring", facts, by=system("webhooks"), at=at)
     severity = Alert.Severity.WARNING if step == 1 else Alert.Severity.CRITICAL
     alerts.resolve(_key(endpoint_id, "expiring", step - 1), at=at)
-    happened = phrase(f"holds deliveries that are forgotten from {expires_at:%Y-%m-%d} on")
+    happened = Message(_("holds deliveries that are forgotten from %(day)s on"), {"day": expires_at.date()})
     _tell(endpoint, "expiring", happened, severity, at, step=step)
 
 
@@ -164,7 +166,7 @@ def send_ids_alone(endpoint_id: UUID, *, at: datetime) -> None:
         subject_id=endpoint_id,
         details={"changed": ["payload_level", "phi_agreement"]},
     )
-    happened = phrase("gets ids alone: no token of its client sees rider data any more")
+    happened = _("gets ids alone: no token of its client sees rider data any more")
     _tell(endpoint, "ids_only", happened, Alert.Severity.CRITICAL, at, step=endpoint.version)
 
 
@@ -175,7 +177,7 @@ def quarantined(*, at: datetime) -> None:
         severity=Alert.Severity.CRITICAL,
         scope=Scope.WEBHOOKS_MANAGE,
         key="webhook.quarantined",
-        title="A webhook delivery was put aside: workers ended over it, or its body cannot be made",
+        title=_("A webhook delivery was put aside: workers ended over it, or its body cannot be made"),
         path="/console/developers/deliveries/?status=quarantined",
         at=at,
     )
@@ -225,14 +227,13 @@ def _of_failing(endpoint_id: UUID) -> list[str]:
     return [_key(endpoint_id, "failing", step) for step in range(1, len(lanes.TOLD_AFTER) + 1)]
 
 
-def _tell(endpoint: Endpoint, what: str, happened: str, severity: str, at: datetime, *, step: int = 0) -> None:
-    name = endpoint.name[: 120 - len(f"Webhook endpoint “” {happened}")]  # what happened is never cut off
+def _tell(endpoint: Endpoint, what: str, happened: Text, severity: str, at: datetime, *, step: int = 0) -> None:
     alerts.tell(
         kind=f"webhook.endpoint.{what}",
         severity=severity,
         scope=Scope.WEBHOOKS_MANAGE,
         key=_key(endpoint.pk, what, step),
-        title=f"Webhook endpoint “{name}” {happened}",
+        title=Message(_("Webhook endpoint “%(name)s” %(what)s"), {"name": endpoint.name, "what": happened}),
         path=f"/console/developers/endpoints/{endpoint.pk}/",
         at=at,
     )

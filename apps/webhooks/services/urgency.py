@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
@@ -13,6 +14,7 @@ from apps.rides.models import Ride
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.delivery import DeliveryQuerySet
 from apps.webhooks.rules.event_types import URGENT
+from lib.messages import Message
 from lib.scopes import Scope
 
 LATE: Final = timedelta(seconds=160)  # the fourth attempt is due then: 10 s, 30 s and 2 min after the first
@@ -52,7 +54,9 @@ def tell(late: DeliveryQuerySet, *, at: datetime) -> None:
                     severity=Alert.Severity.CRITICAL,
                     scope=Scope.WEBHOOKS_MANAGE,
                     key=key,
-                    title=f"“{name[:40]}” has still not been told of {kind}",
+                    title=Message(
+                        _("“%(endpoint)s” has still not been told of %(event)s"), {"endpoint": name, "event": kind}
+                    ),
                     path=f"/console/developers/deliveries/{pk}/",
                     at=at,
                 )

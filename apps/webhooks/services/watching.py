@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts, housekeeping
@@ -20,6 +21,7 @@ from apps.webhooks.rules import lane as lanes
 from apps.webhooks.services import holding, lane_rows, publishing, recovering, states, urgency
 from apps.webhooks.services.claiming import LEASE, MOST_CLAIMS
 from lib.access import system
+from lib.messages import Message
 from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
@@ -104,7 +106,7 @@ def _alert_unpublished(at: datetime) -> None:
         severity=Alert.Severity.CRITICAL,
         scope=Scope.WEBHOOKS_MANAGE,
         key=_UNPUBLISHED_KEY,
-        title="Webhooks are not published: events have waited for more than 30 seconds",
+        title=_("Webhooks are not published: events have waited for more than 30 seconds"),
         path="/console/developers/deliveries/",
         at=at,
     )
@@ -202,7 +204,7 @@ def _hold_some(endpoint_id: UUID) -> int:
 
 
 def _in_batches(move: Callable[[], int]) -> None:
-    for _ in range(BATCHES):
+    for _batch in range(BATCHES):
         if move() < states.MOST_MOVED:
             return
 
@@ -235,7 +237,9 @@ def _tell_of_exhausted(endpoint_id: UUID, count: int, at: datetime) -> None:
         severity=Alert.Severity.CRITICAL,
         scope=Scope.WEBHOOKS_MANAGE,
         key=f"webhook.exhausted:{endpoint_id}:{endpoint.sequence}",
-        title=f"Deliveries to “{endpoint.name[:60]}” were given up: {count}",
+        title=Message(
+            _("Deliveries to “%(endpoint)s” were given up: %(count)s"), {"endpoint": endpoint.name, "count": count}
+        ),
         path=f"/console/developers/deliveries/?endpoint={endpoint_id}&status=exhausted",
         at=at,
     )
