@@ -20,7 +20,7 @@ MINUTE = dt.timedelta(minutes=1)
 
 
 def make_alert(key: str, **columns: Any) -> Alert:
-    named = {"kind": "test", "severity": "info", "scope": Scope.RIDES_WRITE, "title": key, "created_at": NOW}
+    named = {"kind": "test", "severity": "info", "scope": Scope.RIDES_WRITE, "title_message": {}, "created_at": NOW}
     return Alert.objects.create(**named | {"key": key} | columns)
 
 
@@ -37,17 +37,17 @@ def test_claim_takes_rows_in_order_and_writes_the_lease() -> None:
     for key in "cab":
         make_alert(key)
 
-    first = claim(limit=2, title="claimed", path=Concat(F("key"), F("key")))
+    first = claim(limit=2, kind="claimed", path=Concat(F("key"), F("key")))
 
     assert keys(first) == ["a", "b"]
-    rows = Alert.objects.order_by("key").values_list("claim_id", "lease_until", "title", "path")
+    rows = Alert.objects.order_by("key").values_list("claim_id", "lease_until", "kind", "path")
     assert list(rows) == [
         (first.id, NOW + 2 * MINUTE, "claimed", "aa"),
         (first.id, NOW + 2 * MINUTE, "claimed", "bb"),
-        (None, None, "c", ""),
+        (None, None, "test", ""),
     ]
     row = first.rows[0]
-    assert (row.claim_id, row.lease_until, row.title, row.path) == (first.id, NOW + 2 * MINUTE, "claimed", "")
+    assert (row.claim_id, row.lease_until, row.kind, row.path) == (first.id, NOW + 2 * MINUTE, "claimed", "")
 
 
 @pytest.mark.django_db
