@@ -33,7 +33,6 @@ def test_parameters_that_are_texts_follow_the_language() -> None:
     with override("es"):
         assert str(error) == "Esto necesita el permiso rides:write o rides:status."
         assert str(labels) == "Camilla, x o Nadie"
-        assert Mobility.STRETCHER == "stretcher"
 
 
 def test_template_may_have_plural_forms() -> None:
