@@ -13,8 +13,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config import databases, setting_validators
 from lib.local_run.broker import transport_options
+from lib.openapi_tag_order import tag_order
 from lib.process_logging import logging_config
-from lib.reading_order import reading_order
 
 django_stubs_ext.monkeypatch()  # Model managers and fields take type arguments at run time
 
@@ -77,6 +77,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "csp",
+    "drf_spectacular_sidecar",  # Swagger UI's files
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -315,13 +316,22 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api",
     "SCHEMA_PATH_PREFIX_TRIM": True,
     "SERVERS": [{"url": "/api"}],
-    "SORT_OPERATIONS": reading_order,
+    "SORT_OPERATIONS": tag_order,
     "SORT_OPERATION_PARAMETERS": False,
     "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
     # Without drf-spectacular's own: enums stay where they are used: names of their own would collide and change.
     "POSTPROCESSING_HOOKS": ["apps.webhooks.api.openapi.add_webhooks"],
     "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "defaultModelsExpandDepth": -1,  # schemas are shown where operations use them
+        "docExpansion": "list",
+        "filter": True,
+        "persistAuthorization": False,  # a token ends with the page
+        "validatorUrl": None,  # the document goes to no third party
+    },
 }
 API_REQUIRE_IF_MATCH = env.bool("API_REQUIRE_IF_MATCH", default=False)
 API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=5)  # S-61; 0 looks every request up

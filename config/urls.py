@@ -1,6 +1,7 @@
 """Every address the service answers."""
 
 from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
 
 from apps.console.account.views import forbidden, not_offered, remove_passkey, session_left
@@ -10,7 +11,7 @@ from apps.console.shell.search import find
 from config.api import GUARD
 from config.error_pages import server_error
 from config.metrics import MetricsViewSet
-from lib.api.document import errors, reference
+from lib.api.document import ReferenceView, errors
 
 urlpatterns = [
     path("", start, name="start"),
@@ -32,7 +33,7 @@ urlpatterns = [
     path("console/destinations/", include("apps.console.exports.destination_urls")),
     path("console/developers/", include("apps.console.webhooks.urls")),
     path("metrics", MetricsViewSet.as_view({"get": "metrics"}, guard=GUARD), name="metrics"),
-    path("docs/api", reference, name="docs-reference"),
+    path("docs/api", login_not_required(ReferenceView.as_view()), name="docs-reference"),
     path("docs/errors", errors, name="docs-errors"),
     path("admin/", admin.site.urls),
     # allauth brings these along; accounts here are made and renamed by admins.

@@ -14,7 +14,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.audit.models import AuditEntry
 from apps.rides.models import Ride
-from lib.api.document import _sections, document
+from lib.api.document import document
 from lib.messages import Message
 from lib.scopes import Scope
 from tests import factories
@@ -124,7 +124,6 @@ def test_api_is_english_for_everybody(api: TokenClient) -> None:
 
 def test_description_of_the_api_is_english_whoever_asks_first(client: Client) -> None:
     document.cache_clear()
-    _sections.cache_clear()
     with override("en"):
         wanted = repr(document())
     document.cache_clear()

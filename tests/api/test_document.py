@@ -193,7 +193,7 @@ def test_committed_errors_page_is_current() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/docs/api", "/docs/errors"])
-def test_pages_are_public_and_need_no_script(path: str, settings: Any) -> None:
+def test_pages_are_public_and_have_no_inline_code(path: str, settings: Any) -> None:
     settings.STORAGES = settings.STORAGES | {
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
@@ -204,8 +204,6 @@ def test_pages_are_public_and_need_no_script(path: str, settings: Any) -> None:
     assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=", page)
     assert "script-src 'self'" in response.headers["Content-Security-Policy"]
     assert "unsafe" not in response.headers["Content-Security-Policy"]
-    for _, _, operation in operations():
-        assert path != "/docs/api" or f'id="{operation["operationId"]}"' in page
     for code in Code:
         assert path != "/docs/errors" or f'id="{code.name}"' in page
 

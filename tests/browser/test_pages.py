@@ -33,7 +33,6 @@ def test_pages_before_sign_in_are_sound(inspector_of: InspectorOf) -> None:
     found += inspector.inspect("/accounts/signup/", name="no-sign-up")
     found += inspector.inspect("/nowhere/", name="404", status=404)
     found += inspector.inspect("/docs/errors", name="docs-errors")
-    found += inspector.inspect("/docs/api", name="docs-reference")
 
     assert found == [], "\n".join(found)
 

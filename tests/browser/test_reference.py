@@ -1,0 +1,32 @@
+"""The API reference: Swagger UI shows every operation under the strict content policy."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from apps.accounts.models import User
+from lib.api.document import document
+from tests.browser.harness import Inspector
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+
+
+def test_reference_shows_operations_within_policy(inspector_of: InspectorOf) -> None:
+    inspector = inspector_of(None)
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}/docs/api")
+
+        groups = [*document()["paths"].values(), *document()["webhooks"].values()]
+        expect(page.locator(".opblock")).to_have_count(sum(map(len, groups)), timeout=60_000)
+
+
+def test_reference_opens_a_linked_operation(inspector_of: InspectorOf) -> None:
+    inspector = inspector_of(None)
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}/docs/api#/rides/ridesCreate")
+
+        expect(page.locator("#operations-rides-ridesCreate")).to_contain_text("clientReference", timeout=60_000)
