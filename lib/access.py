@@ -66,7 +66,7 @@ class Principal:
         return replace(self, facility_ids=None, provider_ids=None, scopes=held)
 
 
-class Everything(frozenset[str]):
+class AllScopes(frozenset[str]):
     """A set that holds every scope: for tasks and commands, which the operator runs."""
 
     def __contains__(self, scope: object) -> bool:
@@ -75,4 +75,4 @@ class Everything(frozenset[str]):
 
 def system(name: str = "system") -> Principal:
     """Make the principal of tasks and commands: it reaches everything, and says so in the actor."""
-    return Principal(kind="system", id=None, role=name, scopes=Everything(), phi=Phi.FULL)
+    return Principal(kind="system", id=None, role=name, scopes=AllScopes(), phi=Phi.FULL)

@@ -30,7 +30,7 @@ from apps.exports.models import Export
 from apps.exports.services import export_files, export_links, exports, leases
 from apps.exports.services.export_wishes import Wanted, filters_from_kept, plan_of
 from apps.rides.services import locking
-from lib.access import Everything, Phi, Principal, system
+from lib.access import AllScopes, Phi, Principal, system
 from lib.api.fields import instant_text
 from lib.errors import DomainError
 
@@ -194,7 +194,7 @@ def principal_of(export: Export) -> Principal:
         kind="user" if kind == "user" else "token",
         id=UUID(key),
         role="",
-        scopes=Everything(),
+        scopes=AllScopes(),
         facility_ids=None if export.facility_ids is None else frozenset(export.facility_ids),
         provider_ids=None if export.provider_ids is None else frozenset(export.provider_ids),
         phi=Phi(export.phi),
