@@ -56,7 +56,7 @@ class Principal:
         """Say whether the caller reaches some facilities or providers only."""
         return self.facility_ids is not None or self.provider_ids is not None
 
-    def for_what_follows(self, *scopes: str) -> "Principal":
+    def elevated(self, *scopes: str) -> "Principal":
         """Give the same caller without bounds of reach, and with `scopes` besides.
 
         For what the service does by itself because of a change the caller may make: the trail names the caller, and

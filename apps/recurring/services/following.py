@@ -92,7 +92,7 @@ def follow(
     """
     if not orders:
         return {}
-    follower = by.for_what_follows(*NEEDED)
+    follower = by.elevated(*NEEDED)
     today = {order.pk: today_of(order, at) for order in orders}
     works = [_work(one, today[one.order.pk], overwrite, at) for one in _restless(orders, today, at)]
     busy = [work for work in works if work.steps]

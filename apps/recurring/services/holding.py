@@ -93,6 +93,6 @@ def resume(
 
 def _reviewed(order: StandingOrder, *, by: Principal, at: datetime) -> None:
     """Close the questions whether the order should be held, or still is: somebody has just decided."""
-    worker = by.for_what_follows(Scope.EXCEPTIONS_WRITE)
+    worker = by.elevated(Scope.EXCEPTIONS_WRITE)
     for type_ in (ExceptionType.STANDING_ORDER_REVIEW, ExceptionType.HOLD_REVIEW):
         exceptions.settle_on_order(order.pk, type_, by=worker, at=at, code=ResolutionCode.HANDLED_ELSEWHERE)

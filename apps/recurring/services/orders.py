@@ -140,7 +140,7 @@ def follow(
     that stay for reasons of their own are no news.
     """
     followed = following.follow([order], overwrite=overwrite, by=by, at=at)
-    conflicts.tell([order], followed, by=by.for_what_follows(Scope.EXCEPTIONS_WRITE), at=at)
+    conflicts.tell([order], followed, by=by.elevated(Scope.EXCEPTIONS_WRITE), at=at)
     found = followed[order.pk]
     found.left = {day: ride_ids for day, ride_ids in found.left.items() if day in concerned}
     return found

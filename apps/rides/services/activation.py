@@ -124,7 +124,7 @@ def _change(
     out = to != Activation.ACTIVE
     affected = _ids(given.to_driver(driver_id, by=by)) if out else []
     released = [ride for ride in rides if ride.status == RideStatus.ASSIGNED and ride.driver_id == driver_id]
-    dispatcher = by.for_what_follows(Scope.ASSIGNMENTS_WRITE)
+    dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE)
     for ride in sorted(released, key=lambda ride: (ride.pickup_at, ride.pk)):
         take_off(ride, reason_code="driver_suspended", note=reason, by=dispatcher, at=at)
         audit_release(ride, reason_code="driver_suspended", note=reason, by=by)

@@ -137,7 +137,7 @@ def _require_free_crew(ride: Ride, report: StatusReport, *, by: Principal, at: d
         driver_id=ride.driver_id,
         vehicle_id=ride.vehicle_id,
         attendant_ids=ride.attendant_ids,
-        by=by.for_what_follows(),
+        by=by.elevated(),
     )
     reopened = copy.copy(ride)
     reopened.status = report.status
@@ -182,7 +182,7 @@ def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
         trip_id=ride.trip_id, type=ExceptionType.RETURN_LEG_AT_RISK, details__endedRideId=str(ride.pk)
     )
     legs = Ride.objects.filter(exceptions__in=held).order_by("leg_sequence", "pk")
-    return [locked(leg_id, by.for_what_follows()) for leg_id in legs.values_list("pk", flat=True)]
+    return [locked(leg_id, by.elevated()) for leg_id in legs.values_list("pk", flat=True)]
 
 
 def _cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:
@@ -192,7 +192,7 @@ def _cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:
     later = Ride.objects.filter(
         trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status=RideStatus.CANCELLED
     ).order_by("leg_sequence", "pk")
-    legs = [locked(leg_id, by.for_what_follows()) for leg_id in later.values_list("pk", flat=True)]
+    legs = [locked(leg_id, by.elevated()) for leg_id in later.values_list("pk", flat=True)]
     return [leg for leg in legs if leg.status == RideStatus.CANCELLED and _ended_because_of(leg, ride)]
 
 

@@ -195,7 +195,7 @@ def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None
     policy = ride.facility.return_leg_policy if ride.facility else ReturnLegPolicy.HOLD
     if policy == ReturnLegPolicy.KEEP:
         return
-    by = by.for_what_follows(Scope.RIDES_WRITE, Scope.ASSIGNMENTS_WRITE)
+    by = by.elevated(Scope.RIDES_WRITE, Scope.ASSIGNMENTS_WRITE)
     for leg_id in later.order_by("leg_sequence", "id").values_list("pk", flat=True):
         leg = locked(leg_id, by)
         if leg.status not in OPEN:

@@ -38,7 +38,7 @@ def recheck(ride: Ride, *, by: Principal, at: datetime, detected_by: str) -> boo
         driver_id=ride.driver_id,
         vehicle_id=ride.vehicle_id,
         attendant_ids=ride.attendant_ids,
-        by=by.for_what_follows(),
+        by=by.elevated(),
     )
     hard = [one.code for one in pairing.judge(ride, crew, by=by, at=at) if one.kind is Kind.HARD]
     has_come = ride.service_date <= at.astimezone(ZoneInfo(ride.timezone)).date()

@@ -102,9 +102,9 @@ def brought_about(before: Ride, after: Ride, *, by: Principal, at: datetime) -> 
         driver_id=after.driver_id,
         vehicle_id=after.vehicle_id,
         attendant_ids=after.attendant_ids,
-        by=by.for_what_follows(),
+        by=by.elevated(),
     )
-    everybody = by.for_what_follows()
+    everybody = by.elevated()
     stood = {(one.code, one.subject_id) for one in pairing.judge(before, crew, by=everybody, at=at)}
     soft = [one for one in pairing.judge(after, crew, by=everybody, at=at) if one.kind is Kind.SOFT]
     new = [one for one in soft if (one.code, one.subject_id) not in stood]

@@ -35,7 +35,7 @@ def follow(ride: Ride, *, by: Principal, at: datetime) -> None:
         post_treatment_minutes=treatment.get("postTreatmentMinutes"),
     )
     later = Ride.objects.filter(trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status__in=sorted(WAITING))
-    by = by.for_what_follows()
+    by = by.elevated()
     for leg_id in later.order_by("leg_sequence", "id").values_list("pk", flat=True):
         leg = locked(leg_id, by)
         if leg.status in WAITING and leg.ready_at is None and over_at - leg.pickup_at >= WORTH_SAYING:
