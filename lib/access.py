@@ -48,7 +48,7 @@ class Principal:
         """Name the caller in events and audit rows: `user:<id>`, `token:<id>` or `system`."""
         return f"{self.kind}:{self.id}" if self.id is not None else self.kind
 
-    def may(self, scope: str) -> bool:
+    def has_scope(self, scope: str) -> bool:
         return scope in self.scopes
 
     @property
@@ -62,7 +62,7 @@ class Principal:
         For what the service does by itself because of a change the caller may make: the trail names the caller, and
         the answer shows them nothing of it.
         """
-        held = self.scopes if all(map(self.may, scopes)) else self.scopes | frozenset(scopes)
+        held = self.scopes if all(map(self.has_scope, scopes)) else self.scopes | frozenset(scopes)
         return replace(self, facility_ids=None, provider_ids=None, scopes=held)
 
 

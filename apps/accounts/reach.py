@@ -19,7 +19,7 @@ def sight_of(person: Principal) -> Sees:
     def sees(change: Change) -> bool:
         if change.subject != ALERT:
             return sees_event(change)
-        if not person.may(change.type.removeprefix(f"{ALERT}.")):
+        if not person.has_scope(change.type.removeprefix(f"{ALERT}.")):
             return False
         if providers is not None:
             return change.facility_id is None and (change.provider_id is None or change.provider_id in providers)

@@ -41,7 +41,7 @@ def name_beside(name: str) -> str:
 
 def may_name(by: Principal) -> bool:
     """Say whether riders are named to this reader."""
-    return by.phi >= Phi.LIMITED and by.may(Scope.RIDERS_READ)
+    return by.phi >= Phi.LIMITED and by.has_scope(Scope.RIDERS_READ)
 
 
 def mobility_said(mobility: str) -> str:

@@ -24,7 +24,7 @@ def driver_name(driver: Driver, by: Principal) -> str:
     Who sees nobody's identity, as analysts, is told the end of the id alone.  The driver's default vehicle has to be
     loaded for the others.
     """
-    if by.may(Scope.DRIVERS_READ):
+    if by.has_scope(Scope.DRIVERS_READ):
         return f"{driver.last_name}, {driver.first_name}"
     if by.phi <= Phi.NONE:
         return unnamed(driver.pk)

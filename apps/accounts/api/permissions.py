@@ -57,6 +57,6 @@ class ScopePermission(BasePermission):
             raise NotAuthenticated
         if scope == ANY_TOKEN:
             return True
-        if scope is None or not principal.may(scope):
+        if scope is None or not principal.has_scope(scope):
             raise InsufficientScope(str(scope))
         return True

@@ -237,7 +237,7 @@ class AlertQuerySet(models.QuerySet["Alert"]):
 
         Of one facility, or provider, that is what lies within their reach.
         """
-        found = self.filter(scope__in=[scope for scope in Scope.values if principal.may(scope)])
+        found = self.filter(scope__in=[scope for scope in Scope.values if principal.has_scope(scope)])
         if principal.provider_ids is not None:
             return found.filter(Q(provider__isnull=True) | Q(provider_id__in=principal.provider_ids), facility=None)
         if principal.facility_ids is not None:

@@ -118,7 +118,7 @@ def settle_change(*, user_id: UUID, changed: Iterable[str], by: Principal) -> No
 
 
 def _require(by: Principal) -> None:
-    if not by.may(Scope.USERS_MANAGE):
+    if not by.has_scope(Scope.USERS_MANAGE):
         raise MayNotManageUsers
 
 

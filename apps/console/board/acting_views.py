@@ -203,7 +203,9 @@ def _assign_page(
         "people": sorted((one.driver_name, str(one.driver_id)) for one in ranked),
         "second": str(form["attendant_id"].value() or ""),
         "against": against,
-        "overridable": bool(against) and all(one.kind is Kind.SOFT for one in against) and by.may(Scope.RIDES_OVERRIDE),
+        "overridable": (
+            bool(against) and all(one.kind is Kind.SOFT for one in against) and by.has_scope(Scope.RIDES_OVERRIDE)
+        ),
     }
     return _rendered(request, "assign", context, status=status)
 

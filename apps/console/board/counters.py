@@ -58,7 +58,7 @@ def today(request: HttpRequest) -> HttpResponse:
 def strip(request: HttpRequest) -> str:
     """Give today's counters to whose work starts at the exceptions desk: lead dispatchers.  Two queries for them."""
     by = principal_of(request)
-    return _rendered(request) if by.may(Scope.RIDES_CORRECT) and by.may(Scope.ASSIGNMENTS_WRITE) else ""
+    return _rendered(request) if by.has_scope(Scope.RIDES_CORRECT) and by.has_scope(Scope.ASSIGNMENTS_WRITE) else ""
 
 
 def _rendered(request: HttpRequest) -> str:

@@ -81,7 +81,7 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
         "live_query": request.GET.urlencode(),
         "rows": [_row(one, by, now) for one in page.rows],
         "next": page.next,
-        "may_act": by.may(Scope.EXCEPTIONS_WRITE),
+        "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE),
         "me": by.id,
     }
 
@@ -149,8 +149,8 @@ def page(
         **returned,
         "returned": next(iter(returned.values()), None),
         "conflict": conflict,
-        "may_act": by.may(Scope.EXCEPTIONS_WRITE) and found.resolved_at is None,
-        "may_book": by.may(Scope.RIDES_WRITE),
+        "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE) and found.resolved_at is None,
+        "may_book": by.has_scope(Scope.RIDES_WRITE),
         "me": by.id,
         "query": request.GET.urlencode(),
     }

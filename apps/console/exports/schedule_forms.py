@@ -178,7 +178,7 @@ class ExportForm(_ScheduleForm):
 
     def __init__(self, data: Any = None, *, by: Principal, was: Wish | None = None, initial: Any = None) -> None:
         super().__init__(data, by=by, was=was, initial={**_EVERY_MORNING, **(initial or {})})
-        sets = [one for one in DATASETS.values() if one.scope is None or by.may(one.scope)]
+        sets = [one for one in DATASETS.values() if one.scope is None or by.has_scope(one.scope)]
         choose(self, "dataset", [(one.name, str(DATASET_NAMES[one.name])) for one in sets])
         choose(self, "phi", [(one.value, str(name)) for one, name in LEVEL_NAMES.items() if one <= level(by)])
         places = ExportDestination.objects.sent_to().order_by("name", "pk").values_list("pk", "name")

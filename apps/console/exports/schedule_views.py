@@ -76,7 +76,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
     by, at = principal_of(request), timezone.now()
     if kind not in FORMS:
         raise Http404
-    if not by.may(MAY_MAKE[kind]):
+    if not by.has_scope(MAY_MAKE[kind]):
         raise RightMissing(frozenset({MAY_MAKE[kind]}))
     initial = initial_from(request.GET, by=by, zone=zone_of(request), at=at)
     form = FORMS[kind](request.POST or None, by=by, initial=initial)
@@ -207,7 +207,7 @@ def _shown(schedule: ReportSchedule, by: Principal) -> dict[str, Any]:
         "covers": words.covers(schedule),
         "why_resting": words.why_resting(schedule),
         "own": own,
-        "may_stop": own or by.may(Scope.USERS_MANAGE),
+        "may_stop": own or by.has_scope(Scope.USERS_MANAGE),
     }
 
 
@@ -219,7 +219,7 @@ def _run(run: ScheduleRun | None) -> dict[str, Any] | None:
 
 
 def _kinds(by: Principal) -> list[str]:
-    return [kind for kind, scope in MAY_MAKE.items() if by.may(scope)]
+    return [kind for kind, scope in MAY_MAKE.items() if by.has_scope(scope)]
 
 
 def _form(request: HttpRequest, form: Any, schedule: ReportSchedule | None = None) -> HttpResponse:

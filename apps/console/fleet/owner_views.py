@@ -160,7 +160,7 @@ def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
             for one in shown
         ],
         "others": [(kind, words.paper(kind)) for kind in TYPES_OF[owner.subject] if kind not in there],
-        "may_change": by.may(Scope.DRIVERS_WRITE),
+        "may_change": by.has_scope(Scope.DRIVERS_WRITE),
     }
 
 

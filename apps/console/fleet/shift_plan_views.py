@@ -44,7 +44,7 @@ def week(request: HttpRequest) -> HttpResponse:
         "later": f"?{form.query(form.first + _WEEK)}",
         "page": page,
         "lanes": [_lane(lane, by) for lane in page],
-        "may_change": by.may(Scope.DRIVERS_WRITE),
+        "may_change": by.has_scope(Scope.DRIVERS_WRITE),
     }
     return render(request, "fleet/shifts.html", context)
 

@@ -35,7 +35,7 @@ def needs(*scopes: str) -> Callable[[View], View]:
         @wraps(view)
         def answer(request: HttpRequest, **ids: Any) -> HttpResponse:
             by = principal_of(request)
-            if not any(by.may(scope) for scope in wanted):
+            if not any(by.has_scope(scope) for scope in wanted):
                 raise RightMissing(wanted)
             try:
                 return view(request, **ids)

@@ -82,7 +82,7 @@ def page(request: HttpRequest, *, returned: Versioned | None = None, of: UUID | 
         "returned": returned,
         "of": of,
         "again": returned if isinstance(returned, Overridable) else None,
-        "may_override": by.may(Scope.RIDES_OVERRIDE),
+        "may_override": by.has_scope(Scope.RIDES_OVERRIDE),
     }
     status = 200 if returned is None else CONFLICT if returned.is_stale else UNPROCESSABLE
     return _rendered(request, "rides/day.html", context, status)

@@ -68,7 +68,7 @@ def orders(request: HttpRequest) -> HttpResponse:
     read = filters(by)
     form = cast(OrderFilter, read(request.GET))
     shown = arranged(request, LIST, form.known())  # what is no facility or status there asks for nothing
-    context: dict[str, Any] = {"form": form, "shown": shown, "may_change": by.may(Scope.SCHEDULES_WRITE)}
+    context: dict[str, Any] = {"form": form, "shown": shown, "may_change": by.has_scope(Scope.SCHEDULES_WRITE)}
     context |= views_of(request, shown, read)
     facility_id = uuid_or_none(form.cleaned_data.get("facility"))
     if facility_id is None:

@@ -160,7 +160,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
         "attention": sum(1 for row in rows if row["problems"]),
         "entered_by": accounts.names_of([found.created_by]).get(found.created_by, found.created_by),
         "is_over": is_over,
-        "may_change": by.may(Scope.SCHEDULES_WRITE) and found.undone_at is None and not is_over,
+        "may_change": by.has_scope(Scope.SCHEDULES_WRITE) and found.undone_at is None and not is_over,
         "zone": words.zone_name(found.facility.timezone, now),
         "elsewhere": zone_of(request).key != found.facility.timezone,
     }
@@ -215,7 +215,7 @@ def change_of(row: CalendarShift) -> str:
 
 def _page(request: HttpRequest, facility: Facility, form: ShiftForm | None = None) -> HttpResponse:
     by, now = principal_of(request), timezone.now()
-    may_change = by.may(Scope.SCHEDULES_WRITE) and facility.active
+    may_change = by.has_scope(Scope.SCHEDULES_WRITE) and facility.active
     rows = CalendarShift.objects.filter(facility=facility).order_by("-from_date", "-pk")[:MOST_SHIFTS]
     context = {
         "facility": facility,
@@ -265,7 +265,7 @@ def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID
 def _drivers(moves: Iterable[Move], by: Principal) -> dict[UUID, str]:
     """Name the drivers who would be off, to those who may know drivers."""
     ids = {pk for move in moves for pk in move.drivers_off}
-    if not ids or not by.may(Scope.DRIVERS_READ):
+    if not ids or not by.has_scope(Scope.DRIVERS_READ):
         return {}
     return {one.pk: f"{one.first_name} {one.last_name}" for one in Driver.objects.visible_to(by).filter(pk__in=ids)}
 

@@ -63,7 +63,7 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
         rider_ids=[order.rider_id],
         facility_id=order.facility_id,
     )
-    may_change = by.may(Scope.SCHEDULES_WRITE) and order.status != OrderStatus.ENDED
+    may_change = by.has_scope(Scope.SCHEDULES_WRITE) and order.status != OrderStatus.ENDED
     context = {
         "order": order,
         "name": rider_name(order.rider, by),

@@ -206,7 +206,7 @@ def _rows(found: list[Behind], counts: Collection[str], by: Principal) -> list[d
     """Write rows; rides are read again for names and places, in one query."""
     rides_ = Ride.objects.using(alias()).visible_to(by).select_related("rider", "facility")
     by_id = {ride.pk: ride for ride in rides_.filter(pk__in=[one.ride_id for one in found])}
-    opens = by.may(Scope.RIDES_READ)
+    opens = by.has_scope(Scope.RIDES_READ)
     return [
         {
             "ride": by_id[one.ride_id],

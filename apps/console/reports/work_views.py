@@ -148,7 +148,7 @@ def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
 
     Who sees nobody's identity and no fleet, as analysts, is told ends of ids, as their exports have ids alone.
     """
-    if by.phi <= Phi.NONE and not by.may(Scope.DRIVERS_READ):
+    if by.phi <= Phi.NONE and not by.has_scope(Scope.DRIVERS_READ):
         return {one: unnamed(one) for one in ids}
     if of == "driver":
         drivers = Driver.objects.using(alias()).select_related("default_vehicle").filter(pk__in=ids)
@@ -159,7 +159,7 @@ def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
 
 def _day_url(by: Principal, of: str, worker_id: UUID, day: date) -> str:
     """Write where a driver's day is on the board, for who works there."""
-    if of != "driver" or not by.may(Scope.ASSIGNMENTS_WRITE):
+    if of != "driver" or not by.has_scope(Scope.ASSIGNMENTS_WRITE):
         return ""
     return f"{reverse('board_run', args=[worker_id])}?day={day}"
 

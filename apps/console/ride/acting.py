@@ -52,7 +52,7 @@ def is_released(form: Versioned, *, ride_id: UUID, by: Principal) -> bool:
 
 def release(values: dict[str, Any], *, by: Principal, **told: Any) -> Ride:
     """Say that a rider is ready.  Planners press it at the facility; dispatchers hear of it by telephone."""
-    source = "phone" if by.may(Scope.ASSIGNMENTS_WRITE) else "facility_portal"
+    source = "phone" if by.has_scope(Scope.ASSIGNMENTS_WRITE) else "facility_portal"
     override = {"override": values["override"], "override_reason": values["override_reason"]}
     return will_call.mark_ready(ready_source=source, by=by, **override, **told)
 

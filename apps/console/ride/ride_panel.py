@@ -111,7 +111,7 @@ def people(ride: Ride, story: Story, to: Disclosure, by: Principal) -> list[dict
     found: list[tuple[str, Any, Any]] = []
     phones = ride.rider.phones if rider_words.may_name(by) else []
     found += [(_("Rider"), rider_words.rider_name(ride.rider, by), one) for one in phones]
-    if ride.driver is not None and by.may(Scope.DRIVERS_READ):
+    if ride.driver is not None and by.has_scope(Scope.DRIVERS_READ):
         found.append((_("Driver"), f"{ride.driver.first_name} {ride.driver.last_name}", {"number": ride.driver.phone}))
     asked = ride.requested_by
     found.append((_("Asked for it"), rider_words.name_beside(asked.get("name") or ""), {"number": asked.get("phone")}))
@@ -131,7 +131,7 @@ def people(ride: Ride, story: Story, to: Disclosure, by: Principal) -> list[dict
 
 def driver_of(one: Assignment, by: Principal) -> str:
     """Name who drives and with what: by the whole name to those who see drivers, else by first name."""
-    name = one.driver_name if by.may(Scope.DRIVERS_READ) else one.driver.first_name
+    name = one.driver_name if by.has_scope(Scope.DRIVERS_READ) else one.driver.first_name
     return f"{name}, {one.vehicle_plate}"
 
 

@@ -87,11 +87,11 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "back_to": words.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
         "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if Deed.ASSIGN in deeds else "",
         **_forms(ride, deeds, own, by),
-        "asked": by.may(Scope.RIDES_WRITE) and any(answering.asks(one) for one in story.exceptions),
+        "asked": by.has_scope(Scope.RIDES_WRITE) and any(answering.asks(one) for one in story.exceptions),
         "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
         **returned,
         "returned": next(iter(returned.values()), None),
-        "may_override": by.may(Scope.RIDES_OVERRIDE),
+        "may_override": by.has_scope(Scope.RIDES_OVERRIDE),
         "changes": _changes(ride, seen_version, own) if stale else [],
     }
     context["times"] = ride_panel.times(ride, context["late"])
@@ -124,7 +124,7 @@ def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Princip
         "driver": ride_panel.driver_of(current, by) if current else "",
         "timeline": ride_panel.timeline(story, own, by),
         "assignments": ride_panel.assignments(story, by),
-        "sees_exceptions": by.may(Scope.EXCEPTIONS_READ),
+        "sees_exceptions": by.has_scope(Scope.EXCEPTIONS_READ),
         "exceptions": ride_panel.exceptions(story, by),
         "legs": [(leg, words.status_of(leg), words.clock(leg.pickup_at, leg.timezone)) for leg in story.legs],
         "looks": None if story.looks is None else [(look, words.who(look.actor, story.names)) for look in story.looks],

@@ -37,13 +37,13 @@ EDGES = {
 # The page that somebody's work starts from, by what they may do; the first that fits (console.md 4.5).
 STARTS: Final[tuple[tuple[Callable[[Principal], bool], str], ...]] = (
     # Who runs the service begins with what there is to set up, whatever else they may do.
-    (lambda by: by.may(Scope.USERS_MANAGE), HOME.address),
+    (lambda by: by.has_scope(Scope.USERS_MANAGE), HOME.address),
     # Lead dispatchers: they may correct what has ended.  Their queue has the board's counters on top.
-    (lambda by: by.may(Scope.RIDES_CORRECT) and by.may(Scope.EXCEPTIONS_READ), EXCEPTIONS.address),
-    (lambda by: by.may(Scope.ASSIGNMENTS_WRITE), BOARD.address),
-    (lambda by: by.may(Scope.RIDES_WRITE) and by.provider_ids is None and bool(by.facility_ids), DAY.address),
-    (lambda by: by.may(Scope.DRIVERS_WRITE) and by.may(Scope.DRIVERS_READ), CREDENTIALS.address),
-    (lambda by: by.may(Scope.WEBHOOKS_MANAGE), DELIVERIES.address),
+    (lambda by: by.has_scope(Scope.RIDES_CORRECT) and by.has_scope(Scope.EXCEPTIONS_READ), EXCEPTIONS.address),
+    (lambda by: by.has_scope(Scope.ASSIGNMENTS_WRITE), BOARD.address),
+    (lambda by: by.has_scope(Scope.RIDES_WRITE) and by.provider_ids is None and bool(by.facility_ids), DAY.address),
+    (lambda by: by.has_scope(Scope.DRIVERS_WRITE) and by.has_scope(Scope.DRIVERS_READ), CREDENTIALS.address),
+    (lambda by: by.has_scope(Scope.WEBHOOKS_MANAGE), DELIVERIES.address),
 )
 
 
@@ -64,15 +64,15 @@ def home(request: HttpRequest) -> HttpResponse:
     by = principal_of(request)
     now = timezone.localtime()
     context: dict[str, Any] = {"today": now, "contents": contents_for(request.user)}
-    if by.may(Scope.USERS_MANAGE):
+    if by.has_scope(Scope.USERS_MANAGE):
         context["setup"] = checklist(cast(User, request.user), by=by, at=now)
-    context["has_day"] = by.may(Scope.RIDES_WRITE) and bool(by.facility_ids)
-    if by.may(Scope.RIDES_READ):
+    context["has_day"] = by.has_scope(Scope.RIDES_WRITE) and bool(by.facility_ids)
+    if by.has_scope(Scope.RIDES_READ):
         day = today.day(by=by, at=now)
         context |= {"total": day.total, "statuses": [_status_tile(day, *row) for row in day.by_status]}
-    if by.may(Scope.EXCEPTIONS_READ):
+    if by.has_scope(Scope.EXCEPTIONS_READ):
         context["exceptions"] = _exception_tiles(by)
-    if by.may(Scope.USERS_MANAGE) or by.may(Scope.RIDES_CORRECT):
+    if by.has_scope(Scope.USERS_MANAGE) or by.has_scope(Scope.RIDES_CORRECT):
         context["downtime"] = _downtime(zone_of(request).key)
     return render(request, "home.html", context)
 

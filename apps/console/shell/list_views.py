@@ -111,7 +111,7 @@ def _opened(page: str, lists: Lists, by: Principal) -> Kept:
     """Give a list that the reader may see; otherwise there is none (404), or a right is missing (403)."""
     if page not in lists:
         raise Http404
-    if not any(by.may(scope) for scope in lists[page].scopes):
+    if not any(by.has_scope(scope) for scope in lists[page].scopes):
         raise RightMissing(lists[page].scopes)
     return lists[page]
 

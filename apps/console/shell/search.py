@@ -53,7 +53,7 @@ def find(request: HttpRequest) -> HttpResponse:
 
 
 def _drivers(text: str, by: Principal) -> list[Found]:
-    if not by.may(Scope.DRIVERS_READ):
+    if not by.has_scope(Scope.DRIVERS_READ):
         return []
     rows = fleet.drivers_named(text, by=by).select_related("default_vehicle")
     return [
@@ -69,7 +69,7 @@ def _drivers(text: str, by: Principal) -> list[Found]:
 
 
 def _vehicles(text: str, by: Principal) -> list[Found]:
-    if not by.may(Scope.DRIVERS_READ):
+    if not by.has_scope(Scope.DRIVERS_READ):
         return []
     return [
         Found(
@@ -84,7 +84,7 @@ def _vehicles(text: str, by: Principal) -> list[Found]:
 
 
 def _riders(text: str, by: Principal) -> list[Found]:
-    if not (by.may(Scope.RIDERS_READ) and may_name(by)):
+    if not (by.has_scope(Scope.RIDERS_READ) and may_name(by)):
         return []
     return [
         Found(
@@ -99,7 +99,7 @@ def _riders(text: str, by: Principal) -> list[Found]:
 
 
 def _rides(text: str, by: Principal) -> list[Found]:
-    if not by.may(Scope.RIDES_READ):
+    if not by.has_scope(Scope.RIDES_READ):
         return []
     rows = list(rides_called(text, by=by).select_related("rider").order_by("-pickup_at", "pk")[:MOST])
     if rows:

@@ -39,7 +39,7 @@ class ReportScheduleQuerySet(models.QuerySet["ReportSchedule"]):
         Whoever was narrowed since sees none any more that reaches further, but for reports that they are sent: these
         hold the figures of whoever gets them.
         """
-        if principal.kind == "user" and principal.may(Scope.USERS_MANAGE):
+        if principal.kind == "user" and principal.has_scope(Scope.USERS_MANAGE):
             return self
         within = Q(phi__lte=principal.phi)
         if principal.facility_ids is not None:

@@ -96,7 +96,7 @@ def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Handed
         if not taken or export.state != Export.State.READY or not export_files.place_of(export).exists():
             raise LinkGone
         holder = authentication.as_it_stands(row.made_for, at=at, request_id=request_id, ip=ip)
-        if holder is None or not holder.may(Scope.EXPORTS_CREATE) or _reached(export.pk, holder) is None:
+        if holder is None or not holder.has_scope(Scope.EXPORTS_CREATE) or _reached(export.pk, holder) is None:
             raise LinkGone
         audit.record(
             by=holder,

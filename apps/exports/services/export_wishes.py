@@ -50,7 +50,7 @@ class Plan:
 
 def level(by: Principal) -> Phi:
     """Say how much of a person the caller's exports hold: whole tables of names take a scope of their own."""
-    return by.phi if by.may(Scope.EXPORTS_PHI) else Phi.NONE
+    return by.phi if by.has_scope(Scope.EXPORTS_PHI) else Phi.NONE
 
 
 def plan_of(wanted: Wanted, by: Principal) -> Plan:
@@ -65,7 +65,7 @@ def plan_of(wanted: Wanted, by: Principal) -> Plan:
     dataset = DATASETS.get(wanted.dataset)
     if dataset is None or wanted.format not in CONTENT_TYPES:
         raise NotFound("export")
-    if dataset.scope is not None and not by.may(dataset.scope):
+    if dataset.scope is not None and not by.has_scope(dataset.scope):
         raise ScopeMissing(dataset.scope)
     _check(dataset, wanted.filters)
     check_reach(wanted.filters, by)

@@ -85,7 +85,7 @@ def request(*, wanted: Wanted, lock: bool = False, by: Principal, at: datetime) 
     if lock:
         if not plan.dataset.lockable:
             raise InvalidInput("lock", "lock is for the dataset completions.")
-        if not by.may(Scope.RIDES_CORRECT):
+        if not by.has_scope(Scope.RIDES_CORRECT):
             raise ScopeMissing(Scope.RIDES_CORRECT)
     with transaction.atomic():
         _within_limit(by, at)
@@ -170,7 +170,7 @@ def unlock(*, export_id: UUID, by: Principal) -> Export:
         NotFound: there is no such export.
         ScopeMissing: the caller may not correct rides.
     """
-    if not by.may(Scope.RIDES_CORRECT):
+    if not by.has_scope(Scope.RIDES_CORRECT):
         raise ScopeMissing(Scope.RIDES_CORRECT)
     export = locked(export_id, by)
     released = locking.release_rides(export_id=export.pk)

@@ -45,7 +45,7 @@ def owner(schedule: ReportSchedule, *, at: datetime) -> Principal:
         NoLongerPermitted: the owner has left, or lacks a scope, or some of that reach or level by now.
     """
     now = _person(schedule.user_id) if schedule.user_id else _token(schedule.created_by, at)
-    if now is None or not all(map(now.may, scopes_for(schedule.kind, schedule.dataset))):
+    if now is None or not all(map(now.has_scope, scopes_for(schedule.kind, schedule.dataset))):
         raise NoLongerPermitted
     reaches = _within(schedule.facility_ids, now.facility_ids) and _within(schedule.provider_ids, now.provider_ids)
     if not reaches or schedule.phi > level(now):
@@ -87,7 +87,7 @@ def may_get(person: Principal, schedule: ReportSchedule) -> bool:
 
     An export is one file for all, so that they have to reach all that is in it.  A report has their own figures.
     """
-    if not all(map(person.may, scopes_for(schedule.kind, schedule.dataset))):
+    if not all(map(person.has_scope, scopes_for(schedule.kind, schedule.dataset))):
         return False
     if schedule.kind == ReportSchedule.Kind.REPORT:
         return _reaches(schedule.filters, person)

@@ -65,7 +65,7 @@ def check(wish: Wish, by: Principal) -> list[User]:
         NotFound: there is no such dataset, or no such format.
     """
     for scope in sorted(schedule_people.scopes_for(wish.kind, wish.dataset)):
-        if not by.may(scope):
+        if not by.has_scope(scope):
             raise ScopeMissing(scope)
     _check_cadence(wish)
     if wish.kind == ReportSchedule.Kind.REPORT:

@@ -274,7 +274,7 @@ def _kept(schedule_id: UUID, by: Principal) -> ReportSchedule:
     """Lock a schedule that the caller may stop: their own, or any where they manage accounts."""
     rows = ReportSchedule.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     schedule = rows.filter(pk=schedule_id).first()
-    if schedule is None or not (schedule.is_of(by) or (by.kind == "user" and by.may(Scope.USERS_MANAGE))):
+    if schedule is None or not (schedule.is_of(by) or (by.kind == "user" and by.has_scope(Scope.USERS_MANAGE))):
         raise NotFound("schedule")
     return schedule
 

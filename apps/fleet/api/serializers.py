@@ -34,7 +34,7 @@ HTTPS = URLValidator(["https"], message="must be an https address.")
 
 def may_see_numbers(by: Principal) -> bool:
     """Say whether licence and paper numbers are shown: to those who keep the records, with full PHI."""
-    return by.may(Scope.DRIVERS_WRITE) and by.phi is Phi.FULL
+    return by.has_scope(Scope.DRIVERS_WRITE) and by.phi is Phi.FULL
 
 
 class LeaveIn(In):

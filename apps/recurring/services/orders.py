@@ -32,7 +32,7 @@ def require_right(by: Principal) -> None:
     Raises:
         ScopeMissing: the caller lacks the scope.
     """
-    if not by.may(Scope.SCHEDULES_WRITE):
+    if not by.has_scope(Scope.SCHEDULES_WRITE):
         raise ScopeMissing(Scope.SCHEDULES_WRITE)
 
 

@@ -126,7 +126,7 @@ class AssignmentOut(Out):
     @extend_schema_field(SnapshotOut)
     def shown_snapshot(self, row: Assignment) -> dict[str, Any]:
         by = self.context["view"].principal
-        numbers = by.may(Scope.DRIVERS_WRITE) and by.phi is Phi.FULL
+        numbers = by.has_scope(Scope.DRIVERS_WRITE) and by.phi is Phi.FULL
         return {
             "driverName": row.driver_name,
             "licenseNumber": (row.license_number or None) if numbers else None,

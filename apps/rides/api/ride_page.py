@@ -61,7 +61,7 @@ def _require_permitted(query: Mapping[str, Any], by: Principal) -> None:
     named = [_FILTER_TELLS[name] for name in _FILTER_TELLS if name in query]
     rider_disclosure.require(by.phi, [*named, *query.get("only", ())], table=FIELDS)
     for kind in query.get("expand", ()):
-        if not by.may(_SCOPE_OF[kind]):
+        if not by.has_scope(_SCOPE_OF[kind]):
             raise ScopeMissing(_SCOPE_OF[kind])
 
 

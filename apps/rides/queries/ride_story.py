@@ -38,8 +38,8 @@ def story(of: Ride, by: Principal) -> Story:
     """Read what belongs to a ride.  At most nine queries, however much has happened to it."""
     timeline = rides.timeline(of)
     assignments = _assignments(of, by)
-    exceptions = _exceptions(of, by) if by.may(Scope.EXCEPTIONS_READ) else []
-    looks = _looks(of) if by.may(Scope.AUDIT_READ) else None
+    exceptions = _exceptions(of, by) if by.has_scope(Scope.EXCEPTIONS_READ) else []
+    looks = _looks(of) if by.has_scope(Scope.AUDIT_READ) else None
     actors = [entry.actor for entry in timeline]
     actors += [one.assigned_by for one in assignments]
     actors += [actor for one in exceptions for actor in (one.opened_by, one.acknowledged_by, one.resolved_by)]

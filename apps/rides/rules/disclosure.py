@@ -78,8 +78,8 @@ def disclosure_of(by: Principal) -> Disclosure:
     full = by.phi >= Phi.FULL
     return Disclosure(
         phi=by.phi,
-        dispatcher_notes=full and by.may(Scope.ASSIGNMENTS_WRITE) and by.provider_ids is None,
-        door_codes=full and (by.may(Scope.ASSIGNMENTS_WRITE) or by.may(Scope.RIDES_STATUS)),
+        dispatcher_notes=full and by.has_scope(Scope.ASSIGNMENTS_WRITE) and by.provider_ids is None,
+        door_codes=full and (by.has_scope(Scope.ASSIGNMENTS_WRITE) or by.has_scope(Scope.RIDES_STATUS)),
     )
 
 

@@ -64,14 +64,14 @@ def possible(ride: Standing, by: Principal) -> frozenset[Deed]:
         return frozenset()  # fleets report through their own systems
     status = RideStatus(ride.status)
     found = {deed for deed, steps in _STEPS.items() if any(_permits(status, step, by) for step in steps)}
-    if by.may(Scope.RIDES_STATUS) and status in MOMENTS:
+    if by.has_scope(Scope.RIDES_STATUS) and status in MOMENTS:
         found.add(Deed.MOMENT)
-    if by.may(Scope.RIDES_WRITE) and (status in _BEFORE_ASSIGNMENT or by.may(Scope.ASSIGNMENTS_WRITE)):
+    if by.has_scope(Scope.RIDES_WRITE) and (status in _BEFORE_ASSIGNMENT or by.has_scope(Scope.ASSIGNMENTS_WRITE)):
         found.add(Deed.NOTES)
-    releases = by.may(Scope.RIDES_WRITE) or by.may(Scope.RIDES_STATUS)
+    releases = by.has_scope(Scope.RIDES_WRITE) or by.has_scope(Scope.RIDES_STATUS)
     if ride.will_call and status in _RELEASABLE and releases:
         found.add(Deed.READY if ride.ready_at is None else Deed.UNREADY)
-    if by.may(Scope.RIDES_CORRECT) and status in TERMINAL:
+    if by.has_scope(Scope.RIDES_CORRECT) and status in TERMINAL:
         found.add(Deed.CORRECT)
     return frozenset(found)
 
@@ -83,4 +83,4 @@ def step_to(deed: Deed, status: RideStatus) -> Action | None:
 
 def _permits(status: RideStatus, step: Action, by: Principal) -> bool:
     row = BY_ACTION.get((status, step))
-    return row is not None and any(by.may(scope) for scope in row.who)
+    return row is not None and any(by.has_scope(scope) for scope in row.who)

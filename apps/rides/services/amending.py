@@ -203,10 +203,10 @@ def _expected_ready_at(ride: Ride) -> datetime | None:
 
 
 def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> None:
-    if not by.may(Scope.RIDES_WRITE):
+    if not by.has_scope(Scope.RIDES_WRITE):
         raise ScopeMissing(Scope.RIDES_WRITE)
     status = RideStatus(ride.status)
-    if status not in BEFORE_ASSIGNMENT and not by.may(Scope.ASSIGNMENTS_WRITE):
+    if status not in BEFORE_ASSIGNMENT and not by.has_scope(Scope.ASSIGNMENTS_WRITE):
         raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)
     if too_late := [wire_name(name) for name in changes if name not in EDITABLE[status]]:
         raise FieldLocked(too_late, status)

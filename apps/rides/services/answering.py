@@ -60,7 +60,7 @@ def answer(
         What `amending.amend` raises, for another mode.
     """
     ride = locked(ride_id, by, expected_version=expected_version)
-    if not by.may(Scope.RIDES_WRITE):
+    if not by.has_scope(Scope.RIDES_WRITE):
         raise ScopeMissing(Scope.RIDES_WRITE)
     asking = [one for one in RideException.objects.unsettled().filter(ride=ride).select_for_update() if asks(one)]
     if not asking:

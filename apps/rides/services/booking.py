@@ -211,7 +211,7 @@ def require_right(by: Principal) -> None:
     Raises:
         ScopeMissing, BoundToProviders: see `book`.
     """
-    if not by.may(Scope.RIDES_WRITE):
+    if not by.has_scope(Scope.RIDES_WRITE):
         raise ScopeMissing(Scope.RIDES_WRITE)
     if by.provider_ids is not None:
         raise BoundToProviders("A caller bound to transport providers cannot book rides.")
@@ -258,7 +258,7 @@ def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Pr
     if (draft.rider_id is None) == (draft.rider is None):
         raise InvalidInput("riderId", "riderId is required, or a rider, and not both.", detail_code="required")
     if draft.rider is not None:
-        if not by.may(Scope.RIDERS_WRITE):
+        if not by.has_scope(Scope.RIDERS_WRITE):
             raise ScopeMissing(Scope.RIDERS_WRITE)
         # Locks the row, too.
         return riders.match_or_register(draft=draft.rider, facility_id=owner.pk if owner else None, by=by, at=at)

@@ -76,7 +76,7 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         AssignmentRejected: driver, attendants or vehicle have another ride at that time, and there is no override.
         OccurrenceTaken: the ride is one of a series, which has made another in its place.
     """
-    if not by.may(Scope.RIDES_CORRECT):
+    if not by.has_scope(Scope.RIDES_CORRECT):
         raise ScopeMissing(Scope.RIDES_CORRECT)
     was = RideStatus(ride.status)
     if was not in TERMINAL or report.status.value != ride.status_before_end:

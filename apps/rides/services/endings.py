@@ -162,7 +162,7 @@ def _set_ending(
 ) -> None:
     by_default = default_fault(reasons, parent_code, at_facility=ride.pickup_facility_id is not None)
     if report.fault is not None and report.fault != by_default:
-        if not by.may(Scope.ASSIGNMENTS_WRITE):
+        if not by.has_scope(Scope.ASSIGNMENTS_WRITE):
             raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)  # neither who drives nor who books judges whose doing it was
         if not report.note.strip():
             raise InvalidInput("note", "note is required where fault is judged otherwise.", detail_code="required")

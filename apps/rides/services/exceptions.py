@@ -274,7 +274,7 @@ def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> 
     about = RideException.objects.visible_to(by).filter(pk=exception_id).values_list("ride_id").first()
     if about is None:
         raise NotFound("exception")
-    if not by.may(Scope.EXCEPTIONS_WRITE):
+    if not by.has_scope(Scope.EXCEPTIONS_WRITE):
         raise ScopeMissing(Scope.EXCEPTIONS_WRITE)
     ride = locked(about[0], by) if about[0] is not None else None
     exception = RideException.objects.select_for_update().get(pk=exception_id)

@@ -85,7 +85,7 @@ def decline(
         NotFound, StaleVersion, InvalidInput, ScopeMissing: as `accept`.
     """
     offer = _locked_offer(ride_id, assignment_id, by, expected_version)
-    if not by.may(Scope.ASSIGNMENTS_WRITE):
+    if not by.has_scope(Scope.ASSIGNMENTS_WRITE):
         raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)
     offer.decline_reason = reason
     _end(offer, Assignment.Status.DECLINED, by=by, at=at)

@@ -22,7 +22,7 @@ def require_right(override: Override, by: Principal) -> None:
         ScopeMissing: the caller may not override.
         InvalidInput: it came without a reason.
     """
-    if not by.may(Scope.RIDES_OVERRIDE):
+    if not by.has_scope(Scope.RIDES_OVERRIDE):
         raise ScopeMissing(Scope.RIDES_OVERRIDE)
     if not override.reason.strip():
         raise InvalidInput("overrideReason", "overrideReason is required with an override.", detail_code="required")

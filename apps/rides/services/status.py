@@ -107,7 +107,7 @@ def require_permission(row: Transition, by: Principal) -> None:
     Raises:
         ScopeMissing: the caller has none of the scopes in `row.who`.
     """
-    if not any(by.may(scope) for scope in row.who):
+    if not any(by.has_scope(scope) for scope in row.who):
         raise ScopeMissing(*row.who)
 
 

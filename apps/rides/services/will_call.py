@@ -144,7 +144,7 @@ def retract_ready(*, ride_id: UUID, expected_version: int | None = None, by: Pri
 
 def _locked(ride_id: UUID, expected_version: int | None, by: Principal) -> Ride:
     ride = locked(ride_id, by, expected_version=expected_version)
-    if not (by.may(Scope.RIDES_WRITE) or by.may(Scope.RIDES_STATUS)):
+    if not (by.has_scope(Scope.RIDES_WRITE) or by.has_scope(Scope.RIDES_STATUS)):
         raise ScopeMissing(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
     if not ride.will_call:
         raise NotWillCall("The ride has a firm pickup time and needs no release.")
