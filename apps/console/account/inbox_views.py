@@ -12,12 +12,12 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.accounts import queries
 from apps.accounts.services import alerts
 from apps.accounts.sessions import principal_of
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from lib.newest_first import page_of
 
 
 @require_safe
-@needs(*alerts.AUDIENCES)
+@require_scope(*alerts.AUDIENCES)
 def inbox(request: HttpRequest) -> HttpResponse:
     """Show open alerts, the worst first, and what has passed, newest first.  Three queries."""
     by = principal_of(request)
@@ -30,14 +30,14 @@ def inbox(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(*alerts.AUDIENCES)
+@require_scope(*alerts.AUDIENCES)
 def count(request: HttpRequest) -> HttpResponse:
     """Show how many alerts are open, as pages fetch it when one has come or gone."""
     return render(request, "accounts/inbox_count.html")
 
 
 @require_safe
-@needs(*alerts.AUDIENCES)
+@require_scope(*alerts.AUDIENCES)
 def news(request: HttpRequest) -> HttpResponse:
     """Tell how many alerts are open, and which: by id and severity alone, for titles, sounds and notifications."""
     newest, count = queries.alerts_at_hand(by=principal_of(request))
@@ -46,7 +46,7 @@ def news(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needs(*alerts.AUDIENCES)
+@require_scope(*alerts.AUDIENCES)
 def acknowledge(request: HttpRequest, alert_id: UUID) -> HttpResponse:
     """Put an alert aside, for everybody."""
     alerts.acknowledge(alert_id=alert_id, by=principal_of(request), at=timezone.now())

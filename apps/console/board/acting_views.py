@@ -22,7 +22,7 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.services import audit
 from apps.console.board import words
 from apps.console.board.forms import AssignForm, TakeOffForm
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.fleet.models import Driver
@@ -65,7 +65,7 @@ class Before(NamedTuple):
 
 
 @require_safe
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Show one ride of the board: what a dispatcher decides by, and what can be done."""
     by = principal_of(request)
@@ -91,7 +91,7 @@ def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Choose who drives a ride, from all drivers ranked with reasons; hard rules refuse, soft ones ask why."""
     by, now = principal_of(request), timezone.now()
@@ -121,7 +121,7 @@ def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def take_off(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Take the driver off, and say why."""
     by = principal_of(request)
@@ -148,7 +148,7 @@ def take_off(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Release a will-call: the rider is ready now.  Repeating it changes nothing."""
     try:

@@ -21,7 +21,7 @@ from apps.console.board.page import LIST, SHOWS, VIEWS, Page, page_of, reader_of
 from apps.console.board.part import parts
 from apps.console.board.timeline import Reader
 from apps.console.kit.lists import arranged
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
 from apps.dispatch.queries.figures import figures_of
 from apps.dispatch.queries.narrowing import choices, narrowed
@@ -39,7 +39,7 @@ MOST_CHANGED: Final = 60
 
 
 @require_safe
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def show(request: HttpRequest) -> HttpResponse:
     """Show a service day: lanes of drivers, and what waits for one."""
     reader = reader_of(request)
@@ -81,7 +81,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def changes(request: HttpRequest) -> HttpResponse:
     """Answer what changes may have touched of a day: the lanes of the rides and drivers named, the queue, the counters.
 

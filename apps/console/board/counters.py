@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
 from apps.console.board.page import Page, reader_of
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.figures import Figures, figures
 from apps.dispatch.rules.axis import Axis
 from apps.rides.rules.lifecycle import RideStatus
@@ -49,7 +49,7 @@ def counters(found: Figures, page: Page) -> list[dict[str, Any]]:
 
 
 @require_safe
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def today(request: HttpRequest) -> HttpResponse:
     """Show today's counters alone, as the exceptions desk fetches them when something has changed."""
     return HttpResponse(_rendered(request))

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from apps.console.board.page import page_of, reader_of
 from apps.console.kit.pdf_response import printed
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of
 from apps.dispatch.rules.axis import Axis
@@ -19,7 +19,7 @@ from lib.scopes import Scope
 
 
 @require_safe
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     """Answer a driver's day as a PDF; each one is in the trail, and says on every page for whom it was made."""
     reader = reader_of(request)

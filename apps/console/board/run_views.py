@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.audit.services import audit
 from apps.console.board.cards import row
 from apps.console.board.page import page_of, reader_of
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.board import board
 from apps.dispatch.rules.axis import Axis
 from apps.fleet.services import drivers
@@ -22,7 +22,7 @@ from lib.scopes import Scope
 
 
 @require_safe
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     """Show what a driver has still to drive on a day, with shift, leave and vehicle; a free day is no page."""
     reader = reader_of(request)
@@ -54,7 +54,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def pause(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     """Note that a driver takes a break, or is back from it."""
     reader = reader_of(request)

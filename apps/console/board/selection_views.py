@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from apps.accounts.sessions import principal_of, zone_of
 from apps.console.board.forms import SelectionForm
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Outcome
 from apps.riders.labels import rider_name
@@ -25,7 +25,7 @@ from lib.scopes import Scope
 
 
 @require_POST
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def act(request: HttpRequest) -> HttpResponse:
     """Do one thing to every ride of a selection; those that refuse stay as they were, and it is said why."""
     form = SelectionForm(request.POST)

@@ -20,7 +20,7 @@ from apps.console.board.forms import accepted
 from apps.console.board.page import page_of, reader_of
 from apps.console.board.selection_views import answered, back
 from apps.console.board.timeline import Reader
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.board import Shown
 from apps.dispatch.queries.suggestions import Preview, preview
 from apps.dispatch.rules.axis import Axis
@@ -32,7 +32,7 @@ from lib.scopes import Scope
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Show whom the rides of a day could be given to, all that wait or those of a selection; nothing is changed."""
     reader = reader_of(request)
@@ -62,7 +62,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def accept(request: HttpRequest) -> HttpResponse:
     """Give rides to those who were suggested: all of them, or the one whose button was pressed.
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.accounts.sessions import principal_of
 from apps.audit.services import audit
 from apps.console.booking import form_drafts
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.queries import drafts as queries
 from apps.rides.services import drafts
 from lib.clocks import clock
@@ -21,7 +21,7 @@ from lib.scopes import Scope
 
 
 @require_safe
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def book_drafts(request: HttpRequest) -> HttpResponse:
     """List what the reader has begun.  Three queries, for any number of drafts, and the row of the look."""
     by = principal_of(request)
@@ -32,7 +32,7 @@ def book_drafts(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def keep_draft(request: HttpRequest) -> HttpResponse:
     """Keep the form as it stands: by its button, which leads to the list, or by itself, which is told when."""
     by, now = principal_of(request), timezone.now()
@@ -55,7 +55,7 @@ def keep_draft(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def discard_draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """Throw a draft away."""
     if not drafts.discard(draft_id=draft_id, by=principal_of(request)):

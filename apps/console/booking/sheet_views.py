@@ -14,7 +14,7 @@ from apps.audit.services import audit
 from apps.console.booking import booking_desk, sheet
 from apps.console.booking.form import Desk
 from apps.console.booking.sheet import Line, SheetForm
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.services import bulk_booking
 from lib.errors import DomainError
 from lib.retelling import retold
@@ -22,7 +22,7 @@ from lib.scopes import Scope
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def book_sheet(request: HttpRequest) -> HttpResponse:
     """Read a sheet, say what is wrong with its rows, and book all of them when asked and nothing is."""
     now = timezone.now()

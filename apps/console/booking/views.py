@@ -24,7 +24,7 @@ from apps.audit.services import audit
 from apps.console.booking import booking_desk, repeat, rider_combo
 from apps.console.booking.form import BookingForm, Desk
 from apps.console.booking.presets import PRESETS
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.templatetags.moments import distance
 from apps.riders.rules import rider_status
 from apps.rides.queries import availability, bookings
@@ -50,7 +50,7 @@ class Seen:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def book(request: HttpRequest) -> HttpResponse:
     """Fill the form in, step by step or at once; its buttons say in `do` what is wanted of it."""
     now = timezone.now()
@@ -78,7 +78,7 @@ def book(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def riders(request: HttpRequest) -> HttpResponse:
     """Offer riders while somebody types, as the options of a combobox."""
     found = rider_combo.find(request.POST.get("q", "")[:100].replace("\0", ""), by=principal_of(request))
@@ -86,7 +86,7 @@ def riders(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def check(request: HttpRequest) -> HttpResponse:
     """Say what the form as it stands means, and would become."""
     desk = booking_desk.desk_of(request, request.POST.dict(), do="", now=timezone.now())

@@ -16,7 +16,7 @@ from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of, zone_of
 from apps.console.exceptions import views
 from apps.console.exceptions.forms import QUEUE, CloseForm, SnoozeForm
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.ride import words
 from apps.console.ride.ride_forms import Versioned
 from apps.rides.models import RideException
@@ -32,7 +32,7 @@ Act = Callable[..., RideException]
 
 
 @require_POST
-@needs(Scope.EXCEPTIONS_WRITE)
+@require_scope(Scope.EXCEPTIONS_WRITE)
 def acknowledge(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     """Take an exception upon oneself."""
 
@@ -43,7 +43,7 @@ def acknowledge(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.EXCEPTIONS_WRITE)
+@require_scope(Scope.EXCEPTIONS_WRITE)
 def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     """Put an exception aside for a while, or take it up again."""
     form = SnoozeForm(request.POST, auto_id="snooze_%s")
@@ -55,7 +55,7 @@ def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.EXCEPTIONS_WRITE)
+@require_scope(Scope.EXCEPTIONS_WRITE)
 def close(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     """Close an exception with what became of it."""
 

@@ -18,7 +18,7 @@ from apps.audit.services import audit
 from apps.console.board import counters
 from apps.console.exceptions.forms import HISTORY, QUEUE, CloseForm, HistoryFilter, QueueFilter, SnoozeForm
 from apps.console.kit.lists import Filters, arranged, views_of
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import ride_panel, words
 from apps.console.ride.ride_forms import Versioned
 from apps.organizations.models import Facility
@@ -36,7 +36,7 @@ CONFLICT = 409
 
 
 @require_safe
-@needs(Scope.EXCEPTIONS_READ)
+@require_scope(Scope.EXCEPTIONS_READ)
 def queue(request: HttpRequest) -> HttpResponse:
     """Show what needs attention, the worst first.  As many queries for any number of rows."""
     by = principal_of(request)
@@ -51,7 +51,7 @@ def queue(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.EXCEPTIONS_READ)
+@require_scope(Scope.EXCEPTIONS_READ)
 def queue_part(request: HttpRequest) -> HttpResponse:
     """Show the list alone, as pages fetch it when something has changed."""
     return render(request, "rides/exceptions_list.html", listing(request))
@@ -87,7 +87,7 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
 
 
 @require_safe
-@needs(Scope.EXCEPTIONS_READ)
+@require_scope(Scope.EXCEPTIONS_READ)
 def history(request: HttpRequest) -> HttpResponse:
     """Show what is closed: by whom, as what, and how long it stood."""
     by, now = principal_of(request), timezone.now()
@@ -103,7 +103,7 @@ def history(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.EXCEPTIONS_READ)
+@require_scope(Scope.EXCEPTIONS_READ)
 def exception(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     """Show one exception, and what can be done about it."""
     return page(request, exception_id)

@@ -14,7 +14,7 @@ from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
 from apps.console.exports import destination_words as words
 from apps.console.exports.destination_forms import FORMS, DestinationForm, initial_of
-from apps.console.kit.rights import UNPROCESSABLE, is_proven, needs, proves, to_proof
+from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_login, require_scope, to_proof
 from apps.exports.models import ExportDestination
 from apps.exports.services import destinations as destination_service
 from lib.console_forms import put_on
@@ -24,7 +24,7 @@ from lib.scopes import Scope
 
 
 @require_safe
-@needs(Scope.DESTINATIONS_MANAGE)
+@require_scope(Scope.DESTINATIONS_MANAGE)
 def destinations(request: HttpRequest) -> HttpResponse:
     """List destinations by name; there are 50 at the most."""
     found = ExportDestination.objects.visible_to(principal_of(request)).order_by("name", "pk")
@@ -33,8 +33,8 @@ def destinations(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.DESTINATIONS_MANAGE)
-@proves
+@require_scope(Scope.DESTINATIONS_MANAGE)
+@require_recent_login
 def add(request: HttpRequest, kind: str) -> HttpResponse:
     """Add a bucket or a server; its page is where it is tested."""
     if kind not in FORMS:
@@ -56,8 +56,8 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.DESTINATIONS_MANAGE)
-@proves
+@require_scope(Scope.DESTINATIONS_MANAGE)
+@require_recent_login
 def change(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Change what a destination is."""
     by = principal_of(request)
@@ -88,14 +88,14 @@ def change(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.DESTINATIONS_MANAGE)
+@require_scope(Scope.DESTINATIONS_MANAGE)
 def destination(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Show a destination: how it does, and what it is."""
     return _page(request, destination_id)
 
 
 @require_POST
-@needs(Scope.DESTINATIONS_MANAGE)
+@require_scope(Scope.DESTINATIONS_MANAGE)
 def test(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Put a small file there and take it away again; the page that this leads to says what came of it."""
     tried = destination_service.test(destination_id=destination_id, by=principal_of(request), at=timezone.now())
@@ -113,7 +113,7 @@ def test(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.DESTINATIONS_MANAGE)
+@require_scope(Scope.DESTINATIONS_MANAGE)
 def host_keys(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Ask a server for its host keys, and show their fingerprints for somebody to compare."""
     try:
@@ -127,7 +127,7 @@ def host_keys(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.DESTINATIONS_MANAGE)
+@require_scope(Scope.DESTINATIONS_MANAGE)
 def agree(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Agree on the host key that somebody has compared."""
     if not is_proven(request):
@@ -150,7 +150,7 @@ def agree(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.DESTINATIONS_MANAGE)
+@require_scope(Scope.DESTINATIONS_MANAGE)
 def remove(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Take a destination away, and destroy its secret."""
     destination_service.remove(destination_id=destination_id, by=principal_of(request), at=timezone.now())

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts.sessions import principal_of, zone_of
 from apps.console.exports import schedule_words as words
 from apps.console.exports.schedule_forms import FORMS, initial_from
-from apps.console.kit.rights import UNPROCESSABLE, RightMissing, is_proven, needs, to_proof
+from apps.console.kit.rights import UNPROCESSABLE, RightMissing, is_proven, require_scope, to_proof
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.queries import scheduled
 from apps.exports.services import export_links, schedule_wishes
@@ -37,7 +37,7 @@ _SEES: Final = (Scope.REPORTS_READ, Scope.EXPORTS_CREATE, Scope.USERS_MANAGE)
 
 
 @require_safe
-@needs(*_SEES)
+@require_scope(*_SEES)
 def schedules(request: HttpRequest) -> HttpResponse:
     """List schedules, newest first.  Four queries, however many there are."""
     by = principal_of(request)
@@ -49,7 +49,7 @@ def schedules(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(*_SEES)
+@require_scope(*_SEES)
 def schedule(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     """Show a schedule and its latest runs."""
     by = principal_of(request)
@@ -70,7 +70,7 @@ def schedule(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.REPORTS_READ, Scope.EXPORTS_CREATE)
+@require_scope(Scope.REPORTS_READ, Scope.EXPORTS_CREATE)
 def add(request: HttpRequest, kind: str) -> HttpResponse:
     """Keep another schedule; the address says which report, and its filter, it begins with."""
     by, at = principal_of(request), timezone.now()
@@ -92,7 +92,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.REPORTS_READ, Scope.EXPORTS_CREATE)
+@require_scope(Scope.REPORTS_READ, Scope.EXPORTS_CREATE)
 def change(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     """Make a schedule of one's own another one."""
     by = principal_of(request)
@@ -123,7 +123,7 @@ def _acts(done: Any) -> Callable[[Callable[..., Any]], Callable[..., HttpRespons
 
     def wrap(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
         @require_POST
-        @needs(*_SEES)
+        @require_scope(*_SEES)
         @wraps(act)
         def view(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
             try:
@@ -173,7 +173,7 @@ def leave(by: Principal, schedule_id: UUID) -> None:
 
 
 @require_POST
-@needs(Scope.EXPORTS_CREATE)
+@require_scope(Scope.EXPORTS_CREATE)
 def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpResponse:
     """Hand the file of a run over, by a link that works once; who they are is asked first where riders are named."""
     by = principal_of(request)

@@ -22,7 +22,7 @@ from apps.console.fleet.credential_board import BROKEN, NAME, SOONEST, Cell, Row
 from apps.console.fleet.forms import DRIVERS, KINDS, PAPERS, BoardFilter, DriversFilter
 from apps.console.kit.list_export import exported
 from apps.console.kit.lists import Filters, arranged, views_of
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.fleet.rules.credentials import Urgency
 from apps.organizations.models import TransportProvider
 from lib.access import Principal
@@ -40,7 +40,7 @@ _KIND_WORDS: Final = {"": gettext_lazy("Drivers"), "vehicles": gettext_lazy("Veh
 
 
 @require_safe
-@needs(Scope.DRIVERS_READ)
+@require_scope(Scope.DRIVERS_READ)
 def credentials(request: HttpRequest) -> HttpResponse:
     """Show papers by owner and type, what lapses soonest first.  As many queries for any number of rows."""
     by, now = principal_of(request), timezone.now()
@@ -75,7 +75,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.DRIVERS_READ)
+@require_scope(Scope.DRIVERS_READ)
 def credentials_file(request: HttpRequest) -> HttpResponse:
     """Give all rows that the filter leaves as a file, and leave a row in the trail: they leave the house."""
     by, now = principal_of(request), timezone.now()
@@ -97,7 +97,7 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.DRIVERS_READ)
+@require_scope(Scope.DRIVERS_READ)
 def drivers(request: HttpRequest) -> HttpResponse:
     """List drivers by name; what is searched for is sent, as names have no place in addresses."""
     by, now = principal_of(request), timezone.now()

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.accounts.sessions import principal_of
 from apps.console.fleet.forms import DocumentForm, RemoveForm
 from apps.console.fleet.paper_views import address_of, found_paper, paper_page, replaced
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.fleet import queries as fleet
 from apps.fleet.services import documents
 from lib.errors import DomainError, NotFound
@@ -20,7 +20,7 @@ from lib.scopes import Scope
 
 
 @require_POST
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Take a scan in, or say beside the field what is wrong with it."""
     by = principal_of(request)
@@ -41,7 +41,7 @@ def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """Give a scan as a file to be saved, which no browser shows as a page of ours, and leave it in the trail."""
     found = documents.given_out(document_id=document_id, by=principal_of(request))
@@ -54,7 +54,7 @@ def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def remove(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """Remove a scan, with a reason."""
     by = principal_of(request)

@@ -21,7 +21,7 @@ from apps.audit.services import audit
 from apps.console.fleet import words as words
 from apps.console.fleet.credential_board import LAPSED, Asked, Cell, board
 from apps.console.fleet.forms import KINDS, ActivationForm
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import words as ride_words
 from apps.fleet import queries as fleet
 from apps.fleet.models import Activation, Qualification, Vehicle
@@ -61,7 +61,7 @@ def found_owner(kind: str, owner_id: UUID, by: Principal, at: datetime) -> Owner
 
 
 @require_safe
-@needs(Scope.DRIVERS_READ)
+@require_scope(Scope.DRIVERS_READ)
 def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     """Show a driver: papers, shifts to come, leave, and how many rides wait for them."""
     by, now = principal_of(request), timezone.now()
@@ -81,7 +81,7 @@ def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.DRIVERS_READ)
+@require_scope(Scope.DRIVERS_READ)
 def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     """Show a vehicle with its papers."""
     by, now = principal_of(request), timezone.now()
@@ -98,7 +98,7 @@ def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     """Show what it would do to let a driver drive or not, then do it: with their rides ahead, in one step."""
     by, now = principal_of(request), timezone.now()

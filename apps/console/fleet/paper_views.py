@@ -18,7 +18,7 @@ from apps.console.fleet import words as words
 from apps.console.fleet.board_views import page_of
 from apps.console.fleet.forms import KINDS, DocumentForm, FileForm, RejectForm, RemoveForm
 from apps.console.fleet.owner_views import found_owner, papers
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import words as ride_words
 from apps.fleet import queries as fleet
 from apps.fleet.models import Credential
@@ -30,7 +30,7 @@ from lib.scopes import Scope
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def paper(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> HttpResponse:
     """Show a paper of a type, filed or not, and file one that takes its place."""
     if kind not in KINDS or type not in TYPES_OF[KINDS[kind]]:
@@ -51,7 +51,7 @@ def paper(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> HttpRes
 
 
 @require_POST
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Note that the visitor, who is not the one who entered the paper, has seen it and it is right."""
     by = principal_of(request)
@@ -68,7 +68,7 @@ def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Note that the paper is not accepted, and why: from now on it does not hold."""
     by = principal_of(request)

@@ -16,7 +16,7 @@ from apps.console.fleet import words as words
 from apps.console.fleet.board_views import providers
 from apps.console.fleet.shift_forms import PlanFilter, times_of
 from apps.console.fleet.shift_plan import DayOfDriver, Lane
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.fleet.models import Activation
 from lib.access import Principal
 from lib.scopes import Scope
@@ -26,7 +26,7 @@ _WEEK: Final = dt.timedelta(days=shift_plan.DAYS)
 
 
 @require_safe
-@needs(Scope.DRIVERS_READ)
+@require_scope(Scope.DRIVERS_READ)
 def week(request: HttpRequest) -> HttpResponse:
     """Show who drives what, and when, in seven days.  As many queries for any number of drivers."""
     by, today = principal_of(request), timezone.now().astimezone(zone_of(request)).date()

@@ -20,7 +20,7 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.console.fleet import words as words
 from apps.console.fleet.owner_views import Owner, affected
 from apps.console.fleet.shift_forms import ShiftForm, StepForm, times_of
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.dispatch.queries.uncovered_rides import left_without
 from apps.dispatch.services import shift_changes
 from apps.dispatch.services.shift_changes import RidesLeft
@@ -53,7 +53,7 @@ class _Left:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def new(request: HttpRequest) -> HttpResponse:
     """Plan a shift: for a driver and day that the address names, or as another one, with or without its driver."""
     by = principal_of(request)
@@ -73,7 +73,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Show a shift and change it; where that leaves rides without one, they are shown first."""
     by = principal_of(request)
@@ -98,7 +98,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """End a shift now, or cancel one that has not begun; where that leaves rides without one, they are shown first."""
     by, now = principal_of(request), timezone.now().replace(second=0, microsecond=0)
@@ -125,7 +125,7 @@ def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def pause(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Note that the driver of a shift takes a break, or is back from it."""
     by = principal_of(request)

@@ -14,7 +14,7 @@ from apps.accounts.sessions import principal_of
 from apps.console.fleet import words as words
 from apps.console.fleet.forms import VehicleStatusForm
 from apps.console.fleet.owner_views import affected, found_owner
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.models import Ride
 from apps.rides.queries import given
 from apps.rides.rules.lifecycle import RideStatus
@@ -24,7 +24,7 @@ from lib.scopes import Scope
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.DRIVERS_WRITE)
+@require_scope(Scope.DRIVERS_WRITE)
 def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     """Show the rides that a vehicle is given, then change whether it is in service; they stay until somebody looks."""
     by, now = principal_of(request), timezone.now()

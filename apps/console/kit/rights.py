@@ -27,7 +27,7 @@ class RightMissing(PermissionDenied):
         self.scopes = scopes
 
 
-def needs(*scopes: str) -> Callable[[View], View]:
+def require_scope(*scopes: str) -> Callable[[View], View]:
     """Open a page to people with one of the scopes; a record that a service does not find for them is a 404."""
     wanted = frozenset(scopes)
 
@@ -47,7 +47,7 @@ def needs(*scopes: str) -> Callable[[View], View]:
     return wrap
 
 
-def proves(view: View) -> View:
+def require_recent_login(view: View) -> View:
     """Ask for the password again before a form is opened that makes secrets (S-11).
 
     A form that comes back later than that is the view's business, see `is_proven`: allauth would keep what was typed in

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from apps.accounts.sessions import principal_of
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.planner_day import views
 from apps.console.ride import acting
 from apps.console.ride.acting import Act
@@ -21,7 +21,7 @@ from lib.scopes import Scope
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Release a rider.  Who presses it again, from a page that does not know yet, hears that it is done."""
     asked = views.asked_of(request)
@@ -37,7 +37,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Take a release back: the rider is not ready after all."""
     form = Overridable(request.POST, auto_id=f"unready-{ride_id}_%s")
@@ -45,7 +45,7 @@ def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say what shall happen while no driver is found."""
     form = AnswerForm(request.POST, auto_id=f"answer-{ride_id}_%s")
@@ -53,7 +53,7 @@ def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def tick(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say of one line of a checklist that it is there, or not after all."""
 

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
 from apps.audit.services import audit
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.planner_day import day_rows
 from apps.console.ride.ride_forms import Overridable, Versioned
 from apps.riders.labels import mobility_said
@@ -48,21 +48,21 @@ class Asked:
 
 
 @require_safe
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def day(request: HttpRequest) -> HttpResponse:
     """Show a day of facilities in reach.  Six queries at most for any number of rides, and the looks."""
     return page(request)
 
 
 @require_safe
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def day_part(request: HttpRequest) -> HttpResponse:
     """Show the list alone, as pages fetch it when something has changed."""
     return _rendered(request, "rides/day_list.html", _shown(request))
 
 
 @require_safe
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def day_print(request: HttpRequest) -> HttpResponse:
     """Lay the day out for paper, which lies about: by time, without notes, numbers, and needs beyond the vehicle's."""
     context = _shown(request, action="rides.day_print")

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from apps.accounts.sessions import principal_of
-from apps.console.kit.rights import RightMissing, View, needs
+from apps.console.kit.rights import RightMissing, View, require_scope
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
 from lib.access import Principal
@@ -26,7 +26,7 @@ def opens(scope: str) -> Callable[[View], View]:
                 raise RightMissing(frozenset({Scope.SCHEDULES_WRITE}))
             return view(request, **ids)
 
-        return needs(scope)(answer)
+        return require_scope(scope)(answer)
 
     return wrap
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
 from apps.console.kit.list_export import exported
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.reports import papers, steps, words
 from apps.console.reports.charts import Chart, chart_of
 from apps.console.reports.drawing import pictures
@@ -45,7 +45,7 @@ _BREAKDOWNS: Final[Mapping[str, str | Promise]] = {
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def figure(request: HttpRequest, key: str) -> HttpResponse:
     """Show a figure with its trend, on a page or on paper.  As many queries for any number of days."""
     by, at, definition = principal_of(request), timezone.now(), _found(key)
@@ -91,7 +91,7 @@ def figure(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def figure_file(request: HttpRequest, key: str) -> HttpResponse:
     """Give the table of the trend as a file, and leave a row in the trail."""
     by, at, definition = principal_of(request), timezone.now(), _found(key)

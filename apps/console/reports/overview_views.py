@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.sessions import principal_of
 from apps.console.kit.list_export import exported
 from apps.console.kit.lists import Filters, arranged, views_of
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.reports import papers, words
 from apps.console.reports.forms import ReportFilter, filters
 from apps.console.reports.standing import standing
@@ -37,7 +37,7 @@ LIST: Final = Listing(
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the figures of a period with those of the period before.  As many queries for any number of facilities."""
     by, at = principal_of(request), timezone.now()
@@ -58,7 +58,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def overview_file(request: HttpRequest) -> HttpResponse:
     """Give the table as a file, and leave a row in the trail; values are as the API gives them, not rounded."""
     by, at = principal_of(request), timezone.now()

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.sessions import principal_of
 from apps.audit.services import audit
 from apps.console.kit.lists import arranged
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.reports import words
 from apps.console.reports.forms import ReportFilter, filters
 from apps.console.ride import words as ride_words
@@ -67,7 +67,7 @@ class PointFilter(ListFilter):
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def rides(request: HttpRequest, key: str) -> HttpResponse:
     """List the rides behind a figure; whose names are shown is recorded.  As many queries for any number of rides."""
     if key not in BY_KEY:
@@ -97,7 +97,7 @@ def rides(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def counted_rides(request: HttpRequest) -> HttpResponse:
     """List the rides of a count: of a status, a reason, whose doing it was, or a type of exceptions.  As `rides`."""
     form, point = _asked_for(request)

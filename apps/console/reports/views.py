@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
 from apps.console.kit.list_export import exported
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.reports import papers, words
 from apps.console.reports.figure_views import counted_row
 from apps.console.reports.forms import OWN, ReportFilter, filters
@@ -29,7 +29,7 @@ _NOT_ASKED: Final = ("period", "from", "to")
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def day(request: HttpRequest) -> HttpResponse:
     """Show the summary of a day, yesterday where none is named.  As many queries for any number of rides."""
     by, at = principal_of(request), timezone.now()
@@ -50,7 +50,7 @@ def day(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def day_file(request: HttpRequest) -> HttpResponse:
     """Give the summary as a file, its numbers as the API gives them, and leave a row in the trail."""
     by, at = principal_of(request), timezone.now()

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
 from apps.console.kit.list_export import exported
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.reports import papers, words
 from apps.console.reports.forms import WorkFilter, filters
 from apps.fleet.models import Driver, Vehicle
@@ -40,7 +40,7 @@ ONE: Final[Mapping[str, str | Promise]] = {
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def utilisation(request: HttpRequest) -> HttpResponse:
     """Show the work of each driver or vehicle, the busiest first.  As many queries for any number of them."""
     by, at, of = principal_of(request), timezone.now(), _of(request)
@@ -81,7 +81,7 @@ def utilisation(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def utilisation_file(request: HttpRequest) -> HttpResponse:
     """Give the table as a file, its numbers as the API gives them, and leave a row in the trail."""
     by, at, of = principal_of(request), timezone.now(), _of(request)
@@ -107,7 +107,7 @@ def utilisation_file(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.REPORTS_READ)
+@require_scope(Scope.REPORTS_READ)
 def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
     """Show the days of one driver or vehicle; one without a ride in reach is not there."""
     if of not in WORKERS:

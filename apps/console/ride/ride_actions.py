@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from apps.accounts.sessions import principal_of
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.ride import acting, ride_views
 from apps.console.ride.acting import Act
 from apps.console.ride.ride_forms import AnswerForm, CorrectionForm, MomentForm, NotesForm, Overridable, Versioned
@@ -32,7 +32,7 @@ _BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+@require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Release a will-call ride: the rider is ready, the clock runs.  A second press is no news."""
     form = Overridable(request.POST, auto_id="ready_%s")
@@ -47,7 +47,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+@require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Take the release of a will-call ride back."""
     form = Overridable(request.POST, auto_id="unready_%s")
@@ -55,7 +55,7 @@ def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.ASSIGNMENTS_WRITE)
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Promise a ride that was asked for."""
 
@@ -69,21 +69,21 @@ def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
+@require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def cancel(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Cancel a ride, with a reason."""
     return _ended(request, ride_id, Deed.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
 
 
 @require_POST
-@needs(Scope.RIDES_STATUS)
+@require_scope(Scope.RIDES_STATUS)
 def no_show(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say that the rider did not come, after the wait and the calls that are asked for."""
     return _ended(request, ride_id, Deed.NO_SHOW, RideStatus.NO_SHOW, _("The no-show is recorded."))
 
 
 @require_POST
-@needs(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
+@require_scope(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
 def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say that nobody drives the ride, or that it broke off."""
     said = _("It is recorded that the ride was not driven.")
@@ -91,7 +91,7 @@ def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_CORRECT)
+@require_scope(Scope.RIDES_CORRECT)
 def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Take an ending back that was recorded by mistake: the ride goes on from where it was."""
     ride = ride_views.found_ride(ride_id, principal_of(request))
@@ -110,7 +110,7 @@ def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
+@require_scope(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
 def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Take the driver off, with a reason."""
 
@@ -122,7 +122,7 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Change the notes that the reader sees."""
     form = NotesForm(
@@ -137,7 +137,7 @@ def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_STATUS)
+@require_scope(Scope.RIDES_STATUS)
 def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Enter a moment of the road by hand."""
     ride = ride_views.found_ride(ride_id, principal_of(request))
@@ -161,7 +161,7 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.RIDES_WRITE)
+@require_scope(Scope.RIDES_WRITE)
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say what the planner decides while no driver is found."""
     form = AnswerForm(request.POST, auto_id="answer_%s")

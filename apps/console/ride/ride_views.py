@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.queries import names_of
 from apps.accounts.sessions import principal_of
 from apps.audit.services import audit
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import ride_panel, words
 from apps.console.ride.ride_forms import (
     AnswerForm,
@@ -49,7 +49,7 @@ _LISTS = {
 
 
 @require_safe
-@needs(Scope.RIDES_READ)
+@require_scope(Scope.RIDES_READ)
 def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Show a ride.  Twelve queries at most, however much has happened to it."""
     return page(request, ride_id)

@@ -16,7 +16,7 @@ from apps.accounts.models import ApiClient, ApiToken
 from apps.accounts.services import tokens as services
 from apps.accounts.services.tokens import Issued
 from apps.accounts.sessions import principal_of
-from apps.console.kit.rights import UNPROCESSABLE, is_proven, needs, proves, to_proof
+from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_login, require_scope, to_proof
 from apps.console.tokens.forms import FIELDS, ROLES, NewToken, Revocation, Rotation
 from apps.organizations.models import Facility, TransportProvider
 from lib.console_forms import put_on
@@ -30,7 +30,7 @@ SHOWN: Final = ("live", "ended", "all")
 
 
 @require_safe
-@needs(Scope.TOKENS_MANAGE)
+@require_scope(Scope.TOKENS_MANAGE)
 def tokens(request: HttpRequest) -> HttpResponse:
     """List tokens, newest first.  Two queries."""
     by, now = principal_of(request), timezone.now()
@@ -49,8 +49,8 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.TOKENS_MANAGE)
-@proves
+@require_scope(Scope.TOKENS_MANAGE)
+@require_recent_login
 def add(request: HttpRequest) -> HttpResponse:
     """Issue a token; the answer to the form is where it is shown."""
     by, now = principal_of(request), timezone.now()
@@ -78,14 +78,14 @@ def add(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.TOKENS_MANAGE)
+@require_scope(Scope.TOKENS_MANAGE)
 def token(request: HttpRequest, token_id: UUID) -> HttpResponse:
     """Show a token: all but its text."""
     return _page(request, token_id)
 
 
 @require_POST
-@needs(Scope.TOKENS_MANAGE)
+@require_scope(Scope.TOKENS_MANAGE)
 def rotate(request: HttpRequest, token_id: UUID) -> HttpResponse:
     """Issue the successor of a token; the answer is where it is shown."""
     if not is_proven(request):
@@ -102,7 +102,7 @@ def rotate(request: HttpRequest, token_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.TOKENS_MANAGE)
+@require_scope(Scope.TOKENS_MANAGE)
 def revoke(request: HttpRequest, token_id: UUID) -> HttpResponse:
     """Switch a token off for good."""
     form = Revocation(request.POST)

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.accounts.sessions import principal_of
 from apps.audit.services import audit
 from apps.console.kit.lists import Filters, arranged, views_of
-from apps.console.kit.rights import needs
+from apps.console.kit.rights import require_scope
 from apps.console.webhooks import words
 from apps.console.webhooks.forms import DeliveryFilter
 from apps.webhooks.models import Delivery, Endpoint
@@ -52,7 +52,7 @@ _CANCELLABLE: Final = (Delivery.Status.PENDING, Delivery.Status.HELD)
 
 
 @require_safe
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def deliveries(request: HttpRequest) -> HttpResponse:
     """List deliveries, newest first or last.  Four queries."""
     by = principal_of(request)
@@ -79,7 +79,7 @@ def filters(by: Principal) -> Filters:
 
 
 @require_safe
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     """Show a delivery with its attempts; whose data it shows is recorded."""
     by = principal_of(request)
@@ -107,7 +107,7 @@ def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def progress(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     """Show how a delivery stands and its attempts; a page asks for this while it waits."""
     by = principal_of(request)
@@ -116,7 +116,7 @@ def progress(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     """Send a delivery again; one that arrived, or waits for its next attempt, only when that is meant."""
     by = principal_of(request)
@@ -134,7 +134,7 @@ def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def resend_selected(request: HttpRequest) -> HttpResponse:
     """Send the ticked deliveries again; asks first where one of them would arrive twice or waits anyway.
 
@@ -161,7 +161,7 @@ def resend_selected(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     """Stop trying a delivery."""
     try:

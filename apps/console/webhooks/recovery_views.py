@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.console.kit.rights import UNPROCESSABLE, needs
+from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.webhooks import words
 from apps.console.webhooks.forms import Recovering
 from apps.webhooks.models import Endpoint, LaneRow
@@ -26,7 +26,7 @@ NAMES = {"since": "since", "until": "until", "statuses": "statuses"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Count what a recovery would send (GET with a span), or start it (POST)."""
     by, now = principal_of(request), timezone.now()
@@ -62,7 +62,7 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def recoveries(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Show how far the last recoveries are; a page asks for this while one runs."""
     endpoint = get_object_or_404(Endpoint.objects.visible_to(principal_of(request)), pk=endpoint_id)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
-from apps.console.kit.rights import UNPROCESSABLE, is_proven, needs, proves, to_proof
+from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_login, require_scope, to_proof
 from apps.console.webhooks import picker, words
 from apps.console.webhooks.forms import (
     ABOUT_LEVELS,
@@ -47,7 +47,7 @@ RECENT: Final = 10  # deliveries on the page of an endpoint
 
 
 @require_safe
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def endpoints(request: HttpRequest) -> HttpResponse:
     """List endpoints with how they do: those that fail, then the others, newest first.  Five queries."""
     by, now = principal_of(request), timezone.now()
@@ -67,8 +67,8 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.WEBHOOKS_MANAGE)
-@proves
+@require_scope(Scope.WEBHOOKS_MANAGE)
+@require_recent_login
 def add(request: HttpRequest) -> HttpResponse:
     """Register an endpoint; the answer to the form is where its secret is shown."""
     by = principal_of(request)
@@ -97,7 +97,7 @@ def add(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def change(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Change what an endpoint is."""
     by = principal_of(request)
@@ -131,14 +131,14 @@ def change(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def endpoint(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Show an endpoint: how it does, what it is, what was sent of late."""
     return _page(request, endpoint_id)
 
 
 @require_safe
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def last_test(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Show how the last test stands; a page asks for this while it waits."""
     by = principal_of(request)
@@ -147,7 +147,7 @@ def last_test(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def test(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Send a test; the page it leads to shows what comes of it."""
     services.test(endpoint_id=endpoint_id, by=principal_of(request), at=timezone.now())
@@ -155,7 +155,7 @@ def test(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def pause(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     def act(by: Principal) -> None:
         services.pause(endpoint_id=endpoint_id, by=by, at=timezone.now())
@@ -164,7 +164,7 @@ def pause(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def resume(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     held = "deliver_held" in request.POST
 
@@ -175,7 +175,7 @@ def resume(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def remove(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Take an endpoint away, with all that waits for it."""
     services.remove(endpoint_id=endpoint_id, by=principal_of(request), at=timezone.now())
@@ -184,7 +184,7 @@ def remove(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(Scope.WEBHOOKS_MANAGE)
+@require_scope(Scope.WEBHOOKS_MANAGE)
 def rotate(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Give an endpoint another secret; the answer is where it is shown."""
     if not is_proven(request):
