@@ -8,7 +8,7 @@ RUNS := $(VENV)/python -m lib.local_run.run
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help run manage demo reset test coverage judge-coverage check fix docs texts bench shots chaos lock install install-dev
+.PHONY: help run manage demo reset test nightly coverage judge-coverage check fix docs texts bench shots chaos lock install install-dev
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: install-dev ## Run the whole suite on real PostgreSQL (embedded, unless DA
 	@$(VENV)/$(if $(COVERAGE),coverage run,python) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal \
 		$(or $(ARGS),--ignore=tests/chaos)
 	@$(if $(ARGS),,$(VENV)/python -m pytest tests/chaos) # alone: what they find is how long things wait
+
+nightly: ## Run the whole suite at full size: long races, a whole year, every case of the fuzzer, the full chaos tier
+	@NIGHTLY=1 CHAOS=full $(MAKE) --no-print-directory test
 
 coverage: install-dev ## Run the whole suite and fail below 95 % of lines and branches, or 100 % of rules/; ARGS= goes to pytest
 	@$(VENV)/coverage erase

@@ -1,12 +1,11 @@
 """R-01: many planners and dispatchers at once, half of them over HTTP; nobody is in two places.
 
-20,000 attempts, the size that every commit has to stand; RACE_ATTEMPTS says how many each writer makes.
+20,000 attempts every night, 1,400 before each commit.
 Each race has its control: with the constraint dropped, or the lock left out, it is lost.
 """
 
 import contextlib
 import datetime as dt
-import os
 import random
 import threading
 import time
@@ -30,11 +29,12 @@ from lib.access import system
 from tests import factories
 from tests.callers import TokenClient, api_with
 from tests.fleet.crew import fit_pair
+from tests.tiers import sized
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.untraced]
 
 WRITERS = 6  # with the test itself fewer than the connections of the pool
-ATTEMPTS = int(os.environ.get("RACE_ATTEMPTS", "3400"))  # of each writer: five sixths for shifts, the rest for rides
+ATTEMPTS = sized(short=240, nightly=3400)  # of each writer: five sixths for shifts, the rest for rides
 IN_CONTROL = 60  # of each writer
 A_DAY = 50  # attempts of each writer for shifts of the same day; then it is full, and they go on to the next
 START = dt.datetime(2026, 12, 1, 12, 0, tzinfo=dt.UTC)

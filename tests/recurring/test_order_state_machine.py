@@ -35,6 +35,7 @@ from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import report
 from lib.access import system
 from tests.recurring import cast
+from tests.tiers import sized
 
 CHICAGO = ZoneInfo("America/Chicago")
 DAY = dt.timedelta(days=1)
@@ -300,5 +301,7 @@ def test_random_lives_of_an_order_have_the_rides_that_were_arranged() -> None:
 
     run_state_machine_as_test(
         Lives,
-        settings=settings(max_examples=40, stateful_step_count=20, suppress_health_check=list(HealthCheck)),
+        settings=settings(
+            max_examples=sized(short=15, nightly=40), stateful_step_count=20, suppress_health_check=list(HealthCheck)
+        ),
     )

@@ -19,12 +19,14 @@ from apps.rides.models import Ride
 from lib.access import system
 from tests import factories
 from tests.recurring import cast
+from tests.tiers import sized
 
 DAY: Final = dt.timedelta(days=1)
 FIRST: Final = dt.date(2026, 10, 5)  # a Monday
 LAST: Final = FIRST + 363 * DAY
 HORIZON: Final = 8
-PATIENTS, STAYS, CHANGES = 120, 30, 15
+PATIENTS = sized(short=24, nightly=120)  # twelve have each zone, pattern and chair time once
+STAYS, CHANGES = PATIENTS // 4, PATIENTS // 8
 ZONES: Final = ("America/Chicago", "America/Phoenix")  # one changes its clocks, one never does
 MWF, TTS = (0, 2, 4), (1, 3, 5)
 CHAIRS: Final = (dt.time(6), dt.time(10, 45), dt.time(15, 30))

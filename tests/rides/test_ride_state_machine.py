@@ -47,6 +47,7 @@ from tests.callers import api_with
 from tests.fleet.crew import fit_pair
 from tests.rides.drafts import draft
 from tests.rides.test_lifecycle import DESIGNED
+from tests.tiers import sized
 
 STEPS = {tuple(line.split()[1::2]) for line in DESIGNED.replace("\n", " ").split(";")}  # (from, to)
 ENDED = {"completed", "cancelled", "no_show", "unfulfilled"}
@@ -319,7 +320,7 @@ def test_random_lives_keep_every_invariant() -> None:
     run_state_machine_as_test(
         Lives,
         settings=settings(
-            max_examples=100,
+            max_examples=sized(short=30, nightly=100),
             stateful_step_count=30,
             suppress_health_check=list(HealthCheck),
         ),
