@@ -1,7 +1,6 @@
 """The small cast that every test may ask for."""
 
 import datetime as dt
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,19 +17,12 @@ from rest_framework.test import APIClient
 from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from lib.access import Principal
-from tests import emptying, factories, order
+from tests import emptying, factories
 from tests.callers import TokenClient, api_with
 
 # The same examples in every run, on a machine of any speed.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("suite")
-
-
-@pytest.hookimpl(trylast=True)  # what is left out has gone by then
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let every process of xdist begin with long tests, so that none is at work on one when the others have ended."""
-    if processes := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
-        items[:] = order.spread(items, int(processes))
 
 
 @pytest.fixture(scope="session")

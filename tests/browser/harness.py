@@ -17,7 +17,7 @@ AXE = Path(__file__).with_name("vendor") / "axe.min.js"
 WIDTHS = (320, 390, 1440)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 STANDARDS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-# The rules of these standards that look at colours: dark differs in nothing else (tests/tree/test_styles.py).
+# The rules of these standards that look at colours: dark differs from light in nothing else.
 COLOURS: Final = ["color-contrast", "link-in-text-block"]
 
 # Runs before anything of the page: tells what the content policy refused, and keeps who listens for clicks.  axe breaks
