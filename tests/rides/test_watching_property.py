@@ -33,7 +33,6 @@ from tests.fleet.crew import fit_pair
 from tests.rides.drafts import dialysis, draft
 from tests.rides.sets import book_set
 from tests.rides.status_calls import report_to
-from tests.tiers import sized
 
 pytestmark = pytest.mark.untraced
 
@@ -236,7 +235,7 @@ def test_what_is_open_is_what_the_rules_say() -> None:
     world = World()
     taken: dict[str, int] = {}
 
-    @settings(max_examples=sized(short=25, nightly=60), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 10_000)), min_size=5, max_size=30))
     def lead(steps: list[tuple[Callable[[Life, int], None], int]]) -> None:
         savepoint = transaction.savepoint()
