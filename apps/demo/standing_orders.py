@@ -15,9 +15,9 @@ from apps.events import services as events
 from apps.recurring.models import OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.rules.recurrence import PRESETS
-from apps.recurring.services import changing, generating, holding, shifting, watching
-from apps.recurring.services.changing import Moved
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order, order_monitor
+from apps.recurring.services.calendar_shifts import ShiftDraft
+from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from lib.access import Principal
@@ -47,8 +47,8 @@ def load(at: dt.datetime, by: Principal) -> None:
         contents = [plans.content_of(order, terms) for order, terms in made]
         cursor.execute(_LEDGER, [[order.pk for order in orders], contents])
     _arrange(orders, by=by, at=at)
-    generating.generate(by=by, at=at)
-    watching.watch(by=by, at=at)
+    generate_rides.generate(by=by, at=at)
+    order_monitor.watch(by=by, at=at)
     events.take_history()  # the first endpoint to be registered must not hear of all of it
 
 
@@ -106,15 +106,15 @@ def _arrange(orders: list[StandingOrder], *, by: Principal, at: dt.datetime) -> 
     _close_a_day(orders, today, by=by, at=at)
     patients = iter(orders)
     held, skipped, moved, changed, ending = (next(patients) for _ in range(5))
-    holding.hold(order_id=held.pk, from_date=today, until=None, reason="hospital_stay", by=by, at=at)
+    hold_order.hold(order_id=held.pk, from_date=today, until=None, reason="hospital_stay", by=by, at=at)
     day = _dates(skipped, today)[1]
-    changing.skip(order_id=skipped.pk, pattern_date=day, by=by, at=at)
+    edit_order.skip(order_id=skipped.pk, pattern_date=day, by=by, at=at)
     day = _dates(moved, today)[1]
-    changing.change_occurrence(order_id=moved.pk, pattern_date=day, moved=Moved(to_date=day + _DAY), by=by, at=at)
+    edit_order.change_occurrence(order_id=moved.pk, pattern_date=day, moved=Moved(to_date=day + _DAY), by=by, at=at)
     day = _dates(changed, today)[2]
     earlier = Moved(chair_time=dt.time(9, 30), pickup_time=dt.time(8, 30))
-    changing.change_occurrence(order_id=changed.pk, pattern_date=day, moved=earlier, by=by, at=at)
-    changing.change(order_id=ending.pk, columns={"end_date": today + ENDS_AFTER * _DAY}, by=by, at=at)
+    edit_order.change_occurrence(order_id=changed.pk, pattern_date=day, moved=earlier, by=by, at=at)
+    edit_order.change(order_id=ending.pk, columns={"end_date": today + ENDS_AFTER * _DAY}, by=by, at=at)
 
 
 def _close_a_day(orders: list[StandingOrder], today: dt.date, *, by: Principal, at: dt.datetime) -> None:
@@ -123,9 +123,9 @@ def _close_a_day(orders: list[StandingOrder], today: dt.date, *, by: Principal, 
     monday = today + (21 - today.weekday()) * _DAY
     for number, centre in enumerate(centres[-2:]):
         draft = ShiftDraft(monday, monday - _DAY, offset_minutes=-30, applies_to="mwf")
-        shift = shifting.enter(facility_id=centre, draft=draft, by=by, at=at)
+        shift = calendar_shifts.enter(facility_id=centre, draft=draft, by=by, at=at)
         if number == 0:
-            shifting.apply(shift_id=shift.pk, by=by, at=at)
+            calendar_shifts.apply(shift_id=shift.pk, by=by, at=at)
 
 
 def _dates(order: StandingOrder, today: dt.date) -> list[dt.date]:

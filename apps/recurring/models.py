@@ -11,7 +11,7 @@ from django.utils.translation import pgettext_lazy
 from apps.accounts.models import ApiClient
 from apps.fleet.models import VehicleType
 from apps.organizations.models import Facility, Payer
-from apps.recurring.rules.reconciling import LEGS, Leg, Mark
+from apps.recurring.rules.reconciliation import LEGS, Leg, Mark
 from apps.riders.models import Rider
 from apps.rides.models.ride import Ride
 from apps.rides.rules.draft import ServiceType

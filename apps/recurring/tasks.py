@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.accounts.services import housekeeping
-from apps.recurring.services import clocks, generating, holidays, watching
+from apps.recurring.services import generate_rides, holidays, order_monitor
 from lib.access import system
 from lib.scopes import Scope
 
@@ -19,8 +19,8 @@ def generate() -> None:
     """Book what the horizon has come to by now, by the clocks as they go; any number of workers may run it at once."""
     now = timezone.now()
     steps = {
-        "clocks": lambda: clocks.look(at=now),
-        "rides": lambda: generating.generate(by=system("recurring"), at=now, seconds=_SECONDS),
+        "clocks": lambda: generate_rides.reopen_after_clock_changes(at=now),
+        "rides": lambda: generate_rides.generate(by=system("recurring"), at=now, seconds=_SECONDS),
     }
     housekeeping.run("recurring.generate", steps, scope=Scope.USERS_MANAGE, at=now)
 
@@ -30,7 +30,7 @@ def watch() -> None:
     """Bring orders to what they are today, and ask people what they have to decide."""
     now = timezone.now()
     steps = {
-        "orders": lambda: watching.watch(by=system("recurring"), at=now),
+        "orders": lambda: order_monitor.watch(by=system("recurring"), at=now),
         "holidays": lambda: holidays.ask(at=now),
     }
     housekeeping.run("recurring.watch", steps, scope=Scope.USERS_MANAGE, at=now)

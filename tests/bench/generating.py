@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 from django.utils import timezone
 
-from apps.recurring.services import generating
+from apps.recurring.services import generate_rides
 from lib.access import system
 from tests.bench import RUN, conninfo
 
@@ -23,7 +23,7 @@ WRITTEN: Final = ("rides_trip", "rides_ride", "events_event", "recurring_occurre
 
 
 def _ours() -> dict[str, Any]:
-    return {"orders": generating.generate(by=system("recurring"), at=timezone.now())}
+    return {"orders": generate_rides.generate(by=system("recurring"), at=timezone.now())}
 
 
 def _copy(folder: str) -> dict[str, Any]:

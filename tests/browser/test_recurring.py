@@ -15,9 +15,9 @@ from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from apps.recurring.models import CalendarLink, Occurrence, StandingOrder
-from apps.recurring.services import changing, generating, holding, shifting
-from apps.recurring.services.changing import Moved
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
+from apps.recurring.services.calendar_shifts import ShiftDraft
+from apps.recurring.services.edit_order import Moved
 from apps.rides.rules import timing
 from apps.rides.services import booking
 from lib.access import system
@@ -64,18 +64,18 @@ def _scene() -> dict[str, Any]:
     _order(centre, PEOPLE[5], of={"days_of_week": (1, 3, 5)}, is_draft=True)
     told: dict[str, Any] = {"by": system(), "at": timezone.now()}
     today = timing.local_day(told["at"], centre.timezone)
-    holding.hold(order_id=away.pk, from_date=today, until=None, reason="hospital_stay", **told)
+    hold_order.hold(order_id=away.pk, from_date=today, until=None, reason="hospital_stay", **told)
     of_one = {"order_id": shown.pk, **told}
-    changing.skip(pattern_date=monday, **of_one)
-    changing.change_occurrence(pattern_date=monday + 4 * DAY, moved=Moved(to_date=monday + 5 * DAY), **of_one)
-    holding.hold(from_date=monday + 7 * DAY, until=monday + 7 * DAY, reason="travel", **of_one)
+    edit_order.skip(pattern_date=monday, **of_one)
+    edit_order.change_occurrence(pattern_date=monday + 4 * DAY, moved=Moved(to_date=monday + 5 * DAY), **of_one)
+    hold_order.hold(from_date=monday + 7 * DAY, until=monday + 7 * DAY, reason="travel", **of_one)
     refused = monday + 9 * DAY
     Occurrence.objects.filter(standing_order=shown, pattern_date=refused).update(
         mark="refused", refusal="DUPLICATE_RIDE", ride=None
     )
     in_force = _entered(centre, monday + 2 * DAY, monday + 3 * DAY, new_chair_time=dt.time(6))
-    shifting.apply(shift_id=in_force, **told)
-    generating.generate(**told)
+    calendar_shifts.apply(shift_id=in_force, **told)
+    generate_rides.generate(**told)
     planned = _entered(centre, monday + 11 * DAY, monday + 10 * DAY, offset_minutes=-90)
     booking.book(
         draft=draft(centre, shown.rider, pickup_at=_morning(centre, monday + 10 * DAY)), by=system(), at=timezone.now()
@@ -89,7 +89,7 @@ def _morning(centre: Facility, day: dt.date) -> dt.datetime:
 
 
 def _entered(centre: Facility, day: dt.date, to_date: dt.date | None, **asked: Any) -> Any:
-    found = shifting.enter(
+    found = calendar_shifts.enter(
         facility_id=centre.pk, draft=ShiftDraft(day, to_date, **asked), by=system(), at=timezone.now()
     )
     return found.pk

@@ -13,7 +13,7 @@ from apps.demo.loading import Span
 from apps.events.models import Event
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import Hold, Occurrence, OccurrenceChange, StandingOrder, Terms
-from apps.recurring.services import generating
+from apps.recurring.services import generate_rides
 from apps.rides.models import Ride, RideException
 from lib.access import system
 from tests.demo.demo_days import FRIDAY_NOON
@@ -51,7 +51,7 @@ def test_rides_that_were_there_are_what_their_order_asks_for() -> None:
     StandingOrder.objects.update(generated_through=None)
     before = Event.objects.count()
 
-    generating.generate(by=system(), at=FRIDAY_NOON)
+    generate_rides.generate(by=system(), at=FRIDAY_NOON)
 
     assert followed.filter(details__created__gt=0).count() == StandingOrder.objects.exclude(status="on_hold").count()
     assert not followed.filter(details__has_key="amended").exists()

@@ -7,7 +7,7 @@ from typing import Any
 from apps.organizations.models import Facility
 from apps.recurring.models import Occurrence, StandingOrder
 from apps.recurring.rules.draft import OrderDraft, TermsDraft
-from apps.recurring.services import ordering
+from apps.recurring.services import create_order
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from lib.access import Principal, system
@@ -50,7 +50,7 @@ def order(
     facility = facility or dialysis_centre()
     rider = rider or factories.RiderFactory.create(facility=facility)
     wanted = draft(facility, of=of, **changes)
-    return ordering.order(rider_id=rider.pk, draft=wanted, by=by or system(), at=at).order
+    return create_order.order(rider_id=rider.pk, draft=wanted, by=by or system(), at=at).order
 
 
 def rides(order: StandingOrder, **columns: Any) -> list[Ride]:

@@ -11,7 +11,7 @@ from apps.organizations import queries as organizations
 from apps.organizations.models import Facility, Payer, TransportProvider
 from apps.organizations.rules import stops
 from apps.recurring.models import StandingOrder, Terms
-from apps.recurring.services import ordering
+from apps.recurring.services import create_order
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
 from apps.riders.rules.accommodation import columns, complete
 from lib.db.bulk_copy import copy_rows
@@ -142,7 +142,7 @@ def _terms(number: int, centre: Facility, order: dict[str, Any], home: stops.Sto
         pickup=home,
         dropoff=stops.at_facility(stops.normal({"facilityId": str(centre.pk)}), place),
     )
-    terms.lead_minutes = ordering.lead_minutes(centre, terms, mobility)
+    terms.lead_minutes = create_order.lead_minutes(centre, terms, mobility)
     if number % WITH_CODE == 0:
         terms.pickup_access = "4711"
     return {field.attname: getattr(terms, field.attname) for field in Terms._meta.concrete_fields}

@@ -10,9 +10,9 @@ from apps.recurring.models import StandingOrder
 from apps.recurring.queries import calendar
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
 from apps.recurring.rules.recurrence import Fate, State
-from apps.recurring.services import changing, holding, shifting
-from apps.recurring.services.changing import Moved
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, hold_order
+from apps.recurring.services.calendar_shifts import ShiftDraft
+from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride
 from apps.rides.services import amending, booking
 from lib.access import system
@@ -87,10 +87,10 @@ def test_terms_without_a_way_back_show_one_leg() -> None:
 
 def test_what_people_arranged_is_told_apart() -> None:
     order = cast.order()
-    changing.skip(order_id=order.pk, pattern_date=DATES[0], by=system(), at=NOW)
+    edit_order.skip(order_id=order.pk, pattern_date=DATES[0], by=system(), at=NOW)
     moved = Moved(to_date=DATES[1] + DAY)
-    changing.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
-    holding.hold(order_id=order.pk, from_date=DATES[2], until=DATES[2], reason="travel", by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
+    hold_order.hold(order_id=order.pk, from_date=DATES[2], until=DATES[2], reason="travel", by=system(), at=NOW)
 
     found = _week(order)
 
@@ -106,7 +106,7 @@ def test_what_people_arranged_is_told_apart() -> None:
 def test_moved_days_of_the_facility_show_where_they_went() -> None:
     order = cast.order()
     for shift in (ShiftDraft(from_date=DATES[1], to_date=DATES[1] - DAY), ShiftDraft(from_date=DATES[2])):
-        made = shifting.enter(facility_id=order.facility_id, draft=shift, by=system(), at=NOW)
+        made = calendar_shifts.enter(facility_id=order.facility_id, draft=shift, by=system(), at=NOW)
         CalendarShift.objects.filter(pk=made.pk).update(applied_at=NOW)
 
     found = _week(order)[1:]
@@ -139,7 +139,7 @@ def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> N
     ride = cast.rides(order)[0]
     changes = {"pickup_at": ride.pickup_at + dt.timedelta(minutes=5)}
     amending.amend(ride_id=ride.pk, changes=changes, by=system(), at=NOW)
-    changing.change(order_id=order.pk, terms={"days_of_week": (1, 3, 5)}, by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, terms={"days_of_week": (1, 3, 5)}, by=system(), at=NOW)
 
     found = _week(order)
 
@@ -165,11 +165,11 @@ def test_road_and_people_show_in_what_became_of_a_leg() -> None:
 def test_days_that_could_not_be_booked_say_why_and_past_ones_stay_as_they_were() -> None:
     order = cast.order(is_draft=True)
     held = DATES[1]
-    holding.hold(order_id=order.pk, from_date=held, until=held, reason="travel", by=system(), at=NOW)
+    hold_order.hold(order_id=order.pk, from_date=held, until=held, reason="travel", by=system(), at=NOW)
     other = draft(order.facility, order.rider, pickup_at=dt.datetime(2026, 11, 27, 15, 50, tzinfo=dt.UTC))
     booking.book(draft=other, by=system(), at=NOW)
 
-    changing.activate(order_id=order.pk, by=system(), at=NOW)
+    edit_order.activate(order_id=order.pk, by=system(), at=NOW)
 
     found = _week(order)
     assert _standings(found) == [{LegStanding.BOOKED}, {LegStanding.HELD}, {LegStanding.REFUSED}]
@@ -201,8 +201,8 @@ def _coming(order: StandingOrder, *, at: dt.datetime = NOW) -> list[dt.date]:
 
 def test_what_comes_next_are_days_on_which_the_rider_is_brought_there() -> None:
     order = cast.order()
-    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
-    holding.hold(order_id=order.pk, from_date=DATES[3], until=DATES[5], reason="travel", by=system(), at=NOW)
+    edit_order.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+    hold_order.hold(order_id=order.pk, from_date=DATES[3], until=DATES[5], reason="travel", by=system(), at=NOW)
     there = cast.rides(order, leg_type="outbound")
     factories.put_driver_on(there[0])
     _set(there[0], "en_route", departed_at=NOW)
@@ -215,7 +215,7 @@ def test_what_comes_next_are_days_on_which_the_rider_is_brought_there() -> None:
 def test_what_comes_next_tells_times_on_the_wall_and_where_days_moved() -> None:
     order = cast.order(of={"chair_time": dt.time(0, 30), "pickup_time": dt.time(23, 40)})
     moved = Moved(to_date=MONDAY + DAY, chair_time=dt.time(6, 15))
-    changing.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=moved, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=moved, by=system(), at=NOW)
     _set(cast.rides(order, leg_type="return")[1], "cancelled", **CALLED_OFF)
 
     first, second, third = calendar.coming(order, 3, at=NOW)
@@ -235,7 +235,7 @@ def test_ride_without_an_appointment_or_a_way_back_comes_next_all_the_same() -> 
 
 def test_nothing_comes_next_of_an_order_that_is_held_for_good() -> None:
     order = cast.order()
-    holding.hold(order_id=order.pk, from_date=NOW.date(), until=None, reason="transplant", by=system(), at=NOW)
+    hold_order.hold(order_id=order.pk, from_date=NOW.date(), until=None, reason="transplant", by=system(), at=NOW)
 
     assert calendar.coming(order, 10, at=NOW) == []
 

@@ -8,8 +8,8 @@ import pytest
 
 from apps.events.models import Event
 from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
-from apps.recurring.services import changing, generating, holding
-from apps.recurring.services.changing import Moved
+from apps.recurring.services import edit_order, generate_rides, hold_order
+from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.draft import Payment
 from apps.rides.services import amending
@@ -28,7 +28,7 @@ MINUTE = dt.timedelta(minutes=1)
 
 
 def _change(order: StandingOrder, **asked: Any) -> Any:
-    return changing.change(order_id=order.pk, by=system(), at=NOW, **asked)
+    return edit_order.change(order_id=order.pk, by=system(), at=NOW, **asked)
 
 
 def _chairs(order: StandingOrder) -> dict[dt.date, dt.time]:
@@ -116,11 +116,11 @@ def test_what_a_person_changed_is_no_news_where_something_else_changes() -> None
 
     elsewhere = [
         _change(order, **later),
-        changing.skip(**skipped),
-        changing.restore(**skipped),
-        changing.amend_occurrence(changes={}, **skipped),
-        holding.hold(from_date=DATES[10], until=None, reason="travel", **told),
-        holding.resume(from_date=DATES[10], **told),
+        edit_order.skip(**skipped),
+        edit_order.restore(**skipped),
+        edit_order.amend_occurrence(changes={}, **skipped),
+        hold_order.hold(from_date=DATES[10], until=None, reason="travel", **told),
+        hold_order.resume(from_date=DATES[10], **told),
     ]
     itself = [_change(order, columns={"driver_notes": "Ring"}), _change(order, terms={"treatment_minutes": 200})]
 
@@ -213,7 +213,7 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[1]
 
-    changed = changing.change_occurrence(
+    changed = edit_order.change_occurrence(
         order_id=order.pk,
         pattern_date=DATES[1],
         moved=Moved(to_date=DATES[1] + DAY, chair_time=dt.time(7)),
@@ -227,16 +227,16 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
     assert (ride.service_date, ride.occurrence_state) == (DATES[1] + DAY, "customized")
     back = Ride.objects.get(occurrence_key=f"{order.pk}:{DATES[1]}:return")
     assert changed.followed.amended == [back.pk, ride.pk]  # later: the way back makes room first
-    generating.generate(by=system(), at=NOW + DAY)
+    generate_rides.generate(by=system(), at=NOW + DAY)
     assert _chairs(order)[DATES[1] + DAY] == dt.time(7)
 
 
 def test_what_was_arranged_for_one_day_can_be_taken_back() -> None:
     order = cast.order()
     moved = Moved(chair_time=dt.time(7))
-    changing.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
 
-    changing.restore(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+    edit_order.restore(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
 
     assert set(_chairs(order).values()) == {dt.time(10, 30)}
     assert {ride.occurrence_state for ride in cast.rides(order)} == {"as_generated"}
@@ -245,8 +245,8 @@ def test_what_was_arranged_for_one_day_can_be_taken_back() -> None:
 def test_skipped_day_has_no_ride_and_the_series_goes_on() -> None:
     order = cast.order()
 
-    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
-    generating.generate(by=system(), at=NOW + 3 * DAY)
+    edit_order.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW + 3 * DAY)
 
     assert cast.live(order) == both([DATES[0], *DATES[2:], DATES[-1] + 3 * DAY])
     assert {ride.reason_code for ride in cast.rides(order, status="cancelled")} == {"rider_request"}
@@ -254,9 +254,9 @@ def test_skipped_day_has_no_ride_and_the_series_goes_on() -> None:
 
 def test_skipped_day_comes_back() -> None:
     order = cast.order()
-    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+    edit_order.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
 
-    changing.restore(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+    edit_order.restore(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
 
     assert cast.live(order) == both(DATES)
 
@@ -264,8 +264,8 @@ def test_skipped_day_comes_back() -> None:
 def test_ending_calls_off_what_comes_later_and_nothing_comes_back() -> None:
     order = cast.order()
 
-    ended = changing.end(order_id=order.pk, last_date=DATES[1], by=system(), at=NOW)
-    generating.generate(by=system(), at=NOW + DAY)
+    ended = edit_order.end(order_id=order.pk, last_date=DATES[1], by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW + DAY)
 
     assert cast.live(order) == both(DATES[:2])
     assert (ended.order.status, ended.order.end_date) == ("active", DATES[1])
@@ -274,7 +274,7 @@ def test_ending_calls_off_what_comes_later_and_nothing_comes_back() -> None:
 def test_ending_at_once_ends_the_order_before_its_first_day_too() -> None:
     order = cast.order()
 
-    ended = changing.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
+    ended = edit_order.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
 
     assert (cast.live(order), ended.order.status, ended.order.end_date) == ([], "ended", NOW.date() - DAY)
 
@@ -283,7 +283,7 @@ def test_end_that_lies_behind_the_orders_own_is_refused() -> None:
     order = cast.order(end_date=DATES[5])
 
     with pytest.raises(InvalidInput) as refused:
-        changing.end(order_id=order.pk, last_date=DATES[6], by=system(), at=NOW)
+        edit_order.end(order_id=order.pk, last_date=DATES[6], by=system(), at=NOW)
 
     assert refused.value.details[0].field == "on"
 
@@ -303,8 +303,8 @@ def test_draft_rides_once_it_is_activated() -> None:
     order = cast.order(is_draft=True)
     _change(order, terms={"chair_time": dt.time(7)})
 
-    activated = changing.activate(order_id=order.pk, by=system(), at=NOW)
-    again = changing.activate(order_id=order.pk, by=system(), at=NOW)
+    activated = edit_order.activate(order_id=order.pk, by=system(), at=NOW)
+    again = edit_order.activate(order_id=order.pk, by=system(), at=NOW)
 
     assert (set(_chairs(order).values()), len(cast.rides(order))) == ({dt.time(7)}, 24)
     assert activated.order.version == again.order.version == 3
@@ -363,7 +363,7 @@ def test_change_of_a_day_that_cannot_be_is_refused_by_its_field(day: dt.date, mo
     order = cast.order()
 
     with pytest.raises((FieldRefused, InvalidInput)) as refused:
-        changing.change_occurrence(order_id=order.pk, pattern_date=day, moved=moved, by=system(), at=NOW)
+        edit_order.change_occurrence(order_id=order.pk, pattern_date=day, moved=moved, by=system(), at=NOW)
 
     assert [detail.field for detail in refused.value.details] == [field]
     assert OccurrenceChange.objects.count() == 0
@@ -374,7 +374,7 @@ def test_chair_time_that_the_clocks_skip_is_refused() -> None:
     order = cast.order(start_date=sunday - 7 * DAY, of={"days_of_week": (6,)})
 
     with pytest.raises(FieldRefused) as refused:
-        changing.change_occurrence(
+        edit_order.change_occurrence(
             order_id=order.pk, pattern_date=sunday, moved=Moved(chair_time=dt.time(2, 30)), by=system(), at=NOW
         )
 
@@ -385,7 +385,7 @@ def test_day_long_past_is_not_arranged_anew() -> None:
     order = cast.order(start_date=MONDAY - 28 * DAY)
 
     with pytest.raises(InvalidInput) as refused:
-        changing.skip(order_id=order.pk, pattern_date=MONDAY - 14 * DAY, by=system(), at=NOW)
+        edit_order.skip(order_id=order.pk, pattern_date=MONDAY - 14 * DAY, by=system(), at=NOW)
 
     assert refused.value.details[0].field == "date"
 
@@ -397,7 +397,7 @@ def test_day_that_has_begun_is_left_as_it_is() -> None:
     factories.put_driver_on(there)
     Ride.objects.filter(pk=there.pk).update(status="en_route", departed_at=morning)
 
-    holding.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="hospital_stay", by=system(), at=morning)
+    hold_order.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="hospital_stay", by=system(), at=morning)
 
     assert cast.live(order) == both([MONDAY])
     back.refresh_from_db()
@@ -408,4 +408,4 @@ def test_refused_edit_of_another_is_no_error_of_the_caller() -> None:
     order = cast.order()
 
     with pytest.raises(DomainError, match="no such standing order"):
-        changing.end(order_id=order.rider_id, last_date=None, by=system(), at=NOW)
+        edit_order.end(order_id=order.rider_id, last_date=None, by=system(), at=NOW)

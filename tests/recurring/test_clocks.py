@@ -14,7 +14,7 @@ from apps.events.models import Event
 from apps.recurring import tasks
 from apps.recurring.models import ClockRules, StandingOrder
 from apps.recurring.rules.recurrence import clock_rules
-from apps.recurring.services import clocks, generating
+from apps.recurring.services import generate_rides
 from apps.rides.models import Ride
 from apps.rides.services import amending
 from lib.access import system
@@ -58,7 +58,7 @@ def test_rides_that_are_booked_move_along_but_for_the_past_the_started_and_the_c
     Ride.objects.filter(pk=wednesday.pk).update(status="en_route", departed_at=NOW)
     earlier = friday.pickup_at - dt.timedelta(minutes=20)
     amending.amend(ride_id=friday.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
-    generating.generate(by=system(), at=NOW + 4 * DAY)  # Tuesday: it has been over everything for that day
+    generate_rides.generate(by=system(), at=NOW + 4 * DAY)  # Tuesday: it has been over everything for that day
 
     use_rules_of("America/Denver")
     with time_machine.travel(NOW + 4 * DAY, tick=False):
@@ -81,7 +81,7 @@ def test_without_the_look_rides_would_stay_until_the_horizon_moves(use_rules_of:
     tasks.generate()
     use_rules_of("America/Denver")
 
-    generating.generate(by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW)
 
     assert {ride.version for ride in cast.rides(order)} == {1}
     tasks.generate()
@@ -96,16 +96,16 @@ def test_orders_of_other_zones_are_left_alone_and_nothing_known_is_news(
     tasks.generate()
     assert set(ClockRules.objects.values_list("zone", flat=True)) == {"America/Chicago", "America/New_York"}
     with django_assert_num_queries(2):  # type: ignore[attr-defined]  # a context manager
-        clocks.look(at=NOW)
+        generate_rides.reopen_after_clock_changes(at=NOW)
 
     use_rules_of("America/Denver")
-    clocks.look(at=NOW)
+    generate_rides.reopen_after_clock_changes(at=NOW)
 
     due = dict(StandingOrder.objects.values_list("pk", "generated_through"))
     assert (due[here.pk], due[elsewhere.pk]) == (None, elsewhere.generated_through)
     tasks.generate()
     use_rules_of("America/Chicago")  # a worker that has the older data still
-    clocks.look(at=NOW)
+    generate_rides.reopen_after_clock_changes(at=NOW)
     assert StandingOrder.objects.get(pk=here.pk).generated_through is not None
     assert ClockRules.objects.count() == 3
 
@@ -120,6 +120,6 @@ def test_rules_are_those_of_the_clocks_of_two_years() -> None:
 def test_orders_that_ride_no_more_need_no_rules() -> None:
     cast.order(is_draft=True)
 
-    clocks.look(at=NOW)
+    generate_rides.reopen_after_clock_changes(at=NOW)
 
     assert ClockRules.objects.count() == 0

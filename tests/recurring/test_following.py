@@ -7,7 +7,7 @@ import pytest
 
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries.plans import content_of
-from apps.recurring.services import changing, generating, holding
+from apps.recurring.services import edit_order, generate_rides, hold_order
 from apps.riders.rules.rider_status import RiderStatus
 from apps.rides.models import RideException
 from apps.rides.services import amending
@@ -28,7 +28,7 @@ def test_ride_that_cannot_be_moved_stays_and_people_are_told() -> None:
     order.rider.status, order.rider.status_reason = RiderStatus.DO_NOT_BOOK, "asked for"
     order.rider.save()
 
-    changed = changing.change(order_id=order.pk, terms={"chair_time": dt.time(12)}, by=system(), at=NOW)
+    changed = edit_order.change(order_id=order.pk, terms={"chair_time": dt.time(12)}, by=system(), at=NOW)
 
     assert {refusal.code.name for refusal in changed.followed.refused.values()} == {"RIDER_NOT_BOOKABLE"}
     assert {ride.version for ride in cast.rides(order)} == {1}
@@ -40,7 +40,7 @@ def test_terms_that_no_ride_can_be_made_of_any_more_are_told_of() -> None:
     order.facility.active = False
     order.facility.save()
 
-    generating.generate(by=system(), at=NOW + 3 * DAY)
+    generate_rides.generate(by=system(), at=NOW + 3 * DAY)
 
     assert cast.live(order) == both(DATES)
     assert cast.marks(order) == {"generated": 24, "refused": 2}
@@ -96,21 +96,21 @@ def test_ride_that_a_person_moved_off_the_pattern_is_called_off_when_the_rider_i
     amending.amend(
         ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - dt.timedelta(minutes=5)}, by=system(), at=NOW
     )
-    changed = changing.change(order_id=order.pk, terms={"days_of_week": (1,)}, by=system(), at=NOW)
+    changed = edit_order.change(order_id=order.pk, terms={"days_of_week": (1,)}, by=system(), at=NOW)
     assert changed.followed.left == {DATES[1]: [ride.pk]}
 
-    holding.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="hospital_stay", by=system(), at=NOW)
+    hold_order.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="hospital_stay", by=system(), at=NOW)
 
     assert cast.live(order) == []
 
 
 def test_day_that_was_moved_is_followed_when_its_own_date_is_over() -> None:
     order = cast.order()
-    moved = changing.Moved(to_date=MONDAY + 2 * DAY, chair_time=dt.time(18))
-    changing.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=moved, by=system(), at=NOW)
+    moved = edit_order.Moved(to_date=MONDAY + 2 * DAY, chair_time=dt.time(18))
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=moved, by=system(), at=NOW)
 
     tuesday = NOW + 4 * DAY
-    holding.hold(order_id=order.pk, from_date=tuesday.date(), until=None, reason="travel", by=system(), at=tuesday)
+    hold_order.hold(order_id=order.pk, from_date=tuesday.date(), until=None, reason="travel", by=system(), at=tuesday)
 
     assert cast.live(order) == []
 

@@ -12,7 +12,7 @@ from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.recurring import tasks
 from apps.recurring.models import Occurrence, StandingOrder
-from apps.recurring.services import following, generating, holding
+from apps.recurring.services import generate_rides, hold_order, reconcile_rides
 from apps.recurring.tasks import generate
 from apps.rides.models import Ride, RideException, Trip
 from apps.rides.rules.lifecycle import RideStatus
@@ -27,7 +27,7 @@ DAY = dt.timedelta(days=1)
 
 
 def _generate(at: dt.datetime) -> int:
-    return generating.generate(by=system("recurring"), at=at)
+    return generate_rides.generate(by=system("recurring"), at=at)
 
 
 @pytest.mark.django_db
@@ -46,14 +46,14 @@ def test_run_of_the_clock_ends_in_time_and_the_next_one_goes_on(monkeypatch: pyt
     """What it writes bears the moment at which it began, which exports of changes have passed soon."""
     for _ in range(3):
         cast.order()
-    monkeypatch.setattr(generating, "AT_ONCE", 1)
+    monkeypatch.setattr(generate_rides, "AT_ONCE", 1)
     monkeypatch.setattr(tasks, "_SECONDS", 0.0)
     StandingOrder.objects.update(generated_through=None)
 
     left = []
     for _ in range(3):
         generate()
-        left.append(generating.due(NOW).count())
+        left.append(generate_rides.due(NOW).count())
 
     assert left == [2, 1, 0]
 
@@ -109,14 +109,14 @@ def test_order_that_cannot_be_followed_is_left_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     poison, good = cast.order(), cast.order()
-    follow = following.follow
+    follow = reconcile_rides.follow
 
     def dangerous(orders: Any, **given: Any) -> Any:
         if any(order.pk == poison.pk for order in orders):
             raise RuntimeError("poison")
         return follow(orders, **given)
 
-    monkeypatch.setattr(following, "follow", dangerous)
+    monkeypatch.setattr(reconcile_rides, "follow", dangerous)
 
     assert _generate(NOW + 3 * DAY) == 1
 
@@ -193,17 +193,17 @@ def test_ticks_that_come_again_and_out_of_order_make_every_ride_once() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_worker_that_dies_in_the_middle_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [cast.order() for _ in range(3)]
-    keep = following._keep
+    keep = reconcile_rides._keep
 
     def dies(*given: Any, **also: Any) -> None:
         raise SystemExit
 
-    monkeypatch.setattr(following, "_keep", dies)
+    monkeypatch.setattr(reconcile_rides, "_keep", dies)
     with pytest.raises(SystemExit):
         _generate(NOW + 3 * DAY)
     assert [len(cast.live(order)) for order in made] == [24] * 3
 
-    monkeypatch.setattr(following, "_keep", keep)
+    monkeypatch.setattr(reconcile_rides, "_keep", keep)
     assert _generate(NOW + 3 * DAY) == 3
     assert [len(cast.live(order)) for order in made] == [26] * 3
 
@@ -214,7 +214,7 @@ def test_edit_waits_for_the_generator_and_both_count() -> None:
     order = cast.order()
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            list(generating.due(NOW + 3 * DAY).select_for_update(of=("self",), no_key=True))
+            list(generate_rides.due(NOW + 3 * DAY).select_for_update(of=("self",), no_key=True))
             held = pool.submit(_hold_and_close, order)
             with pytest.raises(TimeoutError):
                 held.result(0.5)
@@ -227,7 +227,9 @@ def test_edit_waits_for_the_generator_and_both_count() -> None:
 
 def _hold_and_close(order: StandingOrder) -> None:
     try:
-        holding.hold(order_id=order.pk, from_date=DATES[2], until=None, reason="travel", by=system(), at=NOW + 3 * DAY)
+        hold_order.hold(
+            order_id=order.pk, from_date=DATES[2], until=None, reason="travel", by=system(), at=NOW + 3 * DAY
+        )
     finally:
         connection.close()
 

@@ -8,7 +8,7 @@ import pytest
 from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.recurring.models import Hold, OrderStatus
-from apps.recurring.services import changing, generating, holding
+from apps.recurring.services import edit_order, generate_rides, hold_order
 from apps.rides.models import Ride, RideException
 from apps.rides.services import booking
 from lib.access import system
@@ -25,11 +25,11 @@ DAY = dt.timedelta(days=1)
 
 
 def _hold(order: Any, first: dt.date, until: dt.date | None = None, reason: str = "hospital_stay") -> Any:
-    return holding.hold(order_id=order.pk, from_date=first, until=until, reason=reason, by=system(), at=NOW)
+    return hold_order.hold(order_id=order.pk, from_date=first, until=until, reason=reason, by=system(), at=NOW)
 
 
 def _resume(order: Any, first: dt.date) -> Any:
-    return holding.resume(order_id=order.pk, from_date=first, by=system(), at=NOW)
+    return hold_order.resume(order_id=order.pk, from_date=first, by=system(), at=NOW)
 
 
 def test_hold_calls_off_every_ride_of_its_days_and_no_other() -> None:
@@ -51,8 +51,8 @@ def test_hold_says_what_kind_of_caller_set_it() -> None:
     order = cast.order()
 
     for by in (system(), factories.principal(UserRole.DISPATCHER)):
-        holding.hold(order_id=order.pk, from_date=DATES[3], until=None, reason="travel", by=by, at=NOW)
-        holding.resume(order_id=order.pk, from_date=DATES[4], by=by, at=NOW)
+        hold_order.hold(order_id=order.pk, from_date=DATES[3], until=None, reason="travel", by=by, at=NOW)
+        hold_order.resume(order_id=order.pk, from_date=DATES[4], by=by, at=NOW)
 
     assert sorted(hold.source for hold in Hold.objects.all()) == ["person", "system"]
 
@@ -62,7 +62,7 @@ def test_hold_without_an_end_holds_what_the_horizon_comes_to_and_is_looked_at_af
     _hold(order, NOW.date())
     row = Hold.objects.get()
 
-    generating.generate(by=system(), at=NOW + 7 * DAY)
+    generate_rides.generate(by=system(), at=NOW + 7 * DAY)
 
     order.refresh_from_db()
     assert (cast.live(order), order.status) == ([], "on_hold")
@@ -116,7 +116,7 @@ def test_conflict_is_settled_when_the_date_can_be_booked() -> None:
         status_before_end="scheduled",
     )
 
-    generating.generate(by=system(), at=NOW + DAY)
+    generate_rides.generate(by=system(), at=NOW + DAY)
 
     assert cast.live(order) == both([*DATES, DATES[-1] + 3 * DAY][:12])
     assert RideException.objects.get(standing_order_id=order.pk).status == "resolved"
@@ -173,14 +173,14 @@ def test_what_was_read_before_somebody_else_changed_it_changes_nothing() -> None
     order = cast.order()
 
     with pytest.raises(StaleVersion):
-        holding.hold(
+        hold_order.hold(
             order_id=order.pk, from_date=MONDAY, until=None, reason="travel", expected_version=0, by=system(), at=NOW
         )
 
 
 def test_order_that_has_ended_is_not_held() -> None:
     order = cast.order()
-    changing.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
+    edit_order.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
 
     with pytest.raises(DomainError, match="has ended"):
         _hold(order, MONDAY)
@@ -191,4 +191,4 @@ def test_only_orders_in_reach_are_held() -> None:
     elsewhere = factories.principal(facility_ids=frozenset({factories.FacilityFactory.create().pk}))
 
     with pytest.raises(DomainError, match="no such standing order"):
-        holding.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="travel", by=elsewhere, at=NOW)
+        hold_order.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="travel", by=elsewhere, at=NOW)

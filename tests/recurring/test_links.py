@@ -10,9 +10,9 @@ from icalendar import Calendar
 from apps.audit.models import AuditEntry
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import CalendarLink, Occurrence, StandingOrder
-from apps.recurring.queries import feeds
-from apps.recurring.services import changing, generating, links
-from apps.recurring.services.changing import Moved
+from apps.recurring.queries import calendar_feed
+from apps.recurring.services import calendar_links, edit_order, generate_rides
+from apps.recurring.services.edit_order import Moved
 from lib.access import Phi, Principal, system
 from lib.errors import DomainError, NotFound, ScopeMissing
 from lib.scopes import Scope
@@ -27,15 +27,17 @@ DAY = dt.timedelta(days=1)
 
 
 def _events(link: CalendarLink, *, at: dt.datetime = NOW) -> list[Any]:
-    return Calendar.from_ical(feeds.feed_of(link, at=at).body).walk("VEVENT")
+    return Calendar.from_ical(calendar_feed.feed_of(link, at=at).body).walk("VEVENT")
 
 
 def _of_order(order: StandingOrder, *, with_names: bool = False) -> CalendarLink:
-    return links.issue_for_order(order_id=order.pk, with_names=with_names, by=system(), at=NOW).link
+    return calendar_links.issue_for_order(order_id=order.pk, with_names=with_names, by=system(), at=NOW).link
 
 
 def _of_facility(order: StandingOrder, *, with_names: bool = False) -> CalendarLink:
-    return links.issue_for_facility(facility_id=order.facility_id, with_names=with_names, by=system(), at=NOW).link
+    return calendar_links.issue_for_facility(
+        facility_id=order.facility_id, with_names=with_names, by=system(), at=NOW
+    ).link
 
 
 def test_calendar_of_an_order_has_every_leg_of_a_year_in_the_wall_time_of_its_facility() -> None:
@@ -66,7 +68,7 @@ def _days(first: dt.date, last: dt.date) -> list[dt.date]:
 
 
 def test_zone_comes_with_its_rules_and_lines_are_folded_as_the_standard_says() -> None:
-    body = feeds.feed_of(_of_order(cast.order()), at=NOW).body
+    body = calendar_feed.feed_of(_of_order(cast.order()), at=NOW).body
 
     zones = Calendar.from_ical(body).walk("VTIMEZONE")
     assert [str(zone["TZID"]) for zone in zones] == ["America/Chicago"]
@@ -77,7 +79,7 @@ def test_calendar_says_nothing_of_who_rides_unless_its_link_does() -> None:
     order = cast.order()
     named = f"{order.rider.first_name} {order.rider.last_name}"
 
-    plain = feeds.feed_of(_of_order(order), at=NOW).body.replace(b"\r\n ", b"").decode()
+    plain = calendar_feed.feed_of(_of_order(order), at=NOW).body.replace(b"\r\n ", b"").decode()
     with_names = _events(_of_order(order, with_names=True))
 
     for word in (order.rider.first_name, order.rider.last_name, order.rider.phones[0]["number"], "Chicago, IL"):
@@ -100,8 +102,8 @@ def test_moved_days_keep_their_name_and_skipped_ones_are_gone() -> None:
     link = _of_order(order)
     before = [event["UID"] for event in _events(link)]
     tuesday = Moved(to_date=MONDAY + DAY)
-    changing.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=tuesday, by=system(), at=NOW)
-    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=tuesday, by=system(), at=NOW)
+    edit_order.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
 
     after = _events(link)
 
@@ -141,7 +143,7 @@ def test_calendar_of_a_facility_has_its_orders_of_two_weeks_and_neither_drafts_n
     second = cast.order(order.facility, factories.RiderFactory.create(facility=order.facility))
     cast.order()
     ended = cast.order(order.facility, factories.RiderFactory.create(facility=order.facility))
-    changing.end(order_id=ended.pk, last_date=None, by=system(), at=NOW)
+    edit_order.end(order_id=ended.pk, last_date=None, by=system(), at=NOW)
 
     found = [event["UID"].split(".")[0] for event in _events(_of_facility(order))]
 
@@ -156,22 +158,22 @@ def test_queries_do_not_grow_with_orders(django_assert_num_queries: Any) -> None
     link = CalendarLink.objects.select_related("facility").get(pk=_of_facility(order, with_names=True).pk)
 
     with django_assert_num_queries(6):
-        feeds.feed_of(link, at=NOW)
+        calendar_feed.feed_of(link, at=NOW)
 
 
 def test_empty_calendar_is_a_calendar() -> None:
     order = cast.order(is_draft=True)
 
-    body = feeds.feed_of(_of_facility(order), at=NOW).body
+    body = calendar_feed.feed_of(_of_facility(order), at=NOW).body
 
     assert Calendar.from_ical(body).walk("VEVENT") == []
 
 
 def test_secret_opens_its_calendar_until_it_is_revoked_and_is_nowhere() -> None:
     order = cast.order()
-    issued = links.issue_for_order(order_id=order.pk, by=system(), at=NOW)
+    issued = calendar_links.issue_for_order(order_id=order.pk, by=system(), at=NOW)
 
-    link, reader = links.opened(issued.secret, at=NOW)
+    link, reader = calendar_links.opened(issued.secret, at=NOW)
 
     assert link == issued.link
     assert (reader.facility_ids, reader.phi, reader.scopes) == (
@@ -181,21 +183,21 @@ def test_secret_opens_its_calendar_until_it_is_revoked_and_is_nowhere() -> None:
     )
     assert issued.secret.encode() not in bytes(CalendarLink.objects.get().digest)
     assert issued.secret not in repr(issued)
-    links.revoke(link_id=link.pk, by=system(), at=NOW)
-    links.revoke(link_id=link.pk, by=system(), at=NOW + DAY)
+    calendar_links.revoke(link_id=link.pk, by=system(), at=NOW)
+    calendar_links.revoke(link_id=link.pk, by=system(), at=NOW + DAY)
     assert CalendarLink.objects.get().revoked_at == NOW
     for secret in (issued.secret, "", "x" * 43):
         with pytest.raises(NotFound):
-            links.opened(secret, at=NOW)
+            calendar_links.opened(secret, at=NOW)
     actions = AuditEntry.objects.filter(subject_id=link.pk).values_list("action", flat=True)
     assert sorted(actions) == ["calendar_links.issue", "calendar_links.revoke"]
 
 
 def test_reading_is_noted_every_few_minutes() -> None:
-    issued = links.issue_for_order(order_id=cast.order().pk, by=system(), at=NOW)
+    issued = calendar_links.issue_for_order(order_id=cast.order().pk, by=system(), at=NOW)
 
     def read(minutes: int) -> dt.datetime | None:
-        links.opened(issued.secret, at=NOW + dt.timedelta(minutes=minutes))
+        calendar_links.opened(issued.secret, at=NOW + dt.timedelta(minutes=minutes))
         return CalendarLink.objects.get().last_read_at
 
     assert [read(minutes) for minutes in (0, 4, 6)] == [NOW, NOW, NOW + dt.timedelta(minutes=6)]
@@ -204,9 +206,11 @@ def test_reading_is_noted_every_few_minutes() -> None:
 def test_names_that_were_read_are_in_the_trail_and_others_are_not() -> None:
     order = cast.order()
     for with_names in (True, False):
-        issued = links.issue_for_facility(facility_id=order.facility_id, with_names=with_names, by=system(), at=NOW)
-        link, reader = links.opened(issued.secret, ip="203.0.113.7", at=NOW)
-        links.note_names(link, feeds.feed_of(link, at=NOW).rider_ids, by=reader)
+        issued = calendar_links.issue_for_facility(
+            facility_id=order.facility_id, with_names=with_names, by=system(), at=NOW
+        )
+        link, reader = calendar_links.opened(issued.secret, ip="203.0.113.7", at=NOW)
+        calendar_links.note_names(link, calendar_feed.feed_of(link, at=NOW).rider_ids, by=reader)
 
     entry = AuditEntry.objects.get(action="calendar_links.read")
     assert (entry.rider_ids, entry.phi, entry.role, entry.ip) == (
@@ -234,11 +238,11 @@ def test_names_take_the_level_that_shows_them() -> None:
 
 
 def _issue_of_order(order: StandingOrder, by: Principal, with_names: bool) -> CalendarLink:
-    return links.issue_for_order(order_id=order.pk, with_names=with_names, by=by, at=NOW).link
+    return calendar_links.issue_for_order(order_id=order.pk, with_names=with_names, by=by, at=NOW).link
 
 
 def _issue_of_facility(order: StandingOrder, by: Principal, with_names: bool) -> CalendarLink:
-    return links.issue_for_facility(facility_id=order.facility_id, with_names=with_names, by=by, at=NOW).link
+    return calendar_links.issue_for_facility(facility_id=order.facility_id, with_names=with_names, by=by, at=NOW).link
 
 
 def test_nobody_links_beyond_reach_or_without_the_right() -> None:
@@ -251,9 +255,9 @@ def test_nobody_links_beyond_reach_or_without_the_right() -> None:
             with pytest.raises(NotFound):
                 issue(order, by, False)
         with pytest.raises(NotFound):
-            links.revoke(link_id=link.pk, by=by, at=NOW)
+            calendar_links.revoke(link_id=link.pk, by=by, at=NOW)
     with pytest.raises(ScopeMissing):
-        links.revoke(link_id=link.pk, by=replace(system(), scopes=frozenset()), at=NOW)
+        calendar_links.revoke(link_id=link.pk, by=replace(system(), scopes=frozenset()), at=NOW)
     assert CalendarLink.objects.live().count() == 1
     assert list(CalendarLink.objects.visible_to(_planner(order))) == [link]
 
@@ -263,6 +267,6 @@ def test_closed_day_of_the_facility_leaves_the_calendar_when_rides_have_followed
     CalendarShift.objects.create(facility=order.facility, from_date=MONDAY, applied_at=NOW)
     StandingOrder.objects.update(generated_through=None)
 
-    generating.generate(by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW)
 
     assert _events(_of_order(order))[0]["UID"] == f"{order.pk}.2026-11-25.outbound@carelane"

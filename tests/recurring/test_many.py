@@ -3,7 +3,7 @@
 import pytest
 
 from apps.recurring.models import Occurrence
-from apps.recurring.services import generating
+from apps.recurring.services import generate_rides
 from apps.rides.models import Ride, RideException
 from lib.access import system
 from tests.factories import NOW
@@ -16,7 +16,7 @@ ORDERS = 40
 def test_every_order_that_is_measured_with_is_ridden_without_a_question() -> None:
     many.make(ORDERS, at=NOW)
 
-    assert generating.generate(by=system(), at=NOW) == ORDERS
+    assert generate_rides.generate(by=system(), at=NOW) == ORDERS
 
     legs = ORDERS * 24
     assert Occurrence.objects.filter(mark="generated").count() == Occurrence.objects.count() == legs

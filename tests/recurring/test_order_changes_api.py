@@ -11,7 +11,7 @@ from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
-from apps.recurring.services import changing, holding
+from apps.recurring.services import edit_order, hold_order
 from apps.riders.models import Rider
 from apps.rides.services import amending
 from lib.access import system
@@ -213,8 +213,8 @@ def test_days_that_people_arranged_are_brought_back_in_line_when_told_so(
     api: TokenClient, order: StandingOrder
 ) -> None:
     for day in (DATES[1], DATES[4]):
-        moved = changing.Moved(chair_time=dt.time(7))
-        changing.change_occurrence(order_id=order.pk, pattern_date=day, moved=moved, by=system(), at=NOW)
+        moved = edit_order.Moved(chair_time=dt.time(7))
+        edit_order.change_occurrence(order_id=order.pk, pattern_date=day, moved=moved, by=system(), at=NOW)
     asked = {"scope": "this_and_following", "fromDate": DATES[3].isoformat(), "overwriteCustomized": True}
 
     response = _patch(api, order, asked)
@@ -316,7 +316,7 @@ def test_older_version_is_refused_and_so_is_what_has_ended(
     stale = call(address, asked, headers={"If-Match": '"7"'})
     assert (error_of(stale)["code"], stale["ETag"], state()) == ("PRECONDITION_FAILED", '"1"', before)
 
-    changing.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
+    edit_order.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
     assert error_of(call(address, asked))["code"] == "RULE_VIOLATION"
 
 
@@ -342,7 +342,7 @@ def test_hold_calls_rides_off_and_resuming_brings_them_back(api: TokenClient, or
 
 def test_hold_that_is_over_is_no_longer_shown(api: TokenClient, order: StandingOrder) -> None:
     first = NOW.date() - 6 * DAY
-    holding.hold(order_id=order.pk, from_date=first, until=NOW.date(), reason="travel", by=system(), at=NOW)
+    hold_order.hold(order_id=order.pk, from_date=first, until=NOW.date(), reason="travel", by=system(), at=NOW)
 
     assert len(_shown_at(api, order, NOW + 7 * DAY)["holds"]) == 1
     assert _shown_at(api, order, NOW + 8 * DAY)["holds"] == []

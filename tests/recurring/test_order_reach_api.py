@@ -8,7 +8,7 @@ import pytest
 from apps.accounts.rules.roles import TokenRole
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder, Terms
-from apps.recurring.services import changing
+from apps.recurring.services import edit_order
 from apps.rides.rules.draft import Notes, Payment
 from lib.access import system
 from tests import factories
@@ -86,7 +86,7 @@ def test_levels_below_full_see_of_an_order_what_they_see_of_its_rides(centre: Fa
         payment=Payment(payer_id=payer.pk, program_code="MCD", authorization_number="AUTH-1"),
     )
     terms = {"chair_time": dt.time(6)}
-    changing.change(order_id=order.pk, terms=terms, from_date=DATES[3], by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, terms=terms, from_date=DATES[3], by=system(), at=NOW)
     reader = api_with(TokenRole.FULL_ACCESS, phi_level=phi)
 
     shown = reader.get(f"/api/standing-orders/{order.pk}").json()

@@ -26,9 +26,9 @@ from hypothesis.stateful import (
 
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
-from apps.recurring.services import changing, generating, holding, shifting
-from apps.recurring.services.changing import Moved
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
+from apps.recurring.services.calendar_shifts import ShiftDraft
+from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
@@ -146,7 +146,7 @@ class OrderLives(RuleBasedStateMachine):
         self.model.today += days * DAY
         if twice:
             StandingOrder.objects.update(generated_through=None)
-        generating.generate(by=self.by, at=self.now)
+        generate_rides.generate(by=self.by, at=self.now)
         self.model.follow()
 
     @rule(ahead=st.integers(0, 14), days=st.frozensets(st.integers(0, 6), min_size=1, max_size=4))
@@ -168,7 +168,7 @@ class OrderLives(RuleBasedStateMachine):
         self.model.terms = before + [changed(one) for one in (begins, *later)]
 
     def _change(self, **asked: Any) -> None:
-        changing.change(order_id=self.id, by=self.by, at=self.now, **asked)
+        edit_order.change(order_id=self.id, by=self.by, at=self.now, **asked)
         self.model.follow()
 
     @rule(ahead=st.integers(0, 20))
@@ -186,7 +186,7 @@ class OrderLives(RuleBasedStateMachine):
     def rider_stays_away(self, ahead: int, days: int | None) -> None:
         first = self.model.today + ahead * DAY
         until = None if days is None else first + days * DAY
-        holding.hold(order_id=self.id, from_date=first, until=until, reason="travel", by=self.by, at=self.now)
+        hold_order.hold(order_id=self.id, from_date=first, until=until, reason="travel", by=self.by, at=self.now)
         self.model.held.append((first, until or dt.date.max))
         self.model.follow()
 
@@ -194,7 +194,7 @@ class OrderLives(RuleBasedStateMachine):
     @rule(ahead=st.integers(-2, 12))
     def rider_is_back(self, ahead: int) -> None:
         first = self.model.today + ahead * DAY
-        holding.resume(order_id=self.id, from_date=first, by=self.by, at=self.now)
+        hold_order.resume(order_id=self.id, from_date=first, by=self.by, at=self.now)
         held = [(begin, min(until, first - DAY)) for begin, until in self.model.held]
         self.model.held = [(begin, until) for begin, until in held if begin <= until]
         self.model.follow()
@@ -207,7 +207,7 @@ class OrderLives(RuleBasedStateMachine):
     @rule(data=st.data())
     def day_is_skipped(self, data: st.DataObject) -> None:
         day = data.draw(st.sampled_from(self._dates()))
-        changing.skip(order_id=self.id, pattern_date=day, by=self.by, at=self.now)
+        edit_order.skip(order_id=self.id, pattern_date=day, by=self.by, at=self.now)
         self.model.skips.add(day)
         self.model.moves.pop(day, None)
         self.model.follow()
@@ -221,7 +221,7 @@ class OrderLives(RuleBasedStateMachine):
         if to_date < self.model.today or to_date in taken:
             return
         moved = Moved(to_date=to_date, chair_time=LATE)
-        changing.change_occurrence(order_id=self.id, pattern_date=day, moved=moved, by=self.by, at=self.now)
+        edit_order.change_occurrence(order_id=self.id, pattern_date=day, moved=moved, by=self.by, at=self.now)
         self.model.skips.discard(day)
         self.model.moves[day] = to_date
         self.model.follow(taken_back=day)
@@ -230,7 +230,7 @@ class OrderLives(RuleBasedStateMachine):
     @rule(data=st.data())
     def day_is_restored(self, data: st.DataObject) -> None:
         day = data.draw(st.sampled_from(self._dates()))
-        changing.restore(order_id=self.id, pattern_date=day, by=self.by, at=self.now)
+        edit_order.restore(order_id=self.id, pattern_date=day, by=self.by, at=self.now)
         self.model.skips.discard(day)
         self.model.moves.pop(day, None)
         self.model.follow(taken_back=day)
@@ -248,9 +248,9 @@ class OrderLives(RuleBasedStateMachine):
         if to_date is not None and (to_date <= self.model.today or to_date in self.model.shifts.values()):
             return
         draft = ShiftDraft(day, to_date, new_chair_time=None if to_date is None else EARLY)
-        shift = shifting.enter(facility_id=self.centre.pk, draft=draft, by=self.by, at=self.now)
-        shifting.apply(shift_id=shift.pk, by=self.by, at=self.now)
-        generating.generate(by=self.by, at=self.now)
+        shift = calendar_shifts.enter(facility_id=self.centre.pk, draft=draft, by=self.by, at=self.now)
+        calendar_shifts.apply(shift_id=shift.pk, by=self.by, at=self.now)
+        generate_rides.generate(by=self.by, at=self.now)
         self.model.shifts[day], self.entered[day] = to_date, shift.pk
         self.model.follow()
 
@@ -261,8 +261,8 @@ class OrderLives(RuleBasedStateMachine):
     @rule(data=st.data())
     def facility_moves_a_day_back(self, data: st.DataObject) -> None:
         day = data.draw(st.sampled_from(self._undoable()))
-        shifting.undo(shift_id=self.entered[day], by=self.by, at=self.now)
-        generating.generate(by=self.by, at=self.now)
+        calendar_shifts.undo(shift_id=self.entered[day], by=self.by, at=self.now)
+        generate_rides.generate(by=self.by, at=self.now)
         del self.model.shifts[day]
         self.model.follow()
 

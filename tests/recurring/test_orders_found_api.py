@@ -10,7 +10,7 @@ from apps.accounts.rules.roles import TokenRole
 from apps.audit.models import AuditEntry
 from apps.organizations.models import ExternalId, Facility
 from apps.recurring.models import StandingOrder
-from apps.recurring.services import changing
+from apps.recurring.services import edit_order
 from apps.riders.models import Rider
 from lib.access import system
 from tests import factories
@@ -127,7 +127,7 @@ def test_list_costs_the_same_however_many_orders(
 
 def test_order_is_read_and_the_look_recorded(api: TokenClient, order: StandingOrder) -> None:
     response = api.get(f"/api/standing-orders/{order.pk}")
-    ended = changing.end(order_id=order.pk, last_date=None, by=system(), at=NOW).order
+    ended = edit_order.end(order_id=order.pk, last_date=None, by=system(), at=NOW).order
     held = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": f'"{ended.version}"'})
 
     assert (response.status_code, response["ETag"]) == (200, '"1"')
@@ -139,7 +139,7 @@ def test_order_is_read_and_the_look_recorded(api: TokenClient, order: StandingOr
 
 
 def test_order_that_looks_otherwise_tomorrow_is_sent_whole(api: TokenClient, order: StandingOrder) -> None:
-    changing.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
+    edit_order.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
 
     response = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": '"2"'})
 
@@ -167,7 +167,7 @@ def test_order_shows_what_comes_next_and_is_sent_whole_as_time_goes_on(api: Toke
 def test_terms_in_force_are_those_of_the_day(api: TokenClient, centre: Facility, rider: Rider) -> None:
     order = cast.order(centre, rider, start_date=MONDAY - 28 * DAY)
     terms = {"chair_time": dt.time(6)}
-    changing.change(order_id=order.pk, terms=terms, from_date=DATES[3], by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, terms=terms, from_date=DATES[3], by=system(), at=NOW)
 
     shown = api.get(f"/api/standing-orders/{order.pk}").json()
 

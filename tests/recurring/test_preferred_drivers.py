@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apps.recurring.models import StandingOrder
-from apps.recurring.services import changing
+from apps.recurring.services import edit_order
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import needs_of
 from lib.access import system
@@ -38,7 +38,7 @@ def test_rides_that_are_booked_already_follow_a_change_and_those_that_have_ended
     Ride.objects.filter(pk=gone.pk).update(status="no_show", **ended)
     versions = set(Ride.objects.values_list("version"))
 
-    changing.change(order_id=order.pk, columns={"preferred_driver_ids": [new.pk]}, by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, columns={"preferred_driver_ids": [new.pk]}, by=system(), at=NOW)
 
     kept = {ride.pk: ride.preferred_driver_ids for ride in cast.rides(order)}
     assert kept.pop(gone.pk) == [old.pk]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apps.recurring.rules import reconciling
-from apps.recurring.rules.reconciling import Act, EveryDate, Kept, Leg, Mark, Step, Wanted
+from apps.recurring.rules import reconciliation
+from apps.recurring.rules.reconciliation import Act, EveryDate, Kept, Leg, Mark, Step, Wanted
 from apps.recurring.rules.recurrence import Fate, Occurrence, State
 
 NOW = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)
@@ -31,13 +31,13 @@ def occurrence(**others: Any) -> Occurrence:
     return Occurrence(**(usual | others))
 
 
-def both(one: Occurrence, content: str = "") -> dict[reconciling.Key, Wanted]:
+def both(one: Occurrence, content: str = "") -> dict[reconciliation.Key, Wanted]:
     return {(one.pattern_date, leg): Wanted(one, content) for leg in Leg}
 
 
 def made(leg: Leg, **others: Any) -> Kept:
     """A ride as the occurrence above makes it, nobody under way."""
-    pickup_at, appointment_at = reconciling.times_of(occurrence(), leg)
+    pickup_at, appointment_at = reconciliation.times_of(occurrence(), leg)
     usual: dict[str, Any] = {
         "mark": Mark.GENERATED,
         "pending": True,
@@ -47,7 +47,7 @@ def made(leg: Leg, **others: Any) -> Kept:
     return Kept(**(usual | others))
 
 
-def of_both(**others: Any) -> dict[reconciling.Key, Kept]:
+def of_both(**others: Any) -> dict[reconciliation.Key, Kept]:
     return {(DAY, leg): made(leg, **others) for leg in Leg}
 
 
@@ -56,29 +56,29 @@ def told(found: list[Step]) -> list[tuple[str, str, str]]:
 
 
 def test_new_day_is_made_there_and_back() -> None:
-    assert told(reconciling.steps(both(occurrence()), {}, now=NOW)) == [
+    assert told(reconciliation.steps(both(occurrence()), {}, now=NOW)) == [
         ("create", "outbound", "generated"),
         ("create", "return", "generated"),
     ]
 
 
 def test_day_that_is_as_planned_is_left_alone() -> None:
-    assert reconciling.steps(both(occurrence()), of_both(), now=NOW) == []
+    assert reconciliation.steps(both(occurrence()), of_both(), now=NOW) == []
 
 
 @pytest.mark.parametrize("fate", [Fate.HELD, Fate.SKIPPED, Fate.CLOSED])
 def test_day_without_service_is_not_made_and_called_off_where_it_was(fate: Fate) -> None:
     wanted = both(occurrence(fate=fate))
 
-    assert reconciling.steps(wanted, {}, now=NOW) == []
-    assert told(reconciling.steps(wanted, of_both(), now=NOW)) == [
+    assert reconciliation.steps(wanted, {}, now=NOW) == []
+    assert told(reconciliation.steps(wanted, of_both(), now=NOW)) == [
         ("cancel", "outbound", fate.value),
         ("cancel", "return", fate.value),
     ]
 
 
 def test_day_that_left_the_pattern_is_called_off() -> None:
-    assert told(reconciling.steps({}, of_both(), now=NOW)) == [
+    assert told(reconciliation.steps({}, of_both(), now=NOW)) == [
         ("cancel", "outbound", "withdrawn"),
         ("cancel", "return", "withdrawn"),
     ]
@@ -87,12 +87,12 @@ def test_day_that_left_the_pattern_is_called_off() -> None:
 def test_way_back_that_is_no_longer_wanted_is_called_off_alone() -> None:
     wanted = {(DAY, OUT): Wanted(occurrence())}
 
-    assert told(reconciling.steps(wanted, of_both(), now=NOW)) == [("cancel", "return", "withdrawn")]
+    assert told(reconciliation.steps(wanted, of_both(), now=NOW)) == [("cancel", "return", "withdrawn")]
 
 
-@pytest.mark.parametrize("mark", sorted(reconciling.GIVEN_UP))
+@pytest.mark.parametrize("mark", sorted(reconciliation.GIVEN_UP))
 def test_day_that_the_order_gave_up_comes_back(mark: Mark) -> None:
-    assert told(reconciling.steps(both(occurrence()), of_both(mark=mark, pending=False), now=NOW)) == [
+    assert told(reconciliation.steps(both(occurrence()), of_both(mark=mark, pending=False), now=NOW)) == [
         ("create", "outbound", "generated"),
         ("create", "return", "generated"),
     ]
@@ -101,23 +101,23 @@ def test_day_that_the_order_gave_up_comes_back(mark: Mark) -> None:
 def test_ride_that_a_person_cancelled_stays_cancelled() -> None:
     cancelled = {(DAY, OUT): made(OUT, pending=False), (DAY, BACK): made(BACK)}
 
-    assert reconciling.steps(both(occurrence()), cancelled, now=NOW) == []
+    assert reconciliation.steps(both(occurrence()), cancelled, now=NOW) == []
 
 
 def test_day_that_has_begun_is_left_alone_whatever_changes() -> None:
     begun = {(DAY, OUT): made(OUT, pending=False, begun=True), (DAY, BACK): made(BACK)}
 
     for wanted in ({}, both(occurrence(fate=Fate.HELD)), both(occurrence(return_at=CHAIR + 9 * HOUR))):
-        assert reconciling.steps(wanted, begun, now=NOW) == []
+        assert reconciliation.steps(wanted, begun, now=NOW) == []
 
 
 def test_day_that_has_passed_is_neither_made_nor_changed() -> None:
     later = CHAIR - HOUR
 
-    assert reconciling.steps(both(occurrence()), {}, now=later) == []
-    assert reconciling.steps(both(occurrence(return_at=CHAIR + 9 * HOUR)), of_both(), now=later) == []
+    assert reconciliation.steps(both(occurrence()), {}, now=later) == []
+    assert reconciliation.steps(both(occurrence(return_at=CHAIR + 9 * HOUR)), of_both(), now=later) == []
     # The way back of a day whose way there was never driven may still be called off.
-    assert told(reconciling.steps({}, of_both(), now=later)) == [("cancel", "return", "withdrawn")]
+    assert told(reconciliation.steps({}, of_both(), now=later)) == [("cancel", "return", "withdrawn")]
 
 
 @pytest.mark.parametrize(
@@ -129,20 +129,20 @@ def test_day_that_has_passed_is_neither_made_nor_changed() -> None:
     ],
 )
 def test_leg_at_another_time_is_moved(becomes: Occurrence, amended: list[Leg]) -> None:
-    found = reconciling.steps(both(becomes), of_both(), now=NOW)
+    found = reconciliation.steps(both(becomes), of_both(), now=NOW)
 
     assert told(found) == [("amend", leg.value, "generated") for leg in amended]
 
 
 def test_rides_made_of_something_else_are_amended() -> None:
-    assert told(reconciling.steps(both(occurrence(), "new"), of_both(content="old"), now=NOW)) == [
+    assert told(reconciliation.steps(both(occurrence(), "new"), of_both(content="old"), now=NOW)) == [
         ("amend", "outbound", "generated"),
         ("amend", "return", "generated"),
     ]
 
 
 def test_nobody_is_moved_to_a_time_that_has_passed() -> None:
-    assert reconciling.steps(both(occurrence(pickup_at=NOW - HOUR)), of_both(), now=NOW) == []
+    assert reconciliation.steps(both(occurrence(pickup_at=NOW - HOUR)), of_both(), now=NOW) == []
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ def test_nobody_is_moved_to_a_time_that_has_passed() -> None:
     ],
 )
 def test_what_a_person_changed_stays_unless_told_otherwise_or_the_rider_stays_away(
-    wanted: dict[reconciling.Key, Wanted], overwrite: Any, expected: list[str]
+    wanted: dict[reconciliation.Key, Wanted], overwrite: Any, expected: list[str]
 ) -> None:
-    found = reconciling.steps(wanted, of_both(customized=True), now=NOW, overwrite=overwrite)
+    found = reconciliation.steps(wanted, of_both(customized=True), now=NOW, overwrite=overwrite)
 
     assert [one.act.value for one in found] == expected
     assert all(one.mark is Mark.GENERATED for one in found if one.act is Act.LEAVE)
@@ -171,11 +171,11 @@ def test_what_a_person_changed_stays_unless_told_otherwise_or_the_rider_stays_aw
 
 def test_days_come_in_their_order() -> None:
     days = [dt.date(2026, 1, number) for number in (12, 9, 7)]
-    wanted: dict[reconciling.Key, Wanted] = {}
+    wanted: dict[reconciliation.Key, Wanted] = {}
     for day in days:
         wanted |= both(replace(occurrence(), pattern_date=day))
 
-    assert [(one.pattern_date.day, one.leg) for one in reconciling.steps(wanted, {}, now=NOW)] == [
+    assert [(one.pattern_date.day, one.leg) for one in reconciliation.steps(wanted, {}, now=NOW)] == [
         (7, OUT), (7, BACK), (9, OUT), (9, BACK), (12, OUT), (12, BACK),
     ]  # fmt: skip
 
@@ -183,5 +183,5 @@ def test_days_come_in_their_order() -> None:
 def test_times_are_those_of_the_leg() -> None:
     one = occurrence()
 
-    assert reconciling.times_of(one, OUT) == (one.pickup_at, one.chair_at)
-    assert reconciling.times_of(one, BACK) == (one.return_at, None)
+    assert reconciliation.times_of(one, OUT) == (one.pickup_at, one.chair_at)
+    assert reconciliation.times_of(one, BACK) == (one.return_at, None)

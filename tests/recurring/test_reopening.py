@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from apps.recurring.services import holding
-from apps.recurring.services.ordering import Ordered
+from apps.recurring.services import hold_order
+from apps.recurring.services.create_order import Ordered
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
@@ -29,11 +29,11 @@ def test_order_that_is_resumed_waits_for_a_ride_that_is_being_reopened(status: R
         factories.put_driver_on(ride)
     reopened = StatusReport(status, source="phone", note="The hold was a mistake.")
     held: dict[str, Any] = {"order_id": order.pk, "from_date": DATES[2], "by": system(), "at": NOW}
-    holding.hold(until=None, reason="travel", **held)
+    hold_order.hold(until=None, reason="travel", **held)
 
     def resume() -> Ordered:
         try:
-            return holding.resume(**held)
+            return hold_order.resume(**held)
         finally:
             connection.close()
 

@@ -11,8 +11,8 @@ from apps.accounts.rules.roles import UserRole
 from apps.events.models import Event
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder
-from apps.recurring.services import changing, generating, holding, shifting
-from apps.recurring.services.shifting import Move, ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
+from apps.recurring.services.calendar_shifts import Move, ShiftDraft
 from apps.rides.models import Ride
 from apps.rides.services import booking
 from lib.access import system
@@ -39,21 +39,21 @@ def centre(db: None) -> Facility:
 def _enter(centre: Facility, from_date: dt.date = THANKSGIVING, **asked: Any) -> CalendarShift:
     usual: dict[str, Any] = {"to_date": THANKSGIVING - DAY, "applies_to": "tts"}
     draft = ShiftDraft(from_date, **(usual | asked))
-    return shifting.enter(facility_id=centre.pk, draft=draft, by=system(), at=NOW)
+    return calendar_shifts.enter(facility_id=centre.pk, draft=draft, by=system(), at=NOW)
 
 
 def _apply(shift: CalendarShift) -> None:
-    shifting.apply(shift_id=shift.pk, by=system(), at=NOW)
-    generating.generate(by=system(), at=NOW)
+    calendar_shifts.apply(shift_id=shift.pk, by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW)
 
 
 def _undo(shift: CalendarShift) -> None:
-    shifting.undo(shift_id=shift.pk, by=system(), at=NOW)
-    generating.generate(by=system(), at=NOW)
+    calendar_shifts.undo(shift_id=shift.pk, by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW)
 
 
 def _preview(shift: CalendarShift) -> list[Move]:
-    return shifting.preview(shift_id=shift.pk, by=system(), at=NOW)
+    return calendar_shifts.preview(shift_id=shift.pk, by=system(), at=NOW)
 
 
 def _there(order: StandingOrder, day: dt.date) -> Ride:
@@ -82,7 +82,7 @@ def test_shift_that_is_entered_moves_nothing_yet(centre: Facility) -> None:
 
     shift = _enter(centre)
     StandingOrder.objects.update(generated_through=None)
-    generating.generate(by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW)
 
     assert _there(order, THANKSGIVING).service_date == THANKSGIVING
     assert (shift.applied_at, Event.objects.filter(type="ride.rescheduled").count()) == (None, 0)
@@ -127,7 +127,7 @@ def test_shift_beyond_the_horizon_counts_when_its_day_is_booked(centre: Facility
     order = cast.order(centre)
 
     _apply(_enter(centre, christmas, to_date=christmas + 2 * DAY, applies_to="mwf", offset_minutes=-60))
-    generating.generate(by=system(), at=NOW + 10 * DAY)
+    generate_rides.generate(by=system(), at=NOW + 10 * DAY)
 
     ride = _there(order, christmas)
     assert ride.appointment_at is not None
@@ -206,11 +206,11 @@ def test_preview_names_the_way_there_alone_where_there_is_no_way_back(centre: Fa
 
 def test_who_is_held_skips_or_has_another_day_is_not_moved(centre: Facility) -> None:
     held, skipped, later, arranged = (cast.order(centre, of=TTS) for _ in range(4))
-    holding.hold(order_id=held.pk, from_date=THANKSGIVING, until=None, reason="travel", by=system(), at=NOW)
-    changing.skip(order_id=skipped.pk, pattern_date=THANKSGIVING, by=system(), at=NOW)
+    hold_order.hold(order_id=held.pk, from_date=THANKSGIVING, until=None, reason="travel", by=system(), at=NOW)
+    edit_order.skip(order_id=skipped.pk, pattern_date=THANKSGIVING, by=system(), at=NOW)
     StandingOrder.objects.filter(pk=later.pk).update(end_date=THANKSGIVING - DAY)
-    moved = changing.Moved(to_date=FRIDAY)
-    changing.change_occurrence(order_id=arranged.pk, pattern_date=THANKSGIVING, moved=moved, by=system(), at=NOW)
+    moved = edit_order.Moved(to_date=FRIDAY)
+    edit_order.change_occurrence(order_id=arranged.pk, pattern_date=THANKSGIVING, moved=moved, by=system(), at=NOW)
 
     (move,) = _preview(_enter(centre))
     assert move.order == arranged  # listed, and not moved: somebody looked at that day
@@ -287,17 +287,17 @@ def test_after_its_day_a_shift_stays(centre: Facility) -> None:
     shift = _enter(centre)
     _apply(shift)
 
-    with pytest.raises(shifting.ShiftOver):
-        shifting.undo(shift_id=shift.pk, by=system(), at=NOW + 5 * DAY)
+    with pytest.raises(calendar_shifts.ShiftOver):
+        calendar_shifts.undo(shift_id=shift.pk, by=system(), at=NOW + 5 * DAY)
 
 
 def test_shift_is_applied_once_and_not_after_it_was_undone(centre: Facility) -> None:
     shift = _enter(centre)
     _apply(shift)
-    applied = shifting.apply(shift_id=shift.pk, by=system(), at=NOW + dt.timedelta(hours=1)).applied_at
+    applied = calendar_shifts.apply(shift_id=shift.pk, by=system(), at=NOW + dt.timedelta(hours=1)).applied_at
     _undo(shift)
 
-    with pytest.raises(shifting.ShiftOver):
+    with pytest.raises(calendar_shifts.ShiftOver):
         _apply(shift)
 
     assert applied == NOW
@@ -309,12 +309,12 @@ def test_only_who_arranges_schedules_in_reach_may_shift(centre: Facility) -> Non
     analyst = factories.principal(UserRole.ANALYST)
 
     with pytest.raises(DomainError, match="no such facility"):
-        shifting.enter(facility_id=centre.pk, draft=ShiftDraft(FRIDAY), by=elsewhere, at=NOW)
+        calendar_shifts.enter(facility_id=centre.pk, draft=ShiftDraft(FRIDAY), by=elsewhere, at=NOW)
     with pytest.raises(DomainError, match="no such calendar shift"):
-        shifting.apply(shift_id=shift.pk, by=elsewhere, at=NOW)
+        calendar_shifts.apply(shift_id=shift.pk, by=elsewhere, at=NOW)
     with pytest.raises(DomainError, match="no such calendar shift"):
-        shifting.preview(shift_id=shift.pk, by=elsewhere, at=NOW)
+        calendar_shifts.preview(shift_id=shift.pk, by=elsewhere, at=NOW)
     with pytest.raises(ScopeMissing):
-        shifting.enter(facility_id=centre.pk, draft=ShiftDraft(FRIDAY), by=analyst, at=NOW)
+        calendar_shifts.enter(facility_id=centre.pk, draft=ShiftDraft(FRIDAY), by=analyst, at=NOW)
     with pytest.raises(ScopeMissing):
-        shifting.undo(shift_id=shift.pk, by=analyst, at=NOW)
+        calendar_shifts.undo(shift_id=shift.pk, by=analyst, at=NOW)

@@ -8,7 +8,7 @@ import pytest
 from apps.accounts.rules.roles import TokenRole
 from apps.audit.models import AuditEntry
 from apps.organizations.models import CalendarShift, Facility
-from apps.recurring.services import generating
+from apps.recurring.services import generate_rides
 from apps.rides.services import booking
 from lib.access import system
 from tests import factories
@@ -71,10 +71,10 @@ def test_shift_is_applied_and_taken_back(api: TokenClient, centre: Facility) -> 
 
     applied = api.post(f"{path}/apply")
     again = api.post(f"{path}/apply")
-    generating.generate(by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW)
     moved = chairs(order.pk)
     undone = api.post(f"{path}/undo")
-    generating.generate(by=system(), at=NOW)
+    generate_rides.generate(by=system(), at=NOW)
 
     assert (applied.status_code, applied.json()["appliedAt"]) == (200, "2026-11-20T15:00:00Z")
     assert again.json() == applied.json()

@@ -7,7 +7,7 @@ import pytest
 
 from apps.events.models import Event
 from apps.recurring.models import Hold, StandingOrder
-from apps.recurring.services import changing, generating, holding, orders, watching
+from apps.recurring.services import edit_order, generate_rides, hold_order, order_monitor, order_state
 from apps.recurring.tasks import watch
 from apps.riders import services as riders
 from apps.rides.models import Ride, RideException
@@ -22,11 +22,11 @@ DAY = dt.timedelta(days=1)
 
 
 def _watch(at: dt.datetime) -> None:
-    watching.watch(by=system("recurring"), at=at)
+    order_monitor.watch(by=system("recurring"), at=at)
 
 
 def _hold(order: StandingOrder, first: dt.date, until: dt.date | None, at: dt.datetime = NOW) -> None:
-    holding.hold(order_id=order.pk, from_date=first, until=until, reason="travel", by=system(), at=at)
+    hold_order.hold(order_id=order.pk, from_date=first, until=until, reason="travel", by=system(), at=at)
 
 
 def _told(type_: str) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def test_order_ends_the_day_after_its_last() -> None:
 def test_end_is_told_in_three_steps_each_once_and_asks_from_the_second_on(column: str) -> None:
     order = cast.order()
     last = NOW.date() + 40 * DAY
-    changing.change(order_id=order.pk, columns={column: last}, by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, columns={column: last}, by=system(), at=NOW)
 
     for days in range(41):
         _watch(NOW + days * DAY)
@@ -88,7 +88,7 @@ def test_end_that_moves_is_told_of_anew() -> None:
     order = cast.order(end_date=NOW.date() + 10 * DAY)
     _watch(NOW)
 
-    changing.change(order_id=order.pk, columns={"end_date": NOW.date() + 12 * DAY}, by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, columns={"end_date": NOW.date() + 12 * DAY}, by=system(), at=NOW)
     _watch(NOW)
 
     assert [data["daysLeft"] for data in _told("standing_order.ending")] == [10, 12]
@@ -100,7 +100,7 @@ def test_order_without_an_end_soon_is_warned_of_nothing_even_if_it_lost_it_just_
 
     for end_date in (None, NOW.date() + 60 * DAY):  # an end that it had when it was looked for
         order.end_date = end_date
-        watching._warn(order, by=system(), at=NOW)
+        order_monitor._warn(order, by=system(), at=NOW)
     _watch(NOW)
 
     assert _told("standing_order.ending") == []
@@ -116,7 +116,7 @@ def test_open_ended_hold_is_asked_about_every_week_until_somebody_resumes() -> N
     (asked,) = _asked("hold_review")
     assert (asked.details["askedOn"], asked.version) == ("2026-12-04", 2)
     assert Hold.objects.get().review_on == dt.date(2026, 12, 11)
-    holding.resume(order_id=order.pk, from_date=NOW.date() + 16 * DAY, by=system(), at=NOW + 15 * DAY)
+    hold_order.resume(order_id=order.pk, from_date=NOW.date() + 16 * DAY, by=system(), at=NOW + 15 * DAY)
     asked.refresh_from_db()
     assert asked.status == "resolved"
 
@@ -212,14 +212,14 @@ def test_order_that_cannot_be_watched_is_in_nobodys_way(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     poison, good = cast.order(end_date=DATES[0]), cast.order(end_date=DATES[0])
-    record = orders.record
+    record = order_state.record
 
     def dangerous(order: StandingOrder, *given: Any, **facts: Any) -> None:
         if order.pk == poison.pk:
             raise RuntimeError
         record(order, *given, **facts)
 
-    monkeypatch.setattr(orders, "record", dangerous)
+    monkeypatch.setattr(order_state, "record", dangerous)
 
     _watch(NOW + 10 * DAY)
 
@@ -230,10 +230,10 @@ def test_order_that_cannot_be_watched_is_in_nobodys_way(
 
 def test_order_that_ended_meanwhile_is_left_alone() -> None:
     order = cast.order()
-    changing.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
+    edit_order.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
     seen: list[StandingOrder] = []
 
-    watching._each([order.pk], seen.append)
+    order_monitor._each([order.pk], seen.append)
 
     assert seen == []
 
@@ -252,7 +252,7 @@ def test_orders_of_a_rider_who_has_died_end_with_their_rides(changes: dict[str, 
     later = NOW + 4 * DAY
     riders.change_status(rider_id=order.rider_id, status="deceased", by=system(), at=later)
 
-    assert generating.generate(by=system("recurring"), at=later) == 0
+    assert generate_rides.generate(by=system("recurring"), at=later) == 0
     _watch(later)
     _watch(later + DAY)
 

@@ -6,7 +6,7 @@ import pytest
 
 from apps.audit.models import AuditEntry
 from apps.events.models import Event
-from apps.recurring.services import changing
+from apps.recurring.services import edit_order
 from apps.rides.models import Ride, Trip
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
@@ -25,7 +25,7 @@ def test_way_back_that_is_added_joins_the_way_there(mode: str) -> None:
     assert set(Ride.objects.values_list("leg_type", "leg_sequence")) == {("one_way", 1)}
     assert not Trip.objects.exists()
 
-    changing.change(order_id=order.pk, terms={"return_mode": mode}, by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, terms={"return_mode": mode}, by=system(), at=NOW)
 
     assert cast.live(order) == both(DATES)
     assert Trip.objects.count() == len(DATES)
@@ -55,7 +55,7 @@ def test_way_back_of_a_day_that_was_called_off_there_rides_alone() -> None:
     said = StatusReport(RideStatus.CANCELLED, source="phone", reason_code="rider_other_transport")
     report.change_status(ride_id=Ride.objects.get().pk, report=said, by=system(), at=NOW)
 
-    changing.change(order_id=order.pk, terms={"return_mode": "will_call"}, by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, terms={"return_mode": "will_call"}, by=system(), at=NOW)
 
     (back,) = Ride.objects.exclude(status="cancelled")
     assert (back.leg_type, back.trip_id) == ("return", None)

@@ -13,8 +13,8 @@ import pytest
 
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
-from apps.recurring.services import changing, generating, holding, shifting
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
+from apps.recurring.services.calendar_shifts import ShiftDraft
 from apps.rides.models import Ride
 from lib.access import system
 from tests import factories
@@ -94,21 +94,21 @@ class Clinic:
         ).pk
 
     def stay(self, order_id: UUID, first: dt.date, until: dt.date | None) -> None:
-        holding.hold(order_id=order_id, from_date=first, until=until, reason="hospital_stay", by=self.by, at=self.at)
+        hold_order.hold(order_id=order_id, from_date=first, until=until, reason="hospital_stay", by=self.by, at=self.at)
 
     def home_again(self, order_id: UUID, day: dt.date) -> None:
-        holding.resume(order_id=order_id, from_date=day, by=self.by, at=self.at)
+        hold_order.resume(order_id=order_id, from_date=day, by=self.by, at=self.at)
 
     def change(self, order_id: UUID, day: dt.date, terms: dict[str, Any]) -> None:
-        changing.change(order_id=order_id, terms=terms, from_date=day, by=self.by, at=self.at)
+        edit_order.change(order_id=order_id, terms=terms, from_date=day, by=self.by, at=self.at)
 
     def move(self, zone: str, from_date: dt.date, to_date: dt.date, cohort: str) -> None:
         draft = ShiftDraft(from_date, to_date, applies_to=cohort, offset_minutes=-30)
-        shift = shifting.enter(facility_id=self.centres[zone].pk, draft=draft, by=self.by, at=self.at)
-        shifting.apply(shift_id=shift.pk, by=self.by, at=self.at)
+        shift = calendar_shifts.enter(facility_id=self.centres[zone].pk, draft=draft, by=self.by, at=self.at)
+        calendar_shifts.apply(shift_id=shift.pk, by=self.by, at=self.at)
 
     def generate(self) -> None:
-        generating.generate(by=self.by, at=self.at)
+        generate_rides.generate(by=self.by, at=self.at)
 
     def rides(self) -> Counter[tuple[Any, ...]]:
         """Count what takes place: whose, which date and leg, and when."""

@@ -14,12 +14,12 @@ from apps.accounts.sessions import principal_of
 from apps.audit.services import audit
 from apps.console.booking import rider_combo
 from apps.console.kit.rights import UNPROCESSABLE
-from apps.console.recurring import outcome
+from apps.console.recurring import reconcile_messages
 from apps.console.recurring.editor_forms import NewOrder, OrderChange, initial_of
-from apps.console.recurring.rider_search import RiderSearch
+from apps.console.recurring.forms import RiderSearch
 from apps.console.recurring.rights import found_order, opens
 from apps.recurring.models import Terms
-from apps.recurring.services import changing, ordering
+from apps.recurring.services import create_order, edit_order
 from apps.riders.labels import rider_name
 from apps.riders.models import Rider
 from apps.rides.rules import timing
@@ -48,8 +48,8 @@ def add(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         key = form.cleaned_data["key"]
         try:
-            made = ordering.order(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
-        except ordering.OrderedAlready:
+            made = create_order.order(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
+        except create_order.OrderedAlready:
             messages.info(request, _("This standing order was made already."))
             return redirect("standing_order", order_id=key)
         except NotFound:
@@ -57,7 +57,7 @@ def add(request: HttpRequest) -> HttpResponse:
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            outcome.tell(request, _("The standing order is made."), made.followed)
+            reconcile_messages.tell(request, _("The standing order is made."), made.followed)
             return redirect("standing_order", order_id=key)
     return _editor(request, form, rider, by)
 
@@ -71,20 +71,20 @@ def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
     today = timing.local_day(now, order.timezone)
     rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
     in_force = [row for row in rows if row.from_date <= today]
-    shown = changing.draft_of(in_force[-1] if in_force else rows[0])
+    shown = edit_order.draft_of(in_force[-1] if in_force else rows[0])
     if request.method != "POST":
         form = OrderChange(initial=initial_of(order, shown), order=order, shown=shown, by=by)
         return _editor(request, form, order.rider, by, order=order)
     form = OrderChange(request.POST, order=order, shown=shown, by=by)
     if form.is_valid():
         try:
-            changed = changing.change(order_id=order_id, **form.changes(), by=by, at=now)
+            changed = edit_order.change(order_id=order_id, **form.changes(), by=by, at=now)
         except NotFound:
             raise
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            outcome.tell(request, _("The standing order is changed."), changed.followed)
+            reconcile_messages.tell(request, _("The standing order is changed."), changed.followed)
             return redirect("standing_order", order_id=order_id)
     return _editor(request, form, order.rider, by, order=order)
 

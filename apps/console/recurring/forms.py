@@ -101,3 +101,15 @@ class EndForm(Versioned):
     )
 
     names = {"on": "last_date"}
+
+
+class RiderSearch(forms.Form):
+    """Search for the rider of a new order, as on the booking desk: by name, external id or phone."""
+
+    q = forms.CharField(
+        label=_("Rider"),
+        max_length=100,
+        error_messages={"required": _("Say whom you look for.")},
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text=_("Name, MRN or phone"),
+    )

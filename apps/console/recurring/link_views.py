@@ -22,9 +22,9 @@ from apps.console.kit.rights import is_proven, to_proof
 from apps.console.recurring.rights import found_facility, found_order, opens
 from apps.organizations.models import Facility
 from apps.recurring.models import CalendarLink, StandingOrder
-from apps.recurring.queries import feeds
-from apps.recurring.services import links as services
-from apps.recurring.services.links import Issued
+from apps.recurring.queries import calendar_feed
+from apps.recurring.services import calendar_links as services
+from apps.recurring.services.calendar_links import Issued
 from lib.access import Phi, Principal
 from lib.client_address import address_of
 from lib.errors import NotFound
@@ -107,7 +107,7 @@ def calendar_file(request: HttpRequest, secret: str) -> HttpResponseBase:
         link, reader = services.opened(secret, request_id=id_of(request), ip=address_of(request), at=now)
     except NotFound:
         return HttpResponseNotFound(content_type="text/plain")
-    feed = feeds.feed_of(link, at=now)
+    feed = calendar_feed.feed_of(link, at=now)
     services.note_names(link, feed.rider_ids, by=reader)
     etag = f'"{hashlib.sha256(feed.body).hexdigest()[:32]}"'
     response = HttpResponse(feed.body, content_type="text/calendar; charset=utf-8")

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.sessions import principal_of
 from apps.audit.services import audit
 from apps.console.kit.lists import Filters, arranged, views_of
-from apps.console.recurring import words
+from apps.console.recurring import labels
 from apps.console.recurring.rights import found_facility, opens
 from apps.organizations.models import Facility
 from apps.recurring.models import OrderStatus
@@ -47,7 +47,7 @@ class OrderFilter(ListFilter):
     status = forms.ChoiceField(
         label=_("Status"),
         required=False,
-        choices=[("", _("All but ended")), *((status.value, words.STATUSES[status].text) for status in OrderStatus)],
+        choices=[("", _("All but ended")), *((status.value, labels.STATUSES[status].text) for status in OrderStatus)],
     )
 
     def __init__(self, query: QueryDict, *, facilities: Sequence[tuple[UUID, str]]) -> None:
@@ -84,7 +84,7 @@ def orders(request: HttpRequest) -> HttpResponse:
     )
     context |= {
         "facility": facility,
-        "zone": words.zone_name(facility.timezone, now),
+        "zone": labels.zone_name(facility.timezone, now),
         "groups": list(_groups(lines, by, now)),
         "count": len(lines),
         "most": roster.MOST if has_more else None,
@@ -114,15 +114,15 @@ def _groups(lines: Iterable[Line], by: Principal, now: datetime) -> Iterable[dic
 
 def _row(line: Line, by: Principal) -> dict[str, Any]:
     order, terms = line.order, line.terms
-    badge, more = words.status_of(line)
+    badge, more = labels.status_of(line)
     next_at = line.next_pickup_at
     return {
         "order": order,
         "name": rider_name(order.rider, by),
-        "days": words.pattern_of(terms),
-        "next": words.day_and_clock(next_at, order.timezone) if next_at else "",
+        "days": labels.pattern_of(terms),
+        "next": labels.day_and_clock(next_at, order.timezone) if next_at else "",
         "next_at": next_at,
         "badge": badge,
         "more": more,
-        "way_back": words.RETURNS[terms.return_mode],
+        "way_back": labels.RETURNS[terms.return_mode],
     }

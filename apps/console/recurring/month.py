@@ -13,8 +13,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from apps.console.recurring import words
-from apps.console.recurring.words import Badge
+from apps.console.recurring import labels
+from apps.console.recurring.labels import Badge
 from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
 from apps.recurring.rules.recurrence import FARTHEST_MOVE
 
@@ -93,7 +93,7 @@ def month(first: date, found: Iterable[OccurrenceShown], *, zone: str, today: da
         last=last,
         previous=_neighbour(first - _DAY, today),
         next=_neighbour(last + _DAY, today),
-        weekdays=[(str(words.SHORT_WEEKDAYS[day]), str(dict(words.WEEKDAYS)[day])) for day in order],
+        weekdays=[(str(labels.SHORT_WEEKDAYS[day]), str(dict(labels.WEEKDAYS)[day])) for day in order],
         weeks=[days[begin : begin + 7] for begin in range(0, len(days), 7)],
     )
 
@@ -107,17 +107,17 @@ def name_of(day: date, here: Iterable[OccurrenceShown], gone: Iterable[Occurrenc
     """Name a day for those who do not see it, with all that takes place on it and all that left it."""
     parts = []
     for one in here:
-        standing = _(" and ").join(str(badge.text) for badge in words.badges_of(one))
-        parts.append(f"{words.arrived(one)}, {standing}")
+        standing = _(" and ").join(str(badge.text) for badge in labels.badges_of(one))
+        parts.append(f"{labels.arrived(one)}, {standing}")
         if one.clock_jumped:
             parts.append(_("the clocks change"))
-    parts += [words.left_for(one) for one in gone]
-    return ", ".join([words.long_day(day), *(parts or [_("no ride")])])
+    parts += [labels.left_for(one) for one in gone]
+    return ", ".join([labels.long_day(day), *(parts or [_("no ride")])])
 
 
 def _day(day: date, here: Sequence[OccurrenceShown], gone: Sequence[OccurrenceShown], zone: str, today: date) -> Day:
     chips = [_chip(one, zone) for one in here]
-    chips += [Chip("", (), words.left_briefly(one)) for one in gone]
+    chips += [Chip("", (), labels.left_briefly(one)) for one in gone]
     bad = {LegStanding.REFUSED, LegStanding.NOT_BOOKED}
     stands_out = day >= today and any(leg.standing in bad for one in here for leg in one.legs)
     return Day(day, name_of(day, here, gone), chips, stands_out)
@@ -126,7 +126,7 @@ def _day(day: date, here: Sequence[OccurrenceShown], gone: Sequence[OccurrenceSh
 def _chip(one: OccurrenceShown, zone: str) -> Chip:
     first = one.legs[0]
     return Chip(
-        words.clock(first.appointment_at or first.pickup_at, zone), words.badges_of(one), words.arrived_briefly(one)
+        labels.clock(first.appointment_at or first.pickup_at, zone), labels.badges_of(one), labels.arrived_briefly(one)
     )
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
 from apps.console.booking.place_fields import Offered, Place, PlaceFields, home_of, saved_places_of
-from apps.console.recurring import words
+from apps.console.recurring import labels
 from apps.console.recurring.driver_fields import DriverFields
 from apps.console.recurring.forms import Versioned, time_field
 from apps.fleet.models import VehicleType
@@ -82,7 +82,7 @@ class SeriesForm(Versioned):
     """When and how an order rides; times are facility wall time.  `rider` says which places there are to choose."""
 
     days = forms.TypedMultipleChoiceField(
-        label=_("Days"), coerce=int, choices=words.WEEKDAYS, widget=forms.CheckboxSelectMultiple
+        label=_("Days"), coerce=int, choices=labels.WEEKDAYS, widget=forms.CheckboxSelectMultiple
     )
     interval_weeks = forms.IntegerField(
         label=_("Every how many weeks"), min_value=1, max_value=MOST_WEEKS, initial=1, help_text=_("1: every week.")

@@ -12,13 +12,13 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
 from apps.audit.services import audit
-from apps.console.recurring import words
+from apps.console.recurring import labels
 from apps.console.recurring.rights import found_facility, opens
 from apps.organizations.models import Facility
 from apps.recurring.queries import day_sheet
 from apps.recurring.queries.calendar import LegShown, LegStanding
 from apps.recurring.queries.day_sheet import Visit, Way
-from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.reconciliation import Leg
 from apps.riders.labels import rider_name
 from apps.rides.rules import timing
 from lib.access import Principal
@@ -48,12 +48,12 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
         details={"date": chosen.isoformat()},
     )
     gone = [
-        {"order": order, "name": rider_name(order.rider, by), "went": words.left_briefly(one)}
+        {"order": order, "name": rider_name(order.rider, by), "went": labels.left_briefly(one)}
         for order, one in found.gone
     ]
     context = {
         "facility": facility,
-        "zone": words.zone_name(facility.timezone, now),
+        "zone": labels.zone_name(facility.timezone, now),
         "day": chosen,
         "today": today,
         "previous": chosen - _DAY if chosen > today - FARTHEST else None,
@@ -63,7 +63,7 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
         "coming": sum(map(_comes, found.here)),
         "gone": sorted(gone, key=lambda row: str(row["name"]).lower()),
         "most": day_sheet.MOST if found.has_more else None,
-        "read_at": words.day_and_clock(now, facility.timezone),
+        "read_at": labels.day_and_clock(now, facility.timezone),
     }
     return render(request, "recurring/day_sheet.html", context)
 
@@ -95,17 +95,17 @@ def _row(visit: Visit, facility: Facility, by: Principal) -> dict[str, Any]:
     return {
         "order": visit.order,
         "name": rider_name(visit.order.rider, by),
-        "chair": words.clock(out.leg.appointment_at, zone) if out and out.leg.appointment_at else "",
-        "how": words.arrived_briefly(one),
-        "needs": words.needs_of(visit, by),
-        "due": words.clock(visit.due_at, zone) if visit.due_at and out and _takes_place(out) else "",
+        "chair": labels.clock(out.leg.appointment_at, zone) if out and out.leg.appointment_at else "",
+        "how": labels.arrived_briefly(one),
+        "needs": labels.needs_of(visit, by),
+        "due": labels.clock(visit.due_at, zone) if visit.due_at and out and _takes_place(out) else "",
         "pickup": _pickup(out.leg, one.service_date, zone) if out and _takes_place(out) else "",
-        "came": words.clock(came_at, zone) if came_at else "",
-        "there": words.ride_of(out.leg, waits=False) if out else None,
-        "back": words.ride_of(back.leg, waits=_waits(back)) if back else None,
-        "back_at": words.clock(back.leg.pickup_at, zone) if back and _takes_place(back) else "",
+        "came": labels.clock(came_at, zone) if came_at else "",
+        "there": labels.ride_of(out.leg, waits=False) if out else None,
+        "back": labels.ride_of(back.leg, waits=_waits(back)) if back else None,
+        "back_at": labels.clock(back.leg.pickup_at, zone) if back and _takes_place(back) else "",
         "by_call": bool(back and back.leg.by_call),
-        "left": words.clock(left_at, zone) if left_at else "",
+        "left": labels.clock(left_at, zone) if left_at else "",
     }
 
 
@@ -125,4 +125,4 @@ def _takes_place(way: Way) -> bool:
 def _pickup(leg: LegShown, service_date: date, zone: str) -> str:
     """Say when a rider is picked up, and on which day where that is the evening before."""
     is_before = timing.local_day(leg.pickup_at, zone) != service_date
-    return words.day_and_clock(leg.pickup_at, zone) if is_before else words.clock(leg.pickup_at, zone)
+    return labels.day_and_clock(leg.pickup_at, zone) if is_before else labels.clock(leg.pickup_at, zone)

@@ -18,16 +18,16 @@ from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.services import audit
 from apps.console.kit.rights import UNPROCESSABLE
-from apps.console.recurring import words
+from apps.console.recurring import labels
 from apps.console.recurring.forms import time_field
+from apps.console.recurring.labels import Badge
 from apps.console.recurring.rights import found_facility, opens
-from apps.console.recurring.words import Badge
 from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import roster
-from apps.recurring.services import shifting
-from apps.recurring.services.shifting import Move, ShiftDraft
+from apps.recurring.services import calendar_shifts
+from apps.recurring.services.calendar_shifts import Move, ShiftDraft
 from apps.riders.labels import rider_name
 from apps.rides.rules import timing
 from lib.access import Principal
@@ -76,7 +76,7 @@ class ShiftForm(forms.Form):
     applies_to = forms.ChoiceField(
         label=gettext_lazy("Whom it means"),
         widget=forms.RadioSelect,
-        choices=list(words.APPLIES.items()),
+        choices=list(labels.APPLIES.items()),
         initial=CalendarShift.AppliesTo.ALL,
     )
     orders = forms.MultipleChoiceField(
@@ -121,7 +121,7 @@ def enter(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     form = ShiftForm(request.POST, orders=_orders(found, by, now))
     if form.is_valid():
         try:
-            entered = shifting.enter(facility_id=facility_id, draft=form.draft(), by=by, at=now)
+            entered = calendar_shifts.enter(facility_id=facility_id, draft=form.draft(), by=by, at=now)
         except NotFound:
             raise
         except DomainError as refusal:
@@ -138,7 +138,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Show what a moved day means for each rider, before it is applied and after."""
     by, now = principal_of(request), timezone.now()
     found = _found(shift_id, by)
-    moves = [] if found.undone_at else shifting.preview(shift_id=shift_id, by=by, at=now)
+    moves = [] if found.undone_at else calendar_shifts.preview(shift_id=shift_id, by=by, at=now)
     audit.record(
         by=by,
         action="calendar_shifts.preview",
@@ -155,13 +155,13 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
         "shift": found,
         "state": state_of(found),
         "change": change_of(found),
-        "applies": words.APPLIES[found.applies_to],
+        "applies": labels.APPLIES[found.applies_to],
         "rows": rows,
         "attention": sum(1 for row in rows if row["problems"]),
         "entered_by": accounts.names_of([found.created_by]).get(found.created_by, found.created_by),
         "is_over": is_over,
         "may_change": by.has_scope(Scope.SCHEDULES_WRITE) and found.undone_at is None and not is_over,
-        "zone": words.zone_name(found.facility.timezone, now),
+        "zone": labels.zone_name(found.facility.timezone, now),
         "elsewhere": zone_of(request).key != found.facility.timezone,
     }
     return render(request, "recurring/shift.html", context)
@@ -171,7 +171,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 @opens(Scope.SCHEDULES_WRITE)
 def apply(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Put a moved day in force; once more changes nothing."""
-    _done(request, shift_id, shifting.apply, _("It is in force. The rides move within a minute."))
+    _done(request, shift_id, calendar_shifts.apply, _("It is in force. The rides move within a minute."))
     return redirect("calendar_shift", shift_id=shift_id)
 
 
@@ -181,9 +181,9 @@ def undo(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Take a moved day back; one that was never applied is gone."""
     found = _found(shift_id, principal_of(request))
     if found.applied_at:
-        _done(request, shift_id, shifting.undo, _("It is undone. The rides go back within a minute."))
+        _done(request, shift_id, calendar_shifts.undo, _("It is undone. The rides go back within a minute."))
         return redirect("calendar_shift", shift_id=shift_id)
-    _done(request, shift_id, shifting.undo, _("It is removed; it had moved nothing."))
+    _done(request, shift_id, calendar_shifts.undo, _("It is removed; it had moved nothing."))
     return redirect("facility_calendar", facility_id=found.facility_id)
 
 
@@ -198,7 +198,7 @@ def state_of(row: CalendarShift) -> Badge:
 
 def change_of(row: CalendarShift) -> str:
     """Say what a shift does, in one sentence."""
-    named = {"day": words.short_day(row.from_date), "to": words.short_day(row.to_date) if row.to_date else ""}
+    named = {"day": labels.short_day(row.from_date), "to": labels.short_day(row.to_date) if row.to_date else ""}
     if row.to_date is None:
         said = _("%(day)s: no service") % named
     elif row.to_date == row.from_date:
@@ -219,9 +219,9 @@ def _page(request: HttpRequest, facility: Facility, form: ShiftForm | None = Non
     rows = CalendarShift.objects.filter(facility=facility).order_by("-from_date", "-pk")[:MOST_SHIFTS]
     context = {
         "facility": facility,
-        "rows": [(row, state_of(row), change_of(row), words.APPLIES[row.applies_to]) for row in rows],
+        "rows": [(row, state_of(row), change_of(row), labels.APPLIES[row.applies_to]) for row in rows],
         "form": form or (ShiftForm(orders=_orders(facility, by, now)) if may_change else None),
-        "zone": words.zone_name(facility.timezone, now),
+        "zone": labels.zone_name(facility.timezone, now),
     }
     return render(request, "recurring/facility.html", context, status=UNPROCESSABLE if form else 200)
 
@@ -256,7 +256,7 @@ def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID
     return [
         (
             line.order.pk,
-            f"{rider_name(line.order.rider, by)}, {words.pattern_of(line.terms)} {clock(line.terms.chair_time)}",
+            f"{rider_name(line.order.rider, by)}, {labels.pattern_of(line.terms)} {clock(line.terms.chair_time)}",
         )
         for line in lines
     ]
@@ -283,10 +283,10 @@ def _row(move: Move, drivers: dict[UUID, str], by: Principal) -> dict[str, Any]:
     return {
         "order": move.order,
         "name": rider_name(move.order.rider, by),
-        "was": words.day_and_clock(move.was.chair_at, zone),
-        "was_pickup": words.clock(move.was.pickup_at, zone),
-        "becomes": words.day_and_clock(becomes.chair_at, zone) if becomes else "",
-        "becomes_pickup": words.clock(becomes.pickup_at, zone) if becomes else "",
+        "was": labels.day_and_clock(move.was.chair_at, zone),
+        "was_pickup": labels.clock(move.was.pickup_at, zone),
+        "becomes": labels.day_and_clock(becomes.chair_at, zone) if becomes else "",
+        "becomes_pickup": labels.clock(becomes.pickup_at, zone) if becomes else "",
         "rides": len(move.ride_ids),
         "problems": problems,
     }

@@ -14,7 +14,7 @@ from apps.recurring.models import HoldReason, ReturnMode
 from apps.recurring.rules.draft import OrderDraft, TermsDraft
 from apps.recurring.rules.order_validation import LONGEST_STAY, MOST_HORIZON, MOST_WEEKS, SERVICES
 from apps.recurring.rules.recurrence import PRESETS
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services.calendar_shifts import ShiftDraft
 from apps.riders.rules.needs import Mobility
 from apps.riders.schemas.accommodation import AccommodationIn
 from apps.rides.rules.draft import Notes, Payment

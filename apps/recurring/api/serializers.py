@@ -16,7 +16,7 @@ from apps.recurring.models import HoldReason, HoldSource, OrderStatus, ReturnMod
 from apps.recurring.queries.calendar import LegStanding
 from apps.recurring.queries.orders import OrderRecord, TermsRecord
 from apps.recurring.rules.disclosure import disclosed
-from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import PRESETS, Fate, State
 from apps.riders.rules.needs import Mobility
 from apps.rides.rules.draft import ServiceType

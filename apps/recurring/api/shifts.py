@@ -10,11 +10,11 @@ from rest_framework.response import Response
 from apps.audit.services import audit
 from apps.organizations.schemas.calendar_shifts import CalendarShiftOut
 from apps.recurring.api.bodies import CalendarShiftIn, shift_of
-from apps.recurring.queries import shifts
-from apps.recurring.rules.reconciling import Leg
+from apps.recurring.queries import orders
+from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import Occurrence
-from apps.recurring.services import shifting
-from apps.recurring.services.shifting import Move
+from apps.recurring.services import calendar_shifts
+from apps.recurring.services.calendar_shifts import Move
 from apps.rides.queries import named_rides
 from lib.api import fields
 from lib.api.query import PageQuery
@@ -83,7 +83,7 @@ class FacilityShiftViewSet(ApiViewSet):
 
     def list(self, request: Request, id: UUID) -> Response:
         """List the moved days of a facility, the latest first."""
-        return self.answer_page(self.page(shifts.shifts_of(id, self.principal), sort="-from_date"))
+        return self.answer_page(self.page(orders.calendar_shifts_of(id, self.principal), sort="-from_date"))
 
     def create(self, request: Request, id: UUID) -> Response:
         """Enter a day that moves, in a holiday week, or is without service.
@@ -92,7 +92,7 @@ class FacilityShiftViewSet(ApiViewSet):
         away itself, or that another one has moved to.
         """
         draft = shift_of(self.body())
-        shift = shifting.enter(facility_id=id, draft=draft, by=self.principal, at=self.at)
+        shift = calendar_shifts.enter(facility_id=id, draft=draft, by=self.principal, at=self.at)
         return self.answer(shift, headers={"Location": f"/api/calendar-shifts/{shift.pk}"})
 
 
@@ -115,11 +115,11 @@ class CalendarShiftViewSet(ApiViewSet):
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Show a moved day."""
-        return self.answer(shifts.shift(id, self.principal))
+        return self.answer(orders.calendar_shift(id, self.principal))
 
     def preview(self, request: Request, id: UUID) -> Response:
         """Say what a shift moves, or has moved, and what stands in the way."""
-        moves = shifting.preview(shift_id=id, by=self.principal, at=self.at)
+        moves = calendar_shifts.preview(shift_id=id, by=self.principal, at=self.at)
         audit.record(
             by=self.principal,
             action="calendar_shifts.preview",
@@ -133,14 +133,14 @@ class CalendarShiftViewSet(ApiViewSet):
 
     def apply(self, request: Request, id: UUID) -> Response:
         """Put a shift in force; the rides it means move within seconds."""
-        return self.answer(shifting.apply(shift_id=id, by=self.principal, at=self.at))
+        return self.answer(calendar_shifts.apply(shift_id=id, by=self.principal, at=self.at))
 
     def undo(self, request: Request, id: UUID) -> Response:
         """Take a shift back, until its day or the day it moves to has come.
 
         Rides go back to where they were.  One that was never applied is gone.
         """
-        return self.answer(shifting.undo(shift_id=id, by=self.principal, at=self.at))
+        return self.answer(calendar_shifts.undo(shift_id=id, by=self.principal, at=self.at))
 
 
 def _shown(move: Move, reached: set[UUID]) -> dict[str, Any]:

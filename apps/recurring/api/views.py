@@ -32,9 +32,9 @@ from apps.recurring.api.serializers import (
 from apps.recurring.models import OrderStatus, StandingOrder, StandingOrderQuerySet
 from apps.recurring.queries import calendar, orders
 from apps.recurring.queries.orders import OrderRecord
-from apps.recurring.services import changing, holding, ordering
-from apps.recurring.services.following import Followed
-from apps.recurring.services.ordering import Ordered
+from apps.recurring.services import create_order, edit_order, hold_order
+from apps.recurring.services.create_order import Ordered
+from apps.recurring.services.reconcile_rides import Followed
 from apps.riders.rules import disclosure as rider_disclosure
 from apps.rides.queries import named_rides
 from apps.rides.rules import disclosure as ride_disclosure
@@ -163,7 +163,7 @@ class RiderOrderViewSet(_OrderViews):
         """
         draft = bodies.draft_of(self.body())
         return self._change(
-            lambda: ordering.order(rider_id=id, draft=draft, by=self.principal, at=self.at), is_new=True
+            lambda: create_order.order(rider_id=id, draft=draft, by=self.principal, at=self.at), is_new=True
         )
 
 
@@ -222,7 +222,7 @@ class StandingOrderViewSet(_OrderViews):
         `rides.left`, unless `overwriteCustomized` says otherwise.
         """
         changes = bodies.changes_of(self.body())
-        return self._change(lambda: changing.change(order_id=id, **changes, **self._by_whom()))
+        return self._change(lambda: edit_order.change(order_id=id, **changes, **self._by_whom()))
 
     def hold(self, request: Request, id: UUID) -> Response:
         """Hold a standing order: no rides on service dates from a day on.
@@ -231,7 +231,7 @@ class StandingOrderViewSet(_OrderViews):
         """
         asked = self.body()
         hold = {"from_date": asked["from_"], "until": asked.get("until"), "reason": asked["reason"]}
-        return self._change(lambda: holding.hold(order_id=id, **hold, **self._by_whom()))
+        return self._change(lambda: hold_order.hold(order_id=id, **hold, **self._by_whom()))
 
     def resume(self, request: Request, id: UUID) -> Response:
         """Resume a standing order that is held.
@@ -240,7 +240,7 @@ class StandingOrderViewSet(_OrderViews):
         under `rides.refused`.
         """
         first = self.body()["from_"]
-        return self._change(lambda: holding.resume(order_id=id, from_date=first, **self._by_whom()))
+        return self._change(lambda: hold_order.resume(order_id=id, from_date=first, **self._by_whom()))
 
     def end(self, request: Request, id: UUID) -> Response:
         """End a standing order.
@@ -249,11 +249,11 @@ class StandingOrderViewSet(_OrderViews):
         ended: nothing of it changes any more.
         """
         last = self.body().get("on")
-        return self._change(lambda: changing.end(order_id=id, last_date=last, **self._by_whom()))
+        return self._change(lambda: edit_order.end(order_id=id, last_date=last, **self._by_whom()))
 
     def activate(self, request: Request, id: UUID) -> Response:
         """Let a draft ride; an order that is none stays as it is."""
-        return self._change(lambda: changing.activate(order_id=id, **self._by_whom()))
+        return self._change(lambda: edit_order.activate(order_id=id, **self._by_whom()))
 
 
 class OccurrenceViewSet(_OrderViews):
@@ -299,18 +299,20 @@ class OccurrenceViewSet(_OrderViews):
         """
         changes = self.body()
         return self._change(
-            lambda: changing.amend_occurrence(order_id=id, pattern_date=_day(date), changes=changes, **self._by_whom())
+            lambda: edit_order.amend_occurrence(
+                order_id=id, pattern_date=_day(date), changes=changes, **self._by_whom()
+            )
         )
 
     @extend_schema(parameters=[_DATE])
     def skip(self, request: Request, id: UUID, date: str) -> Response:
         """Skip one occurrence: its rides are called off, and the series goes on."""
-        return self._change(lambda: changing.skip(order_id=id, pattern_date=_day(date), **self._by_whom()))
+        return self._change(lambda: edit_order.skip(order_id=id, pattern_date=_day(date), **self._by_whom()))
 
     @extend_schema(parameters=[_DATE])
     def restore(self, request: Request, id: UUID, date: str) -> Response:
         """Take back what was arranged for one occurrence: it is as the series has it again."""
-        return self._change(lambda: changing.restore(order_id=id, pattern_date=_day(date), **self._by_whom()))
+        return self._change(lambda: edit_order.restore(order_id=id, pattern_date=_day(date), **self._by_whom()))
 
 
 def _day(text: str) -> dt.date:

@@ -11,7 +11,7 @@ from django.db.models import Q
 from apps.organizations.models import Facility
 from apps.recurring.models import OrderStatus, StandingOrder, Terms
 from apps.recurring.queries.calendar import MOVED_BY_HAND, LegShown, OccurrenceShown, calendars
-from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import FARTHEST_MOVE
 from apps.riders.models import AccommodationProfile
 from apps.riders.rules import accommodation

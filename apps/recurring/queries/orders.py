@@ -1,4 +1,4 @@
-"""Standing orders with everything that one is shown with."""
+"""Standing orders and calendar shifts within the caller's reach, orders with everything that the API shows of them."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from apps.organizations.models import ExternalId, SubjectType
+from apps.organizations.models import CalendarShift, CalendarShiftQuerySet, ExternalId, Facility, SubjectType
 from apps.organizations.queries import external_ids_of
 from apps.recurring.models import Hold, OccurrenceChange, StandingOrder, StandingOrderQuerySet, Terms
 from apps.recurring.queries import plans
@@ -60,6 +60,29 @@ def orders_of(rider_id: UUID, by: Principal) -> StandingOrderQuerySet:
     if not Rider.objects.visible_to(by).filter(pk=rider_id).exists():
         raise NotFound("rider")
     return StandingOrder.objects.visible_to(by).filter(rider_id=rider_id)
+
+
+def calendar_shift(shift_id: UUID, by: Principal) -> CalendarShift:
+    """Find a calendar shift.
+
+    Raises:
+        NotFound: there is no such shift in reach.
+    """
+    shift = CalendarShift.objects.visible_to(by).filter(pk=shift_id).first()
+    if shift is None:
+        raise NotFound("calendar shift")
+    return shift
+
+
+def calendar_shifts_of(facility_id: UUID, by: Principal) -> CalendarShiftQuerySet:
+    """List a facility's calendar shifts in reach.
+
+    Raises:
+        NotFound: there is no such facility in reach.
+    """
+    if not Facility.objects.visible_to(by).filter(pk=facility_id).exists():
+        raise NotFound("facility")
+    return CalendarShift.objects.visible_to(by).filter(facility_id=facility_id)
 
 
 def records(orders: Sequence[StandingOrder], *, at: datetime) -> list[OrderRecord]:

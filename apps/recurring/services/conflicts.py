@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from apps.recurring.models import StandingOrder
-from apps.recurring.services.following import Followed
+from apps.recurring.services.reconcile_rides import Followed
 from apps.rides.models import RideException
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.services import exceptions

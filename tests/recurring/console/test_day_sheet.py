@@ -12,9 +12,9 @@ from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import day_sheet
-from apps.recurring.services import changing, generating, holding, shifting
-from apps.recurring.services.changing import Moved
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
+from apps.recurring.services.calendar_shifts import ShiftDraft
+from apps.recurring.services.edit_order import Moved
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from lib.access import system
@@ -153,13 +153,13 @@ def test_way_there_says_how_its_ride_stands(centre: Facility, columns: dict[str,
 def test_what_is_otherwise_on_the_day_is_said_in_words(centre: Facility) -> None:
     skipped, held, moved, here = (_order(centre, name) for name in ("Skips", "Held", "Moves", "Called"))
     to_here = _order(centre, "Arrives", of={"days_of_week": (1,)})
-    changing.skip(order_id=skipped.pk, pattern_date=MONDAY, **TOLD)
-    holding.hold(order_id=held.pk, from_date=MONDAY, until=None, reason="travel", **TOLD)
-    changing.change_occurrence(order_id=moved.pk, pattern_date=MONDAY, moved=Moved(to_date=MONDAY + DAY), **TOLD)
-    changing.change_occurrence(
+    edit_order.skip(order_id=skipped.pk, pattern_date=MONDAY, **TOLD)
+    hold_order.hold(order_id=held.pk, from_date=MONDAY, until=None, reason="travel", **TOLD)
+    edit_order.change_occurrence(order_id=moved.pk, pattern_date=MONDAY, moved=Moved(to_date=MONDAY + DAY), **TOLD)
+    edit_order.change_occurrence(
         order_id=to_here.pk, pattern_date=MONDAY + DAY, moved=Moved(to_date=MONDAY, chair_time=dt.time(6)), **TOLD
     )
-    changing.change_occurrence(order_id=here.pk, pattern_date=MONDAY, moved=Moved(pickup_time=dt.time(9)), **TOLD)
+    edit_order.change_occurrence(order_id=here.pk, pattern_date=MONDAY, moved=Moved(pickup_time=dt.time(9)), **TOLD)
 
     response = _page(centre)
 
@@ -176,9 +176,9 @@ def test_what_is_otherwise_on_the_day_is_said_in_words(centre: Facility) -> None
 def test_day_that_the_facility_moved_or_closed_says_so(centre: Facility) -> None:
     _order(centre, "Abel")
     for day, to_date in ((MONDAY, MONDAY + DAY), (WEDNESDAY, None)):
-        shift = shifting.enter(facility_id=centre.pk, draft=ShiftDraft(day, to_date), **TOLD)
-        shifting.apply(shift_id=shift.pk, **TOLD)
-    generating.generate(**TOLD)
+        shift = calendar_shifts.enter(facility_id=centre.pk, draft=ShiftDraft(day, to_date), **TOLD)
+        calendar_shifts.apply(shift_id=shift.pk, **TOLD)
+    generate_rides.generate(**TOLD)
 
     assert "Nobody with a standing order comes on this day. Not on this day 1 Abel, Orla shifted to Tue 24 Nov" in (
         _text(_page(centre))
@@ -197,7 +197,7 @@ def test_way_there_that_people_took_out_of_the_series_leaves_the_way_back(centre
     """The terms lost the day's way there; a way back that people changed stays."""
     order = _order(centre, "Abel")
     Ride.objects.filter(pk=cast.rides(order)[1].pk).update(occurrence_state="customized")
-    changing.change(order_id=order.pk, terms={"days_of_week": (2,)}, **TOLD)
+    edit_order.change(order_id=order.pk, terms={"days_of_week": (2,)}, **TOLD)
 
     page = _text(_page(centre))
 
@@ -226,7 +226,7 @@ def test_names_are_shown_to_those_who_may_see_riders_and_who_was_seen_is_recorde
     centre: Facility, role: UserRole
 ) -> None:
     here, gone = _order(centre, "Canary"), _order(centre, "Canary")
-    changing.change_occurrence(order_id=gone.pk, pattern_date=MONDAY, moved=Moved(to_date=MONDAY + DAY), **TOLD)
+    edit_order.change_occurrence(order_id=gone.pk, pattern_date=MONDAY, moved=Moved(to_date=MONDAY + DAY), **TOLD)
 
     response = _page(centre, role=role)
 

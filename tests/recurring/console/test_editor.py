@@ -11,8 +11,8 @@ from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.organizations.models import ExternalId, Facility
 from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
-from apps.recurring.services import changing, ordering
-from apps.recurring.services.changing import Moved
+from apps.recurring.services import create_order, edit_order
+from apps.recurring.services.edit_order import Moved
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from lib.access import system
@@ -241,7 +241,7 @@ def test_change_from_a_day_on_keeps_what_people_changed_unless_told(
 ) -> None:
     order = cast.order(centre, rider)
     later, day = MONDAY + 7 * DAY, MONDAY + 9 * DAY
-    changing.change_occurrence(order_id=order.pk, pattern_date=day, moved=Moved(chair_time=dt.time(12)), **TOLD)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=day, moved=Moved(chair_time=dt.time(12)), **TOLD)
     wanted = {"scope": "following", "from_date": str(later)}
 
     kept = change_series(desk, order, chair_time="09:00", pickup_from="typed", **wanted, **_elsewhere())
@@ -277,7 +277,7 @@ def test_order_keeps_a_payer_that_was_switched_off_and_others_cannot_get_it(
 ) -> None:
     payer = factories.PayerFactory.create(name="County Aid")
     order, other = cast.order(centre, rider), cast.order(centre)
-    changing.change(order_id=order.pk, columns={"payer_id": payer.pk}, **TOLD)
+    edit_order.change(order_id=order.pk, columns={"payer_id": payer.pk}, **TOLD)
     payer.active = False
     payer.save()
 
@@ -294,7 +294,7 @@ def test_order_keeps_a_payer_that_was_switched_off_and_others_cannot_get_it(
 def test_form_shows_the_terms_of_today(centre: Facility, rider: Rider, desk: Client) -> None:
     order = cast.order(centre, rider, start_date=NOW.date() - 7 * DAY)
     for day, chair in ((NOW.date(), dt.time(9)), (MONDAY + 7 * DAY, dt.time(8))):
-        changing.change(order_id=order.pk, terms={"chair_time": chair}, from_date=day, **TOLD)
+        edit_order.change(order_id=order.pk, terms={"chair_time": chair}, from_date=day, **TOLD)
 
     form = desk.get(page_of(order, "change/")).context["form"]
 
@@ -328,7 +328,7 @@ def test_change_that_cannot_be_comes_back_by_its_fields(
 
 def test_stale_change_goes_over_nothing(centre: Facility, rider: Rider, desk: Client) -> None:
     order = cast.order(centre, rider)
-    changing.skip(order_id=order.pk, pattern_date=MONDAY, **TOLD)
+    edit_order.skip(order_id=order.pk, pattern_date=MONDAY, **TOLD)
 
     response = change_series(desk, order, version=1, chair_time="08:00")
 
@@ -347,8 +347,8 @@ def test_order_that_vanishes_while_it_is_changed_is_not_found(
     def gone(*args: Any, **kwargs: Any) -> Any:
         raise NotFound("standing order")
 
-    monkeypatch.setattr(changing, "change", gone)
-    monkeypatch.setattr(ordering, "order", gone)
+    monkeypatch.setattr(edit_order, "change", gone)
+    monkeypatch.setattr(create_order, "order", gone)
 
     assert change_series(desk, order).status_code == 404
     assert _add(desk, rider, _form(centre)).status_code == 404

@@ -12,7 +12,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder, Terms
-from apps.recurring.services import changing
+from apps.recurring.services import edit_order
 from apps.riders.models import Rider
 from lib.access import system
 from lib.ids import uuid7
@@ -273,7 +273,7 @@ def test_terms_that_begin_later_keep_their_place_and_get_the_code(centre: Facili
     order = cast.order(centre, rider)
     later = MONDAY + dt.timedelta(days=7)
     elsewhere = {**HOME, "addressLine1": "9 Elm St"}
-    changing.change(order_id=order.pk, terms={"pickup": elsewhere}, from_date=later, **TOLD)
+    edit_order.change(order_id=order.pk, terms={"pickup": elsewhere}, from_date=later, **TOLD)
 
     change_series(desk, order, access_code="bell 3")
 
@@ -419,7 +419,7 @@ def test_way_back_ends_elsewhere_is_kept_and_brought_back(centre: Facility, ride
 def test_later_terms_keep_where_their_way_back_ends(centre: Facility, rider: Rider, desk: Client) -> None:
     order = cast.order(centre, rider)
     later = MONDAY + dt.timedelta(days=7)
-    changing.change(order_id=order.pk, terms={"return_dropoff": rider.saved_places[0]}, from_date=later, **TOLD)
+    edit_order.change(order_id=order.pk, terms={"return_dropoff": rider.saved_places[0]}, from_date=later, **TOLD)
 
     change_series(desk, order, chair_time="11:00")
 

@@ -11,7 +11,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
 from apps.recurring.queries import roster
-from apps.recurring.services import changing, holding
+from apps.recurring.services import edit_order, hold_order
 from lib.access import system
 from tests import factories
 from tests.console.visits import text_of, visitor
@@ -69,9 +69,9 @@ def test_status_says_since_and_until_when(centre: Facility) -> None:
     trip = cast.order(centre, _rider(centre, "Trip"), start_date=friday)
     soon = cast.order(centre, _rider(centre, "Soon"), start_date=friday)
     told: dict[str, Any] = {"reason": "travel", "by": system(), "at": NOW}
-    holding.hold(order_id=away.pk, from_date=friday, until=None, **told)
-    holding.hold(order_id=trip.pk, from_date=friday, until=friday + 9 * DAY, **told)
-    holding.hold(order_id=soon.pk, from_date=friday + 4 * DAY, until=None, **told)
+    hold_order.hold(order_id=away.pk, from_date=friday, until=None, **told)
+    hold_order.hold(order_id=trip.pk, from_date=friday, until=friday + 9 * DAY, **told)
+    hold_order.hold(order_id=soon.pk, from_date=friday + 4 * DAY, until=None, **told)
 
     page = text_of(_page(centre))
 
@@ -85,7 +85,7 @@ def test_status_says_since_and_until_when(centre: Facility) -> None:
 def test_ended_orders_are_behind_the_filter(centre: Facility) -> None:
     over = cast.order(centre, _rider(centre, "Over"), start_date=NOW.date() - 7 * DAY)
     cast.order(centre, _rider(centre, "Rides"))
-    changing.end(order_id=over.pk, last_date=None, by=system(), at=NOW)
+    edit_order.end(order_id=over.pk, last_date=None, by=system(), at=NOW)
 
     assert "Over, Orla" not in text_of(_page(centre))
     ended = text_of(_page(centre, status="ended"))
@@ -97,7 +97,7 @@ def test_ended_orders_are_behind_the_filter(centre: Facility) -> None:
 def test_order_that_begins_later_shows_the_terms_it_begins_with(centre: Facility) -> None:
     order = cast.order(centre, start_date=MONDAY + 14 * DAY, of={"chair_time": dt.time(6)})
     later = MONDAY + 28 * DAY
-    changing.change(order_id=order.pk, terms={"chair_time": dt.time(9)}, from_date=later, by=system(), at=NOW)
+    edit_order.change(order_id=order.pk, terms={"chair_time": dt.time(9)}, from_date=later, by=system(), at=NOW)
 
     page = text_of(_page(centre))
 

@@ -9,8 +9,8 @@ from django.test import Client
 from apps.accounts.rules.roles import UserRole
 from apps.organizations.models import Facility
 from apps.recurring.models import Hold, OccurrenceChange, StandingOrder
-from apps.recurring.services import changing, generating, holding, shifting
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
+from apps.recurring.services.calendar_shifts import ShiftDraft
 from apps.rides.models import Ride
 from apps.rides.services import amending, booking
 from lib.access import system
@@ -120,7 +120,7 @@ def test_days_that_people_changed_are_no_news_where_another_one_is_skipped(order
     later = ride.pickup_at - dt.timedelta(minutes=10)
     amending.amend(ride_id=ride.pk, changes={"pickup_at": later}, **TOLD)
     terms = {"days_of_week": (1, 3, 5)}
-    changing.change(order_id=order.pk, terms=terms, **TOLD)
+    edit_order.change(order_id=order.pk, terms=terms, **TOLD)
 
     response = send(desk, order, "skip", day=MONDAY + DAY, shown=MONDAY + DAY)
 
@@ -214,10 +214,10 @@ def test_refusal_names_other_fields_by_their_labels(order: StandingOrder, desk: 
 
 
 def test_move_that_comes_back_stands_by_its_own_occurrence(order: StandingOrder, desk: Client) -> None:
-    there: dict[str, Any] = {"moved": changing.Moved(to_date=MONDAY + DAY), "pattern_date": WEDNESDAY}
-    changing.change_occurrence(order_id=order.pk, **TOLD, **there)
+    there: dict[str, Any] = {"moved": edit_order.Moved(to_date=MONDAY + DAY), "pattern_date": WEDNESDAY}
+    edit_order.change_occurrence(order_id=order.pk, **TOLD, **there)
     terms = {"days_of_week": (0, 1, 2, 4)}
-    changing.change(order_id=order.pk, terms=terms | {"chair_time": dt.time(15)}, **TOLD)
+    edit_order.change(order_id=order.pk, terms=terms | {"chair_time": dt.time(15)}, **TOLD)
 
     form = {"day": WEDNESDAY, "shown": MONDAY + DAY, "to_date": WEDNESDAY + 9 * DAY}
     response = send(desk, order, "move", **form)
@@ -230,9 +230,9 @@ def test_move_that_comes_back_stands_by_its_own_occurrence(order: StandingOrder,
 def test_stale_form_changes_nothing_and_can_be_sent_again(centre: Facility, desk: Client, action: str) -> None:
     order = cast.order(centre, is_draft=action == "activate")
     if action == "resume":
-        holding.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="travel", **TOLD)
+        hold_order.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="travel", **TOLD)
     stale = StandingOrder.objects.get().version
-    changing.skip(order_id=order.pk, pattern_date=WEDNESDAY, **TOLD)
+    edit_order.skip(order_id=order.pk, pattern_date=WEDNESDAY, **TOLD)
     before = _kept(order)
 
     response = send(desk, order, action, **GOOD[action], version=stale)
@@ -245,7 +245,7 @@ def test_stale_form_changes_nothing_and_can_be_sent_again(centre: Facility, desk
 
 
 def test_order_that_has_ended_says_so(order: StandingOrder, desk: Client) -> None:
-    changing.end(order_id=order.pk, last_date=None, **TOLD)
+    edit_order.end(order_id=order.pk, last_date=None, **TOLD)
 
     response = send(desk, order, "hold", **GOOD["hold"])
 
@@ -281,7 +281,7 @@ def test_order_that_vanishes_meanwhile_is_not_found(
     def gone(*args: Any, **kwargs: Any) -> Any:
         raise NotFound("standing order")
 
-    monkeypatch.setattr(changing, "activate", gone)
+    monkeypatch.setattr(edit_order, "activate", gone)
 
     assert send(desk, order, "activate").status_code == 404
 
@@ -353,9 +353,9 @@ def test_day_that_the_facility_moved_keeps_its_time_where_it_is_left(
     centre: Facility, order: StandingOrder, desk: Client
 ) -> None:
     shift = ShiftDraft(MONDAY, MONDAY + DAY, new_chair_time=dt.time(6))
-    entered = shifting.enter(facility_id=centre.pk, draft=shift, **TOLD)
-    shifting.apply(shift_id=entered.pk, **TOLD)
-    generating.generate(**TOLD)
+    entered = calendar_shifts.enter(facility_id=centre.pk, draft=shift, **TOLD)
+    calendar_shifts.apply(shift_id=entered.pk, **TOLD)
+    generate_rides.generate(**TOLD)
 
     _move(desk, order, MONDAY + DAY, pickup_time="05:00")
 

@@ -9,12 +9,12 @@ import pytest
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
-from apps.console.recurring import month, words
+from apps.console.recurring import labels, month
 from apps.organizations.models import Facility
 from apps.recurring.models import Occurrence, StandingOrder
-from apps.recurring.services import changing, generating, holding, shifting
-from apps.recurring.services.changing import Moved
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
+from apps.recurring.services.calendar_shifts import ShiftDraft
+from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride
 from lib.access import system
 from tests import factories
@@ -49,9 +49,9 @@ def _open(order: StandingOrder, more: str = "", role: UserRole = UserRole.DISPAT
 
 def _shift(centre: Facility, day: dt.date, to_date: dt.date | None, **asked: Any) -> None:
     draft = ShiftDraft(day, to_date, **asked)
-    shift = shifting.enter(facility_id=centre.pk, draft=draft, **TOLD)
-    shifting.apply(shift_id=shift.pk, **TOLD)
-    generating.generate(**TOLD)
+    shift = calendar_shifts.enter(facility_id=centre.pk, draft=draft, **TOLD)
+    calendar_shifts.apply(shift_id=shift.pk, **TOLD)
+    generate_rides.generate(**TOLD)
 
 
 def test_month_is_a_table_of_weeks_that_names_each_day_in_words(order: StandingOrder) -> None:
@@ -70,10 +70,10 @@ def test_month_is_a_table_of_weeks_that_names_each_day_in_words(order: StandingO
 
 def test_days_beside_the_pattern_say_what_became_of_them(centre: Facility, order: StandingOrder) -> None:
     _shift(centre, WEDNESDAY, WEDNESDAY + DAY)
-    changing.skip(order_id=order.pk, pattern_date=MONDAY, **TOLD)
+    edit_order.skip(order_id=order.pk, pattern_date=MONDAY, **TOLD)
     moved = Moved(to_date=FRIDAY + DAY)
-    changing.change_occurrence(order_id=order.pk, pattern_date=FRIDAY, moved=moved, **TOLD)
-    changing.change_occurrence(
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=FRIDAY, moved=moved, **TOLD)
+    edit_order.change_occurrence(
         order_id=order.pk, pattern_date=MONDAY + 7 * DAY, moved=Moved(chair_time=dt.time(12)), **TOLD
     )
 
@@ -95,7 +95,7 @@ def test_single_ride_is_named_as_one(centre: Facility) -> None:
 
 
 def test_holds_closed_days_and_other_times_are_said(centre: Facility, order: StandingOrder) -> None:
-    holding.hold(order_id=order.pk, from_date=MONDAY, until=MONDAY, reason="travel", **TOLD)
+    hold_order.hold(order_id=order.pk, from_date=MONDAY, until=MONDAY, reason="travel", **TOLD)
     _shift(centre, WEDNESDAY, None)
     _shift(centre, FRIDAY, FRIDAY, offset_minutes=-60)
 
@@ -110,7 +110,7 @@ def test_holds_closed_days_and_other_times_are_said(centre: Facility, order: Sta
 def test_open_hold_names_who_set_it_and_when_it_is_asked_about(order: StandingOrder) -> None:
     person = factories.UserFactory.create(name="Dana Desk")
     by = factories.principal(id=person.pk)
-    holding.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="hospital_stay", by=by, at=NOW)
+    hold_order.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="hospital_stay", by=by, at=NOW)
 
     page = text_of(_open(order))
 
@@ -162,7 +162,7 @@ def test_clock_change_is_said(centre: Facility) -> None:
 
 def test_day_offers_what_can_be_done(centre: Facility, order: StandingOrder) -> None:
     _shift(centre, WEDNESDAY, WEDNESDAY + DAY)
-    changing.skip(order_id=order.pk, pattern_date=FRIDAY, **TOLD)
+    edit_order.skip(order_id=order.pk, pattern_date=FRIDAY, **TOLD)
 
     plain, moved, skipped = (text_of(_open(order, f"?day={day}")) for day in (MONDAY, WEDNESDAY + DAY, FRIDAY))
 
@@ -203,7 +203,7 @@ def test_those_who_may_only_look_are_offered_nothing(order: StandingOrder) -> No
 
 
 def test_order_that_has_ended_offers_nothing(order: StandingOrder) -> None:
-    changing.end(order_id=order.pk, last_date=None, **TOLD)
+    edit_order.end(order_id=order.pk, last_date=None, **TOLD)
 
     page = text_of(_open(order))
 
@@ -261,7 +261,7 @@ def test_facts_show_terms_of_today_and_later_ones(centre: Facility) -> None:
     )
     later = MONDAY + 14 * DAY
     terms = {"chair_time": dt.time(6), "return_mobility": "wheelchair"}
-    changing.change(order_id=order.pk, terms=terms | {"pickup_time": dt.time(5)}, from_date=later, **TOLD)
+    edit_order.change(order_id=order.pk, terms=terms | {"pickup_time": dt.time(5)}, from_date=later, **TOLD)
 
     page = text_of(_open(order))
 
@@ -281,7 +281,7 @@ def test_facts_show_where_to_what_the_rider_needs_and_who_drives_best(centre: Fa
     of = {"return_mobility": "stretcher", "return_dropoff": elm, "companions": {"escorts": 1}}
     order = cast.order(centre, rider, of=of, preferred_driver_ids=tuple(driver.pk for driver in drivers))
     terms = {"return_mode": "none"}
-    changing.change(order_id=order.pk, terms=terms, from_date=MONDAY + 14 * DAY, **TOLD)
+    edit_order.change(order_id=order.pk, terms=terms, from_date=MONDAY + 14 * DAY, **TOLD)
 
     page, analyst = text_of(_open(order)), text_of(_open(order, "", UserRole.ANALYST))
 
@@ -347,8 +347,8 @@ def test_page_asks_the_same_however_many_days(django_assert_num_queries: Any, ce
 def test_days_are_listed_by_the_dozen() -> None:
     days = [MONDAY + number * DAY for number in range(14)]
 
-    assert words.listed(days[:2]) == "Mon 23 Nov, Tue 24 Nov"
-    assert words.listed(days).endswith("Fri 4 Dec and 2 more")
+    assert labels.listed(days[:2]) == "Mon 23 Nov, Tue 24 Nov"
+    assert labels.listed(days).endswith("Fri 4 Dec and 2 more")
 
 
 def test_weeks_begin_where_the_language_has_it() -> None:

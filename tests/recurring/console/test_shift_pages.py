@@ -10,8 +10,8 @@ from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.organizations.models import CalendarShift, Facility
-from apps.recurring.services import generating, shifting
-from apps.recurring.services.shifting import ShiftDraft
+from apps.recurring.services import calendar_shifts, generate_rides
+from apps.recurring.services.calendar_shifts import ShiftDraft
 from apps.riders.models import Rider
 from apps.rides.services import booking
 from lib.access import system
@@ -49,7 +49,7 @@ def _of(shift: CalendarShift, more: str = "") -> str:
 
 
 def _entered(centre: Facility, day: dt.date = MONDAY, to_date: dt.date | None = TUESDAY, **asked: Any) -> CalendarShift:
-    return shifting.enter(facility_id=centre.pk, draft=ShiftDraft(day, to_date, **asked), **TOLD)
+    return calendar_shifts.enter(facility_id=centre.pk, draft=ShiftDraft(day, to_date, **asked), **TOLD)
 
 
 def _enter(desk: Client, centre: Facility, **form: Any) -> Any:
@@ -154,8 +154,8 @@ def test_list_says_how_each_stands(centre: Facility, desk: Client) -> None:
     applied = _entered(centre, MONDAY + 14 * DAY, MONDAY + 15 * DAY)
     undone = _entered(centre, MONDAY + 7 * DAY, MONDAY + 8 * DAY)
     for one in (applied, undone):
-        shifting.apply(shift_id=one.pk, **TOLD)
-    shifting.undo(shift_id=undone.pk, **TOLD)
+        calendar_shifts.apply(shift_id=one.pk, **TOLD)
+    calendar_shifts.undo(shift_id=undone.pk, **TOLD)
 
     page = text_of(desk.get(_page(centre)))
 
@@ -176,7 +176,7 @@ def test_shift_is_applied_once_and_undone(centre: Facility, desk: Client) -> Non
     assert AuditEntry.objects.filter(action="calendar_shifts.apply").count() == 1
     assert "It moves 1 rider" in text_of(second)
     assert "In force since 2026-11-20 09:00" in text_of(second)
-    generating.generate(**TOLD)
+    generate_rides.generate(**TOLD)
     undone = desk.post(_of(shift, "undo/"), follow=True)
     assert told(undone) == ["It is undone. The rides go back within a minute."]
     page = text_of(undone)
@@ -218,7 +218,7 @@ def test_closed_day_and_what_needs_a_look(centre: Facility, desk: Client) -> Non
     moved = _entered(centre)
 
     seen = desk.get(_of(moved))
-    shifting.undo(shift_id=moved.pk, **TOLD)
+    calendar_shifts.undo(shift_id=moved.pk, **TOLD)
     closed = text_of(desk.get(_of(_entered(centre, to_date=None))))
 
     page = text_of(seen)
@@ -228,7 +228,7 @@ def test_closed_day_and_what_needs_a_look(centre: Facility, desk: Client) -> Non
     assert "Mon 23 Nov 10:30 pickup 10:00 No ride 2" in closed
     planner = visitor(UserRole.PLANNER)
     User.objects.get(role="planner").facilities.set([centre])
-    shifting.undo(shift_id=CalendarShift.objects.get().pk, **TOLD)
+    calendar_shifts.undo(shift_id=CalendarShift.objects.get().pk, **TOLD)
     unnamed = text_of(planner.get(_of(_entered(centre))))
     assert "Driver off then" in unnamed
     assert "Del Driver" not in unnamed

@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from apps.console.recurring import words
-from apps.recurring.services.following import Followed
+from apps.console.recurring import labels
+from apps.recurring.services.reconcile_rides import Followed
 from apps.rides.models import Ride
 
 
@@ -24,23 +24,23 @@ def tell(request: HttpRequest, said: str, followed: Followed) -> None:
     parts = [said]
     if count := len(followed.cancelled):
         text = ngettext("%(count)s ride is called off: %(days)s.", "%(count)s rides are called off: %(days)s.", count)
-        parts.append(text % {"count": count, "days": words.listed(days[pk] for pk in followed.cancelled)})
+        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in followed.cancelled)})
     if count := len(followed.created):
         text = ngettext("%(count)s ride is booked: %(days)s.", "%(count)s rides are booked: %(days)s.", count)
-        parts.append(text % {"count": count, "days": words.listed(days[pk] for pk in followed.created)})
+        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in followed.created)})
     if count := len(followed.amended):
         text = ngettext("%(count)s ride is changed: %(days)s.", "%(count)s rides are changed: %(days)s.", count)
-        parts.append(text % {"count": count, "days": words.listed(days[pk] for pk in followed.amended)})
+        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in followed.amended)})
     messages.success(request, " ".join(parts))
     if followed.left:
         text = _("People had changed these days, and they stay as they are: %(days)s.")
-        messages.warning(request, text % {"days": words.listed(followed.left)})
+        messages.warning(request, text % {"days": labels.listed(followed.left)})
     reasons: dict[str, list[date]] = {}
     for day, refused in followed.refused.items():
-        reasons.setdefault(str(words.why(refused.code.name)), []).append(day)
+        reasons.setdefault(str(labels.why(refused.code.name)), []).append(day)
     for why, refused_days in reasons.items():
         text = _("Could not be booked or changed: %(days)s. %(why)s")
-        messages.error(request, text % {"days": words.listed(refused_days), "why": why})
+        messages.error(request, text % {"days": labels.listed(refused_days), "why": why})
 
 
 def _days_of(ride_ids: Collection[UUID]) -> dict[UUID, date]:

@@ -14,13 +14,13 @@ from apps.audit.services import audit
 from apps.fleet.models import Shift as DriverShift
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder
-from apps.recurring.queries import plans, shifts
+from apps.recurring.queries import orders, plans
 from apps.recurring.queries.plans import Standing
 from apps.recurring.rules import order_validation
-from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import FARTHEST_MOVE, Fate, Occurrence, occurrences
-from apps.recurring.services import orders
-from apps.recurring.services.ordering import refuse
+from apps.recurring.services import order_state
+from apps.recurring.services.create_order import refuse
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.services.booking import BoundToProviders
@@ -79,7 +79,7 @@ def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) 
         NotFound: there is no such facility in reach.
         FieldRefused, InvalidInput: the shift cannot be; the field is named.
     """
-    orders.require_right(by)
+    order_state.require_right(by)
     facility = _locked_facility(facility_id, by)
     if by.provider_ids is not None:
         raise BoundToProviders("A caller bound to transport providers cannot arrange schedules.")
@@ -172,7 +172,7 @@ def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
     Raises:
         NotFound: there is no such shift in reach.
     """
-    shift = shifts.shift(shift_id, by)
+    shift = orders.calendar_shift(shift_id, by)
     day = shift.from_date
     riding = list(StandingOrder.objects.riding().filter(facility_id=shift.facility_id).select_related("rider"))
     found = [(one, *moved) for one in plans.planned(riding, since=day) if (moved := _moved(one, shift)) is not None]
@@ -307,7 +307,7 @@ def undo(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
 
 
 def _locked(shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
-    orders.require_right(by)
+    order_state.require_right(by)
     rows = CalendarShift.objects.visible_to(by).select_for_update(of=("self",)).select_related("facility")
     shift = rows.filter(pk=shift_id).first()
     if shift is None:

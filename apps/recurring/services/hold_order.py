@@ -9,8 +9,8 @@ from django.db.models import Q
 
 from apps.recurring.models import Hold, StandingOrder
 from apps.recurring.rules import order_validation
-from apps.recurring.services import following, orders
-from apps.recurring.services.ordering import Ordered, refuse
+from apps.recurring.services import order_state, reconcile_rides
+from apps.recurring.services.create_order import Ordered, refuse
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from lib.access import Principal
@@ -36,11 +36,11 @@ def hold(
     Days that were held already stay held; the same hold once more changes nothing.
 
     Raises:
-        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
         FieldRefused: the days make no sense.
     """
-    order = orders.locked(order_id, by, expected_version=expected_version)
-    today = following.today_of(order, at)
+    order = order_state.locked(order_id, by, expected_version=expected_version)
+    today = reconcile_rides.today_of(order, at)
     refuse(order_validation.of_hold(from_date, until, today=today))
     review_on = None if until else max(from_date, today) + REVIEWED_EVERY
     same = Hold.objects.filter(standing_order=order, from_date=from_date, until=until, reason=reason)
@@ -55,9 +55,9 @@ def hold(
             review_on=review_on,
         )
         data = {"fromDate": from_date.isoformat(), "until": until.isoformat() if until else None, "reason": reason}
-        orders.record(order, "standing_order.held", data=data, action="standing_orders.hold", by=by, at=at)
+        order_state.record(order, "standing_order.held", data=data, action="standing_orders.hold", by=by, at=at)
         _reviewed(order, by=by, at=at)
-    return Ordered(order, orders.follow(order, concerned=(), by=by, at=at))
+    return Ordered(order, order_state.follow(order, concerned=(), by=by, at=at))
 
 
 @transaction.atomic
@@ -70,11 +70,11 @@ def resume(
     then on stays as it is.
 
     Raises:
-        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
         FieldRefused: the day lies too far off.
     """
-    order = orders.locked(order_id, by, expected_version=expected_version)
-    refuse(order_validation.of_hold(from_date, None, today=following.today_of(order, at)))
+    order = order_state.locked(order_id, by, expected_version=expected_version)
+    refuse(order_validation.of_hold(from_date, None, today=reconcile_rides.today_of(order, at)))
     covering = list(
         Hold.objects.filter(Q(until__isnull=True) | Q(until__gte=from_date), standing_order=order).order_by("from_date")
     )
@@ -86,9 +86,9 @@ def resume(
             row.save(update_fields=["until", "review_on"])
     if covering:
         data = {"fromDate": from_date.isoformat()}
-        orders.record(order, "standing_order.resumed", data=data, action="standing_orders.resume", by=by, at=at)
+        order_state.record(order, "standing_order.resumed", data=data, action="standing_orders.resume", by=by, at=at)
         _reviewed(order, by=by, at=at)
-    return Ordered(order, orders.follow(order, concerned=(), by=by, at=at))
+    return Ordered(order, order_state.follow(order, concerned=(), by=by, at=at))
 
 
 def _reviewed(order: StandingOrder, *, by: Principal, at: datetime) -> None:

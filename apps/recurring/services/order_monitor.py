@@ -12,8 +12,8 @@ from django.db.models import DateField, F, Func, Q, QuerySet, Value
 from django.db.models.functions import Cast, Least
 
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
-from apps.recurring.services import changing, following, orders
-from apps.recurring.services.holding import REVIEWED_EVERY
+from apps.recurring.services import edit_order, order_state, reconcile_rides
+from apps.recurring.services.hold_order import REVIEWED_EVERY
 from apps.riders.rules.rider_status import RiderStatus
 from apps.rides.models import RideException
 from apps.rides.rules.exception_types import ExceptionType
@@ -52,7 +52,7 @@ def watch(*, by: Principal, at: datetime) -> None:
 
     Once a day would do; oftener costs a few queries.
     """
-    _each(_of_the_dead(), lambda order: changing.end(order_id=order.pk, last_date=None, by=by, at=at))
+    _each(_of_the_dead(), lambda order: edit_order.end(order_id=order.pk, last_date=None, by=by, at=at))
     _each(_of_other_status(at), lambda order: _settle(order, by=by, at=at))
     _each(_to_warn(at), lambda order: _warn(order, by=by, at=at))
     _each(_to_review(at), lambda order: _review(order, by=by, at=at))
@@ -89,18 +89,20 @@ def _of_other_status(at: datetime) -> Sequence[UUID]:
     holds: dict[UUID, list[Hold]] = defaultdict(list)
     for hold in Hold.objects.filter(standing_order__in=[order.pk for order in riding]):
         holds[hold.standing_order_id].append(hold)
-    today = {order.pk: following.today_of(order, at) for order in riding}
-    return [order.pk for order in riding if order.status != orders.status_on(order, today[order.pk], holds[order.pk])]
+    today = {order.pk: reconcile_rides.today_of(order, at) for order in riding}
+    return [
+        order.pk for order in riding if order.status != order_state.status_on(order, today[order.pk], holds[order.pk])
+    ]
 
 
 def _settle(order: StandingOrder, *, by: Principal, at: datetime) -> None:
-    today = following.today_of(order, at)
-    if orders.status_of(order, today) == OrderStatus.ENDED:
+    today = reconcile_rides.today_of(order, at)
+    if order_state.status_of(order, today) == OrderStatus.ENDED:
         data: dict[str, Any] = {"lastDate": order.end_date.isoformat() if order.end_date else None}
-        orders.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
+        order_state.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
         return
     data = {"changed": ["status"], "fromDate": today.isoformat()}
-    orders.record(order, "standing_order.changed", data=data, action="standing_orders.settle", by=by, at=at)
+    order_state.record(order, "standing_order.changed", data=data, action="standing_orders.settle", by=by, at=at)
 
 
 def _to_warn(at: datetime) -> Sequence[UUID]:
@@ -118,13 +120,13 @@ def _warn(order: StandingOrder, *, by: Principal, at: datetime) -> None:
     last = order.last_date
     if last is None:  # it was moved out of the way just now
         return
-    left = (last - following.today_of(order, at)).days
+    left = (last - reconcile_rides.today_of(order, at)).days
     steps = [days for days in WARNED_AHEAD if left <= days]
     if not steps or order.end_told == steps[-1]:
         return
     order.end_told = steps[-1]
     data = {"lastDate": last.isoformat(), "daysLeft": left}
-    orders.record(order, "standing_order.ending", data=data, action="standing_orders.warn", by=by, at=at)
+    order_state.record(order, "standing_order.ending", data=data, action="standing_orders.warn", by=by, at=at)
     if left <= ASKED_AHEAD:
         _open(order, ExceptionType.AUTHORIZATION_ENDING, {"lastDate": last.isoformat()}, by=by, at=at)
 
@@ -139,7 +141,7 @@ def _to_review(at: datetime) -> Sequence[UUID]:
 
 def _review(order: StandingOrder, *, by: Principal, at: datetime) -> None:
     """Ask whether a hold without an end still holds, and again after a week."""
-    today = following.today_of(order, at)
+    today = reconcile_rides.today_of(order, at)
     for hold in Hold.objects.filter(standing_order=order, until__isnull=True, review_on__lte=today):
         details = {"holdId": str(hold.pk), "fromDate": hold.from_date.isoformat(), "askedOn": today.isoformat()}
         _open(order, ExceptionType.HOLD_REVIEW, details, by=by, at=at)

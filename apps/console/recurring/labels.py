@@ -18,7 +18,7 @@ from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
 from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
 from apps.recurring.queries.day_sheet import Visit
 from apps.recurring.queries.roster import Line
-from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import Fate, State
 from apps.riders import labels as rider_words
 from apps.rides.naming import OUT_OF_REACH, driver_name

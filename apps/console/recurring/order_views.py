@@ -16,8 +16,8 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.services import audit
 from apps.console.booking.place_fields import line_of
 from apps.console.kit.rights import UNPROCESSABLE
+from apps.console.recurring import labels, occurrence_form
 from apps.console.recurring import month as months
-from apps.console.recurring import moving, words
 from apps.console.recurring.forms import EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
 from apps.console.recurring.rights import found_order, opens
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
@@ -67,16 +67,16 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
     context = {
         "order": order,
         "name": rider_name(order.rider, by),
-        "status": words.STATUSES[order.status],
+        "status": labels.STATUSES[order.status],
         "phi": by.phi >= Phi.FULL,
         "sees": disclosure_of(by),
-        "zone": words.zone_name(order.timezone, now),
+        "zone": labels.zone_name(order.timezone, now),
         "elsewhere": zone_of(request).key != order.timezone,
         "today": today,
         "month": months.month(first, found, zone=order.timezone, today=today),
         "refused": _refused(found, today, ahead),
         "terms": _facts(order, _shown(terms, today), by),
-        "drivers": words.driver_names(order.preferred_driver_ids, by),
+        "drivers": labels.driver_names(order.preferred_driver_ids, by),
         "holds": _holds(order, today),
         "day": day,
         "occurrences": [_occurrence(one, order, today, may_change, forms) for one in found if one.service_date == day],
@@ -117,8 +117,8 @@ def _facts(order: StandingOrder, rows: Sequence[Terms], by: Principal) -> list[d
         found.append(
             {
                 "row": row,
-                "days": words.pattern_of(row),
-                "way_back": words.RETURNS[row.return_mode],
+                "days": labels.pattern_of(row),
+                "way_back": labels.RETURNS[row.return_mode],
                 "needs": ", ".join(needs_said(needs, back, row.companions, by)),
                 "pickup": line_of(row.pickup),
                 "dropoff": line_of(row.dropoff),
@@ -141,7 +141,7 @@ def _refused(found: Sequence[OccurrenceShown], today: date, ahead: date) -> list
     for one in found:
         codes = {leg.refusal for leg in one.legs if leg.standing is LegStanding.REFUSED}
         for code in codes if today <= one.service_date <= ahead else ():
-            reasons.setdefault(str(words.why(code)), []).append(one.service_date)
+            reasons.setdefault(str(labels.why(code)), []).append(one.service_date)
     return list(reasons.items())
 
 
@@ -155,22 +155,22 @@ def _occurrence(
     legs = [
         {
             "leg": leg,
-            "pickup": words.day_and_clock(leg.pickup_at, zone),
-            "chair": words.clock(leg.appointment_at, zone) if leg.appointment_at else "",
-            "badge": words.standing_of(leg),
-            "why": words.why(leg.refusal) if leg.refusal else "",
+            "pickup": labels.day_and_clock(leg.pickup_at, zone),
+            "chair": labels.clock(leg.appointment_at, zone) if leg.appointment_at else "",
+            "badge": labels.standing_of(leg),
+            "why": labels.why(leg.refusal) if leg.refusal else "",
         }
         for leg in one.legs
     ]
     shown = one.service_date
     initial = {"version": order.version, "day": one.pattern_date, "shown": shown, "to_date": shown}
-    initial |= moving.present(one, zone)
+    initial |= occurrence_form.present(one, zone)
     form = forms.get("move")
     if form is None or form.data.get("day") != one.pattern_date.isoformat():
         form = MoveForm(initial=initial, auto_id="move_%s")
     return {
         "one": one,
-        "words": words.arrived(one),
+        "words": labels.arrived(one),
         "legs": legs,
         "move": form if open_ and one.fate in (Fate.DUE, Fate.CLOSED) else None,
         "skippable": open_ and one.fate is Fate.DUE,

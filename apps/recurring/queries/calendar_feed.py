@@ -1,6 +1,6 @@
 """What calendars read under a link: one entry for each leg that takes place."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, cast
@@ -13,13 +13,12 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
+from icalendar import Calendar, Event
 
-from apps.recurring import feed
-from apps.recurring.feed import Entry
 from apps.recurring.models import CalendarLink, OrderStatus, StandingOrder
 from apps.recurring.queries import calendar
 from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
-from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.reconciliation import Leg
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
 
@@ -36,6 +35,22 @@ _WORDS: Final[Mapping[LegStanding, Promise]] = {
 }
 _TAKES_PLACE: Final = frozenset(_WORDS) | {LegStanding.DONE}
 _UNCERTAIN: Final = frozenset({LegStanding.PLANNED, LegStanding.REFUSED})
+_YEAR: Final = timedelta(days=366)
+REFRESHED_EVERY: Final = timedelta(hours=1)  # a wish: calendar programs decide for themselves
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """One line of a calendar.  `uid` names it for ever, wherever it moves to; without `ends_at` it is a moment."""
+
+    uid: str
+    starts_at: datetime
+    ends_at: datetime | None
+    summary: str
+    description: str
+    is_certain: bool
+    url: str
+    changed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +77,7 @@ def feed_of(link: CalendarLink, *, at: datetime) -> Feed:
         entry for order_id, days in shown.items() for day in days for entry in _entries(link, orders[order_id], day)
     ]
     entries.sort(key=lambda entry: (entry.starts_at, entry.uid))
-    body = feed.calendar(entries, name=_name(link), zone=ZoneInfo(zone))
+    body = _icalendar(entries, name=_name(link), zone=ZoneInfo(zone))
     return Feed(body, {order.rider_id for order in orders.values()})
 
 
@@ -70,10 +85,10 @@ def _name(link: CalendarLink) -> str:
     return _("Rides of %(facility)s") % {"facility": link.facility.name}
 
 
-def _entries(link: CalendarLink, order: StandingOrder, day: OccurrenceShown) -> Iterator[Entry]:
+def _entries(link: CalendarLink, order: StandingOrder, day: OccurrenceShown) -> Iterator[FeedEntry]:
     for leg in day.legs:
         if leg.standing in _TAKES_PLACE:
-            yield Entry(
+            yield FeedEntry(
                 uid=f"{order.pk}.{day.pattern_date.isoformat()}.{leg.leg}@carelane",
                 starts_at=leg.pickup_at,
                 ends_at=leg.appointment_at,
@@ -112,3 +127,37 @@ def _description(day: OccurrenceShown, leg: LegShown) -> str:
             _("Moved from %(day)s") % {"day": date_format(day.pattern_date, pgettext("format of a day", "l j F"))}
         )
     return "\n".join(lines)
+
+
+def _icalendar(entries: Iterable[FeedEntry], *, name: str, zone: ZoneInfo) -> bytes:
+    """Write a calendar whose times are wall time of `zone`, with the rules of that zone for its span."""
+    document = Calendar()
+    document.add("prodid", "-//Carelane//Recurring rides//EN")
+    document.add("version", "2.0")
+    document.add("x-wr-calname", name)
+    document.add("refresh-interval", REFRESHED_EVERY, parameters={"VALUE": "DURATION"})
+    document.add("x-published-ttl", "PT1H")
+    starts = []
+    for entry in entries:
+        document.add_component(_event(entry, zone))
+        starts.append(entry.starts_at)
+    if starts:
+        # The rules of all of tzdata's years would be most of the file.
+        document.add_missing_timezones(first_date=min(starts).date() - _YEAR, last_date=max(starts).date() + _YEAR)
+    body: bytes = document.to_ical()
+    return body
+
+
+def _event(entry: FeedEntry, zone: ZoneInfo) -> Event:
+    event = Event()
+    event.add("uid", entry.uid)
+    event.add("dtstamp", entry.changed_at)
+    event.add("dtstart", entry.starts_at.astimezone(zone))
+    if entry.ends_at is not None:
+        event.add("dtend", entry.ends_at.astimezone(zone))
+    event.add("summary", entry.summary)
+    event.add("description", entry.description)
+    event.add("status", "CONFIRMED" if entry.is_certain else "TENTATIVE")
+    event.add("class", "PRIVATE")
+    event.add("url", entry.url)
+    return event

@@ -15,8 +15,8 @@ from apps.recurring.queries import plans
 from apps.recurring.rules import order_validation
 from apps.recurring.rules.draft import TermsDraft
 from apps.recurring.rules.recurrence import instants
-from apps.recurring.services import following, ordering, orders
-from apps.recurring.services.ordering import STOPS, Ordered, refuse
+from apps.recurring.services import create_order, order_state, reconcile_rides
+from apps.recurring.services.create_order import STOPS, Ordered, refuse
 from apps.rides.services import booking, series
 from apps.rides.services.amended_leg import merge
 from lib.access import Principal
@@ -84,16 +84,16 @@ def change(
     unless they are to be overwritten, and the answer lists those that stayed.
 
     Raises:
-        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
         InvalidInput, FieldRefused, ExternalIdTaken: a hard rule is broken; the field is named.
     """
-    order = orders.locked(order_id, by, expected_version=expected_version)
-    today = following.today_of(order, at)
+    order = order_state.locked(order_id, by, expected_version=expected_version)
+    today = reconcile_rides.today_of(order, at)
     changed = _change_columns(order, columns or {}, today)
     first = max(order.start_date, from_date or today)
     if from_date is not None:
         refuse(order_validation.of_edit(from_date, today=today))
-    if external_ids is not None and orders.rename(order, external_ids, by=by):
+    if external_ids is not None and order_state.rename(order, external_ids, by=by):
         changed.append("external_ids")
     if (terms or patches) and _change_terms(order, terms or {}, patches or {}, first, by=by, at=at):
         changed.append("terms")
@@ -107,17 +107,17 @@ def change(
     if changed:
         data = {"changed": sorted({_WIRE.get(name, name) for name in changed}), "fromDate": first.isoformat()}
         action = "standing_orders.change"
-        orders.record(order, "standing_order.changed", data=data, action=action, changed=changed, by=by, at=at)
+        order_state.record(order, "standing_order.changed", data=data, action=action, changed=changed, by=by, at=at)
     # Terms change from a day on, everything else for all of the order.
-    concerned = orders.EVERY_DATE if columns else EveryDateFrom(first)
-    return Ordered(order, orders.follow(order, overwrite=overwrite, concerned=concerned, by=by, at=at))
+    concerned = order_state.EVERY_DATE if columns else EveryDateFrom(first)
+    return Ordered(order, order_state.follow(order, overwrite=overwrite, concerned=concerned, by=by, at=at))
 
 
 def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: date) -> list[str]:
     if columns.get("payer_id") not in (None, order.payer_id):
         booking.payer_of(columns["payer_id"])
     if "preferred_driver_ids" in columns:
-        ordering.require_drivers(tuple(columns["preferred_driver_ids"]))
+        create_order.require_drivers(tuple(columns["preferred_driver_ids"]))
     end_date = columns.get("end_date", order.end_date)
     if end_date is not None and end_date < order.start_date:
         raise InvalidInput("endDate", "endDate lies before startDate.")
@@ -153,7 +153,7 @@ def _change_terms(
     if changed == drafts:
         return False
     for day, draft in changed.items():
-        ordering.begin_terms(order, draft, day, by=by, at=at)
+        create_order.begin_terms(order, draft, day, by=by, at=at)
     return True
 
 
@@ -189,7 +189,7 @@ def change_occurrence(
     """Arrange one occurrence differently: its times, or the day it takes place on.  The series goes on as ever.
 
     Raises:
-        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
         InvalidInput, FieldRefused: the pattern has no such date, or what is asked cannot be; the field is named.
     """
     order, terms = _planned(order_id, pattern_date, expected_version, by=by, at=at)
@@ -226,7 +226,7 @@ def amend_occurrence(
     arranged = Moved(row.to_date, row.chair_time, row.pickup_time, row.return_time) if row else Moved()
     moved = replace(arranged, **changes)
     if moved == arranged:
-        return Ordered(order, orders.follow(order, concerned={pattern_date}, by=by, at=at))
+        return Ordered(order, order_state.follow(order, concerned={pattern_date}, by=by, at=at))
     if moved == Moved():
         return restore(order_id=order_id, pattern_date=pattern_date, by=by, at=at)
     return change_occurrence(order_id=order_id, pattern_date=pattern_date, moved=moved, by=by, at=at)
@@ -262,7 +262,7 @@ def skip(
     """Let the rider stay away on one pattern date.
 
     Raises:
-        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
         InvalidInput: the pattern has no such date.
     """
     order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
@@ -281,7 +281,7 @@ def restore(
     """Take back what was arranged for one pattern date: it is as the series has it again.
 
     Raises:
-        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
         InvalidInput: the pattern has no such date.
     """
     order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
@@ -293,11 +293,11 @@ def _planned(
     order_id: UUID, pattern_date: date, expected_version: int | None, *, by: Principal, at: datetime
 ) -> tuple[StandingOrder, Terms]:
     """Lock an order whose pattern has this date, and give it with the terms in force then."""
-    order = orders.locked(order_id, by, expected_version=expected_version)
+    order = order_state.locked(order_id, by, expected_version=expected_version)
     rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
     if not plans.plan_of(order, rows).has(pattern_date):
         raise InvalidInput("date", "The pattern has no such date.")
-    today = following.today_of(order, at)
+    today = reconcile_rides.today_of(order, at)
     if pattern_date < plans.nearby(today):
         raise InvalidInput("date", "date lies in the past.")
     if pattern_date > today + order_validation.FARTHEST_START:
@@ -310,8 +310,8 @@ def _changed(
 ) -> Ordered:
     data = {"changed": ["occurrence"], "fromDate": pattern_date.isoformat()}
     action = "standing_orders.change_occurrence"
-    orders.record(order, "standing_order.changed", data=data, action=action, by=by, at=at)
-    return Ordered(order, orders.follow(order, overwrite=overwrite, concerned={pattern_date}, by=by, at=at))
+    order_state.record(order, "standing_order.changed", data=data, action=action, by=by, at=at)
+    return Ordered(order, order_state.follow(order, overwrite=overwrite, concerned={pattern_date}, by=by, at=at))
 
 
 @transaction.atomic
@@ -324,11 +324,11 @@ def end(
     begun is brought to its end.
 
     Raises:
-        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
         InvalidInput: the order was to end before that day anyway, or the day is over.
     """
-    order = orders.locked(order_id, by, expected_version=expected_version)
-    today = following.today_of(order, at)
+    order = order_state.locked(order_id, by, expected_version=expected_version)
+    today = reconcile_rides.today_of(order, at)
     yesterday = today - _ONE_DAY
     last = min(order.end_date or yesterday, yesterday) if last_date is None else last_date
     if last_date is not None and last < yesterday:
@@ -339,8 +339,8 @@ def end(
     if last < today:
         order.status = OrderStatus.ENDED
     data = {"lastDate": last.isoformat()}
-    orders.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
-    return Ordered(order, orders.follow(order, overwrite=EveryDateFrom(last + _ONE_DAY), by=by, at=at))
+    order_state.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
+    return Ordered(order, order_state.follow(order, overwrite=EveryDateFrom(last + _ONE_DAY), by=by, at=at))
 
 
 @transaction.atomic
@@ -348,11 +348,11 @@ def activate(*, order_id: UUID, expected_version: int | None = None, by: Princip
     """Let a draft ride.
 
     Raises:
-        ScopeMissing, NotFound, StaleVersion, orders.OrderEnded: see `orders.locked`.
+        ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
     """
-    order = orders.locked(order_id, by, expected_version=expected_version)
+    order = order_state.locked(order_id, by, expected_version=expected_version)
     if order.status == OrderStatus.DRAFT:
         order.status = OrderStatus.ACTIVE
-        data = {"changed": ["status"], "fromDate": following.today_of(order, at).isoformat()}
-        orders.record(order, "standing_order.changed", data=data, action="standing_orders.activate", by=by, at=at)
-    return Ordered(order, orders.follow(order, by=by, at=at))
+        data = {"changed": ["status"], "fromDate": reconcile_rides.today_of(order, at).isoformat()}
+        order_state.record(order, "standing_order.changed", data=data, action="standing_orders.activate", by=by, at=at)
+    return Ordered(order, order_state.follow(order, by=by, at=at))

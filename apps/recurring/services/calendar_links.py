@@ -14,7 +14,7 @@ from django.db.models import Q
 from apps.audit.services import audit
 from apps.organizations.models import Facility
 from apps.recurring.models import CalendarLink, StandingOrder
-from apps.recurring.services import orders
+from apps.recurring.services import order_state
 from apps.riders.rules import disclosure
 from lib.access import Phi, Principal
 from lib.errors import NotFound
@@ -40,7 +40,7 @@ def issue_for_order(*, order_id: UUID, with_names: bool = False, by: Principal, 
         PhiNotPermitted: names are asked for by somebody who may not see them.
         NotFound: there is no such order in reach.
     """
-    orders.require_right(by)
+    order_state.require_right(by)
     order = StandingOrder.objects.visible_to(by).filter(pk=order_id).first()
     if order is None:
         raise NotFound("standing order")
@@ -57,7 +57,7 @@ def issue_for_facility(*, facility_id: UUID, with_names: bool = False, by: Princ
         PhiNotPermitted: names are asked for by somebody who may not see them.
         NotFound: there is no such facility in reach.
     """
-    orders.require_right(by)
+    order_state.require_right(by)
     if by.provider_ids is not None or not Facility.objects.visible_to(by).filter(pk=facility_id).exists():
         raise NotFound("facility")
     return _issue(facility_id, None, [], with_names=with_names, by=by, at=at)
@@ -89,7 +89,7 @@ def revoke(*, link_id: UUID, by: Principal, at: datetime) -> CalendarLink:
         ScopeMissing: the caller may not arrange schedules.
         NotFound: there is no such link in reach.
     """
-    orders.require_right(by)
+    order_state.require_right(by)
     link = CalendarLink.objects.visible_to(by).select_for_update(of=("self",)).filter(pk=link_id).first()
     if link is None:
         raise NotFound("calendar link")

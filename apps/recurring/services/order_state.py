@@ -10,9 +10,9 @@ from apps.events import services as events
 from apps.organizations import services as organizations
 from apps.organizations.models import SubjectType
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
-from apps.recurring.rules.reconciling import EveryDate
-from apps.recurring.services import conflicts, following
-from apps.recurring.services.following import Followed
+from apps.recurring.rules.reconciliation import EveryDate
+from apps.recurring.services import conflicts, reconcile_rides
+from apps.recurring.services.reconcile_rides import Followed
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
@@ -68,7 +68,7 @@ def record(
     at: datetime,
 ) -> None:
     """Save a locked order with its next version, its event and its row in the trail."""
-    order.status = status_of(order, following.today_of(order, at))
+    order.status = status_of(order, reconcile_rides.today_of(order, at))
     order.version += 1
     order.updated_at = at
     order.save()
@@ -139,7 +139,7 @@ def follow(
     Of what people changed, the answer names the pattern dates that the caller's change is about (`concerned`): days
     that stay for reasons of their own are no news.
     """
-    followed = following.follow([order], overwrite=overwrite, by=by, at=at)
+    followed = reconcile_rides.follow([order], overwrite=overwrite, by=by, at=at)
     conflicts.tell([order], followed, by=by.elevated(Scope.EXCEPTIONS_WRITE), at=at)
     found = followed[order.pk]
     found.left = {day: ride_ids for day, ride_ids in found.left.items() if day in concerned}

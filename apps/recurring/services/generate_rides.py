@@ -7,13 +7,15 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import DateField, F, Func, Q, Value
 from django.db.models.functions import Cast
 
-from apps.recurring.models import StandingOrder, StandingOrderQuerySet
-from apps.recurring.services import conflicts, following
+from apps.recurring.models import ClockRules, StandingOrder, StandingOrderQuerySet
+from apps.recurring.rules.recurrence import clock_rules
+from apps.recurring.services import conflicts, reconcile_rides
 from apps.riders.rules.rider_status import RiderStatus
 from lib.access import Principal
 
@@ -77,5 +79,23 @@ def _follow(
     rows = due(at).exclude(pk__in=besides)
     rows = rows if only is None else rows.filter(pk__in=only)
     orders = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most])
-    conflicts.tell(orders, following.follow(orders, by=by, at=at), by=by, at=at)
+    conflicts.tell(orders, reconcile_rides.follow(orders, by=by, at=at), by=by, at=at)
     return len(orders)
+
+
+def reopen_after_clock_changes(*, at: datetime) -> None:
+    """Reopen all orders of zones whose clock rules differ from the known ones, and store the new rules.
+
+    Rules come from the zone data of this process.  Rules that were known once are never news again: two workers with
+    different data, as during an upgrade, do not move rides to and fro.  Two queries where nothing is new.
+    """
+    zones = StandingOrder.objects.riding().order_by("timezone").values_list("timezone", flat=True).distinct()
+    current = {(zone, clock_rules(ZoneInfo(zone), at.year)) for zone in zones}
+    changed = current - set(ClockRules.objects.values_list("zone", "digest"))
+    if not changed:
+        return
+    with transaction.atomic():
+        orders = StandingOrder.objects.riding().filter(timezone__in=[zone for zone, _ in changed])
+        orders.update(generated_through=None)
+        rows = [ClockRules(zone=zone, digest=digest, seen_at=at) for zone, digest in sorted(changed)]
+        ClockRules.objects.bulk_create(rows, ignore_conflicts=True)  # another worker may store the same rules

@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from apps.accounts.sessions import principal_of
-from apps.console.recurring import moving, outcome, views
+from apps.console.recurring import occurrence_form, order_views, reconcile_messages
 from apps.console.recurring.forms import DayForm, EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
 from apps.console.recurring.rights import found_order, opens
-from apps.recurring.services import changing, holding
-from apps.recurring.services.ordering import Ordered
+from apps.recurring.services import edit_order, hold_order
+from apps.recurring.services.create_order import Ordered
 from lib.errors import DomainError, NotFound
 from lib.scopes import Scope
 
@@ -29,8 +29,8 @@ def move(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Arrange one occurrence differently."""
 
     def act(values: dict[str, Any], **told: Any) -> Ordered:
-        wanted = moving.wanted(found_order(order_id, told["by"]), values, at=told["at"])
-        return changing.change_occurrence(pattern_date=values["day"], moved=wanted, **told)
+        wanted = occurrence_form.wanted(found_order(order_id, told["by"]), values, at=told["at"])
+        return edit_order.change_occurrence(pattern_date=values["day"], moved=wanted, **told)
 
     form = MoveForm(request.POST, auto_id="move_%s")
     return _acted(request, order_id, "move", form, act, _("The day is changed."), shows="to_date")
@@ -42,7 +42,7 @@ def skip(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Let the rider stay away on one day."""
 
     def act(values: dict[str, Any], **told: Any) -> Ordered:
-        return changing.skip(pattern_date=values["day"], **told)
+        return edit_order.skip(pattern_date=values["day"], **told)
 
     return _acted(request, order_id, "skip", DayForm(request.POST), act, _("The day is skipped."), shows="shown")
 
@@ -53,7 +53,7 @@ def restore(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Let one day be as the series has it."""
 
     def act(values: dict[str, Any], **told: Any) -> Ordered:
-        return changing.restore(pattern_date=values["day"], **told)
+        return edit_order.restore(pattern_date=values["day"], **told)
 
     said = _("The day is as the series has it again.")
     return _acted(request, order_id, "restore", DayForm(request.POST), act, said, shows="day")
@@ -65,7 +65,7 @@ def hold(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Hold an order: no rides for a while."""
 
     def act(values: dict[str, Any], **told: Any) -> Ordered:
-        return holding.hold(from_date=values["from_date"], until=values["until"], reason=values["reason"], **told)
+        return hold_order.hold(from_date=values["from_date"], until=values["until"], reason=values["reason"], **told)
 
     return _acted(request, order_id, "hold", HoldForm(request.POST, auto_id="hold_%s"), act, _("The hold is set."))
 
@@ -76,7 +76,7 @@ def resume(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Let an order that is held ride again."""
 
     def act(values: dict[str, Any], **told: Any) -> Ordered:
-        return holding.resume(from_date=values["from_date"], **told)
+        return hold_order.resume(from_date=values["from_date"], **told)
 
     form = ResumeForm(request.POST, auto_id="resume_%s")
     return _acted(request, order_id, "resume", form, act, _("The rides are resumed."))
@@ -88,7 +88,7 @@ def end(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """End an order, now or after a day."""
 
     def act(values: dict[str, Any], **told: Any) -> Ordered:
-        return changing.end(last_date=values["last_date"], **told)
+        return edit_order.end(last_date=values["last_date"], **told)
 
     return _acted(request, order_id, "end", EndForm(request.POST, auto_id="end_%s"), act, _("The end is set."))
 
@@ -99,7 +99,7 @@ def activate(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Let a draft ride."""
 
     def act(values: dict[str, Any], **told: Any) -> Ordered:
-        return changing.activate(**told)
+        return edit_order.activate(**told)
 
     return _acted(request, order_id, "activate", Plain(request.POST), act, _("The standing order is active."))
 
@@ -126,7 +126,7 @@ def _acted(
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            outcome.tell(request, said, done.followed)
+            reconcile_messages.tell(request, said, done.followed)
             address = reverse("standing_order", kwargs={"order_id": order_id})
             return redirect(f"{address}?day={values[shows]}#day" if shows else address)
-    return views.page(request, found_order(order_id, by), day=form.cleaned_data.get("shown"), **{name: form})
+    return order_views.page(request, found_order(order_id, by), day=form.cleaned_data.get("shown"), **{name: form})

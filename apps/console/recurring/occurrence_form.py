@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import OccurrenceShown, calendar
-from apps.recurring.rules.reconciling import Leg
+from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import instants
-from apps.recurring.services.changing import Moved
+from apps.recurring.services.edit_order import Moved
 
 Clocks = Mapping[str, time | None]  # by the fields chair_time, pickup_time and return_time
 

@@ -1,8 +1,21 @@
-"""Making the rides of standing orders follow their plans: the one way in which an order touches a ride.
+"""Brings the rides of standing orders in line with their plans.
 
-The generator, every edit, hold, skip and moved holiday end here.  What the plan wants is compared with the ledger
-(`reconciling.steps`), and the difference is carried out by the services of rides: calling off and amending one by one,
-as few rides of a day ahead change, and booking in sets.
+The generator, every edit, hold, skip and calendar shift end here; nothing else of an order writes to a ride.
+
+- The plan of an order (terms, holds, skips, shifts, overrides) gives what every leg of every pattern date should be.
+- A row of `Occurrence` per (order, pattern date, leg) stores the last decision and the latest ride.  Rows are never
+  deleted: a ride that a person canceled stays canceled, because its row still says `generated`.
+- `reconciliation.steps` compares both and lists steps (create, amend, cancel, leave); it is pure.
+- The steps are carried out by the services of rides, in the caller's transaction, with the orders and then their
+  riders locked: cancel and amend ride by ride (few rides change in a day), book in sets (thousands are created).
+- Rides that a person changed stay as they are and are reported as `unchanged`, unless the date is in `overwrite`.
+- A ride that cannot be booked or amended does not stop the others: the date is reported in `refused`, a row with the
+  decision `refused` is tried again on the next run, and `conflicts` opens one exception for people.
+- Repeating a run is harmless: steps of rides that are in line are empty.  That is why a lost run, or two workers with
+  the same order, need no repair: the next run of the generator compares again.
+
+Comparing plan and rows, instead of translating each edit into changes of rides, keeps one path for all of them
+(docs/adr/0016).
 """
 
 from collections import defaultdict
@@ -16,11 +29,11 @@ from apps.audit.services import audit
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing
-from apps.recurring.rules import reconciling
-from apps.recurring.rules.reconciling import LEGS, Act, Kept, Key, Leg, Mark, Step, Wanted
+from apps.recurring.rules import reconciliation
+from apps.recurring.rules.reconciliation import LEGS, Act, Kept, Key, Leg, Mark, Step, Wanted
 from apps.recurring.rules.recurrence import Occurrence, occurrences
-from apps.recurring.services import courses, ledger
-from apps.recurring.services.courses import Asked
+from apps.recurring.services import booking_templates, occurrence_rows
+from apps.recurring.services.booking_templates import Asked
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
@@ -101,7 +114,7 @@ def follow(
         riders = series.lock_riders({work.order.rider_id for work in busy})
         _spare_reopened(busy)
         days = [day for work in busy for day in _days(work)]
-        made = courses.courses(_samples(days), riders, by=follower, at=at)
+        made = booking_templates.courses(_samples(days), riders, by=follower, at=at)
         for work in busy:
             _call_off(work, by=follower, at=at)
             _amend(work, by=follower, at=at)
@@ -134,7 +147,7 @@ def _work(standing: Standing, today: date, overwrite: Container[date], at: datet
     last = max([today + timedelta(days=standing.order.generation_horizon_days), *(day for day, _ in known)])
     overwritten = {day for day, _ in known if day in overwrite} if overwrite else set[date]()
     overwritten |= _stranded(standing, known)
-    steps = reconciling.steps(wanted(standing, first, last), known, now=at, overwrite=overwritten)
+    steps = reconciliation.steps(wanted(standing, first, last), known, now=at, overwrite=overwritten)
     work = _Work(standing, steps, Followed())
     for step in steps:
         if step.act is Act.LEAVE:
@@ -232,7 +245,7 @@ def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
 def _in_order(work: _Work, steps: list[Step]) -> list[Step]:
     """Let the way back move first where the day moves later: at no moment does one leg pass the other."""
     kept = work.standing.ledger[steps[0].pattern_date, steps[0].leg].kept
-    new, _ = reconciling.times_of(_occurrence(steps[0]), steps[0].leg)
+    new, _ = reconciliation.times_of(_occurrence(steps[0]), steps[0].leg)
     return steps[::-1] if kept.pickup_at is not None and new > kept.pickup_at else steps
 
 
@@ -240,11 +253,11 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
     occurrence = _occurrence(step)
     standing, kept = work.standing, work.standing.ledger[step.pattern_date, step.leg].kept
     terms = standing.terms_on(step.pattern_date)
-    pickup_at, appointment_at = reconciling.times_of(occurrence, step.leg)
+    pickup_at, appointment_at = reconciliation.times_of(occurrence, step.leg)
     changes: dict[str, Any] = {"pickup_at": pickup_at, "appointment_at": appointment_at}
     if kept.content != standing.contents[terms.pk]:
-        draft = courses.drafts(standing.order, terms, occurrence)[LEGS.index(step.leg)]
-        changes |= courses.changes_of(draft)
+        draft = booking_templates.drafts(standing.order, terms, occurrence)[LEGS.index(step.leg)]
+        changes |= booking_templates.changes_of(draft)
     amending.amend(
         ride_id=ride_id,
         changes=changes,
@@ -318,7 +331,7 @@ def _beside(day: _Missing, *, by: Principal, at: datetime) -> dict[str, Any]:
 
 def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTime:
     occurrence = _occurrence(step)
-    pickup_at, appointment_at = reconciling.times_of(occurrence, step.leg)
+    pickup_at, appointment_at = reconciliation.times_of(occurrence, step.leg)
     also = {
         **beside,
         "standing_order_id": order.pk,
@@ -357,7 +370,7 @@ def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
             else:
                 named = {"standing_order_id": work.order.pk, "pattern_date": key[0], "leg": key[1], "decided_at": at}
                 new.append(named | row)
-    ledger.write(new, known, at=at)
+    occurrence_rows.write(new, known, at=at)
 
 
 def _audit(busy: Iterable[_Work], *, by: Principal) -> None:

@@ -18,9 +18,9 @@ from apps.recurring.queries import plans
 from apps.recurring.rules import order_validation
 from apps.recurring.rules.draft import OrderDraft, TermsDraft
 from apps.recurring.rules.recurrence import occurrences
-from apps.recurring.services import courses, orders
-from apps.recurring.services.courses import Asked
-from apps.recurring.services.following import Followed
+from apps.recurring.services import booking_templates, order_state
+from apps.recurring.services.booking_templates import Asked
+from apps.recurring.services.reconcile_rides import Followed
 from apps.riders.models import Rider
 from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
@@ -71,7 +71,7 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
         OrderedAlready: there is an order of this id.
         InvalidInput, FieldRefused, ExternalIdTaken: a hard rule is broken; the field is named.
     """
-    orders.require_right(by)
+    order_state.require_right(by)
     # Locked: of two wishes with one id the second one finds what the first has made.
     rows = Rider.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     rider = rows.filter(pk=rider_id).first()
@@ -113,11 +113,11 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
         updated_at=at,
     )
     made.save(force_insert=True)
-    orders.rename(made, draft.external_ids, by=by)
+    order_state.rename(made, draft.external_ids, by=by)
     begin_terms(made, draft.terms, draft.start_date, by=by, at=at)
     facts = {"startDate": made.start_date.isoformat()}
-    orders.record(made, "standing_order.created", data=facts, action="standing_orders.order", by=by, at=at)
-    return Ordered(made, orders.follow(made, by=by, at=at))
+    order_state.record(made, "standing_order.created", data=facts, action="standing_orders.order", by=by, at=at)
+    return Ordered(made, order_state.follow(made, by=by, at=at))
 
 
 def refuse(found: list[Detail]) -> None:
@@ -240,7 +240,7 @@ def _require_sound(order: StandingOrder, terms: Terms, *, by: Principal, at: dat
     if (occurrence := next(coming, None)) is None:
         return
     try:
-        courses.require_sound(Asked(order, terms, occurrence), by=by, at=at)
+        booking_templates.require_sound(Asked(order, terms, occurrence), by=by, at=at)
     except FieldRefused as refusal:
         raise FieldRefused([replace(one, field=_field(one.field)) for one in refusal.details]) from refusal
 
