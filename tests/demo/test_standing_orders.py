@@ -47,14 +47,14 @@ def test_every_ride_to_dialysis_comes_from_an_order() -> None:
 
 def test_rides_that_were_there_are_what_their_order_asks_for() -> None:
     """Else the generator would move them, and every driver's day with them."""
-    followed = AuditEntry.objects.filter(action="standing_orders.follow")
+    entries = AuditEntry.objects.filter(action="standing_orders.reconcile")
     StandingOrder.objects.update(generated_through=None)
     before = Event.objects.count()
 
     generate_rides.generate(by=system(), at=FRIDAY_NOON)
 
-    assert followed.filter(details__created__gt=0).count() == StandingOrder.objects.exclude(status="on_hold").count()
-    assert not followed.filter(details__has_key="amended").exists()
+    assert entries.filter(details__created__gt=0).count() == StandingOrder.objects.exclude(status="on_hold").count()
+    assert not entries.filter(details__has_key="amended").exists()
     assert Event.objects.count() == before
     assert not Occurrence.objects.filter(mark="refused").exists()
     assert Ride.objects.filter(service_date=TODAY + dt.timedelta(days=27), standing_order_id__isnull=False).exists()

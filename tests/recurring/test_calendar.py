@@ -112,7 +112,7 @@ def test_moved_days_of_the_facility_show_where_they_went() -> None:
     found = _week(order)[1:]
 
     assert [(one.fate, one.state) for one in found] == [(Fate.DUE, State.SHIFTED), (Fate.CLOSED, State.SHIFTED)]
-    # Nothing has followed yet: what is booked is shown as it is booked.
+    # Nothing was reconciled yet: what is booked is shown as it is booked.
     assert _standings(found) == [{LegStanding.BOOKED}] * 2
 
 

@@ -46,7 +46,7 @@ def test_new_chair_time_moves_every_ride_from_that_day_on_and_keeps_it() -> None
 
     assert _chairs(order) == dict.fromkeys(DATES[:3], dt.time(10, 30)) | dict.fromkeys(DATES[3:], dt.time(6))
     assert {ride.occurrence_key: ride.pk for ride in cast.rides(order)} == before
-    assert len(changed.followed.amended) == 18
+    assert len(changed.result.amended) == 18
     assert Event.objects.filter(type="ride.rescheduled").count() == 18
     assert list(Terms.objects.order_by("from_date").values_list("from_date", flat=True)) == [MONDAY, DATES[3]]
 
@@ -103,7 +103,7 @@ def test_what_a_person_changed_stays_unless_told_otherwise_and_is_listed(overwri
     ride.refresh_from_db()
     assert (ride.pickup_at == earlier) is not overwrite
     assert ride.occurrence_state == ("as_generated" if overwrite else "customized")
-    assert changed.followed.left == ({} if overwrite else {DATES[4]: [ride.pk]})
+    assert changed.result.unchanged == ({} if overwrite else {DATES[4]: [ride.pk]})
 
 
 def test_what_a_person_changed_is_no_news_where_something_else_changes() -> None:
@@ -124,8 +124,8 @@ def test_what_a_person_changed_is_no_news_where_something_else_changes() -> None
     ]
     itself = [_change(order, columns={"driver_notes": "Ring"}), _change(order, terms={"treatment_minutes": 200})]
 
-    assert [changed.followed.left for changed in elsewhere] == [{}] * 6
-    assert [list(changed.followed.left) for changed in itself] == [[DATES[4]]] * 2
+    assert [changed.result.unchanged for changed in elsewhere] == [{}] * 6
+    assert [list(changed.result.unchanged) for changed in itself] == [[DATES[4]]] * 2
 
 
 def test_new_address_payer_and_notes_reach_rides_that_are_booked() -> None:
@@ -178,7 +178,7 @@ def test_order_whose_payer_was_switched_off_is_edited_all_the_same(unpaid: Stand
         unpaid, columns={"payer_id": unpaid.payer_id, "driver_notes": "Side door."}, terms={"chair_time": dt.time(7)}
     )
 
-    assert (len(changed.followed.amended), changed.followed.refused) == (24, {})
+    assert (len(changed.result.amended), changed.result.refused) == (24, {})
     assert set(_chairs(unpaid).values()) == {dt.time(7)}
     assert {(ride.payer_id, ride.driver_notes) for ride in cast.rides(unpaid)} == {(unpaid.payer_id, "Side door.")}
 
@@ -197,7 +197,7 @@ def test_new_rides_of_an_order_whose_payer_was_switched_off_wait_for_another_one
     changed = _change(unpaid, terms={"days_of_week": (0, 1, 2, 4)})
 
     tuesdays = [MONDAY + (7 * week + 1) * DAY for week in range(4)]
-    assert sorted(changed.followed.refused) == tuesdays
+    assert sorted(changed.result.refused) == tuesdays
     assert cast.live(unpaid) == both(DATES)
     told = RideException.objects.get(standing_order_id=unpaid.pk, type="standing_order_conflict")
     assert [one["code"] for one in told.details["dates"]] == ["VALIDATION_ERROR"] * 4
@@ -226,7 +226,7 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
     ride.refresh_from_db()
     assert (ride.service_date, ride.occurrence_state) == (DATES[1] + DAY, "customized")
     back = Ride.objects.get(occurrence_key=f"{order.pk}:{DATES[1]}:return")
-    assert changed.followed.amended == [back.pk, ride.pk]  # later: the way back makes room first
+    assert changed.result.amended == [back.pk, ride.pk]  # later: the way back makes room first
     generate_rides.generate(by=system(), at=NOW + DAY)
     assert _chairs(order)[DATES[1] + DAY] == dt.time(7)
 

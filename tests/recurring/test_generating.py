@@ -109,7 +109,7 @@ def test_order_that_cannot_be_followed_is_left_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     poison, good = cast.order(), cast.order()
-    follow = reconcile_rides.follow
+    follow = reconcile_rides.reconcile
 
     def dangerous(orders: Any, **given: Any) -> Any:
         if any(order.pk == poison.pk for order in orders):
@@ -122,8 +122,8 @@ def test_order_that_cannot_be_followed_is_left_and_the_others_go_on(
 
     assert (len(cast.live(good)), len(cast.live(poison))) == (26, 24)
     assert [record.message for record in caplog.records] == [
-        "standing orders not followed together",
-        "standing order not followed",
+        "standing orders not reconciled together",
+        "standing order not reconciled",
     ]
 
 

@@ -38,7 +38,7 @@ def test_hold_calls_off_every_ride_of_its_days_and_no_other() -> None:
     held = _hold(order, DATES[2], DATES[4])
 
     assert cast.live(order) == both(DATES[:2] + DATES[5:])
-    assert len(held.followed.cancelled) == 6
+    assert len(held.result.cancelled) == 6
     endings = {(ride.reason_code, ride.fault) for ride in cast.rides(order, status="cancelled")}
     assert endings == {("standing_order_hold", "none")}
     assert cast.marks(order) == {"generated": 18, "held": 6}
@@ -77,7 +77,7 @@ def test_resuming_books_every_date_from_that_day_on_anew() -> None:
     resumed = _resume(order, DATES[3])
 
     assert cast.live(order) == both(DATES[3:])
-    assert (len(resumed.followed.created), resumed.order.status) == (18, OrderStatus.ACTIVE)
+    assert (len(resumed.result.created), resumed.order.status) == (18, OrderStatus.ACTIVE)
     assert Hold.objects.get().until == DATES[3] - DAY
     assert Event.objects.filter(type="standing_order.resumed").count() == 1
     assert Ride.objects.count() == 24 + 18  # what was called off stays on record
@@ -94,7 +94,7 @@ def test_resuming_lists_what_could_not_be_rebuilt_and_an_exception_names_it() ->
 
     resumed = _resume(order, MONDAY)
 
-    assert {day: refusal.code.name for day, refusal in resumed.followed.refused.items()} == {DATES[1]: "DUPLICATE_RIDE"}
+    assert {day: refusal.code.name for day, refusal in resumed.result.refused.items()} == {DATES[1]: "DUPLICATE_RIDE"}
     assert cast.live(order) == both([DATES[0], *DATES[2:]])
     opened = RideException.objects.get(standing_order_id=order.pk)
     assert opened.type == "standing_order_conflict"

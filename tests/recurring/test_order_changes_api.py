@@ -202,11 +202,11 @@ def test_what_people_changed_is_listed_and_stays_unless_told_otherwise(api: Toke
     earlier = ride.pickup_at - dt.timedelta(minutes=20)
     amending.amend(ride_id=ride.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
 
-    left = _patch(api, order, {"chairTime": "11:00"}).json()["rides"]["left"]
+    left = _patch(api, order, {"chairTime": "11:00"}).json()["rides"]["unchanged"]
     overwritten = _patch(api, order, {"chairTime": "11:00", "overwriteCustomized": True}).json()["rides"]
 
     assert left == [{"date": DATES[4].isoformat(), "rideIds": [str(ride.pk)]}]
-    assert (overwritten["left"], overwritten["amended"]) == ([], [str(ride.pk)])
+    assert (overwritten["unchanged"], overwritten["amended"]) == ([], [str(ride.pk)])
 
 
 def test_days_that_people_arranged_are_brought_back_in_line_when_told_so(

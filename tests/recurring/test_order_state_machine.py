@@ -89,15 +89,15 @@ class Model:
     def is_held(self, day: dt.date) -> bool:
         return any(first <= day <= until for first, until in self.held)
 
-    def follow(self, taken_back: dt.date | None = None) -> None:
+    def reconcile(self, taken_back: dt.date | None = None) -> None:
         """Bring the legs in line, from a week ago through the horizon; `taken_back` is no longer anybody's own."""
         known = {day for day, _ in self.live}
         ahead = {self.today + number * DAY for number in range(-7, HORIZON + 1)}
         for day in sorted(known | ahead):
             for leg in LEGS:
-                self._follow((day, leg), taken_back)
+                self._reconcile((day, leg), taken_back)
 
-    def _follow(self, key: Key, taken_back: dt.date | None) -> None:
+    def _reconcile(self, key: Key, taken_back: dt.date | None) -> None:
         day, now = key[0], self.live.get(key)
         wanted = self.wanted(day) if self.has(day) else None
         if now is not None:
@@ -139,7 +139,7 @@ class OrderLives(RuleBasedStateMachine):
         self.id = cast.order(
             self.centre, start_date=BEGIN, generation_horizon_days=HORIZON, of=of, by=self.by, at=self.now
         ).pk
-        self.model.follow()
+        self.model.reconcile()
 
     @rule(days=st.integers(0, 3), twice=st.booleans())
     def days_pass(self, days: int, twice: bool) -> None:
@@ -147,7 +147,7 @@ class OrderLives(RuleBasedStateMachine):
         if twice:
             StandingOrder.objects.update(generated_through=None)
         generate_rides.generate(by=self.by, at=self.now)
-        self.model.follow()
+        self.model.reconcile()
 
     @rule(ahead=st.integers(0, 14), days=st.frozensets(st.integers(0, 6), min_size=1, max_size=4))
     def days_of_the_week_change(self, ahead: int, days: frozenset[int]) -> None:
@@ -169,7 +169,7 @@ class OrderLives(RuleBasedStateMachine):
 
     def _change(self, **asked: Any) -> None:
         edit_order.change(order_id=self.id, by=self.by, at=self.now, **asked)
-        self.model.follow()
+        self.model.reconcile()
 
     @rule(ahead=st.integers(0, 20))
     def end_moves(self, ahead: int) -> None:
@@ -188,7 +188,7 @@ class OrderLives(RuleBasedStateMachine):
         until = None if days is None else first + days * DAY
         hold_order.hold(order_id=self.id, from_date=first, until=until, reason="travel", by=self.by, at=self.now)
         self.model.held.append((first, until or dt.date.max))
-        self.model.follow()
+        self.model.reconcile()
 
     @precondition(lambda self: self.model.held)
     @rule(ahead=st.integers(-2, 12))
@@ -197,7 +197,7 @@ class OrderLives(RuleBasedStateMachine):
         hold_order.resume(order_id=self.id, from_date=first, by=self.by, at=self.now)
         held = [(begin, min(until, first - DAY)) for begin, until in self.model.held]
         self.model.held = [(begin, until) for begin, until in held if begin <= until]
-        self.model.follow()
+        self.model.reconcile()
 
     def _dates(self) -> list[dt.date]:
         found = [self.model.today + number * DAY for number in range(16)]
@@ -210,7 +210,7 @@ class OrderLives(RuleBasedStateMachine):
         edit_order.skip(order_id=self.id, pattern_date=day, by=self.by, at=self.now)
         self.model.skips.add(day)
         self.model.moves.pop(day, None)
-        self.model.follow()
+        self.model.reconcile()
 
     @precondition(lambda self: self._dates())
     @rule(data=st.data(), by=st.integers(-3, 3))
@@ -224,7 +224,7 @@ class OrderLives(RuleBasedStateMachine):
         edit_order.change_occurrence(order_id=self.id, pattern_date=day, moved=moved, by=self.by, at=self.now)
         self.model.skips.discard(day)
         self.model.moves[day] = to_date
-        self.model.follow(taken_back=day)
+        self.model.reconcile(taken_back=day)
 
     @precondition(lambda self: self._dates())
     @rule(data=st.data())
@@ -233,7 +233,7 @@ class OrderLives(RuleBasedStateMachine):
         edit_order.restore(order_id=self.id, pattern_date=day, by=self.by, at=self.now)
         self.model.skips.discard(day)
         self.model.moves.pop(day, None)
-        self.model.follow(taken_back=day)
+        self.model.reconcile(taken_back=day)
 
     @rule(ahead=st.integers(2, 14), by=st.none() | st.integers(-3, 3))
     def facility_moves_a_day(self, ahead: int, by: int | None) -> None:
@@ -252,7 +252,7 @@ class OrderLives(RuleBasedStateMachine):
         calendar_shifts.apply(shift_id=shift.pk, by=self.by, at=self.now)
         generate_rides.generate(by=self.by, at=self.now)
         self.model.shifts[day], self.entered[day] = to_date, shift.pk
-        self.model.follow()
+        self.model.reconcile()
 
     def _undoable(self) -> list[dt.date]:
         return [day for day, to in self.model.shifts.items() if min(day, to or day) > self.model.today]
@@ -264,7 +264,7 @@ class OrderLives(RuleBasedStateMachine):
         calendar_shifts.undo(shift_id=self.entered[day], by=self.by, at=self.now)
         generate_rides.generate(by=self.by, at=self.now)
         del self.model.shifts[day]
-        self.model.follow()
+        self.model.reconcile()
 
     def _ahead(self) -> list[Key]:
         return sorted(key for key, (day, *_) in self.model.live.items() if day >= self.model.today)

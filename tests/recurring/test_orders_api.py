@@ -63,7 +63,7 @@ def test_order_is_made_with_its_rides(api: TokenClient, centre: Facility, rider:
         "created": None,
         "amended": [],
         "cancelled": [],
-        "left": [],
+        "unchanged": [],
         "refused": [],
     }
     assert [one["date"] for one in shown["nextOccurrences"]] == [day.isoformat() for day in DATES[:10]]

@@ -44,7 +44,7 @@ def test_order_that_is_resumed_waits_for_a_ride_that_is_being_reopened(status: R
             wait_until_somebody_waits()
         resumed = resuming.result(timeout=20)
 
-    assert resumed.followed.refused == {}
-    assert len(resumed.followed.created) == 2 * len(DATES[2:]) - 1
+    assert resumed.result.refused == {}
+    assert len(resumed.result.created) == 2 * len(DATES[2:]) - 1
     assert cast.live(order) == both(DATES)
     assert Ride.objects.get(pk=ride.pk).status == status

@@ -126,7 +126,7 @@ def _acted(
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            reconcile_messages.tell(request, said, done.followed)
+            reconcile_messages.tell(request, said, done.result)
             address = reverse("standing_order", kwargs={"order_id": order_id})
             return redirect(f"{address}?day={values[shows]}#day" if shows else address)
     return order_views.page(request, found_order(order_id, by), day=form.cleaned_data.get("shown"), **{name: form})

@@ -57,7 +57,7 @@ def add(request: HttpRequest) -> HttpResponse:
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            reconcile_messages.tell(request, _("The standing order is made."), made.followed)
+            reconcile_messages.tell(request, _("The standing order is made."), made.result)
             return redirect("standing_order", order_id=key)
     return _editor(request, form, rider, by)
 
@@ -84,7 +84,7 @@ def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            reconcile_messages.tell(request, _("The standing order is changed."), changed.followed)
+            reconcile_messages.tell(request, _("The standing order is changed."), changed.result)
             return redirect("standing_order", order_id=order_id)
     return _editor(request, form, order.rider, by, order=order)
 

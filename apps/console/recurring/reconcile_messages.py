@@ -11,32 +11,32 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.console.recurring import labels
-from apps.recurring.services.reconcile_rides import Followed
+from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.rides.models import Ride
 
 
-def tell(request: HttpRequest, said: str, followed: Followed) -> None:
+def tell(request: HttpRequest, said: str, result: ReconcileResult) -> None:
     """Say what was done, then what was called off, booked and changed, what could not be, and what people had changed.
 
     One query, where there are rides to tell of.
     """
-    days = _days_of([*followed.cancelled, *followed.created, *followed.amended])
+    days = _days_of([*result.cancelled, *result.created, *result.amended])
     parts = [said]
-    if count := len(followed.cancelled):
+    if count := len(result.cancelled):
         text = ngettext("%(count)s ride is called off: %(days)s.", "%(count)s rides are called off: %(days)s.", count)
-        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in followed.cancelled)})
-    if count := len(followed.created):
+        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in result.cancelled)})
+    if count := len(result.created):
         text = ngettext("%(count)s ride is booked: %(days)s.", "%(count)s rides are booked: %(days)s.", count)
-        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in followed.created)})
-    if count := len(followed.amended):
+        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in result.created)})
+    if count := len(result.amended):
         text = ngettext("%(count)s ride is changed: %(days)s.", "%(count)s rides are changed: %(days)s.", count)
-        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in followed.amended)})
+        parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in result.amended)})
     messages.success(request, " ".join(parts))
-    if followed.left:
+    if result.unchanged:
         text = _("People had changed these days, and they stay as they are: %(days)s.")
-        messages.warning(request, text % {"days": labels.listed(followed.left)})
+        messages.warning(request, text % {"days": labels.listed(result.unchanged)})
     reasons: dict[str, list[date]] = {}
-    for day, refused in followed.refused.items():
+    for day, refused in result.refused.items():
         reasons.setdefault(str(labels.why(refused.code.name)), []).append(day)
     for why, refused_days in reasons.items():
         text = _("Could not be booked or changed: %(days)s. %(why)s")

@@ -1,7 +1,7 @@
 """Standing orders and their occurrences as the API shows them.
 
 Context: `disclosure` says what the caller sees; `coming` are the next occurrences of an order that is shown by itself.
-Of a change, `followed` and `reached` tell what became of rides, and which of those in its way the caller may know of.
+Of a change, `result` and `reached` tell what became of rides, and which of those in its way the caller may know of.
 """
 
 from typing import Any
@@ -219,7 +219,7 @@ class StandingOrderShownOut(StandingOrderOut):
         return [dict(one) for one in NextOccurrenceOut(self.context["coming"], many=True).data]
 
 
-class LeftOut(OutShape):
+class UnchangedOut(OutShape):
     """A date whose rides people changed: they stay as they are."""
 
     date = fields.LocalDate()
@@ -238,13 +238,13 @@ class RefusedOut(OutShape):
     ride_id = fields.Uuid(allow_null=True)
 
 
-class FollowedOut(OutShape):
+class ReconcileOut(OutShape):
     """What became of an order's rides."""
 
     created = fields.Listed(child=fields.Uuid())
     amended = fields.Listed(child=fields.Uuid())
     cancelled = fields.Listed(child=fields.Uuid())
-    left = LeftOut(many=True)
+    unchanged = UnchangedOut(many=True)
     refused = RefusedOut(many=True)
 
 
@@ -253,14 +253,14 @@ class StandingOrderChangedOut(StandingOrderShownOut):
 
     rides = serializers.SerializerMethodField("show_rides")
 
-    @extend_schema_field(FollowedOut)
+    @extend_schema_field(ReconcileOut)
     def show_rides(self, record: OrderRecord) -> dict[str, Any]:
-        followed, reached = self.context["followed"], self.context["reached"]
+        result, reached = self.context["result"], self.context["reached"]
         shape = {
-            "created": followed.created,
-            "amended": followed.amended,
-            "cancelled": followed.cancelled,
-            "left": [{"date": day, "ride_ids": ids} for day, ids in sorted(followed.left.items())],
+            "created": result.created,
+            "amended": result.amended,
+            "cancelled": result.cancelled,
+            "unchanged": [{"date": day, "ride_ids": ids} for day, ids in sorted(result.unchanged.items())],
             "refused": [
                 {
                     "date": day,
@@ -268,10 +268,10 @@ class StandingOrderChangedOut(StandingOrderShownOut):
                     "message": refusal.message,
                     "ride_id": refusal.existing_id if refusal.existing_id in reached else None,
                 }
-                for day, refusal in sorted(followed.refused.items())
+                for day, refusal in sorted(result.refused.items())
             ],
         }
-        return dict(FollowedOut(shape).data)
+        return dict(ReconcileOut(shape).data)
 
 
 class LegOut(OutShape):

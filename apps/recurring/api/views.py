@@ -34,7 +34,7 @@ from apps.recurring.queries import calendar, orders
 from apps.recurring.queries.orders import OrderRecord
 from apps.recurring.services import create_order, edit_order, hold_order
 from apps.recurring.services.create_order import Ordered
-from apps.recurring.services.reconcile_rides import Followed
+from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.riders.rules import disclosure as rider_disclosure
 from apps.rides.queries import named_rides
 from apps.rides.rules import disclosure as ride_disclosure
@@ -105,13 +105,13 @@ class _OrderViews(ApiViewSet):
         order = ordered.order
         if order.rider_id not in recorded:
             self._record_look(order, "standing_orders.read")
-        self._shown = {"followed": ordered.followed, "reached": self._reached(ordered.followed)}
+        self._shown = {"result": ordered.result, "reached": self._reached(ordered.result)}
         headers = {"Location": f"/api/standing-orders/{order.pk}"} if is_new else None
         return self._answer_order(order, headers=headers)
 
-    def _reached(self, followed: Followed) -> set[UUID]:
+    def _reached(self, result: ReconcileResult) -> set[UUID]:
         """Say which of the rides in the way the caller may know of: a rider has rides of other facilities, too."""
-        return named_rides.in_reach({one.existing_id for one in followed.refused.values()}, self.principal)
+        return named_rides.in_reach({one.existing_id for one in result.refused.values()}, self.principal)
 
     def _answer_order(self, order: StandingOrder, *, headers: dict[str, str] | None = None) -> Response:
         (record,) = orders.records([order], at=self.at)
@@ -219,7 +219,7 @@ class StandingOrderViewSet(_OrderViews):
         occurrence, has an address of its own: `PATCH /standing-orders/{id}/occurrences/{date}`.
 
         Days that have begun never change.  Rides and days that people changed stay as well, and are listed under
-        `rides.left`, unless `overwriteCustomized` says otherwise.
+        `rides.unchanged`, unless `overwriteCustomized` says otherwise.
         """
         changes = bodies.changes_of(self.body())
         return self._change(lambda: edit_order.change(order_id=id, **changes, **self._by_whom()))

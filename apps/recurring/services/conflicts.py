@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from apps.recurring.models import StandingOrder
-from apps.recurring.services.reconcile_rides import Followed
+from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.rides.models import RideException
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
@@ -17,20 +17,22 @@ _TYPE: Final = ExceptionType.STANDING_ORDER_CONFLICT
 MOST_DATES: Final = 20  # named in one exception; what hinders one date mostly hinders the next ones too
 
 
-def tell(orders: Iterable[StandingOrder], followed: Mapping[UUID, Followed], *, by: Principal, at: datetime) -> None:
+def tell(
+    orders: Iterable[StandingOrder], results: Mapping[UUID, ReconcileResult], *, by: Principal, at: datetime
+) -> None:
     """Open, bring up to date or settle `standing_order_conflict` of orders whose rides were just made to follow.
 
     One query, none for no order, and those of each exception that has to change.
     """
-    if not followed:
+    if not results:
         return
     told = set(
         RideException.objects.unsettled()
-        .filter(standing_order_id__any_of=list(followed), type=_TYPE)
+        .filter(standing_order_id__any_of=list(results), type=_TYPE)
         .values_list("standing_order_id", flat=True)
     )
     for order in orders:
-        refused = followed[order.pk].refused
+        refused = results[order.pk].refused
         if refused:
             _open(order, refused, by=by, at=at)
         elif order.pk in told:

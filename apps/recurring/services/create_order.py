@@ -20,7 +20,7 @@ from apps.recurring.rules.draft import OrderDraft, TermsDraft
 from apps.recurring.rules.recurrence import occurrences
 from apps.recurring.services import booking_templates, order_state
 from apps.recurring.services.booking_templates import Asked
-from apps.recurring.services.reconcile_rides import Followed
+from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.riders.models import Rider
 from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
@@ -50,7 +50,7 @@ class Ordered:
     """A standing order and what became of its rides."""
 
     order: StandingOrder
-    followed: Followed
+    result: ReconcileResult
 
 
 class OrderedAlready(DomainError):
@@ -117,7 +117,7 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
     begin_terms(made, draft.terms, draft.start_date, by=by, at=at)
     facts = {"startDate": made.start_date.isoformat()}
     order_state.record(made, "standing_order.created", data=facts, action="standing_orders.order", by=by, at=at)
-    return Ordered(made, order_state.follow(made, by=by, at=at))
+    return Ordered(made, order_state.reconcile(made, by=by, at=at))
 
 
 def refuse(found: list[Detail]) -> None:

@@ -110,7 +110,7 @@ def change(
         order_state.record(order, "standing_order.changed", data=data, action=action, changed=changed, by=by, at=at)
     # Terms change from a day on, everything else for all of the order.
     concerned = order_state.EVERY_DATE if columns else EveryDateFrom(first)
-    return Ordered(order, order_state.follow(order, overwrite=overwrite, concerned=concerned, by=by, at=at))
+    return Ordered(order, order_state.reconcile(order, overwrite=overwrite, concerned=concerned, by=by, at=at))
 
 
 def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: date) -> list[str]:
@@ -226,7 +226,7 @@ def amend_occurrence(
     arranged = Moved(row.to_date, row.chair_time, row.pickup_time, row.return_time) if row else Moved()
     moved = replace(arranged, **changes)
     if moved == arranged:
-        return Ordered(order, order_state.follow(order, concerned={pattern_date}, by=by, at=at))
+        return Ordered(order, order_state.reconcile(order, concerned={pattern_date}, by=by, at=at))
     if moved == Moved():
         return restore(order_id=order_id, pattern_date=pattern_date, by=by, at=at)
     return change_occurrence(order_id=order_id, pattern_date=pattern_date, moved=moved, by=by, at=at)
@@ -311,7 +311,7 @@ def _changed(
     data = {"changed": ["occurrence"], "fromDate": pattern_date.isoformat()}
     action = "standing_orders.change_occurrence"
     order_state.record(order, "standing_order.changed", data=data, action=action, by=by, at=at)
-    return Ordered(order, order_state.follow(order, overwrite=overwrite, concerned={pattern_date}, by=by, at=at))
+    return Ordered(order, order_state.reconcile(order, overwrite=overwrite, concerned={pattern_date}, by=by, at=at))
 
 
 @transaction.atomic
@@ -340,7 +340,7 @@ def end(
         order.status = OrderStatus.ENDED
     data = {"lastDate": last.isoformat()}
     order_state.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
-    return Ordered(order, order_state.follow(order, overwrite=EveryDateFrom(last + _ONE_DAY), by=by, at=at))
+    return Ordered(order, order_state.reconcile(order, overwrite=EveryDateFrom(last + _ONE_DAY), by=by, at=at))
 
 
 @transaction.atomic
@@ -355,4 +355,4 @@ def activate(*, order_id: UUID, expected_version: int | None = None, by: Princip
         order.status = OrderStatus.ACTIVE
         data = {"changed": ["status"], "fromDate": reconcile_rides.today_of(order, at).isoformat()}
         order_state.record(order, "standing_order.changed", data=data, action="standing_orders.activate", by=by, at=at)
-    return Ordered(order, order_state.follow(order, by=by, at=at))
+    return Ordered(order, order_state.reconcile(order, by=by, at=at))

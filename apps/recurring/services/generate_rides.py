@@ -42,7 +42,7 @@ def due(at: datetime) -> StandingOrderQuerySet:
 def generate(*, by: Principal, at: datetime, seconds: float = math.inf) -> int:
     """Make the rides of every order that is due, and say how many orders that were; after `seconds`, no more are taken.
 
-    Any number of workers may run it: each takes orders that no other has.  An order that cannot be followed at all is
+    Any number of workers may run it: each takes orders that no other has.  An order that cannot be reconciled at all is
     left for the next run, and the others go on.
     """
     until = time.monotonic() + seconds
@@ -56,30 +56,30 @@ def generate(*, by: Principal, at: datetime, seconds: float = math.inf) -> int:
 
 def _batch(failed: set[UUID], *, by: Principal, at: datetime) -> int:
     try:
-        return _follow(AT_ONCE, failed, by=by, at=at)
+        return _reconcile(AT_ONCE, failed, by=by, at=at)
     except Exception:  # whatever it is, it is one order's alone: the batch is gone through again one by one
-        log.exception("standing orders not followed together")
+        log.exception("standing orders not reconciled together")
     ids = list(due(at).exclude(pk__in=failed).values_list("pk", flat=True)[:AT_ONCE])
     return sum(_one(order_id, failed, by=by, at=at) for order_id in ids)
 
 
 def _one(order_id: UUID, failed: set[UUID], *, by: Principal, at: datetime) -> int:
     try:
-        return _follow(1, failed, only=[order_id], by=by, at=at)
+        return _reconcile(1, failed, only=[order_id], by=by, at=at)
     except Exception:
-        log.exception("standing order not followed", extra={"standing_order_id": str(order_id)})
+        log.exception("standing order not reconciled", extra={"standing_order_id": str(order_id)})
         failed.add(order_id)
         return 0
 
 
 @transaction.atomic
-def _follow(
+def _reconcile(
     most: int, besides: Collection[UUID], *, only: Collection[UUID] | None = None, by: Principal, at: datetime
 ) -> int:
     rows = due(at).exclude(pk__in=besides)
     rows = rows if only is None else rows.filter(pk__in=only)
     orders = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most])
-    conflicts.tell(orders, reconcile_rides.follow(orders, by=by, at=at), by=by, at=at)
+    conflicts.tell(orders, reconcile_rides.reconcile(orders, by=by, at=at), by=by, at=at)
     return len(orders)
 
 

@@ -57,7 +57,7 @@ def hold(
         data = {"fromDate": from_date.isoformat(), "until": until.isoformat() if until else None, "reason": reason}
         order_state.record(order, "standing_order.held", data=data, action="standing_orders.hold", by=by, at=at)
         _reviewed(order, by=by, at=at)
-    return Ordered(order, order_state.follow(order, concerned=(), by=by, at=at))
+    return Ordered(order, order_state.reconcile(order, concerned=(), by=by, at=at))
 
 
 @transaction.atomic
@@ -88,7 +88,7 @@ def resume(
         data = {"fromDate": from_date.isoformat()}
         order_state.record(order, "standing_order.resumed", data=data, action="standing_orders.resume", by=by, at=at)
         _reviewed(order, by=by, at=at)
-    return Ordered(order, order_state.follow(order, concerned=(), by=by, at=at))
+    return Ordered(order, order_state.reconcile(order, concerned=(), by=by, at=at))
 
 
 def _reviewed(order: StandingOrder, *, by: Principal, at: datetime) -> None:

@@ -12,7 +12,7 @@ from apps.organizations.models import SubjectType
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
 from apps.recurring.rules.reconciliation import EveryDate
 from apps.recurring.services import conflicts, reconcile_rides
-from apps.recurring.services.reconcile_rides import Followed
+from apps.recurring.services.reconcile_rides import ReconcileResult
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
@@ -126,21 +126,21 @@ def status_on(order: StandingOrder, today: date, holds: Iterable[Hold]) -> Order
     return OrderStatus.ON_HOLD if held else OrderStatus.ACTIVE
 
 
-def follow(
+def reconcile(
     order: StandingOrder,
     *,
     overwrite: Any = (),
     concerned: Container[date] = EVERY_DATE,
     by: Principal,
     at: datetime,
-) -> Followed:
+) -> ReconcileResult:
     """Make the rides of a locked order follow it, and tell people of what could not be done.
 
     Of what people changed, the answer names the pattern dates that the caller's change is about (`concerned`): days
     that stay for reasons of their own are no news.
     """
-    followed = reconcile_rides.follow([order], overwrite=overwrite, by=by, at=at)
-    conflicts.tell([order], followed, by=by.elevated(Scope.EXCEPTIONS_WRITE), at=at)
-    found = followed[order.pk]
-    found.left = {day: ride_ids for day, ride_ids in found.left.items() if day in concerned}
-    return found
+    results = reconcile_rides.reconcile([order], overwrite=overwrite, by=by, at=at)
+    conflicts.tell([order], results, by=by.elevated(Scope.EXCEPTIONS_WRITE), at=at)
+    result = results[order.pk]
+    result.unchanged = {day: ride_ids for day, ride_ids in result.unchanged.items() if day in concerned}
+    return result

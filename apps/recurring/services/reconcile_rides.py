@@ -55,8 +55,8 @@ REASON_OF: Final[Mapping[Mark, str]] = {
 
 
 @dataclass(slots=True)
-class Followed:
-    """What became of an order's rides, by pattern date; `left` were changed by people and stay as they are.
+class ReconcileResult:
+    """What became of an order's rides, by pattern date; `unchanged` rides were changed by people and stay as they are.
 
     `refused` are dates on which no ride could be made, or none amended, each with why.
     """
@@ -64,11 +64,11 @@ class Followed:
     created: list[UUID] = field(default_factory=list)
     amended: list[UUID] = field(default_factory=list)
     cancelled: list[UUID] = field(default_factory=list)
-    left: dict[date, list[UUID]] = field(default_factory=dict)
+    unchanged: dict[date, list[UUID]] = field(default_factory=dict)
     refused: dict[date, Refused] = field(default_factory=dict)
 
     @property
-    def is_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.created or self.amended or self.cancelled)
 
 
@@ -78,7 +78,7 @@ class _Work:
 
     standing: Standing
     steps: list[Step]
-    followed: Followed
+    result: ReconcileResult
     rows: dict[Key, dict[str, Any]] = field(default_factory=dict)  # of the ledger, as they will be
 
     @property
@@ -95,9 +95,9 @@ def today_of(order: StandingOrder, at: datetime) -> date:
     return timing.local_day(at, order.timezone)
 
 
-def follow(
+def reconcile(
     orders: Sequence[StandingOrder], *, overwrite: Container[date] = (), by: Principal, at: datetime
-) -> dict[UUID, Followed]:
+) -> dict[UUID, ReconcileResult]:
     """Bring the rides of locked orders in line with their plans, through each one's horizon.
 
     Rides that people changed stay, but on pattern dates of `overwrite`.  Locks the orders' riders, then rides.  Queries
@@ -105,27 +105,27 @@ def follow(
     """
     if not orders:
         return {}
-    follower = by.elevated(*NEEDED)
+    worker = by.elevated(*NEEDED)
     today = {order.pk: today_of(order, at) for order in orders}
-    works = [_work(one, today[one.order.pk], overwrite, at) for one in _restless(orders, today, at)]
+    works = [_work(one, today[one.order.pk], overwrite, at) for one in _out_of_sync(orders, today, at)]
     busy = [work for work in works if work.steps]
     if busy:
         # All at once, whether booked or moved: two batches with riders in common do not wait for each other.
         riders = series.lock_riders({work.order.rider_id for work in busy})
-        _spare_reopened(busy)
+        _skip_reopened(busy)
         days = [day for work in busy for day in _days(work)]
-        made = booking_templates.courses(_samples(days), riders, by=follower, at=at)
+        made = booking_templates.courses(_samples(days), riders, by=worker, at=at)
         for work in busy:
-            _call_off(work, by=follower, at=at)
-            _amend(work, by=follower, at=at)
-        _book(days, made, by=follower, at=at)
+            _call_off(work, by=worker, at=at)
+            _amend(work, by=worker, at=at)
+        _book(days, made, by=worker, at=at)
         _keep(busy, at=at)
         _audit(busy, by=by)
     _remember(orders, today)
-    return {order_id: Followed() for order_id in today} | {work.order.pk: work.followed for work in works}
+    return {order_id: ReconcileResult() for order_id in today} | {work.order.pk: work.result for work in works}
 
 
-def _restless(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at: datetime) -> list[Standing]:
+def _out_of_sync(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at: datetime) -> list[Standing]:
     """Read what decides about those orders whose rides are not what they should be, or were changed by people.
 
     A draft, which should have none, is never among them.
@@ -148,10 +148,10 @@ def _work(standing: Standing, today: date, overwrite: Container[date], at: datet
     overwritten = {day for day, _ in known if day in overwrite} if overwrite else set[date]()
     overwritten |= _stranded(standing, known)
     steps = reconciliation.steps(wanted(standing, first, last), known, now=at, overwrite=overwritten)
-    work = _Work(standing, steps, Followed())
+    work = _Work(standing, steps, ReconcileResult())
     for step in steps:
         if step.act is Act.LEAVE:
-            work.followed.left.setdefault(step.pattern_date, []).append(_ride_of(work, step))
+            work.result.unchanged.setdefault(step.pattern_date, []).append(_ride_of(work, step))
     return work
 
 
@@ -185,7 +185,7 @@ def wanted(standing: Standing, first: date, last: date) -> dict[Key, Wanted]:
 
 
 def _ride_of(work: _Work, step: Step) -> UUID:
-    # What is called off, amended or left is a ride.
+    # What cancel, amend and leave steps have a ride.
     return cast(UUID, work.standing.ledger[step.pattern_date, step.leg].ride_id)
 
 
@@ -193,7 +193,7 @@ def _steps(work: _Work, act: Act) -> list[Step]:
     return [step for step in work.steps if step.act is act]
 
 
-def _spare_reopened(busy: Sequence[_Work]) -> None:
+def _skip_reopened(busy: Sequence[_Work]) -> None:
     """Make no ride in place of one that somebody has re-opened meanwhile (T29), or is just re-opening.
 
     Locks the rides that were called off, where others are to be made in their place.
@@ -221,7 +221,7 @@ def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:
         ride_id = _ride_of(work, step)
         said = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.mark])
         report.change_status(ride_id=ride_id, report=said, by=by, at=at)
-        work.followed.cancelled.append(ride_id)
+        work.result.cancelled.append(ride_id)
         _write(work, step, ride_id=ride_id)
 
 
@@ -236,9 +236,9 @@ def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
                 _amend_one(work, step, ride_id, by=by, at=at)
             except DomainError as refusal:
                 # The ride stays as it was, on the road as promised; people decide.
-                work.followed.refused[step.pattern_date] = Refused(refusal.code, refusal.message, None)
+                work.result.refused[step.pattern_date] = Refused(refusal.code, refusal.message, None)
                 continue
-            work.followed.amended.append(ride_id)
+            work.result.amended.append(ride_id)
             _write(work, step, ride_id=ride_id)
 
 
@@ -315,7 +315,7 @@ def _book(days: Sequence[_Missing], made: Mapping[UUID, Course | Refused], *, by
             _refuse(one, outcome)
             continue
         for step, ride_id in zip(one.steps, outcome, strict=True):
-            one.work.followed.created.append(ride_id)
+            one.work.result.created.append(ride_id)
             _write(one.work, step, ride_id=ride_id)
 
 
@@ -344,7 +344,7 @@ def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTim
 
 def _refuse(day: _Missing, refusal: Refused) -> None:
     for step in day.steps:
-        day.work.followed.refused[step.pattern_date] = refusal
+        day.work.result.refused[step.pattern_date] = refusal
         _write(day.work, step, mark=Mark.REFUSED, refusal=refusal.code.name)
 
 
@@ -375,13 +375,13 @@ def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
 
 def _audit(busy: Iterable[_Work], *, by: Principal) -> None:
     for work in busy:
-        followed = work.followed
-        if followed.is_nothing:
+        result = work.result
+        if result.is_empty:
             continue
-        counts = {name: len(getattr(followed, name)) for name in ("created", "amended", "cancelled")}
+        counts = {name: len(getattr(result, name)) for name in ("created", "amended", "cancelled")}
         audit.record(
             by=by,
-            action="standing_orders.follow",
+            action="standing_orders.reconcile",
             subject_type="standing_order",
             subject_id=work.order.pk,
             rider_ids=[work.order.rider_id],

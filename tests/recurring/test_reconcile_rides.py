@@ -30,7 +30,7 @@ def test_ride_that_cannot_be_moved_stays_and_people_are_told() -> None:
 
     changed = edit_order.change(order_id=order.pk, terms={"chair_time": dt.time(12)}, by=system(), at=NOW)
 
-    assert {refusal.code.name for refusal in changed.followed.refused.values()} == {"RIDER_NOT_BOOKABLE"}
+    assert {refusal.code.name for refusal in changed.result.refused.values()} == {"RIDER_NOT_BOOKABLE"}
     assert {ride.version for ride in cast.rides(order)} == {1}
     assert RideException.objects.get(standing_order_id=order.pk).details["count"] == 12
 
@@ -97,7 +97,7 @@ def test_ride_that_a_person_moved_off_the_pattern_is_called_off_when_the_rider_i
         ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - dt.timedelta(minutes=5)}, by=system(), at=NOW
     )
     changed = edit_order.change(order_id=order.pk, terms={"days_of_week": (1,)}, by=system(), at=NOW)
-    assert changed.followed.left == {DATES[1]: [ride.pk]}
+    assert changed.result.unchanged == {DATES[1]: [ride.pk]}
 
     hold_order.hold(order_id=order.pk, from_date=MONDAY, until=None, reason="hospital_stay", by=system(), at=NOW)
 
