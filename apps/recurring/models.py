@@ -11,7 +11,7 @@ from django.utils.translation import pgettext_lazy
 from apps.accounts.models import ApiClient
 from apps.fleet.models import VehicleType
 from apps.organizations.models import Facility, Payer
-from apps.recurring.rules.reconciliation import LEGS, Leg, Mark
+from apps.recurring.rules.reconciliation import LEGS, Leg, Decision
 from apps.riders.models import Rider
 from apps.rides.models.ride import Ride
 from apps.rides.rules.draft import ServiceType
@@ -261,7 +261,7 @@ class Occurrence(models.Model):
     standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="occurrences", db_index=False)
     pattern_date = models.DateField()
     leg = models.CharField(max_length=8, choices=[(leg.value, leg.value) for leg in Leg])
-    mark = models.CharField(max_length=9, choices=[(mark.value, mark.value) for mark in Mark])
+    decision = models.CharField(max_length=9, choices=[(decision.value, decision.value) for decision in Decision])
     ride = models.OneToOneField(Ride, models.PROTECT, null=True, blank=True, related_name="+")  # the latest one
     content = models.CharField(max_length=32, blank=True)  # digest of what the ride was made of besides its times
     refusal = models.CharField(max_length=40, blank=True)  # the code of the catalogue, where no ride could be made
@@ -272,11 +272,11 @@ class Occurrence(models.Model):
         constraints = [
             models.UniqueConstraint(name="occurrence_once", fields=["standing_order", "pattern_date", "leg"]),
             _known("occurrence", "leg", [leg.value for leg in Leg]),
-            _known("occurrence", "mark", [mark.value for mark in Mark]),
+            _known("occurrence", "decision", [decision.value for decision in Decision]),
             models.CheckConstraint(
-                name="occurrence_generated_has_ride", condition=~Q(mark="generated") | Q(ride__isnull=False)
+                name="occurrence_generated_has_ride", condition=~Q(decision="generated") | Q(ride__isnull=False)
             ),
-            models.CheckConstraint(name="occurrence_refused_says_why", condition=Q(mark="refused") ^ Q(refusal="")),
+            models.CheckConstraint(name="occurrence_refused_says_why", condition=Q(decision="refused") ^ Q(refusal="")),
         ]
 
     def __str__(self) -> str:

@@ -56,7 +56,7 @@ def test_rides_that_were_there_are_what_their_order_asks_for() -> None:
     assert entries.filter(details__created__gt=0).count() == StandingOrder.objects.exclude(status="on_hold").count()
     assert not entries.filter(details__has_key="amended").exists()
     assert Event.objects.count() == before
-    assert not Occurrence.objects.filter(mark="refused").exists()
+    assert not Occurrence.objects.filter(decision="refused").exists()
     assert Ride.objects.filter(service_date=TODAY + dt.timedelta(days=27), standing_order_id__isnull=False).exists()
 
 

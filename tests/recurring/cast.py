@@ -70,8 +70,8 @@ def both(dates: list[dt.date]) -> list[tuple[str, str]]:
 
 
 def marks(order: StandingOrder) -> dict[str, int]:
-    """Count the rows of the ledger by their mark."""
+    """Count the rows of the ledger by their decision."""
     found: dict[str, int] = {}
-    for mark in Occurrence.objects.filter(standing_order=order).values_list("mark", flat=True):
-        found[mark] = found.get(mark, 0) + 1
+    for decision in Occurrence.objects.filter(standing_order=order).values_list("decision", flat=True):
+        found[decision] = found.get(decision, 0) + 1
     return found

@@ -117,7 +117,7 @@ def test_moved_days_keep_their_name_and_skipped_ones_are_gone() -> None:
 
 def test_day_that_could_not_be_booked_stands_out() -> None:
     order = cast.order()
-    Occurrence.objects.filter(pattern_date=MONDAY).update(mark="refused", refusal="DUPLICATE_RIDE", ride=None)
+    Occurrence.objects.filter(pattern_date=MONDAY).update(decision="refused", refusal="DUPLICATE_RIDE", ride=None)
 
     event = _events(_of_order(order))[0]
 

@@ -19,6 +19,6 @@ def test_every_order_that_is_measured_with_is_ridden_without_a_question() -> Non
     assert generate_rides.generate(by=system(), at=NOW) == ORDERS
 
     legs = ORDERS * 24
-    assert Occurrence.objects.filter(mark="generated").count() == Occurrence.objects.count() == legs
+    assert Occurrence.objects.filter(decision="generated").count() == Occurrence.objects.count() == legs
     assert Ride.objects.filter(status="scheduled", review_reasons=[]).count() == Ride.objects.count() == legs
     assert not RideException.objects.exists()

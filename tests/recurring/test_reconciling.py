@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.recurring.rules import reconciliation
-from apps.recurring.rules.reconciliation import Act, EveryDate, Kept, Leg, Mark, Step, Wanted
+from apps.recurring.rules.reconciliation import Act, EveryDate, Kept, Leg, Decision, Step, Wanted
 from apps.recurring.rules.recurrence import Fate, Occurrence, State
 
 NOW = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)
@@ -39,7 +39,7 @@ def made(leg: Leg, **others: Any) -> Kept:
     """A ride as the occurrence above makes it, nobody under way."""
     pickup_at, appointment_at = reconciliation.times_of(occurrence(), leg)
     usual: dict[str, Any] = {
-        "mark": Mark.GENERATED,
+        "decision": Decision.GENERATED,
         "pending": True,
         "pickup_at": pickup_at,
         "appointment_at": appointment_at,
@@ -52,7 +52,7 @@ def of_both(**others: Any) -> dict[reconciliation.Key, Kept]:
 
 
 def told(found: list[Step]) -> list[tuple[str, str, str]]:
-    return [(one.act.value, one.leg.value, one.mark.value) for one in found]
+    return [(one.act.value, one.leg.value, one.decision.value) for one in found]
 
 
 def test_new_day_is_made_there_and_back() -> None:
@@ -90,9 +90,9 @@ def test_way_back_that_is_no_longer_wanted_is_called_off_alone() -> None:
     assert told(reconciliation.steps(wanted, of_both(), now=NOW)) == [("cancel", "return", "withdrawn")]
 
 
-@pytest.mark.parametrize("mark", sorted(reconciliation.GIVEN_UP))
-def test_day_that_the_order_gave_up_comes_back(mark: Mark) -> None:
-    assert told(reconciliation.steps(both(occurrence()), of_both(mark=mark, pending=False), now=NOW)) == [
+@pytest.mark.parametrize("decision", sorted(reconciliation.GIVEN_UP))
+def test_day_that_the_order_gave_up_comes_back(decision: Decision) -> None:
+    assert told(reconciliation.steps(both(occurrence()), of_both(decision=decision, pending=False), now=NOW)) == [
         ("create", "outbound", "generated"),
         ("create", "return", "generated"),
     ]
@@ -166,7 +166,7 @@ def test_what_a_person_changed_stays_unless_told_otherwise_or_the_rider_stays_aw
     found = reconciliation.steps(wanted, of_both(customized=True), now=NOW, overwrite=overwrite)
 
     assert [one.act.value for one in found] == expected
-    assert all(one.mark is Mark.GENERATED for one in found if one.act is Act.LEAVE)
+    assert all(one.decision is Decision.GENERATED for one in found if one.act is Act.LEAVE)
 
 
 def test_days_come_in_their_order() -> None:

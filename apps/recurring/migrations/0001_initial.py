@@ -244,7 +244,7 @@ class Migration(migrations.Migration):
                 ("pattern_date", models.DateField()),
                 ("leg", models.CharField(choices=[("outbound", "outbound"), ("return", "return")], max_length=8)),
                 (
-                    "mark",
+                    "decision",
                     models.CharField(
                         choices=[
                             ("generated", "generated"),
@@ -289,18 +289,18 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("mark__in", ["generated", "held", "skipped", "closed", "withdrawn", "refused"])
+                            ("decision__in", ["generated", "held", "skipped", "closed", "withdrawn", "refused"])
                         ),
-                        name="occurrence_mark_known",
+                        name="occurrence_decision_known",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("mark", "generated"), _negated=True), ("ride__isnull", False), _connector="OR"
+                            models.Q(("decision", "generated"), _negated=True), ("ride__isnull", False), _connector="OR"
                         ),
                         name="occurrence_generated_has_ride",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("mark", "refused"), ("refusal", ""), _connector="XOR"),
+                        condition=models.Q(("decision", "refused"), ("refusal", ""), _connector="XOR"),
                         name="occurrence_refused_says_why",
                     ),
                 ],

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from apps.recurring.models import ReturnMode, StandingOrder
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Row, Standing
-from apps.recurring.rules.reconciliation import LEGS, Leg, Mark, times_of
+from apps.recurring.rules.reconciliation import LEGS, Leg, Decision, times_of
 from apps.recurring.rules.recurrence import FARTHEST_MOVE, Fate, Occurrence, State, occurrences
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import TERMINAL
@@ -43,11 +43,11 @@ _OF_FATE: Final[Mapping[Fate, LegStanding]] = {
     Fate.SKIPPED: LegStanding.SKIPPED,
     Fate.CLOSED: LegStanding.CLOSED,
 }
-_OF_MARK: Final[Mapping[Mark, LegStanding]] = {
-    Mark.HELD: LegStanding.HELD,
-    Mark.SKIPPED: LegStanding.SKIPPED,
-    Mark.CLOSED: LegStanding.CLOSED,
-    Mark.REFUSED: LegStanding.REFUSED,
+_OF_DECISION: Final[Mapping[Decision, LegStanding]] = {
+    Decision.HELD: LegStanding.HELD,
+    Decision.SKIPPED: LegStanding.SKIPPED,
+    Decision.CLOSED: LegStanding.CLOSED,
+    Decision.REFUSED: LegStanding.REFUSED,
 }
 
 
@@ -220,11 +220,11 @@ def _of_plan(leg: Leg, occurrence: Occurrence, row: Row | None, by_call: bool, a
 
 
 def _standing(occurrence: Occurrence, row: Row | None, at: datetime) -> LegStanding:
-    if row is not None and row.kept.mark is Mark.GENERATED:
+    if row is not None and row.kept.decision is Decision.GENERATED:
         return LegStanding.CANCELLED
     if occurrence.fate is not Fate.DUE:
         return _OF_FATE[occurrence.fate]
     is_over = occurrence.pickup_at <= at
-    if row is not None and (is_over or row.kept.mark is Mark.REFUSED):
-        return _OF_MARK.get(row.kept.mark, LegStanding.NOT_BOOKED)
+    if row is not None and (is_over or row.kept.decision is Decision.REFUSED):
+        return _OF_DECISION.get(row.kept.decision, LegStanding.NOT_BOOKED)
     return LegStanding.NOT_BOOKED if is_over else LegStanding.PLANNED

@@ -14,7 +14,7 @@ from django.db import connection
 
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import Hold, OccurrenceChange, OrderStatus, StandingOrder, Terms
-from apps.recurring.rules.reconciliation import Kept, Key, Leg, Mark, times_of
+from apps.recurring.rules.reconciliation import Kept, Key, Leg, Decision, times_of
 from apps.recurring.rules.recurrence import (
     FARTHEST_MOVE,
     PRESETS,
@@ -36,7 +36,7 @@ from lib.meanwhile import asked
 PENDING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
 # Instants as microseconds since 1970: what Django does to each took longer than everything else.
 _LEDGER: Final = """
-    SELECT o.standing_order_id, o.pattern_date, o.leg, o.id, o.mark, o.content, o.refusal, o.ride_id,
+    SELECT o.standing_order_id, o.pattern_date, o.leg, o.id, o.decision, o.content, o.refusal, o.ride_id,
         r.status, r.occurrence_state,
         (extract(epoch FROM r.pickup_at) * 1000000)::bigint, (extract(epoch FROM r.appointment_at) * 1000000)::bigint
     FROM recurring_occurrence o LEFT JOIN rides_ride r ON r.id = o.ride_id
@@ -45,7 +45,7 @@ _LEDGER: Final = """
 # Of each order the rides that are still to come and its driver has not set out for; whether all are as the order made
 # them; and their names, instants and contents, as `foreseen` writes them.
 _AHEAD: Final = """
-    SELECT o.standing_order_id, bool_and(o.mark = 'generated' AND r.occurrence_state <> 'customized'),
+    SELECT o.standing_order_id, bool_and(o.decision = 'generated' AND r.occurrence_state <> 'customized'),
         string_agg(
             (o.pattern_date - date '1970-01-01') || o.leg || (date_part('epoch', r.pickup_at) * 1000000)::bigint || '/'
                 || coalesce((date_part('epoch', r.appointment_at) * 1000000)::bigint::text, '') || '/' || o.content,
@@ -58,7 +58,7 @@ _AHEAD: Final = """
 """
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
-_MARKS: Final = {one.value: one for one in Mark}
+_DECISIONS: Final = {one.value: one for one in Decision}
 _LEGS: Final = {one.value: one for one in Leg}
 # What of an order and of its terms a ride is made of, besides its times.
 _OF_ORDER: Final = (
@@ -205,7 +205,7 @@ def _row(
     pattern_date: date,
     leg: str,
     id: int,
-    mark: str,
+    decision: str,
     content: str,
     refusal: str,
     ride_id: UUID | None,
@@ -217,7 +217,7 @@ def _row(
     pending = status in PENDING
     begun = status is not None and not pending and status != RideStatus.CANCELLED
     times = _instant(pickup), _instant(appointment)
-    kept = Kept(_MARKS[mark], pending, begun, state == "customized", *times, content)
+    kept = Kept(_DECISIONS[decision], pending, begun, state == "customized", *times, content)
     return (pattern_date, _LEGS[leg]), Row(id, kept, ride_id, status, refusal)
 
 

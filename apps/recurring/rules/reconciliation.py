@@ -23,7 +23,7 @@ class Leg(StrEnum):
 LEGS: Final = tuple(Leg)
 
 
-class Mark(StrEnum):
+class Decision(StrEnum):
     """What the ledger says of a (pattern date, leg)."""
 
     GENERATED = "generated"
@@ -34,11 +34,11 @@ class Mark(StrEnum):
     REFUSED = "refused"  # no ride could be made; an exception says why
 
 
-GIVEN_UP: Final = frozenset({Mark.HELD, Mark.SKIPPED, Mark.CLOSED, Mark.WITHDRAWN, Mark.REFUSED})
-_MARK_OF_FATE: Final[Mapping[Fate, Mark]] = {
-    Fate.HELD: Mark.HELD,
-    Fate.SKIPPED: Mark.SKIPPED,
-    Fate.CLOSED: Mark.CLOSED,
+GIVEN_UP: Final = frozenset({Decision.HELD, Decision.SKIPPED, Decision.CLOSED, Decision.WITHDRAWN, Decision.REFUSED})
+_DECISION_OF_FATE: Final[Mapping[Fate, Decision]] = {
+    Fate.HELD: Decision.HELD,
+    Fate.SKIPPED: Decision.SKIPPED,
+    Fate.CLOSED: Decision.CLOSED,
 }
 
 
@@ -67,7 +67,7 @@ class Kept(NamedTuple):  # there are hundreds of thousands in a night
     under way, or ended in another way than by being called off.  Instants and `content` are those it was made with.
     """
 
-    mark: Mark
+    decision: Decision
     pending: bool = False
     begun: bool = False
     customized: bool = False
@@ -85,12 +85,12 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to do about one leg; `mark` is what the ledger says afterwards."""
+    """One thing to do about one leg; `decision` is what the ledger says afterwards."""
 
     act: Act
     pattern_date: date
     leg: Leg
-    mark: Mark
+    decision: Decision
     occurrence: Occurrence | None
 
 
@@ -125,8 +125,8 @@ def _step(key: Key, wanted: Wanted | None, kept: Kept | None, now: datetime, ove
         return _of_pending(key, wanted, kept, now, overwrite)
     if wanted is None or not _is_due(wanted, now):
         return None
-    if kept is None or kept.mark in GIVEN_UP:
-        return Step(Act.CREATE, *key, Mark.GENERATED, wanted.occurrence)
+    if kept is None or kept.decision in GIVEN_UP:
+        return Step(Act.CREATE, *key, Decision.GENERATED, wanted.occurrence)
     return None
 
 
@@ -136,15 +136,15 @@ def _of_pending(key: Key, wanted: Wanted | None, kept: Kept, now: datetime, over
     spared = kept.customized and not overwrite
     occurrence = wanted.occurrence if wanted else None
     if wanted is None or wanted.occurrence.fate is not Fate.DUE:
-        mark = _MARK_OF_FATE[wanted.occurrence.fate] if wanted else Mark.WITHDRAWN
+        decision = _DECISION_OF_FATE[wanted.occurrence.fate] if wanted else Decision.WITHDRAWN
         # A hold or a skip says that the rider stays away; a pattern or a closed day says less than a person did.
-        if spared and mark in (Mark.WITHDRAWN, Mark.CLOSED):
-            return Step(Act.LEAVE, *key, Mark.GENERATED, occurrence)
-        return Step(Act.CANCEL, *key, mark, occurrence)
+        if spared and decision in (Decision.WITHDRAWN, Decision.CLOSED):
+            return Step(Act.LEAVE, *key, Decision.GENERATED, occurrence)
+        return Step(Act.CANCEL, *key, decision, occurrence)
     same = (kept.pickup_at, kept.appointment_at) == times_of(wanted.occurrence, key[1])
     if (same and kept.content == wanted.content) or not _is_due(wanted, now):
         return None
-    return Step(Act.LEAVE if spared else Act.AMEND, *key, Mark.GENERATED, occurrence)
+    return Step(Act.LEAVE if spared else Act.AMEND, *key, Decision.GENERATED, occurrence)
 
 
 def _is_due(wanted: Wanted, now: datetime) -> bool:

@@ -12,7 +12,7 @@ from lib.db.bulk_copy import copy_rows
 
 _COLUMNS: Final = {
     "id": "bigint",
-    "mark": "varchar",
+    "decision": "varchar",
     "ride_id": "uuid",
     "content": "varchar",
     "refusal": "varchar",
@@ -20,7 +20,7 @@ _COLUMNS: Final = {
 }
 _UPDATE: Final = f"""
     UPDATE recurring_occurrence o
-    SET mark = came.mark, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content, refusal = came.refusal,
+    SET decision = came.decision, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content, refusal = came.refusal,
         clock_jumped = came.clock_jumped, decided_at = %(at)s
     FROM {recordset.source(_COLUMNS, name="came")}
     WHERE o.id = came.id

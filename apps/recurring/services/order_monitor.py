@@ -37,7 +37,7 @@ _UNUSED: Final = """
         FROM recurring_occurrence o
         JOIN recurring_standingorder s ON s.id = o.standing_order_id AND s.status = 'active'
         JOIN rides_ride r ON r.id = o.ride_id
-        WHERE o.leg = 'outbound' AND o.mark = 'generated' AND o.pattern_date >= %(since)s
+        WHERE o.leg = 'outbound' AND o.decision = 'generated' AND o.pattern_date >= %(since)s
             AND r.status IN ('completed', 'no_show', 'cancelled', 'unfulfilled')
             AND (r.pickup_at <= %(at)s OR r.reason_code = %(hospital)s)
     ) latest

@@ -30,7 +30,7 @@ from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing
 from apps.recurring.rules import reconciliation
-from apps.recurring.rules.reconciliation import LEGS, Act, Kept, Key, Leg, Mark, Step, Wanted
+from apps.recurring.rules.reconciliation import LEGS, Act, Kept, Key, Leg, Decision, Step, Wanted
 from apps.recurring.rules.recurrence import Occurrence, occurrences
 from apps.recurring.services import booking_templates, occurrence_rows
 from apps.recurring.services.booking_templates import Asked
@@ -46,11 +46,11 @@ from lib.errors import DomainError
 from lib.scopes import Scope
 
 NEEDED: Final = (Scope.RIDES_WRITE, Scope.RIDES_STATUS, Scope.RIDES_OVERRIDE, Scope.ASSIGNMENTS_WRITE)
-REASON_OF: Final[Mapping[Mark, str]] = {
-    Mark.HELD: "standing_order_hold",
-    Mark.SKIPPED: "rider_request",
-    Mark.CLOSED: "calendar_shift",
-    Mark.WITHDRAWN: "standing_order_ended",
+REASON_OF: Final[Mapping[Decision, str]] = {
+    Decision.HELD: "standing_order_hold",
+    Decision.SKIPPED: "rider_request",
+    Decision.CLOSED: "calendar_shift",
+    Decision.WITHDRAWN: "standing_order_ended",
 }
 
 
@@ -219,7 +219,7 @@ def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:
     # The way back first: without the way there it would be a question for people (domain.md 4.6).
     for step in reversed(_steps(work, Act.CANCEL)):
         ride_id = _ride_of(work, step)
-        said = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.mark])
+        said = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.decision])
         report.change_status(ride_id=ride_id, report=said, by=by, at=at)
         work.result.cancelled.append(ride_id)
         _write(work, step, ride_id=ride_id)
@@ -345,15 +345,15 @@ def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTim
 def _refuse(day: _Missing, refusal: Refused) -> None:
     for step in day.steps:
         day.work.result.refused[step.pattern_date] = refusal
-        _write(day.work, step, mark=Mark.REFUSED, refusal=refusal.code.name)
+        _write(day.work, step, decision=Decision.REFUSED, refusal=refusal.code.name)
 
 
 def _write(
-    work: _Work, step: Step, *, ride_id: UUID | None = None, mark: Mark | None = None, refusal: str = ""
+    work: _Work, step: Step, *, ride_id: UUID | None = None, decision: Decision | None = None, refusal: str = ""
 ) -> None:
     terms: Terms = work.standing.terms_on(step.pattern_date)
     work.rows[step.pattern_date, step.leg] = {
-        "mark": str(mark or step.mark),
+        "decision": str(decision or step.decision),
         "ride_id": ride_id,
         "content": work.standing.contents[terms.pk],
         "refusal": refusal,

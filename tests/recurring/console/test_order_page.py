@@ -138,7 +138,7 @@ def test_what_happened_to_rides_is_said_by_leg(order: StandingOrder) -> None:
 def test_days_that_could_not_be_booked_stand_out_with_why(order: StandingOrder) -> None:
     rows = Occurrence.objects.filter(standing_order=order)
     for day, code in ((MONDAY, "DUPLICATE_RIDE"), (WEDNESDAY, "RIDER_NOT_BOOKABLE"), (FRIDAY, "RESOURCE_BUSY")):
-        rows.filter(pattern_date=day).update(mark="refused", refusal=code, ride=None)
+        rows.filter(pattern_date=day).update(decision="refused", refusal=code, ride=None)
 
     response = _open(order, f"?day={MONDAY}")
 
