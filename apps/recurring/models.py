@@ -99,7 +99,7 @@ class StandingOrder(models.Model):
     generation_horizon_days = models.PositiveSmallIntegerField(default=HORIZON_DAYS)
     # The last date that the generator has been over; null: all of them again.
     generated_through = models.DateField(null=True, blank=True)
-    end_told = models.PositiveSmallIntegerField(null=True, blank=True)  # the days ahead that it was last warned of
+    end_reminder_days = models.PositiveSmallIntegerField(null=True, blank=True)  # the days ahead that it was last warned of
     version = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()

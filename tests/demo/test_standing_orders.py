@@ -68,7 +68,7 @@ def test_one_of_each_thing_is_arranged() -> None:
     applied = CalendarShift.objects.in_force().get()
     assert Ride.objects.filter(facility=applied.facility, occurrence_state="shifted").exists()
     assert CalendarShift.objects.filter(applied_at=None).count() == 2
-    assert StandingOrder.objects.get(end_date__isnull=False).end_told == 14
+    assert StandingOrder.objects.get(end_date__isnull=False).end_reminder_days == 14
     assert RideException.objects.filter(type="authorization_ending").exists()
     assert not RideException.objects.filter(type="standing_order_conflict").exists()
 

@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
                 ("facility_notes", models.CharField(blank=True, max_length=1000)),
                 ("generation_horizon_days", models.PositiveSmallIntegerField(default=28)),
                 ("generated_through", models.DateField(blank=True, null=True)),
-                ("end_told", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("end_reminder_days", models.PositiveSmallIntegerField(blank=True, null=True)),
                 ("version", models.PositiveIntegerField(default=0)),
                 ("created_at", models.DateTimeField()),
                 ("updated_at", models.DateTimeField()),

@@ -130,7 +130,7 @@ def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: dat
     for name in changed:
         setattr(order, name, columns[name])
     if {"end_date", "authorization_ends_on"} & set(changed):
-        order.end_told = None
+        order.end_reminder_days = None
     if "preferred_driver_ids" in changed:
         series.lock_riders([order.rider_id])
         series.prefer_drivers(order.pk, order.preferred_driver_ids)

@@ -122,9 +122,9 @@ def _warn(order: StandingOrder, *, by: Principal, at: datetime) -> None:
         return
     left = (last - reconcile_rides.today_of(order, at)).days
     steps = [days for days in WARNED_AHEAD if left <= days]
-    if not steps or order.end_told == steps[-1]:
+    if not steps or order.end_reminder_days == steps[-1]:
         return
-    order.end_told = steps[-1]
+    order.end_reminder_days = steps[-1]
     data = {"lastDate": last.isoformat(), "daysLeft": left}
     order_state.record(order, "standing_order.ending", data=data, action="standing_orders.warn", by=by, at=at)
     if left <= ASKED_AHEAD:
