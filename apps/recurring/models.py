@@ -11,7 +11,7 @@ from django.utils.translation import pgettext_lazy
 from apps.accounts.models import ApiClient
 from apps.fleet.models import VehicleType
 from apps.organizations.models import Facility, Payer
-from apps.recurring.rules.reconciliation import LEGS, Leg, Decision
+from apps.recurring.rules.reconciliation import LEGS, Decision, Leg
 from apps.riders.models import Rider
 from apps.rides.models.ride import Ride
 from apps.rides.rules.draft import ServiceType
@@ -99,7 +99,9 @@ class StandingOrder(models.Model):
     generation_horizon_days = models.PositiveSmallIntegerField(default=HORIZON_DAYS)
     # The last date that the generator has been over; null: all of them again.
     generated_through = models.DateField(null=True, blank=True)
-    end_reminder_days = models.PositiveSmallIntegerField(null=True, blank=True)  # the days ahead that it was last warned of
+    end_reminder_days = models.PositiveSmallIntegerField(
+        null=True, blank=True
+    )  # the days ahead that it was last warned of
     version = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -283,8 +285,8 @@ class Occurrence(models.Model):
         return f"occurrence {self.pk}"
 
 
-class ClockRules(models.Model):
-    """How the clocks of a zone go, as orders of that zone were gone over.  Rows only ever come."""
+class TimeZoneSnapshot(models.Model):
+    """A state of a time zone's rules that orders were generated with.  Rows are only ever added."""
 
     id = models.BigAutoField(primary_key=True)
     zone = models.CharField(max_length=64)
@@ -292,10 +294,10 @@ class ClockRules(models.Model):
     seen_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="clock_rules_once", fields=["zone", "digest"])]
+        constraints = [models.UniqueConstraint(name="time_zone_snapshot_once", fields=["zone", "digest"])]
 
     def __str__(self) -> str:
-        return f"clock rules {self.pk}"
+        return f"time zone snapshot {self.pk}"
 
 
 class CalendarLinkQuerySet(models.QuerySet["CalendarLink"]):

@@ -71,7 +71,7 @@ def _scene() -> dict[str, Any]:
     hold_order.hold(from_date=monday + 7 * DAY, until=monday + 7 * DAY, reason="travel", **of_one)
     refused = monday + 9 * DAY
     Occurrence.objects.filter(standing_order=shown, pattern_date=refused).update(
-        mark="refused", refusal="DUPLICATE_RIDE", ride=None
+        decision="refused", refusal="DUPLICATE_RIDE", ride=None
     )
     in_force = _entered(centre, monday + 2 * DAY, monday + 3 * DAY, new_chair_time=dt.time(6))
     calendar_shifts.apply(shift_id=in_force, **told)

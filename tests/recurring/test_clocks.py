@@ -12,7 +12,7 @@ import time_machine
 
 from apps.events.models import Event
 from apps.recurring import tasks
-from apps.recurring.models import ClockRules, StandingOrder
+from apps.recurring.models import StandingOrder, TimeZoneSnapshot
 from apps.recurring.rules.recurrence import clock_rules
 from apps.recurring.services import generate_rides
 from apps.rides.models import Ride
@@ -94,7 +94,7 @@ def test_orders_of_other_zones_are_left_alone_and_nothing_known_is_news(
     here = cast.order()
     elsewhere = cast.order(cast.dialysis_centre(timezone="America/New_York"))
     tasks.generate()
-    assert set(ClockRules.objects.values_list("zone", flat=True)) == {"America/Chicago", "America/New_York"}
+    assert set(TimeZoneSnapshot.objects.values_list("zone", flat=True)) == {"America/Chicago", "America/New_York"}
     with django_assert_num_queries(2):  # type: ignore[attr-defined]  # a context manager
         generate_rides.reopen_after_clock_changes(at=NOW)
 
@@ -107,7 +107,7 @@ def test_orders_of_other_zones_are_left_alone_and_nothing_known_is_news(
     use_rules_of("America/Chicago")  # a worker that has the older data still
     generate_rides.reopen_after_clock_changes(at=NOW)
     assert StandingOrder.objects.get(pk=here.pk).generated_through is not None
-    assert ClockRules.objects.count() == 3
+    assert TimeZoneSnapshot.objects.count() == 3
 
 
 def test_rules_are_those_of_the_clocks_of_two_years() -> None:
@@ -122,4 +122,4 @@ def test_orders_that_ride_no_more_need_no_rules() -> None:
 
     generate_rides.reopen_after_clock_changes(at=NOW)
 
-    assert ClockRules.objects.count() == 0
+    assert TimeZoneSnapshot.objects.count() == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.recurring.rules import reconciliation
-from apps.recurring.rules.reconciliation import Act, EveryDate, Kept, Leg, Decision, Step, Wanted
+from apps.recurring.rules.reconciliation import Act, Decision, EveryDate, Kept, Leg, Step, Wanted
 from apps.recurring.rules.recurrence import Fate, Occurrence, State
 
 NOW = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="ClockRules",
+            name="TimeZoneSnapshot",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("zone", models.CharField(max_length=64)),
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ("seen_at", models.DateTimeField()),
             ],
             options={
-                "constraints": [models.UniqueConstraint(fields=("zone", "digest"), name="clock_rules_once")],
+                "constraints": [models.UniqueConstraint(fields=("zone", "digest"), name="time_zone_snapshot_once")],
             },
         ),
         migrations.CreateModel(

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from apps.recurring.models import ReturnMode, StandingOrder
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Row, Standing
-from apps.recurring.rules.reconciliation import LEGS, Leg, Decision, times_of
+from apps.recurring.rules.reconciliation import LEGS, Decision, Leg, times_of
 from apps.recurring.rules.recurrence import FARTHEST_MOVE, Fate, Occurrence, State, occurrences
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import TERMINAL

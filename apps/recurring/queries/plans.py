@@ -14,7 +14,7 @@ from django.db import connection
 
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import Hold, OccurrenceChange, OrderStatus, StandingOrder, Terms
-from apps.recurring.rules.reconciliation import Kept, Key, Leg, Decision, times_of
+from apps.recurring.rules.reconciliation import Decision, Kept, Key, Leg, times_of
 from apps.recurring.rules.recurrence import (
     FARTHEST_MOVE,
     PRESETS,

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import DateField, F, Func, Q, Value
 from django.db.models.functions import Cast
 
-from apps.recurring.models import ClockRules, StandingOrder, StandingOrderQuerySet
+from apps.recurring.models import StandingOrder, StandingOrderQuerySet, TimeZoneSnapshot
 from apps.recurring.rules.recurrence import clock_rules
 from apps.recurring.services import conflicts, reconcile_rides
 from apps.riders.rules.rider_status import RiderStatus
@@ -91,11 +91,11 @@ def reopen_after_clock_changes(*, at: datetime) -> None:
     """
     zones = StandingOrder.objects.riding().order_by("timezone").values_list("timezone", flat=True).distinct()
     current = {(zone, clock_rules(ZoneInfo(zone), at.year)) for zone in zones}
-    changed = current - set(ClockRules.objects.values_list("zone", "digest"))
+    changed = current - set(TimeZoneSnapshot.objects.values_list("zone", "digest"))
     if not changed:
         return
     with transaction.atomic():
         orders = StandingOrder.objects.riding().filter(timezone__in=[zone for zone, _ in changed])
         orders.update(generated_through=None)
-        rows = [ClockRules(zone=zone, digest=digest, seen_at=at) for zone, digest in sorted(changed)]
-        ClockRules.objects.bulk_create(rows, ignore_conflicts=True)  # another worker may store the same rules
+        rows = [TimeZoneSnapshot(zone=zone, digest=digest, seen_at=at) for zone, digest in sorted(changed)]
+        TimeZoneSnapshot.objects.bulk_create(rows, ignore_conflicts=True)  # another worker may store the same rules

@@ -20,8 +20,8 @@ _COLUMNS: Final = {
 }
 _UPDATE: Final = f"""
     UPDATE recurring_occurrence o
-    SET decision = came.decision, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content, refusal = came.refusal,
-        clock_jumped = came.clock_jumped, decided_at = %(at)s
+    SET decision = came.decision, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content,
+        refusal = came.refusal, clock_jumped = came.clock_jumped, decided_at = %(at)s
     FROM {recordset.source(_COLUMNS, name="came")}
     WHERE o.id = came.id
 """  # noqa: S608  # names of ours

@@ -30,7 +30,7 @@ from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import Standing
 from apps.recurring.rules import reconciliation
-from apps.recurring.rules.reconciliation import LEGS, Act, Kept, Key, Leg, Decision, Step, Wanted
+from apps.recurring.rules.reconciliation import LEGS, Act, Decision, Kept, Key, Leg, Step, Wanted
 from apps.recurring.rules.recurrence import Occurrence, occurrences
 from apps.recurring.services import booking_templates, occurrence_rows
 from apps.recurring.services.booking_templates import Asked
