@@ -28,7 +28,7 @@ ENDS_AFTER: Final = 10  # days, of the order that is about to end
 _DAY: Final = dt.timedelta(days=1)
 _LEDGER: Final = """
     INSERT INTO recurring_occurrence
-        (standing_order_id, pattern_date, leg, decision, ride_id, content, refusal, clock_jumped, decided_at)
+        (standing_order_id, pattern_date, leg, decision, ride_id, content, refusal, moved_by_clock_change, decided_at)
     SELECT r.standing_order_id, split_part(r.occurrence_key, ':', 2)::date, r.leg_type, 'generated', r.id,
         content.text, '', false, r.created_at
     FROM rides_ride r JOIN unnest(%s::uuid[], %s::text[]) AS content(order_id, text)

@@ -267,7 +267,7 @@ class Occurrence(models.Model):
     ride = models.OneToOneField(Ride, models.PROTECT, null=True, blank=True, related_name="+")  # the latest one
     content = models.CharField(max_length=32, blank=True)  # digest of what the ride was made of besides its times
     refusal = models.CharField(max_length=40, blank=True)  # the code of the catalogue, where no ride could be made
-    clock_jumped = models.BooleanField(default=False)
+    moved_by_clock_change = models.BooleanField(default=False)
     decided_at = models.DateTimeField()
 
     class Meta:

@@ -8,8 +8,8 @@ import pytest
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import calendar
-from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
-from apps.recurring.rules.recurrence import Fate, State
+from apps.recurring.queries.calendar import LegStatus, OccurrenceShown
+from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
 from apps.recurring.services import calendar_shifts, edit_order, hold_order
 from apps.recurring.services.calendar_shifts import ShiftDraft
 from apps.recurring.services.edit_order import Moved
@@ -39,8 +39,8 @@ def _week(order: StandingOrder, *, at: dt.datetime = NOW) -> list[OccurrenceShow
     return calendar.calendar(order, MONDAY, SUNDAY, at=at)
 
 
-def _standings(found: list[OccurrenceShown]) -> list[set[LegStanding]]:
-    return [{leg.standing for leg in one.legs} for one in found]
+def _leg_statuses(found: list[OccurrenceShown]) -> list[set[LegStatus]]:
+    return [{leg.status for leg in one.legs} for one in found]
 
 
 def _set(ride: Ride, status: str, **columns: Any) -> None:
@@ -54,14 +54,16 @@ def test_booked_days_show_both_legs_with_their_rides() -> None:
     found = _week(order)
 
     assert [one.service_date for one in found] == [one.pattern_date for one in found] == DATES[:3]
-    assert {(one.fate, one.state, one.clock_jumped) for one in found} == {(Fate.DUE, State.AS_GENERATED, False)}
+    assert {(one.status, one.change, one.moved_by_clock_change) for one in found} == {
+        (OccurrenceStatus.DUE, ChangeType.AS_GENERATED, False)
+    }
     rides = cast.rides(order)[:2]
     shown = [(leg.leg, leg.ride_id, leg.ride_status, leg.pickup_at, leg.appointment_at) for leg in found[0].legs]
     legs = ("outbound", "return")
     assert shown == [
         (leg, ride.pk, "scheduled", ride.pickup_at, ride.appointment_at) for leg, ride in zip(legs, rides, strict=True)
     ]
-    assert _standings(found) == [{LegStanding.BOOKED}] * 3
+    assert _leg_statuses(found) == [{LegStatus.BOOKED}] * 3
     assert [leg.by_call for leg in found[0].legs] == [False, True]
 
 
@@ -72,13 +74,13 @@ def test_days_beyond_the_horizon_are_planned_and_nothing_is_written() -> None:
     found = calendar.calendar(order, far, far + 6 * DAY, at=NOW)
 
     assert [one.pattern_date for one in found] == [far, far + 2 * DAY, far + 4 * DAY]
-    assert _standings(found) == [{LegStanding.PLANNED}] * 3
+    assert _leg_statuses(found) == [{LegStatus.PLANNED}] * 3
     assert {leg.ride_id for one in found for leg in one.legs} == {None}
     assert Ride.objects.count() == 24
 
 
 def test_drafts_show_what_they_would_ride() -> None:
-    assert _standings(_week(cast.order(is_draft=True))) == [{LegStanding.PLANNED}] * 3
+    assert _leg_statuses(_week(cast.order(is_draft=True))) == [{LegStatus.PLANNED}] * 3
 
 
 def test_terms_without_a_way_back_show_one_leg() -> None:
@@ -94,12 +96,12 @@ def test_what_people_arranged_is_told_apart() -> None:
 
     found = _week(order)
 
-    assert [(one.service_date, one.fate, one.state) for one in found] == [
-        (DATES[0], Fate.SKIPPED, State.AS_GENERATED),
-        (DATES[1] + DAY, Fate.DUE, State.CUSTOMIZED),
-        (DATES[2], Fate.HELD, State.AS_GENERATED),
+    assert [(one.service_date, one.status, one.change) for one in found] == [
+        (DATES[0], OccurrenceStatus.SKIPPED, ChangeType.AS_GENERATED),
+        (DATES[1] + DAY, OccurrenceStatus.DUE, ChangeType.CUSTOMIZED),
+        (DATES[2], OccurrenceStatus.HELD, ChangeType.AS_GENERATED),
     ]
-    assert _standings(found) == [{LegStanding.SKIPPED}, {LegStanding.BOOKED}, {LegStanding.HELD}]
+    assert _leg_statuses(found) == [{LegStatus.SKIPPED}, {LegStatus.BOOKED}, {LegStatus.HELD}]
     assert found[0].legs[0].ride_status == "cancelled"
 
 
@@ -111,9 +113,12 @@ def test_moved_days_of_the_facility_show_where_they_went() -> None:
 
     found = _week(order)[1:]
 
-    assert [(one.fate, one.state) for one in found] == [(Fate.DUE, State.SHIFTED), (Fate.CLOSED, State.SHIFTED)]
+    assert [(one.status, one.change) for one in found] == [
+        (OccurrenceStatus.DUE, ChangeType.SHIFTED),
+        (OccurrenceStatus.CLOSED, ChangeType.SHIFTED),
+    ]
     # Nothing was reconciled yet: what is booked is shown as it is booked.
-    assert _standings(found) == [{LegStanding.BOOKED}] * 2
+    assert _leg_statuses(found) == [{LegStatus.BOOKED}] * 2
 
 
 def test_ride_that_a_person_moved_stands_on_its_own_day() -> None:
@@ -131,7 +136,7 @@ def test_ride_that_a_person_moved_stands_on_its_own_day() -> None:
         (DATES[0], DATES[0] + 3 * DAY),
         (DATES[2], DATES[2]),
     ]
-    assert found[1].state is State.CUSTOMIZED
+    assert found[1].change is ChangeType.CUSTOMIZED
 
 
 def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> None:
@@ -144,7 +149,11 @@ def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> N
     found = _week(order)
 
     assert [one.pattern_date for one in found] == [DATES[0], *(MONDAY + days * DAY for days in (1, 3, 5))]
-    assert (found[0].fate, found[0].state, _standings(found)[0]) == (None, State.CUSTOMIZED, {LegStanding.BOOKED})
+    assert (found[0].status, found[0].change, _leg_statuses(found)[0]) == (
+        None,
+        ChangeType.CUSTOMIZED,
+        {LegStatus.BOOKED},
+    )
 
 
 def test_road_and_people_show_in_what_became_of_a_leg() -> None:
@@ -156,10 +165,10 @@ def test_road_and_people_show_in_what_became_of_a_leg() -> None:
 
     first, day, _ = _week(order)
 
-    assert [leg.standing for leg in first.legs] == [LegStanding.UNDER_WAY, LegStanding.BOOKED]
-    assert [leg.standing for leg in day.legs] == [LegStanding.CANCELLED, LegStanding.BOOKED]
+    assert [leg.status for leg in first.legs] == [LegStatus.UNDER_WAY, LegStatus.BOOKED]
+    assert [leg.status for leg in day.legs] == [LegStatus.CANCELLED, LegStatus.BOOKED]
     _set(out, "no_show", **{**CALLED_OFF, "status_before_end": "arrived", "cancellation_timing": ""})
-    assert _week(order)[0].legs[0].standing is LegStanding.DONE
+    assert _week(order)[0].legs[0].status is LegStatus.DONE
 
 
 def test_days_that_could_not_be_booked_say_why_and_past_ones_stay_as_they_were() -> None:
@@ -172,10 +181,10 @@ def test_days_that_could_not_be_booked_say_why_and_past_ones_stay_as_they_were()
     edit_order.activate(order_id=order.pk, by=system(), at=NOW)
 
     found = _week(order)
-    assert _standings(found) == [{LegStanding.BOOKED}, {LegStanding.HELD}, {LegStanding.REFUSED}]
+    assert _leg_statuses(found) == [{LegStatus.BOOKED}, {LegStatus.HELD}, {LegStatus.REFUSED}]
     assert {leg.refusal for leg in found[2].legs} == {"DUPLICATE_RIDE"}
     later = _week(order, at=NOW + 14 * DAY)[2]
-    assert {leg.standing for leg in later.legs} == {LegStanding.REFUSED}
+    assert {leg.status for leg in later.legs} == {LegStatus.REFUSED}
 
 
 def test_days_before_the_order_was_made_were_never_booked() -> None:
@@ -183,7 +192,7 @@ def test_days_before_the_order_was_made_were_never_booked() -> None:
 
     found = calendar.calendar(order, MONDAY - 7 * DAY, NOW.date() - DAY, at=NOW)
 
-    assert _standings(found) == [{LegStanding.NOT_BOOKED}] * 2
+    assert _leg_statuses(found) == [{LegStatus.NOT_BOOKED}] * 2
 
 
 def test_pickup_on_the_evening_before_counts_to_the_day_of_the_chair() -> None:
@@ -220,7 +229,7 @@ def test_what_comes_next_tells_times_on_the_wall_and_where_days_moved() -> None:
 
     first, second, third = calendar.coming(order, 3, at=NOW)
 
-    assert (first.pattern_date, first.service_date, first.state) == (MONDAY, MONDAY + DAY, State.CUSTOMIZED)
+    assert (first.pattern_date, first.service_date, first.change) == (MONDAY, MONDAY + DAY, ChangeType.CUSTOMIZED)
     assert (first.pickup_time, first.chair_time, first.return_time) == (dt.time(5, 25), dt.time(6, 15), dt.time(10, 45))
     assert (second.pickup_time, second.chair_time, second.return_time) == (dt.time(23, 40), dt.time(0, 30), None)
     assert (third.service_date, third.return_time) == (DATES[2], dt.time(5))

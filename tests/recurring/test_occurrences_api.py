@@ -51,15 +51,15 @@ def test_days_of_any_span_are_listed_and_nothing_is_stored(api: TokenClient, ord
     assert days[0] | {"legs": None} == {
         "date": "2026-11-23",
         "serviceDate": "2026-11-23",
-        "fate": "due",
-        "state": "as_generated",
-        "clockJumped": False,
+        "status": "due",
+        "change": "as_generated",
+        "movedByClockChange": False,
         "legs": None,
     }
     there, back = days[0]["legs"]
     assert there == {
         "leg": "outbound",
-        "standing": "booked",
+        "status": "booked",
         "pickupTime": ride.pickup_at.isoformat().replace("+00:00", "Z"),
         "appointmentTime": "2026-11-23T16:30:00Z",
         "rideId": str(ride.pk),
@@ -70,7 +70,7 @@ def test_days_of_any_span_are_listed_and_nothing_is_stored(api: TokenClient, ord
     assert (back["leg"], back["pickupTime"], back["appointmentTime"]) == ("return", "2026-11-23T21:00:00Z", None)
     assert back["willCall"]
     planned = days[-1]["legs"][0]
-    assert (planned["standing"], planned["rideId"], planned["rideStatus"]) == ("planned", None, None)
+    assert (planned["status"], planned["rideId"], planned["rideStatus"]) == ("planned", None, None)
     entry = AuditEntry.objects.get(action="standing_orders.occurrences")
     assert (entry.subject_id, entry.rider_ids) == (order.pk, [order.rider_id])
 
@@ -177,11 +177,11 @@ def test_times_of_the_two_ways_are_changed_alone(api: TokenClient, order: Standi
 
 def test_day_is_skipped_and_comes_back(api: TokenClient, order: StandingOrder) -> None:
     skipped = api.post(_address(order, DATES[1], "/skip")).json()
-    fates = {one["date"]: one["fate"] for one in _days(api, order).json()["data"]}
+    fates = {one["date"]: one["status"] for one in _days(api, order).json()["data"]}
     restored = api.post(_address(order, DATES[1], "/restore")).json()
 
     assert (skipped["skips"], len(skipped["rides"]["cancelled"])) == ([DATES[1].isoformat()], 2)
-    assert [day for day, fate in fates.items() if fate == "skipped"] == [DATES[1].isoformat()]
+    assert [day for day, status in fates.items() if status == "skipped"] == [DATES[1].isoformat()]
     assert (restored["skips"], len(restored["rides"]["created"])) == ([], 2)
     assert cast.live(order) == both(DATES)
 

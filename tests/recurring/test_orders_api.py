@@ -370,7 +370,7 @@ def test_pattern_at_a_time_that_the_clocks_skip_moves_forward_that_night(
     order_id = _create(api, rider, asked).json()["id"]
 
     days = api.get(f"/api/standing-orders/{order_id}/occurrences?from=2027-03-07&to=2027-03-14").json()["data"]
-    assert [(one["date"], one["clockJumped"], one["legs"][0]["appointmentTime"]) for one in days] == [
+    assert [(one["date"], one["movedByClockChange"], one["legs"][0]["appointmentTime"]) for one in days] == [
         ("2027-03-07", False, "2027-03-07T08:30:00Z"),
         ("2027-03-14", True, "2027-03-14T08:30:00Z"),
     ]

@@ -155,7 +155,7 @@ def test_order_shows_what_comes_next_and_is_sent_whole_as_time_goes_on(api: Toke
     assert shown[0] == {
         "date": "2026-11-23",
         "serviceDate": "2026-11-23",
-        "state": "as_generated",
+        "change": "as_generated",
         "pickupTime": "10:00",
         "chairTime": "10:30",
         "returnTime": "15:00",

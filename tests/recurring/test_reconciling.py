@@ -8,7 +8,7 @@ import pytest
 
 from apps.recurring.rules import reconciliation
 from apps.recurring.rules.reconciliation import Act, Decision, EveryDate, Kept, Leg, Step, Wanted
-from apps.recurring.rules.recurrence import Fate, Occurrence, State
+from apps.recurring.rules.recurrence import ChangeType, Occurrence, OccurrenceStatus
 
 NOW = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)
 DAY = dt.date(2026, 1, 7)
@@ -21,12 +21,12 @@ def occurrence(**others: Any) -> Occurrence:
     usual: dict[str, Any] = {
         "pattern_date": DAY,
         "service_date": DAY,
-        "fate": Fate.DUE,
-        "state": State.AS_GENERATED,
+        "status": OccurrenceStatus.DUE,
+        "change": ChangeType.AS_GENERATED,
         "pickup_at": CHAIR - HOUR,
         "chair_at": CHAIR,
         "return_at": CHAIR + 5 * HOUR,
-        "clock_jumped": False,
+        "moved_by_clock_change": False,
     }
     return Occurrence(**(usual | others))
 
@@ -66,14 +66,14 @@ def test_day_that_is_as_planned_is_left_alone() -> None:
     assert reconciliation.steps(both(occurrence()), of_both(), now=NOW) == []
 
 
-@pytest.mark.parametrize("fate", [Fate.HELD, Fate.SKIPPED, Fate.CLOSED])
-def test_day_without_service_is_not_made_and_called_off_where_it_was(fate: Fate) -> None:
-    wanted = both(occurrence(fate=fate))
+@pytest.mark.parametrize("status", [OccurrenceStatus.HELD, OccurrenceStatus.SKIPPED, OccurrenceStatus.CLOSED])
+def test_day_without_service_is_not_made_and_called_off_where_it_was(status: OccurrenceStatus) -> None:
+    wanted = both(occurrence(status=status))
 
     assert reconciliation.steps(wanted, {}, now=NOW) == []
     assert told(reconciliation.steps(wanted, of_both(), now=NOW)) == [
-        ("cancel", "outbound", fate.value),
-        ("cancel", "return", fate.value),
+        ("cancel", "outbound", status.value),
+        ("cancel", "return", status.value),
     ]
 
 
@@ -107,7 +107,7 @@ def test_ride_that_a_person_cancelled_stays_cancelled() -> None:
 def test_day_that_has_begun_is_left_alone_whatever_changes() -> None:
     begun = {(DAY, OUT): made(OUT, pending=False, begun=True), (DAY, BACK): made(BACK)}
 
-    for wanted in ({}, both(occurrence(fate=Fate.HELD)), both(occurrence(return_at=CHAIR + 9 * HOUR))):
+    for wanted in ({}, both(occurrence(status=OccurrenceStatus.HELD)), both(occurrence(return_at=CHAIR + 9 * HOUR))):
         assert reconciliation.steps(wanted, begun, now=NOW) == []
 
 
@@ -152,9 +152,9 @@ def test_nobody_is_moved_to_a_time_that_has_passed() -> None:
         ({}, EveryDate(), ["cancel", "cancel"]),
         ({}, {DAY}, ["cancel", "cancel"]),
         ({}, {DAY + dt.timedelta(days=2)}, ["leave", "leave"]),
-        (both(occurrence(fate=Fate.CLOSED)), (), ["leave", "leave"]),
-        (both(occurrence(fate=Fate.HELD)), (), ["cancel", "cancel"]),
-        (both(occurrence(fate=Fate.SKIPPED)), (), ["cancel", "cancel"]),
+        (both(occurrence(status=OccurrenceStatus.CLOSED)), (), ["leave", "leave"]),
+        (both(occurrence(status=OccurrenceStatus.HELD)), (), ["cancel", "cancel"]),
+        (both(occurrence(status=OccurrenceStatus.SKIPPED)), (), ["cancel", "cancel"]),
         (both(occurrence(), "new"), (), ["leave", "leave"]),
         (both(occurrence(), "new"), {DAY}, ["amend", "amend"]),
         (both(occurrence()), (), []),

@@ -12,7 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.recurring.rules import recurrence
-from apps.recurring.rules.recurrence import Fate, Hold, Occurrence, Override, Pattern, Plan, Shift, State, Terms, Times
+from apps.recurring.rules.recurrence import (
+    ChangeType,
+    Hold,
+    Occurrence,
+    OccurrenceStatus,
+    Override,
+    Pattern,
+    Plan,
+    Shift,
+    Terms,
+    Times,
+)
 
 NEW_YORK = ZoneInfo("America/New_York")
 EVERY_DAY = frozenset(range(7))
@@ -93,14 +104,14 @@ def test_a_time_that_clocks_skip_moves_forward_by_the_gap_and_is_marked() -> Non
 
     assert one.chair_at == utc("2026-03-08T07:30")
     assert one.chair_at.astimezone(NEW_YORK).time() == clock("03:30")
-    assert one.clock_jumped
+    assert one.moved_by_clock_change
 
 
 def test_a_time_that_comes_twice_is_the_first_and_not_marked() -> None:
     one = only(listed(plan(EVERY_DAY, "01:30"), "2026-11-01", "2026-11-01"))
 
     assert one.chair_at == utc("2026-11-01T05:30")
-    assert not one.clock_jumped
+    assert not one.moved_by_clock_change
 
 
 def test_driving_and_treatment_are_real_time_on_the_day_the_clocks_change() -> None:
@@ -206,15 +217,15 @@ def test_a_jump_between_pickup_and_chair_leaves_time_for_the_drive(
     one = only(listed(order, "2026-03-08", "2026-03-08"))
 
     assert one.pickup_at == utc(expected)
-    assert one.clock_jumped is jumps
+    assert one.moved_by_clock_change is jumps
 
 
 def test_a_marked_jump_may_be_that_of_either_way() -> None:
     there = plan(EVERY_DAY, "06:00", of_times={"pickup_time": clock("02:30")})
     back = plan(EVERY_DAY, "20:00", of_times={"return_time": clock("02:30")})
 
-    assert only(listed(there, "2026-03-08", "2026-03-08")).clock_jumped
-    assert only(listed(back, "2026-03-07", "2026-03-07")).clock_jumped
+    assert only(listed(there, "2026-03-08", "2026-03-08")).moved_by_clock_change
+    assert only(listed(back, "2026-03-07", "2026-03-07")).moved_by_clock_change
 
 
 # What happens to single days
@@ -227,7 +238,7 @@ def test_a_moved_day_keeps_its_name_and_moves_both_ways_with_its_chair() -> None
     one = only(listed(plan(of_times=of_times, shifts=moved), "2026-11-24", "2026-11-25"))
 
     assert (one.pattern_date, one.service_date) == (day("2026-11-25"), day("2026-11-24"))
-    assert (one.fate, one.state) == (Fate.DUE, State.SHIFTED)
+    assert (one.status, one.change) == (OccurrenceStatus.DUE, ChangeType.SHIFTED)
     assert [at.astimezone(NEW_YORK).time() for at in (one.pickup_at, one.chair_at, one.return_at)] == [
         clock("04:30"),
         clock("05:15"),
@@ -252,7 +263,11 @@ def test_a_shift_moves_the_chair_within_its_day(shift: Shift, chair: str) -> Non
 def test_a_closed_day_gives_no_ride() -> None:
     one = only(listed(plan(shifts={day("2026-01-05"): Shift(None)}), "2026-01-05", "2026-01-05"))
 
-    assert (one.fate, one.state, one.service_date) == (Fate.CLOSED, State.SHIFTED, day("2026-01-05"))
+    assert (one.status, one.change, one.service_date) == (
+        OccurrenceStatus.CLOSED,
+        ChangeType.SHIFTED,
+        day("2026-01-05"),
+    )
 
 
 def test_what_a_person_made_of_a_day_outranks_a_shift() -> None:
@@ -263,7 +278,11 @@ def test_what_a_person_made_of_a_day_outranks_a_shift() -> None:
 
     one = only(listed(order, "2026-01-05", "2026-01-05"))
 
-    assert (one.fate, one.state, one.service_date) == (Fate.DUE, State.CUSTOMIZED, day("2026-01-06"))
+    assert (one.status, one.change, one.service_date) == (
+        OccurrenceStatus.DUE,
+        ChangeType.CUSTOMIZED,
+        day("2026-01-06"),
+    )
 
 
 def test_holds_go_by_the_day_of_service_and_skips_by_the_pattern() -> None:
@@ -275,7 +294,7 @@ def test_holds_go_by_the_day_of_service_and_skips_by_the_pattern() -> None:
 
     found = listed(order, "2026-01-05", "2026-01-21")
 
-    assert [(str(one.pattern_date), one.fate.value) for one in found] == [
+    assert [(str(one.pattern_date), one.status.value) for one in found] == [
         ("2026-01-05", "held"),
         ("2026-01-07", "due"),
         ("2026-01-09", "due"),
@@ -367,7 +386,7 @@ def _compared(
         before, after = (offsets[one.pattern_date + dt.timedelta(days)] for days in (-1, 2))
         possible = sorted(wall - offset for offset in {before, after} if _offset_at(zone, wall - offset) == offset)
         assert one.chair_at.replace(tzinfo=None) == (possible[0] if possible else wall - before), (zone.key, one)
-        assert one.clock_jumped is (not possible), (zone.key, one)
+        assert one.moved_by_clock_change is (not possible), (zone.key, one)
         counts.update(dates=1, gaps=not possible, folds=len(possible) > 1)
     return counts
 
@@ -380,4 +399,4 @@ def _offset_at(zone: ZoneInfo, naive_utc: dt.datetime) -> dt.timedelta:
 
 
 def test_marks_follow_the_state_of_the_words_in_answers() -> None:
-    assert [state.value for state in State] == ["as_generated", "shifted", "customized"]
+    assert [state.value for state in ChangeType] == ["as_generated", "shifted", "customized"]

@@ -112,7 +112,7 @@ def test_preview_says_what_moves_and_what_stands_in_the_way(api: TokenClient, ce
         str(silent.pk),
         2,
     )
-    times = ("serviceDate", "chairTime", "returnTime", "clockJumped")
+    times = ("serviceDate", "chairTime", "returnTime", "movedByClockChange")
     assert [first["was"][key] for key in times] == [
         "2026-11-26",
         "2026-11-26T16:30:00Z",

@@ -15,11 +15,11 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_
 from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
-from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
+from apps.recurring.queries.calendar import LegShown, LegStatus, OccurrenceShown
 from apps.recurring.queries.day_sheet import Visit
 from apps.recurring.queries.roster import Line
 from apps.recurring.rules.reconciliation import Leg
-from apps.recurring.rules.recurrence import Fate, State
+from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
 from apps.riders import labels as rider_words
 from apps.rides.naming import OUT_OF_REACH, driver_name
 from apps.rides.rules.lifecycle import RideStatus
@@ -67,16 +67,16 @@ RETURNS: Final[Mapping[str, Text]] = {
     ReturnMode.SCHEDULED: gettext_lazy("Scheduled"),
     ReturnMode.NONE: gettext_lazy("None"),
 }
-STANDINGS: Final[Mapping[LegStanding, Badge]] = {
-    LegStanding.PLANNED: Badge("quiet", "clock", gettext_lazy("planned")),
-    LegStanding.BOOKED: Badge("booked", "check", gettext_lazy("booked")),
-    LegStanding.UNDER_WAY: Badge("ok", "route", gettext_lazy("under way")),
-    LegStanding.CANCELLED: Badge("quiet", "x", gettext_lazy("cancelled")),
-    LegStanding.HELD: Badge("warn", "pause", gettext_lazy("held")),
-    LegStanding.SKIPPED: Badge("quiet", "chevron-right", gettext_lazy("skipped")),
-    LegStanding.CLOSED: Badge("warn", "ban", gettext_lazy("centre closed")),
-    LegStanding.REFUSED: Badge("bad", "triangle-alert", gettext_lazy("could not be booked")),
-    LegStanding.NOT_BOOKED: Badge("quiet", "circle-alert", gettext_lazy("was not booked")),
+LEG_STATUSES: Final[Mapping[LegStatus, Badge]] = {
+    LegStatus.PLANNED: Badge("quiet", "clock", gettext_lazy("planned")),
+    LegStatus.BOOKED: Badge("booked", "check", gettext_lazy("booked")),
+    LegStatus.UNDER_WAY: Badge("ok", "route", gettext_lazy("under way")),
+    LegStatus.CANCELLED: Badge("quiet", "x", gettext_lazy("cancelled")),
+    LegStatus.HELD: Badge("warn", "pause", gettext_lazy("held")),
+    LegStatus.SKIPPED: Badge("quiet", "chevron-right", gettext_lazy("skipped")),
+    LegStatus.CLOSED: Badge("warn", "ban", gettext_lazy("centre closed")),
+    LegStatus.REFUSED: Badge("bad", "triangle-alert", gettext_lazy("could not be booked")),
+    LegStatus.NOT_BOOKED: Badge("quiet", "circle-alert", gettext_lazy("was not booked")),
 }
 ENDS: Final[Mapping[str, Badge]] = {
     RideStatus.COMPLETED: Badge("ok", "check", gettext_lazy("completed")),
@@ -175,14 +175,14 @@ def zone_name(zone: str, at: datetime) -> str:
     return at.astimezone(ZoneInfo(zone)).strftime("%Z")
 
 
-def standing_of(leg: LegShown) -> Badge:
-    return ENDS[leg.ride_status or ""] if leg.standing is LegStanding.DONE else STANDINGS[leg.standing]
+def leg_badge(leg: LegShown) -> Badge:
+    return ENDS[leg.ride_status or ""] if leg.status is LegStatus.DONE else LEG_STATUSES[leg.status]
 
 
 def ride_of(leg: LegShown, *, waits: bool) -> Badge:
     """Say how the ride of a leg stands, as those see it who wait for it; `waits`: nobody has called for it yet."""
-    if leg.standing not in (LegStanding.BOOKED, LegStanding.UNDER_WAY):
-        return standing_of(leg)
+    if leg.status not in (LegStatus.BOOKED, LegStatus.UNDER_WAY):
+        return leg_badge(leg)
     return _WAITS if waits else RIDES[leg.ride_status or ""]
 
 
@@ -195,7 +195,7 @@ def needs_of(visit: Visit, by: Principal) -> list[str]:
 
 def badges_of(one: OccurrenceShown) -> list[Badge]:
     """Say what has become of an occurrence, once where all its legs are alike."""
-    return list(dict.fromkeys(standing_of(leg) for leg in one.legs))
+    return list(dict.fromkeys(leg_badge(leg) for leg in one.legs))
 
 
 def rides_of(one: OccurrenceShown) -> str:
@@ -207,12 +207,12 @@ def arrived(one: OccurrenceShown) -> str:
     """Say how an occurrence came to its day and times, as a part of a sentence; "" where the pattern says so."""
     words = {"rides": rides_of(one), "day": long_day(one.pattern_date)}
     if one.service_date != one.pattern_date:
-        if one.state is State.SHIFTED:
+        if one.change is ChangeType.SHIFTED:
             return _("%(rides)s shifted from %(day)s") % words
         return _("%(rides)s moved from %(day)s") % words
-    if one.state is State.SHIFTED and one.fate is not Fate.CLOSED:
+    if one.change is ChangeType.SHIFTED and one.status is not OccurrenceStatus.CLOSED:
         return _("%(rides)s at another time that day") % words
-    if one.state is State.CUSTOMIZED:
+    if one.change is ChangeType.CUSTOMIZED:
         return _("%(rides)s changed for this day") % words
     return rides_of(one)
 
@@ -220,20 +220,20 @@ def arrived(one: OccurrenceShown) -> str:
 def arrived_briefly(one: OccurrenceShown) -> str:
     """Say the same in the fewest words."""
     if one.service_date != one.pattern_date:
-        said = _("shifted from %(day)s") if one.state is State.SHIFTED else _("moved from %(day)s")
+        said = _("shifted from %(day)s") if one.change is ChangeType.SHIFTED else _("moved from %(day)s")
         return said % {"day": short_day(one.pattern_date)}
-    return "" if one.state is State.AS_GENERATED or one.fate is Fate.CLOSED else _("changed")
+    return "" if one.change is ChangeType.AS_GENERATED or one.status is OccurrenceStatus.CLOSED else _("changed")
 
 
 def left_briefly(one: OccurrenceShown) -> str:
-    said = _("shifted to %(day)s") if one.state is State.SHIFTED else _("moved to %(day)s")
+    said = _("shifted to %(day)s") if one.change is ChangeType.SHIFTED else _("moved to %(day)s")
     return said % {"day": short_day(one.service_date)}
 
 
 def left_for(one: OccurrenceShown) -> str:
     """Say where an occurrence went, seen from the day that the pattern has for it."""
     words = {"rides": rides_of(one), "day": long_day(one.service_date)}
-    if one.state is State.SHIFTED:
+    if one.change is ChangeType.SHIFTED:
         return _("%(rides)s shifted to %(day)s") % words
     return _("%(rides)s moved to %(day)s") % words
 

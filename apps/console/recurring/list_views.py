@@ -57,7 +57,7 @@ class OrderFilter(ListFilter):
 
     def statuses(self) -> list[str]:
         status = self.cleaned_data.get("status")
-        return [status] if status else list(roster.STANDING)
+        return [status] if status else list(roster.LISTED_STATUSES)
 
 
 @require_safe

@@ -15,7 +15,7 @@ from django.utils.translation import pgettext
 
 from apps.console.recurring import labels
 from apps.console.recurring.labels import Badge
-from apps.recurring.queries.calendar import LegStanding, OccurrenceShown
+from apps.recurring.queries.calendar import LegStatus, OccurrenceShown
 from apps.recurring.rules.recurrence import FARTHEST_MOVE
 
 _MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
@@ -107,9 +107,9 @@ def name_of(day: date, here: Iterable[OccurrenceShown], gone: Iterable[Occurrenc
     """Name a day for those who do not see it, with all that takes place on it and all that left it."""
     parts = []
     for one in here:
-        standing = _(" and ").join(str(badge.text) for badge in labels.badges_of(one))
-        parts.append(f"{labels.arrived(one)}, {standing}")
-        if one.clock_jumped:
+        status = _(" and ").join(str(badge.text) for badge in labels.badges_of(one))
+        parts.append(f"{labels.arrived(one)}, {status}")
+        if one.moved_by_clock_change:
             parts.append(_("the clocks change"))
     parts += [labels.left_for(one) for one in gone]
     return ", ".join([labels.long_day(day), *(parts or [_("no ride")])])
@@ -118,8 +118,8 @@ def name_of(day: date, here: Iterable[OccurrenceShown], gone: Iterable[Occurrenc
 def _day(day: date, here: Sequence[OccurrenceShown], gone: Sequence[OccurrenceShown], zone: str, today: date) -> Day:
     chips = [_chip(one, zone) for one in here]
     chips += [Chip("", (), labels.left_briefly(one)) for one in gone]
-    bad = {LegStanding.REFUSED, LegStanding.NOT_BOOKED}
-    stands_out = day >= today and any(leg.standing in bad for one in here for leg in one.legs)
+    bad = {LegStatus.REFUSED, LegStatus.NOT_BOOKED}
+    stands_out = day >= today and any(leg.status in bad for one in here for leg in one.legs)
     return Day(day, name_of(day, here, gone), chips, stands_out)
 
 

@@ -22,8 +22,8 @@ from apps.console.recurring.forms import EndForm, HoldForm, MoveForm, Plain, Res
 from apps.console.recurring.rights import found_order, opens
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
-from apps.recurring.queries.calendar import LegStanding, OccurrenceShown, calendar
-from apps.recurring.rules.recurrence import Fate, State
+from apps.recurring.queries.calendar import LegStatus, OccurrenceShown, calendar
+from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
 from apps.riders.labels import needs_said, rider_name
 from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
@@ -32,7 +32,7 @@ from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
-_BEGUN = {LegStanding.UNDER_WAY, LegStanding.DONE}
+_BEGUN = {LegStatus.UNDER_WAY, LegStatus.DONE}
 
 
 @require_safe
@@ -139,7 +139,7 @@ def _refused(found: Sequence[OccurrenceShown], today: date, ahead: date) -> list
     """List the coming days that could not be booked, by why."""
     reasons: dict[str, list[date]] = {}
     for one in found:
-        codes = {leg.refusal for leg in one.legs if leg.standing is LegStanding.REFUSED}
+        codes = {leg.refusal for leg in one.legs if leg.status is LegStatus.REFUSED}
         for code in codes if today <= one.service_date <= ahead else ():
             reasons.setdefault(str(labels.why(code)), []).append(one.service_date)
     return list(reasons.items())
@@ -150,14 +150,14 @@ def _occurrence(
 ) -> dict[str, Any]:
     """Say what a day's panel shows of an occurrence, and what it offers."""
     zone = order.timezone
-    open_ = may_change and one.fate is not None and not any(leg.standing in _BEGUN for leg in one.legs)
+    open_ = may_change and one.status is not None and not any(leg.status in _BEGUN for leg in one.legs)
     open_ = open_ and max(one.service_date, one.pattern_date) >= today and one.pattern_date >= plans.nearby(today)
     legs = [
         {
             "leg": leg,
             "pickup": labels.day_and_clock(leg.pickup_at, zone),
             "chair": labels.clock(leg.appointment_at, zone) if leg.appointment_at else "",
-            "badge": labels.standing_of(leg),
+            "badge": labels.leg_badge(leg),
             "why": labels.why(leg.refusal) if leg.refusal else "",
         }
         for leg in one.legs
@@ -172,7 +172,7 @@ def _occurrence(
         "one": one,
         "words": labels.arrived(one),
         "legs": legs,
-        "move": form if open_ and one.fate in (Fate.DUE, Fate.CLOSED) else None,
-        "skippable": open_ and one.fate is Fate.DUE,
-        "restorable": open_ and (one.fate is Fate.SKIPPED or one.state is State.CUSTOMIZED),
+        "move": form if open_ and one.status in (OccurrenceStatus.DUE, OccurrenceStatus.CLOSED) else None,
+        "skippable": open_ and one.status is OccurrenceStatus.DUE,
+        "restorable": open_ and (one.status is OccurrenceStatus.SKIPPED or one.change is ChangeType.CUSTOMIZED),
     }

@@ -16,7 +16,7 @@ from apps.console.recurring import labels
 from apps.console.recurring.rights import found_facility, opens
 from apps.organizations.models import Facility
 from apps.recurring.queries import day_sheet
-from apps.recurring.queries.calendar import LegShown, LegStanding
+from apps.recurring.queries.calendar import LegShown, LegStatus
 from apps.recurring.queries.day_sheet import Visit, Way
 from apps.recurring.rules.reconciliation import Leg
 from apps.riders.labels import rider_name
@@ -26,7 +26,7 @@ from lib.scopes import Scope
 
 FARTHEST: Final = timedelta(days=366)  # from today, either way
 _DAY: Final = timedelta(days=1)
-_COMING: Final = {LegStanding.PLANNED, LegStanding.BOOKED, LegStanding.UNDER_WAY, LegStanding.DONE}
+_COMING: Final = {LegStatus.PLANNED, LegStatus.BOOKED, LegStatus.UNDER_WAY, LegStatus.DONE}
 
 
 @require_safe
@@ -119,7 +119,7 @@ def _waits(way: Way) -> bool:
 
 
 def _takes_place(way: Way) -> bool:
-    return way.leg.standing in _COMING
+    return way.leg.status in _COMING
 
 
 def _pickup(leg: LegShown, service_date: date, zone: str) -> str:

@@ -13,11 +13,11 @@ from apps.fleet.models import VehicleType
 from apps.organizations.rules.opening_hours import DAYS
 from apps.organizations.schemas.external_ids import ExternalIdOut
 from apps.recurring.models import HoldReason, HoldSource, OrderStatus, ReturnMode, Terms
-from apps.recurring.queries.calendar import LegStanding
+from apps.recurring.queries.calendar import LegStatus
 from apps.recurring.queries.orders import OrderRecord, TermsRecord
 from apps.recurring.rules.disclosure import disclosed
 from apps.recurring.rules.reconciliation import Leg
-from apps.recurring.rules.recurrence import PRESETS, Fate, State
+from apps.recurring.rules.recurrence import PRESETS, ChangeType, OccurrenceStatus
 from apps.riders.rules.needs import Mobility
 from apps.rides.rules.draft import ServiceType
 from apps.rides.rules.lifecycle import RideStatus
@@ -203,7 +203,7 @@ class NextOccurrenceOut(OutShape):
 
     date = fields.LocalDate(source="pattern_date")
     service_date = fields.LocalDate()
-    state = fields.Choice(choices=words(*State))
+    change = fields.Choice(choices=words(*ChangeType))
     pickup_time = fields.ClockTime()
     chair_time = fields.ClockTime(allow_null=True)
     return_time = fields.ClockTime(allow_null=True)
@@ -282,7 +282,7 @@ class LegOut(OutShape):
     """
 
     leg = fields.Choice(choices=words(*Leg))
-    standing = fields.Choice(choices=words(*LegStanding))
+    status = fields.Choice(choices=words(*LegStatus))
     pickup_time = fields.Instant(source="pickup_at")
     appointment_time = fields.Instant(source="appointment_at", allow_null=True)
     ride_id = fields.Uuid(allow_null=True)
@@ -294,15 +294,16 @@ class LegOut(OutShape):
 class OccurrenceOut(OutShape):
     """One occurrence.  `date` names it for ever; `serviceDate` is the day it takes place on.
 
-    `fate` is null where the pattern no longer has the date, and a ride that people changed stays.  `clockJumped`: the
-    clocks skip one of its wall times that day, which moved forward.
+    `status` is null where the pattern no longer has the date and a ride that people changed stays.  `change` says
+    whether the occurrence is as generated, shifted or customized.  `movedByClockChange`: one of its wall times does not
+    exist on that day and moved forward.
     """
 
     date = fields.LocalDate(source="pattern_date")
     service_date = fields.LocalDate()
-    fate = fields.Choice(choices=words(*Fate), allow_null=True)
-    state = fields.Choice(choices=words(*State))
-    clock_jumped = fields.Boolean()
+    status = fields.Choice(choices=words(*OccurrenceStatus), allow_null=True)
+    change = fields.Choice(choices=words(*ChangeType))
+    moved_by_clock_change = fields.Boolean()
     legs = LegOut(many=True)
 
 

@@ -44,7 +44,7 @@ class MovedDayOut(OutShape):
     pickup_time = fields.Instant()
     chair_time = fields.Instant()
     return_time = fields.Instant(allow_null=True)
-    clock_jumped = fields.Boolean()
+    moved_by_clock_change = fields.Boolean()
 
 
 class MoveOut(OutShape):
@@ -163,5 +163,5 @@ def _day(day: Occurrence, legs: Sequence[Leg]) -> dict[str, Any]:
         "pickup_time": day.pickup_at,
         "chair_time": day.chair_at,
         "return_time": day.return_at if Leg.RETURN in legs else None,
-        "clock_jumped": day.clock_jumped,
+        "moved_by_clock_change": day.moved_by_clock_change,
     }

@@ -259,7 +259,7 @@ class Migration(migrations.Migration):
                 ),
                 ("content", models.CharField(blank=True, max_length=32)),
                 ("refusal", models.CharField(blank=True, max_length=40)),
-                ("clock_jumped", models.BooleanField(default=False)),
+                ("moved_by_clock_change", models.BooleanField(default=False)),
                 ("decided_at", models.DateTimeField()),
                 (
                     "ride",

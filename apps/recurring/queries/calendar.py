@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from apps.recurring.models import ReturnMode, StandingOrder
 from apps.recurring.queries import plans
-from apps.recurring.queries.plans import Row, Standing
+from apps.recurring.queries.plans import PlannedOrder, Row
 from apps.recurring.rules.reconciliation import LEGS, Decision, Leg, times_of
-from apps.recurring.rules.recurrence import FARTHEST_MOVE, Fate, Occurrence, State, occurrences
+from apps.recurring.rules.recurrence import FARTHEST_MOVE, ChangeType, Occurrence, OccurrenceStatus, occurrences
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import TERMINAL
 
@@ -23,7 +23,7 @@ LOOKED_AHEAD: Final = 28
 LOOKS: Final = 26
 
 
-class LegStanding(StrEnum):
+class LegStatus(StrEnum):
     """What has become of one leg of one day."""
 
     PLANNED = "planned"  # within the pattern, not booked yet
@@ -38,16 +38,16 @@ class LegStanding(StrEnum):
     NOT_BOOKED = "not_booked"  # the day is over, and there never was a ride
 
 
-_OF_FATE: Final[Mapping[Fate, LegStanding]] = {
-    Fate.HELD: LegStanding.HELD,
-    Fate.SKIPPED: LegStanding.SKIPPED,
-    Fate.CLOSED: LegStanding.CLOSED,
+_OF_STATUS: Final[Mapping[OccurrenceStatus, LegStatus]] = {
+    OccurrenceStatus.HELD: LegStatus.HELD,
+    OccurrenceStatus.SKIPPED: LegStatus.SKIPPED,
+    OccurrenceStatus.CLOSED: LegStatus.CLOSED,
 }
-_OF_DECISION: Final[Mapping[Decision, LegStanding]] = {
-    Decision.HELD: LegStanding.HELD,
-    Decision.SKIPPED: LegStanding.SKIPPED,
-    Decision.CLOSED: LegStanding.CLOSED,
-    Decision.REFUSED: LegStanding.REFUSED,
+_OF_DECISION: Final[Mapping[Decision, LegStatus]] = {
+    Decision.HELD: LegStatus.HELD,
+    Decision.SKIPPED: LegStatus.SKIPPED,
+    Decision.CLOSED: LegStatus.CLOSED,
+    Decision.REFUSED: LegStatus.REFUSED,
 }
 
 
@@ -60,7 +60,7 @@ class LegShown:
     """
 
     leg: Leg
-    standing: LegStanding
+    status: LegStatus
     pickup_at: datetime
     appointment_at: datetime | None
     ride_id: UUID | None
@@ -73,15 +73,15 @@ class LegShown:
 class OccurrenceShown:
     """One occurrence.  `pattern_date` names it, `service_date` is the day it takes place on, both facility days.
 
-    `fate` is None where the pattern has no such date: a ride that people changed stays, though the order no longer
+    `status` is None where the pattern has no such date: a ride that people changed stays, though the order no longer
     asks for it.
     """
 
     pattern_date: date
     service_date: date
-    fate: Fate | None
-    state: State
-    clock_jumped: bool
+    status: OccurrenceStatus | None
+    change: ChangeType
+    moved_by_clock_change: bool
     legs: tuple[LegShown, ...]
 
 
@@ -94,7 +94,7 @@ class Coming:
 
     pattern_date: date
     service_date: date
-    state: State
+    change: ChangeType
     pickup_time: time
     chair_time: time | None  # None: a person took the appointment off the ride
     return_time: time | None  # None: nobody is brought back
@@ -103,11 +103,11 @@ class Coming:
 def coming(order: StandingOrder, most: int, *, at: datetime) -> list[Coming]:
     """List the next occurrences that are booked or planned, by day, up to `most` within two years.  Five queries."""
     first = timing.local_day(at, order.timezone)
-    (standing,) = plans.read([order], since=first - MOVED_BY_HAND)
+    (planned_order,) = plans.read([order], since=first - MOVED_BY_HAND)
     zone, found = ZoneInfo(order.timezone), list[Coming]()
     for look in range(LOOKS):
         start = first + timedelta(days=look * LOOKED_AHEAD)
-        days = _shown(standing, start, start + timedelta(days=LOOKED_AHEAD - 1), at)
+        days = _shown(planned_order, start, start + timedelta(days=LOOKED_AHEAD - 1), at)
         found += [_coming(one, zone) for one in days if _is_ahead(one.legs[0], at)]
         if len(found) >= most:
             break
@@ -115,7 +115,7 @@ def coming(order: StandingOrder, most: int, *, at: datetime) -> list[Coming]:
 
 
 def _is_on(leg: LegShown) -> bool:
-    return leg.standing in (LegStanding.BOOKED, LegStanding.PLANNED)
+    return leg.status in (LegStatus.BOOKED, LegStatus.PLANNED)
 
 
 def _is_ahead(there: LegShown, at: datetime) -> bool:
@@ -127,7 +127,7 @@ def _coming(one: OccurrenceShown, zone: ZoneInfo) -> Coming:
     return Coming(
         one.pattern_date,
         one.service_date,
-        one.state,
+        one.change,
         there.pickup_at.astimezone(zone).time(),
         there.appointment_at.astimezone(zone).time() if there.appointment_at else None,
         back.pickup_at.astimezone(zone).time() if back.leg is Leg.RETURN and _is_on(back) else None,
@@ -143,51 +143,55 @@ def calendars(
     orders: Collection[StandingOrder], first: date, last: date, *, at: datetime
 ) -> dict[UUID, list[OccurrenceShown]]:
     """List the same of many orders, by their ids.  Five queries."""
-    standings = plans.read(orders, since=first - MOVED_BY_HAND)
-    return {one.order.pk: _shown(one, first, last, at) for one in standings}
+    planned_orders = plans.read(orders, since=first - MOVED_BY_HAND)
+    return {one.order.pk: _shown(one, first, last, at) for one in planned_orders}
 
 
-def _shown(standing: Standing, first: date, last: date, at: datetime) -> list[OccurrenceShown]:
-    planned = {one.pattern_date: one for one in occurrences(standing.plan, first - FARTHEST_MOVE, last + FARTHEST_MOVE)}
+def _shown(planned_order: PlannedOrder, first: date, last: date, at: datetime) -> list[OccurrenceShown]:
+    planned = {
+        one.pattern_date: one for one in occurrences(planned_order.plan, first - FARTHEST_MOVE, last + FARTHEST_MOVE)
+    }
     days: dict[date, dict[Leg, Row]] = {}
-    for (day, leg), row in standing.ledger.items():
+    for (day, leg), row in planned_order.ledger.items():
         days.setdefault(day, {})[leg] = row
     moved = {day for day in days if day not in planned and day <= last + MOVED_BY_HAND}
     found = []
     for day in {*planned, *moved}:
-        occurrence = planned.get(day) or next(occurrences(standing.plan, day, day), None)
-        one = _occurrence(standing, day, occurrence, days.get(day, {}), at)
+        occurrence = planned.get(day) or next(occurrences(planned_order.plan, day, day), None)
+        one = _occurrence(planned_order, day, occurrence, days.get(day, {}), at)
         if one is not None and first <= one.service_date <= last:
             found.append(one)
     return sorted(found, key=lambda one: (one.service_date, one.legs[0].pickup_at))
 
 
 def _occurrence(
-    standing: Standing, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
+    planned_order: PlannedOrder, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
 ) -> OccurrenceShown | None:
-    legs = tuple(_legs(standing, day, occurrence, rows, at))
+    legs = tuple(_legs(planned_order, day, occurrence, rows, at))
     if not legs:
         return None
     if any(one.ride_id and rows[one.leg].kept.customized for one in legs):
-        state = State.CUSTOMIZED
+        change = ChangeType.CUSTOMIZED
     else:
-        state = occurrence.state if occurrence else State.AS_GENERATED
-    fate = occurrence.fate if occurrence else None
-    jumped = occurrence is not None and occurrence.clock_jumped
-    return OccurrenceShown(day, _service_date(standing, occurrence, legs[0]), fate, state, jumped, legs)
+        change = occurrence.change if occurrence else ChangeType.AS_GENERATED
+    status = occurrence.status if occurrence else None
+    is_clock_change = occurrence is not None and occurrence.moved_by_clock_change
+    return OccurrenceShown(
+        day, _service_date(planned_order, occurrence, legs[0]), status, change, is_clock_change, legs
+    )
 
 
-def _service_date(standing: Standing, occurrence: Occurrence | None, leg: LegShown) -> date:
+def _service_date(planned_order: PlannedOrder, occurrence: Occurrence | None, leg: LegShown) -> date:
     """Give the day of the chair: a pickup may be on the evening before."""
     if occurrence is not None and leg.pickup_at == occurrence.pickup_at:
         return occurrence.service_date
-    return timing.local_day(leg.appointment_at or leg.pickup_at, standing.order.timezone)
+    return timing.local_day(leg.appointment_at or leg.pickup_at, planned_order.order.timezone)
 
 
 def _legs(
-    standing: Standing, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
+    planned_order: PlannedOrder, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
 ) -> Iterator[LegShown]:
-    terms = standing.terms_on(day)
+    terms = planned_order.terms_on(day)
     for leg in LEGS:
         row = rows.get(leg)
         by_call = leg is Leg.RETURN and terms.return_mode == ReturnMode.WILL_CALL
@@ -204,27 +208,27 @@ def _rides(row: Row) -> bool:
 
 def _of_ride(leg: Leg, row: Row, by_call: bool) -> LegShown:
     if row.kept.pending:
-        standing = LegStanding.BOOKED
+        status = LegStatus.BOOKED
     else:
-        standing = LegStanding.DONE if row.ride_status in TERMINAL else LegStanding.UNDER_WAY
+        status = LegStatus.DONE if row.ride_status in TERMINAL else LegStatus.UNDER_WAY
     pickup_at = cast(datetime, row.kept.pickup_at)  # a ride has one
-    return LegShown(leg, standing, pickup_at, row.kept.appointment_at, row.ride_id, row.ride_status, "", by_call)
+    return LegShown(leg, status, pickup_at, row.kept.appointment_at, row.ride_id, row.ride_status, "", by_call)
 
 
 def _of_plan(leg: Leg, occurrence: Occurrence, row: Row | None, by_call: bool, at: datetime) -> LegShown:
     pickup_at, appointment_at = times_of(occurrence, leg)
     ride_id, ride_status = (row.ride_id, row.ride_status) if row else (None, None)
-    standing = _standing(occurrence, row, at)
-    refusal = row.refusal if row and standing is LegStanding.REFUSED else ""
-    return LegShown(leg, standing, pickup_at, appointment_at, ride_id, ride_status, refusal, by_call)
+    status = _leg_status(occurrence, row, at)
+    refusal = row.refusal if row and status is LegStatus.REFUSED else ""
+    return LegShown(leg, status, pickup_at, appointment_at, ride_id, ride_status, refusal, by_call)
 
 
-def _standing(occurrence: Occurrence, row: Row | None, at: datetime) -> LegStanding:
+def _leg_status(occurrence: Occurrence, row: Row | None, at: datetime) -> LegStatus:
     if row is not None and row.kept.decision is Decision.GENERATED:
-        return LegStanding.CANCELLED
-    if occurrence.fate is not Fate.DUE:
-        return _OF_FATE[occurrence.fate]
+        return LegStatus.CANCELLED
+    if occurrence.status is not OccurrenceStatus.DUE:
+        return _OF_STATUS[occurrence.status]
     is_over = occurrence.pickup_at <= at
     if row is not None and (is_over or row.kept.decision is Decision.REFUSED):
-        return _OF_DECISION.get(row.kept.decision, LegStanding.NOT_BOOKED)
-    return LegStanding.NOT_BOOKED if is_over else LegStanding.PLANNED
+        return _OF_DECISION.get(row.kept.decision, LegStatus.NOT_BOOKED)
+    return LegStatus.NOT_BOOKED if is_over else LegStatus.PLANNED

@@ -17,7 +17,7 @@ from icalendar import Calendar, Event
 
 from apps.recurring.models import CalendarLink, OrderStatus, StandingOrder
 from apps.recurring.queries import calendar
-from apps.recurring.queries.calendar import LegShown, LegStanding, OccurrenceShown
+from apps.recurring.queries.calendar import LegShown, LegStatus, OccurrenceShown
 from apps.recurring.rules.reconciliation import Leg
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
@@ -27,14 +27,14 @@ _SPANS: Final[Mapping[bool, tuple[timedelta, timedelta]]] = {
     True: (timedelta(days=28), timedelta(days=366)),
     False: (timedelta(days=1), timedelta(days=14)),
 }
-_WORDS: Final[Mapping[LegStanding, Promise]] = {
-    LegStanding.PLANNED: gettext_lazy("Planned"),
-    LegStanding.BOOKED: gettext_lazy("Booked"),
-    LegStanding.UNDER_WAY: gettext_lazy("Under way"),
-    LegStanding.REFUSED: gettext_lazy("No ride could be booked"),
+_WORDS: Final[Mapping[LegStatus, Promise]] = {
+    LegStatus.PLANNED: gettext_lazy("Planned"),
+    LegStatus.BOOKED: gettext_lazy("Booked"),
+    LegStatus.UNDER_WAY: gettext_lazy("Under way"),
+    LegStatus.REFUSED: gettext_lazy("No ride could be booked"),
 }
-_TAKES_PLACE: Final = frozenset(_WORDS) | {LegStanding.DONE}
-_UNCERTAIN: Final = frozenset({LegStanding.PLANNED, LegStanding.REFUSED})
+_TAKES_PLACE: Final = frozenset(_WORDS) | {LegStatus.DONE}
+_UNCERTAIN: Final = frozenset({LegStatus.PLANNED, LegStatus.REFUSED})
 _YEAR: Final = timedelta(days=366)
 REFRESHED_EVERY: Final = timedelta(hours=1)  # a wish: calendar programs decide for themselves
 
@@ -87,14 +87,14 @@ def _name(link: CalendarLink) -> str:
 
 def _entries(link: CalendarLink, order: StandingOrder, day: OccurrenceShown) -> Iterator[FeedEntry]:
     for leg in day.legs:
-        if leg.standing in _TAKES_PLACE:
+        if leg.status in _TAKES_PLACE:
             yield FeedEntry(
                 uid=f"{order.pk}.{day.pattern_date.isoformat()}.{leg.leg}@carelane",
                 starts_at=leg.pickup_at,
                 ends_at=leg.appointment_at,
                 summary=_summary(link, order, leg),
                 description=_description(day, leg),
-                is_certain=leg.standing not in _UNCERTAIN,
+                is_certain=leg.status not in _UNCERTAIN,
                 url=f"{settings.BASE_URL}/console/recurring/{order.pk}/?month={day.service_date:%Y-%m}",
                 changed_at=order.updated_at,
             )
@@ -113,12 +113,12 @@ def _summary(link: CalendarLink, order: StandingOrder, leg: LegShown) -> str:
     else:
         text = _("Ride back from %(service)s, %(who)s")
     text %= words
-    return _("NOT BOOKED: %(ride)s") % {"ride": text} if leg.standing is LegStanding.REFUSED else text
+    return _("NOT BOOKED: %(ride)s") % {"ride": text} if leg.status is LegStatus.REFUSED else text
 
 
 def _description(day: OccurrenceShown, leg: LegShown) -> str:
     # What is done has a ride, whose status says how it ended.
-    word = RideStatus(cast(str, leg.ride_status)).label if leg.standing is LegStanding.DONE else _WORDS[leg.standing]
+    word = RideStatus(cast(str, leg.ride_status)).label if leg.status is LegStatus.DONE else _WORDS[leg.status]
     lines = [capfirst(str(word))]
     if leg.refusal:
         lines.append(leg.refusal.lower())

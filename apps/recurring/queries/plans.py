@@ -18,7 +18,7 @@ from apps.recurring.rules.reconciliation import Decision, Kept, Key, Leg, times_
 from apps.recurring.rules.recurrence import (
     FARTHEST_MOVE,
     PRESETS,
-    Fate,
+    OccurrenceStatus,
     Override,
     Pattern,
     Plan,
@@ -97,7 +97,7 @@ class Row(NamedTuple):  # there are hundreds of thousands in a night
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PlannedOrder:
     """An order with everything that decides about its rides.  `terms` are in the order of their dates."""
 
     order: StandingOrder
@@ -114,12 +114,12 @@ class Standing:
         return self.terms[sum(from_date <= day for from_date in later)]
 
 
-def read(orders: Collection[StandingOrder], *, since: date) -> list[Standing]:
+def read(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOrder]:
     """Read what decides about each order, and its ledger from the pattern date `since` on.  Five queries."""
     return with_ledgers(planned(orders, since=since), since=since)
 
 
-def planned(orders: Collection[StandingOrder], *, since: date) -> list[Standing]:
+def planned(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOrder]:
     """Read as `read` does, but for the ledgers, which stay empty.  Four queries."""
     ids = [order.pk for order in orders]
     terms = _by_order(Terms.objects.filter(standing_order__any_of=ids).order_by("from_date"))
@@ -130,7 +130,7 @@ def planned(orders: Collection[StandingOrder], *, since: date) -> list[Standing]
     for shift in CalendarShift.objects.in_force().filter(facility_id__in=facility_ids, from_date__gte=since):
         shifts[shift.facility_id].append(shift)
     return [
-        Standing(
+        PlannedOrder(
             order,
             plan_of(order, terms[order.pk], holds[order.pk], changes[order.pk], shifts[order.facility_id]),
             terms[order.pk],
@@ -141,13 +141,13 @@ def planned(orders: Collection[StandingOrder], *, since: date) -> list[Standing]
     ]
 
 
-def with_ledgers(standings: Collection[Standing], *, since: date) -> list[Standing]:
+def with_ledgers(planned_orders: Collection[PlannedOrder], *, since: date) -> list[PlannedOrder]:
     """Add the ledgers from the pattern date `since` on.  One query, none for nothing."""
     ledgers: dict[UUID, dict[Key, Row]] = defaultdict(dict)
-    for order_id, *row in _ledger([one.order.pk for one in standings], since) if standings else ():
+    for order_id, *row in _ledger([one.order.pk for one in planned_orders], since) if planned_orders else ():
         key, found = _row(*row)
         ledgers[order_id][key] = found
-    return [replace(one, ledger=ledgers[one.order.pk]) for one in standings]
+    return [replace(one, ledger=ledgers[one.order.pk]) for one in planned_orders]
 
 
 @contextmanager
@@ -167,16 +167,16 @@ def ahead(order_ids: Collection[UUID], *, since: date, at: datetime) -> Iterator
         yield texts
 
 
-def foreseen(standing: Standing, first: date, last: date, *, at: datetime) -> str:
+def foreseen(planned_order: PlannedOrder, first: date, last: date, *, at: datetime) -> str:
     """Write down the rides that an order should have, of pattern dates from `first` to `last` that lie ahead."""
     found: list[str] = []
-    if standing.order.status == OrderStatus.DRAFT:
+    if planned_order.order.status == OrderStatus.DRAFT:
         return ""
-    for one in occurrences(standing.plan, first, last):
-        if one.fate is not Fate.DUE or one.pickup_at <= at:
+    for one in occurrences(planned_order.plan, first, last):
+        if one.status is not OccurrenceStatus.DUE or one.pickup_at <= at:
             continue
-        terms = standing.terms_on(one.pattern_date)
-        name, content = one.pattern_date.toordinal() - _EPOCH_DAY, standing.contents[terms.pk]
+        terms = planned_order.terms_on(one.pattern_date)
+        name, content = one.pattern_date.toordinal() - _EPOCH_DAY, planned_order.contents[terms.pk]
         for leg in terms.legs:
             pickup_at, appointment_at = times_of(one, leg)
             appointment = _microseconds(appointment_at) if appointment_at else ""

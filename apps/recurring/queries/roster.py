@@ -16,7 +16,7 @@ from apps.rides.rules import timing
 from lib.access import Principal
 
 MOST: Final = 600  # orders of one list: more than any centre has chairs for
-STANDING: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD, OrderStatus.DRAFT)
+LISTED_STATUSES: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD, OrderStatus.DRAFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ def lines_of(orders: Collection[StandingOrder], *, today: date, at: datetime) ->
 
 def tallies(*, by: Principal) -> list[Tally]:
     """Count the orders of each facility in reach that has some, by name.  Two queries."""
-    counts = {status.value: Count("pk", filter=Q(status=status)) for status in STANDING}
-    rows = StandingOrder.objects.visible_to(by).filter(status__in=STANDING).order_by()
+    counts = {status.value: Count("pk", filter=Q(status=status)) for status in LISTED_STATUSES}
+    rows = StandingOrder.objects.visible_to(by).filter(status__in=LISTED_STATUSES).order_by()
     counted = rows.values("facility_id").annotate(**counts).values_list("facility_id", *counts)
     found = {facility_id: numbers for facility_id, *numbers in counted}
     facilities = Facility.objects.visible_to(by).filter(pk__in=found).order_by("name", "pk")

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from apps.recurring.rules.recurrence import Fate, Occurrence
+from apps.recurring.rules.recurrence import Occurrence, OccurrenceStatus
 
 
 class Leg(StrEnum):
@@ -35,10 +35,10 @@ class Decision(StrEnum):
 
 
 GIVEN_UP: Final = frozenset({Decision.HELD, Decision.SKIPPED, Decision.CLOSED, Decision.WITHDRAWN, Decision.REFUSED})
-_DECISION_OF_FATE: Final[Mapping[Fate, Decision]] = {
-    Fate.HELD: Decision.HELD,
-    Fate.SKIPPED: Decision.SKIPPED,
-    Fate.CLOSED: Decision.CLOSED,
+_DECISION_OF_STATUS: Final[Mapping[OccurrenceStatus, Decision]] = {
+    OccurrenceStatus.HELD: Decision.HELD,
+    OccurrenceStatus.SKIPPED: Decision.SKIPPED,
+    OccurrenceStatus.CLOSED: Decision.CLOSED,
 }
 
 
@@ -135,8 +135,8 @@ def _of_pending(key: Key, wanted: Wanted | None, kept: Kept, now: datetime, over
         return None
     spared = kept.customized and not overwrite
     occurrence = wanted.occurrence if wanted else None
-    if wanted is None or wanted.occurrence.fate is not Fate.DUE:
-        decision = _DECISION_OF_FATE[wanted.occurrence.fate] if wanted else Decision.WITHDRAWN
+    if wanted is None or wanted.occurrence.status is not OccurrenceStatus.DUE:
+        decision = _DECISION_OF_STATUS[wanted.occurrence.status] if wanted else Decision.WITHDRAWN
         # A hold or a skip says that the rider stays away; a pattern or a closed day says less than a person did.
         if spared and decision in (Decision.WITHDRAWN, Decision.CLOSED):
             return Step(Act.LEAVE, *key, Decision.GENERATED, occurrence)
@@ -149,7 +149,7 @@ def _of_pending(key: Key, wanted: Wanted | None, kept: Kept, now: datetime, over
 
 def _is_due(wanted: Wanted, now: datetime) -> bool:
     """Say whether a ride is wanted and its day lies ahead: nobody is booked for the past, or brought home alone."""
-    return wanted.occurrence.fate is Fate.DUE and wanted.occurrence.pickup_at > now
+    return wanted.occurrence.status is OccurrenceStatus.DUE and wanted.occurrence.pickup_at > now
 
 
 def times_of(occurrence: Occurrence, leg: Leg) -> tuple[datetime, datetime | None]:

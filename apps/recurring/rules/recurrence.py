@@ -25,7 +25,7 @@ _HOUR: Final = timedelta(hours=1)
 _MONDAY: Final = 1  # the ordinal of a Monday: 1 January of the year 1
 
 
-class Fate(StrEnum):
+class OccurrenceStatus(StrEnum):
     """What becomes of a pattern date."""
 
     DUE = "due"
@@ -34,7 +34,7 @@ class Fate(StrEnum):
     CLOSED = "closed"  # the facility gives no service that day
 
 
-class State(StrEnum):
+class ChangeType(StrEnum):
     """How an occurrence came to its time; the words of `occurrenceState`."""
 
     AS_GENERATED = "as_generated"
@@ -167,18 +167,18 @@ class Plan:
 class Occurrence:
     """One pattern date, `pattern_date` being its name for ever, and when it takes place.
 
-    Instants are in UTC.  `clock_jumped` marks a wall time that the clocks skip on that day: it was moved forward by
+    Instants are in UTC.  `moved_by_clock_change` marks a wall time that the clocks skip on that day: it was moved forward by
     the gap.  Of a time that comes twice the first one counts.  A closed day keeps the times it would have had.
     """
 
     pattern_date: date
     service_date: date
-    fate: Fate
-    state: State
+    status: OccurrenceStatus
+    change: ChangeType
     pickup_at: datetime
     chair_at: datetime
     return_at: datetime
-    clock_jumped: bool
+    moved_by_clock_change: bool
 
 
 def occurrences(plan: Plan, first: date, last: date) -> Iterator[Occurrence]:
@@ -200,22 +200,22 @@ def on_service_dates(plan: Plan, first: date, last: date) -> list[Occurrence]:
 
 
 def _occurrence(plan: Plan, terms: Terms, day: date) -> Occurrence:
-    times, service_date, fate, state = terms.times, day, Fate.DUE, State.AS_GENERATED
+    times, service_date, status, change = terms.times, day, OccurrenceStatus.DUE, ChangeType.AS_GENERATED
     if (override := plan.overrides.get(day)) is not None:
-        times, service_date, state = override.times, override.to_date, State.CUSTOMIZED
+        times, service_date, change = override.times, override.to_date, ChangeType.CUSTOMIZED
     elif (shift := plan.shifts.get(day)) is not None:
-        state = State.SHIFTED
+        change = ChangeType.SHIFTED
         times = shifted(times, shift)
         if shift.to_date is None:
-            fate = Fate.CLOSED
+            status = OccurrenceStatus.CLOSED
         else:
             service_date = shift.to_date
     if day in plan.skips:
-        fate = Fate.SKIPPED
-    elif plan.holds and fate is Fate.DUE and any(hold.covers(service_date) for hold in plan.holds):
-        fate = Fate.HELD
-    pickup_at, chair_at, return_at, clock_jumped = instants(times, service_date, plan.zone)
-    return Occurrence(day, service_date, fate, state, pickup_at, chair_at, return_at, clock_jumped)
+        status = OccurrenceStatus.SKIPPED
+    elif plan.holds and status is OccurrenceStatus.DUE and any(hold.covers(service_date) for hold in plan.holds):
+        status = OccurrenceStatus.HELD
+    pickup_at, chair_at, return_at, moved_by_clock_change = instants(times, service_date, plan.zone)
+    return Occurrence(day, service_date, status, change, pickup_at, chair_at, return_at, moved_by_clock_change)
 
 
 def shifted(times: Times, shift: Shift) -> Times:

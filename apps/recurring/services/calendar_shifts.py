@@ -15,10 +15,10 @@ from apps.fleet.models import Shift as DriverShift
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import orders, plans
-from apps.recurring.queries.plans import Standing
+from apps.recurring.queries.plans import PlannedOrder
 from apps.recurring.rules import order_validation
 from apps.recurring.rules.reconciliation import Leg
-from apps.recurring.rules.recurrence import FARTHEST_MOVE, Fate, Occurrence, occurrences
+from apps.recurring.rules.recurrence import FARTHEST_MOVE, Occurrence, OccurrenceStatus, occurrences
 from apps.recurring.services import order_state
 from apps.recurring.services.create_order import refuse
 from apps.rides.models import Ride
@@ -180,16 +180,16 @@ def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
     nearby = _nearby([one.order.rider_id for one, *_ in found], day)
     on_duty = _on_duty({ride.driver_id for own in rides.values() for ride in own if ride.driver_id}, day)
     moves = []
-    for standing, was, becomes in found:
-        order, own = standing.order, rides[standing.order.pk]
+    for planned_order, was, becomes in found:
+        order, own = planned_order.order, rides[planned_order.order.pk]
         moves.append(
             Move(
                 order=order,
                 was=was,
                 becomes=becomes,
-                legs=standing.terms_on(day).legs,
+                legs=planned_order.terms_on(day).legs,
                 ride_ids=tuple(ride.pk for ride in own),
-                clash_id=_clash(standing, becomes, nearby[order.rider_id], own) if becomes else None,
+                clash_id=_clash(planned_order, becomes, nearby[order.rider_id], own) if becomes else None,
                 has_phone=bool(order.rider.phones),
                 drivers_off=tuple(_off(becomes, own, on_duty)) if becomes else (),
             )
@@ -197,18 +197,18 @@ def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
     return sorted(moves, key=lambda one: one.was.pickup_at)
 
 
-def _moved(standing: Standing, shift: CalendarShift) -> tuple[Occurrence, Occurrence | None] | None:
+def _moved(planned_order: PlannedOrder, shift: CalendarShift) -> tuple[Occurrence, Occurrence | None] | None:
     """Work out the day without and with the shift; None where it is not meant for the order, or nobody rides."""
-    plan, day = standing.plan, shift.from_date
+    plan, day = planned_order.plan, shift.from_date
     terms = plan.terms_on(day)
-    if terms is None or not plans.applies(shift, standing.order.pk, terms.pattern.days):
+    if terms is None or not plans.applies(shift, planned_order.order.pk, terms.pattern.days):
         return None
     without = {key: value for key, value in plan.shifts.items() if key != day}
     was = next(occurrences(replace(plan, shifts=without), day, day), None)
-    if was is None or was.fate is not Fate.DUE:
+    if was is None or was.status is not OccurrenceStatus.DUE:
         return None
     becomes = next(occurrences(replace(plan, shifts=without | {day: plans.shift_of(shift)}), day, day))
-    return was, becomes if becomes.fate is Fate.DUE else None
+    return was, becomes if becomes.status is OccurrenceStatus.DUE else None
 
 
 def _rides_of(day: date, order_ids: Collection[UUID]) -> Mapping[UUID, list[Ride]]:
@@ -244,10 +244,12 @@ def _on_duty(driver_ids: Collection[UUID], day: date) -> Mapping[UUID, list[tupl
     return found
 
 
-def _clash(standing: Standing, becomes: Occurrence, nearby: Sequence[Ride], own: Sequence[Ride]) -> UUID | None:
+def _clash(
+    planned_order: PlannedOrder, becomes: Occurrence, nearby: Sequence[Ride], own: Sequence[Ride]
+) -> UUID | None:
     mine = {ride.pk for ride in own}
     minutes = max((ride.estimated_minutes or 0 for ride in own), default=0)
-    legs = standing.terms_on(becomes.pattern_date).legs
+    legs = planned_order.terms_on(becomes.pattern_date).legs
     for starts_at in [becomes.pickup_at, becomes.return_at][: len(legs)]:
         ends_at = timing.busy_until(starts_at, minutes)
         for ride in nearby:

@@ -16,12 +16,12 @@ _COLUMNS: Final = {
     "ride_id": "uuid",
     "content": "varchar",
     "refusal": "varchar",
-    "clock_jumped": "boolean",
+    "moved_by_clock_change": "boolean",
 }
 _UPDATE: Final = f"""
     UPDATE recurring_occurrence o
     SET decision = came.decision, ride_id = coalesce(came.ride_id, o.ride_id), content = came.content,
-        refusal = came.refusal, clock_jumped = came.clock_jumped, decided_at = %(at)s
+        refusal = came.refusal, moved_by_clock_change = came.moved_by_clock_change, decided_at = %(at)s
     FROM {recordset.source(_COLUMNS, name="came")}
     WHERE o.id = came.id
 """  # noqa: S608  # names of ours

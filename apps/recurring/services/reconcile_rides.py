@@ -28,7 +28,7 @@ from uuid import UUID
 from apps.audit.services import audit
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
-from apps.recurring.queries.plans import Standing
+from apps.recurring.queries.plans import PlannedOrder
 from apps.recurring.rules import reconciliation
 from apps.recurring.rules.reconciliation import LEGS, Act, Decision, Kept, Key, Leg, Step, Wanted
 from apps.recurring.rules.recurrence import Occurrence, occurrences
@@ -76,14 +76,14 @@ class ReconcileResult:
 class _Work:
     """What is being done about one order."""
 
-    standing: Standing
+    planned_order: PlannedOrder
     steps: list[Step]
     result: ReconcileResult
     rows: dict[Key, dict[str, Any]] = field(default_factory=dict)  # of the ledger, as they will be
 
     @property
     def order(self) -> StandingOrder:
-        return self.standing.order
+        return self.planned_order.order
 
 
 def occurrence_key(order_id: UUID, pattern_date: date, leg: Leg) -> str:
@@ -125,7 +125,7 @@ def reconcile(
     return {order_id: ReconcileResult() for order_id in today} | {work.order.pk: work.result for work in works}
 
 
-def _out_of_sync(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at: datetime) -> list[Standing]:
+def _out_of_sync(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at: datetime) -> list[PlannedOrder]:
     """Read what decides about those orders whose rides are not what they should be, or were changed by people.
 
     A draft, which should have none, is never among them.
@@ -141,26 +141,26 @@ def _out_of_sync(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at
     return plans.with_ledgers(found, since=since)
 
 
-def _work(standing: Standing, today: date, overwrite: Container[date], at: datetime) -> _Work:
+def _work(planned_order: PlannedOrder, today: date, overwrite: Container[date], at: datetime) -> _Work:
     first = plans.nearby(today)
-    known = {key: row.kept for key, row in standing.ledger.items() if key[0] >= first}
-    last = max([today + timedelta(days=standing.order.generation_horizon_days), *(day for day, _ in known)])
+    known = {key: row.kept for key, row in planned_order.ledger.items() if key[0] >= first}
+    last = max([today + timedelta(days=planned_order.order.generation_horizon_days), *(day for day, _ in known)])
     overwritten = {day for day, _ in known if day in overwrite} if overwrite else set[date]()
-    overwritten |= _stranded(standing, known)
-    steps = reconciliation.steps(wanted(standing, first, last), known, now=at, overwrite=overwritten)
-    work = _Work(standing, steps, ReconcileResult())
+    overwritten |= _stranded(planned_order, known)
+    steps = reconciliation.steps(wanted(planned_order, first, last), known, now=at, overwrite=overwritten)
+    work = _Work(planned_order, steps, ReconcileResult())
     for step in steps:
         if step.act is Act.LEAVE:
             work.result.unchanged.setdefault(step.pattern_date, []).append(_ride_of(work, step))
     return work
 
 
-def _stranded(standing: Standing, known: Mapping[Key, Kept]) -> set[date]:
+def _stranded(planned_order: PlannedOrder, known: Mapping[Key, Kept]) -> set[date]:
     """List dates that the pattern no longer has, with rides that people changed, on days on which nobody is at home.
 
     Such a ride would stay; but whoever is away is away, whatever was arranged.
     """
-    plan = standing.plan
+    plan = planned_order.plan
     if not plan.holds:
         return set()
     return {
@@ -170,23 +170,23 @@ def _stranded(standing: Standing, known: Mapping[Key, Kept]) -> set[date]:
         and kept.customized
         and kept.pickup_at is not None
         and not plan.has(day)
-        and any(hold.covers(timing.local_day(kept.pickup_at, standing.order.timezone)) for hold in plan.holds)
+        and any(hold.covers(timing.local_day(kept.pickup_at, planned_order.order.timezone)) for hold in plan.holds)
     }
 
 
-def wanted(standing: Standing, first: date, last: date) -> dict[Key, Wanted]:
+def wanted(planned_order: PlannedOrder, first: date, last: date) -> dict[Key, Wanted]:
     """Say what the plan of an order that rides has for every leg of the pattern dates from `first` to `last`."""
     found = {}
-    for occurrence in occurrences(standing.plan, first, last):
-        terms = standing.terms_on(occurrence.pattern_date)
+    for occurrence in occurrences(planned_order.plan, first, last):
+        terms = planned_order.terms_on(occurrence.pattern_date)
         for leg in terms.legs:
-            found[occurrence.pattern_date, leg] = Wanted(occurrence, standing.contents[terms.pk])
+            found[occurrence.pattern_date, leg] = Wanted(occurrence, planned_order.contents[terms.pk])
     return found
 
 
 def _ride_of(work: _Work, step: Step) -> UUID:
     # What cancel, amend and leave steps have a ride.
-    return cast(UUID, work.standing.ledger[step.pattern_date, step.leg].ride_id)
+    return cast(UUID, work.planned_order.ledger[step.pattern_date, step.leg].ride_id)
 
 
 def _steps(work: _Work, act: Act) -> list[Step]:
@@ -202,14 +202,14 @@ def _skip_reopened(busy: Sequence[_Work]) -> None:
         row.ride_id
         for work in busy
         for step in _steps(work, Act.CREATE)
-        if (row := work.standing.ledger.get((step.pattern_date, step.leg))) and row.ride_id
+        if (row := work.planned_order.ledger.get((step.pattern_date, step.leg))) and row.ride_id
     }
     if not replaced:
         return
     rides = Ride.objects.filter(pk__in=replaced).order_by("pk").select_for_update(of=("self",), no_key=True)
     reopened = {ride.pk for ride in rides if ride.status != RideStatus.CANCELLED}
     for work in busy if reopened else ():
-        taken = {key for key, row in work.standing.ledger.items() if row.ride_id in reopened}
+        taken = {key for key, row in work.planned_order.ledger.items() if row.ride_id in reopened}
         work.steps = [
             one for one in work.steps if one.act is not Act.CREATE or (one.pattern_date, one.leg) not in taken
         ]
@@ -244,26 +244,26 @@ def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
 
 def _in_order(work: _Work, steps: list[Step]) -> list[Step]:
     """Let the way back move first where the day moves later: at no moment does one leg pass the other."""
-    kept = work.standing.ledger[steps[0].pattern_date, steps[0].leg].kept
+    kept = work.planned_order.ledger[steps[0].pattern_date, steps[0].leg].kept
     new, _ = reconciliation.times_of(_occurrence(steps[0]), steps[0].leg)
     return steps[::-1] if kept.pickup_at is not None and new > kept.pickup_at else steps
 
 
 def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: datetime) -> None:
     occurrence = _occurrence(step)
-    standing, kept = work.standing, work.standing.ledger[step.pattern_date, step.leg].kept
-    terms = standing.terms_on(step.pattern_date)
+    planned_order, kept = work.planned_order, work.planned_order.ledger[step.pattern_date, step.leg].kept
+    terms = planned_order.terms_on(step.pattern_date)
     pickup_at, appointment_at = reconciliation.times_of(occurrence, step.leg)
     changes: dict[str, Any] = {"pickup_at": pickup_at, "appointment_at": appointment_at}
-    if kept.content != standing.contents[terms.pk]:
-        draft = booking_templates.drafts(standing.order, terms, occurrence)[LEGS.index(step.leg)]
+    if kept.content != planned_order.contents[terms.pk]:
+        draft = booking_templates.drafts(planned_order.order, terms, occurrence)[LEGS.index(step.leg)]
         changes |= booking_templates.changes_of(draft)
     amending.amend(
         ride_id=ride_id,
         changes=changes,
         allow_duplicate=True,
         override=Override(wanted=True, reason="The standing order has changed."),
-        occurrence_state=occurrence.state,
+        occurrence_state=occurrence.change,
         afresh=True,  # what the order no longer says of needs and companions, its rides forget
         by=by,
         at=at,
@@ -284,7 +284,7 @@ def _days(work: _Work) -> list[_Missing]:
     for step in _steps(work, Act.CREATE):
         days[step.pattern_date].append(step)
     return [
-        _Missing(work, steps, Asked(work.order, work.standing.terms_on(day), _occurrence(steps[0])))
+        _Missing(work, steps, Asked(work.order, work.planned_order.terms_on(day), _occurrence(steps[0])))
         for day, steps in days.items()
     ]
 
@@ -324,7 +324,7 @@ def _beside(day: _Missing, *, by: Principal, at: datetime) -> dict[str, Any]:
     if len(day.steps) == len(LEGS):
         return {}
     (step,) = day.steps
-    rows = (day.work.standing.ledger.get((step.pattern_date, leg)) for leg in LEGS if leg is not step.leg)
+    rows = (day.work.planned_order.ledger.get((step.pattern_date, leg)) for leg in LEGS if leg is not step.leg)
     other = next((row.ride_id for row in rows if row is not None and row.kept.pending), None)
     return {} if other is None else {"trip_id": trips.trip_of(ride_id=other, by=by, at=at)}
 
@@ -337,7 +337,7 @@ def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTim
         "standing_order_id": order.pk,
         "preferred_driver_ids": order.preferred_driver_ids,
         "occurrence_key": occurrence_key(order.pk, step.pattern_date, step.leg),
-        "occurrence_state": occurrence.state,
+        "occurrence_state": occurrence.change,
     }
     return LegTime(pickup_at, appointment_at, also)
 
@@ -351,13 +351,13 @@ def _refuse(day: _Missing, refusal: Refused) -> None:
 def _write(
     work: _Work, step: Step, *, ride_id: UUID | None = None, decision: Decision | None = None, refusal: str = ""
 ) -> None:
-    terms: Terms = work.standing.terms_on(step.pattern_date)
+    terms: Terms = work.planned_order.terms_on(step.pattern_date)
     work.rows[step.pattern_date, step.leg] = {
         "decision": str(decision or step.decision),
         "ride_id": ride_id,
-        "content": work.standing.contents[terms.pk],
+        "content": work.planned_order.contents[terms.pk],
         "refusal": refusal,
-        "clock_jumped": step.occurrence is not None and step.occurrence.clock_jumped,
+        "moved_by_clock_change": step.occurrence is not None and step.occurrence.moved_by_clock_change,
     }
 
 
@@ -365,7 +365,7 @@ def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
     new, known = [], []
     for work in busy:
         for key, row in work.rows.items():
-            if (was := work.standing.ledger.get(key)) is not None:
+            if (was := work.planned_order.ledger.get(key)) is not None:
                 known.append({"id": was.id, **row})
             else:
                 named = {"standing_order_id": work.order.pk, "pattern_date": key[0], "leg": key[1], "decided_at": at}
