@@ -12,7 +12,7 @@ from apps.events.models import Event
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
-from apps.recurring.services.calendar_shifts import Move, ShiftDraft
+from apps.recurring.services.calendar_shifts import ShiftDraft, ShiftPreview
 from apps.rides.models import Ride
 from apps.rides.services import booking
 from lib.access import system
@@ -52,7 +52,7 @@ def _undo(shift: CalendarShift) -> None:
     generate_rides.generate(by=system(), at=NOW)
 
 
-def _preview(shift: CalendarShift) -> list[Move]:
+def _preview(shift: CalendarShift) -> list[ShiftPreview]:
     return calendar_shifts.preview(shift_id=shift.pk, by=system(), at=NOW)
 
 
@@ -156,9 +156,13 @@ def test_preview_says_what_moves_and_what_stands_in_the_way(centre: Facility) ->
     first, second = _preview(_enter(centre))
 
     assert [first.order, second.order] == [clashing, driven]
-    assert [first.was.service_date, first.becomes and first.becomes.service_date] == [THANKSGIVING, THANKSGIVING - DAY]
-    assert (first.has_phone, first.clash_id, first.drivers_off) == (False, other.pk, ())
-    assert (second.has_phone, second.clash_id, second.drivers_off) == (True, None, (assignment.driver_id,))
+    assert [first.before.service_date, first.after and first.after.service_date] == [THANKSGIVING, THANKSGIVING - DAY]
+    assert (first.has_phone, first.conflicting_ride_id, first.unavailable_driver_ids) == (False, other.pk, ())
+    assert (second.has_phone, second.conflicting_ride_id, second.unavailable_driver_ids) == (
+        True,
+        None,
+        (assignment.driver_id,),
+    )
     assert len(first.ride_ids) == 2
 
 
@@ -176,7 +180,7 @@ def test_driver_with_a_shift_at_the_new_time_is_not_off(centre: Facility) -> Non
 
     (move,) = _preview(_enter(centre))
 
-    assert move.drivers_off == ()
+    assert move.unavailable_driver_ids == ()
 
 
 def test_preview_costs_the_same_however_many_ride(centre: Facility, django_assert_num_queries: Any) -> None:
@@ -193,7 +197,7 @@ def test_preview_of_a_closed_day_has_nothing_that_it_becomes(centre: Facility) -
 
     (move,) = _preview(_enter(centre, to_date=None))
 
-    assert (move.order, move.becomes, move.clash_id) == (order, None, None)
+    assert (move.order, move.after, move.conflicting_ride_id) == (order, None, None)
 
 
 def test_preview_names_the_way_there_alone_where_there_is_no_way_back(centre: Facility) -> None:
@@ -201,7 +205,7 @@ def test_preview_names_the_way_there_alone_where_there_is_no_way_back(centre: Fa
 
     (move,) = _preview(_enter(centre))
 
-    assert (len(move.ride_ids), move.clash_id) == (1, None)
+    assert (len(move.ride_ids), move.conflicting_ride_id) == (1, None)
 
 
 def test_who_is_held_skips_or_has_another_day_is_not_moved(centre: Facility) -> None:
@@ -214,7 +218,7 @@ def test_who_is_held_skips_or_has_another_day_is_not_moved(centre: Facility) -> 
 
     (move,) = _preview(_enter(centre))
     assert move.order == arranged  # listed, and not moved: somebody looked at that day
-    assert move.becomes == move.was
+    assert move.after == move.before
 
 
 @pytest.mark.parametrize(

@@ -113,16 +113,16 @@ def test_preview_says_what_moves_and_what_stands_in_the_way(api: TokenClient, ce
         2,
     )
     times = ("serviceDate", "chairTime", "returnTime", "movedByClockChange")
-    assert [first["was"][key] for key in times] == [
+    assert [first["before"][key] for key in times] == [
         "2026-11-26",
         "2026-11-26T16:30:00Z",
         "2026-11-26T21:00:00Z",
         False,
     ]
-    assert (first["becomes"]["serviceDate"], first["becomes"]["chairTime"]) == ("2026-11-25", "2026-11-25T16:30:00Z")
-    assert (first["clashes"], first["clashRideId"], first["hasPhone"]) == (True, str(other.pk), False)
-    assert (second["clashes"], second["clashRideId"], second["hasPhone"]) == (False, None, True)
-    assert (first["driversOff"], second["driversOff"]) == ([], [str(driver_id)])
+    assert (first["after"]["serviceDate"], first["after"]["chairTime"]) == ("2026-11-25", "2026-11-25T16:30:00Z")
+    assert (first["hasConflict"], first["conflictingRideId"], first["hasPhone"]) == (True, str(other.pk), False)
+    assert (second["hasConflict"], second["conflictingRideId"], second["hasPhone"]) == (False, None, True)
+    assert (first["unavailableDrivers"], second["unavailableDrivers"]) == ([], [str(driver_id)])
     entry = AuditEntry.objects.get(action="calendar_shifts.preview")
     assert set(entry.rider_ids) == {silent.pk, driven.rider_id}
 
@@ -132,7 +132,7 @@ def test_preview_of_a_closed_day_becomes_nothing(api: TokenClient, centre: Facil
 
     (move,) = api.get(f"{_entered(api, centre, toDate=None)}/preview").json()["data"]
 
-    assert (move["becomes"], move["clashes"]) == (None, False)
+    assert (move["after"], move["hasConflict"]) == (None, False)
 
 
 def test_preview_names_no_time_of_a_way_back_that_there_is_none_of(api: TokenClient, centre: Facility) -> None:
@@ -140,7 +140,7 @@ def test_preview_names_no_time_of_a_way_back_that_there_is_none_of(api: TokenCli
 
     (move,) = api.get(f"{_entered(api, centre)}/preview").json()["data"]
 
-    assert (len(move["rideIds"]), move["was"]["returnTime"], move["becomes"]["returnTime"]) == (1, None, None)
+    assert (len(move["rideIds"]), move["before"]["returnTime"], move["after"]["returnTime"]) == (1, None, None)
 
 
 def test_ride_in_the_way_that_is_out_of_reach_is_not_named(centre: Facility) -> None:
@@ -153,7 +153,7 @@ def test_ride_in_the_way_that_is_out_of_reach_is_not_named(centre: Facility) -> 
 
     (move,) = bound.get(f"{_entered(bound, centre)}/preview").json()["data"]
 
-    assert (move["clashes"], move["clashRideId"]) == (True, None)
+    assert (move["hasConflict"], move["conflictingRideId"]) == (True, None)
 
 
 def test_shifts_of_a_facility_are_listed_latest_first_page_by_page(api: TokenClient, centre: Facility) -> None:

@@ -27,7 +27,7 @@ from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import roster
 from apps.recurring.services import calendar_shifts
-from apps.recurring.services.calendar_shifts import Move, ShiftDraft
+from apps.recurring.services.calendar_shifts import ShiftDraft, ShiftPreview
 from apps.riders.labels import rider_name
 from apps.rides.rules import timing
 from lib.access import Principal
@@ -262,31 +262,31 @@ def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID
     ]
 
 
-def _drivers(moves: Iterable[Move], by: Principal) -> dict[UUID, str]:
+def _drivers(moves: Iterable[ShiftPreview], by: Principal) -> dict[UUID, str]:
     """Name the drivers who would be off, to those who may know drivers."""
-    ids = {pk for move in moves for pk in move.drivers_off}
+    ids = {pk for move in moves for pk in move.unavailable_driver_ids}
     if not ids or not by.has_scope(Scope.DRIVERS_READ):
         return {}
     return {one.pk: f"{one.first_name} {one.last_name}" for one in Driver.objects.visible_to(by).filter(pk__in=ids)}
 
 
-def _row(move: Move, drivers: dict[UUID, str], by: Principal) -> dict[str, Any]:
-    zone, becomes = move.order.timezone, move.becomes
+def _row(move: ShiftPreview, drivers: dict[UUID, str], by: Principal) -> dict[str, Any]:
+    zone, after = move.order.timezone, move.after
     problems: list[dict[str, Any]] = []
-    if move.clash_id:
-        problems.append({"text": _("Another ride is in the way"), "ride_id": move.clash_id})
+    if move.conflicting_ride_id:
+        problems.append({"text": _("Another ride is in the way"), "ride_id": move.conflicting_ride_id})
     if not move.has_phone:
         problems.append({"text": _("No phone to tell the rider")})
-    for pk in move.drivers_off:
+    for pk in move.unavailable_driver_ids:
         text = _("Driver off at that time: %(name)s") % {"name": drivers[pk]} if pk in drivers else _("Driver off then")
         problems.append({"text": text})
     return {
         "order": move.order,
         "name": rider_name(move.order.rider, by),
-        "was": labels.day_and_clock(move.was.chair_at, zone),
-        "was_pickup": labels.clock(move.was.pickup_at, zone),
-        "becomes": labels.day_and_clock(becomes.chair_at, zone) if becomes else "",
-        "becomes_pickup": labels.clock(becomes.pickup_at, zone) if becomes else "",
+        "before": labels.day_and_clock(move.before.chair_at, zone),
+        "before_pickup": labels.clock(move.before.pickup_at, zone),
+        "after": labels.day_and_clock(after.chair_at, zone) if after else "",
+        "after_pickup": labels.clock(after.pickup_at, zone) if after else "",
         "rides": len(move.ride_ids),
         "problems": problems,
     }

@@ -14,7 +14,7 @@ from apps.recurring.queries import orders
 from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import Occurrence
 from apps.recurring.services import calendar_shifts
-from apps.recurring.services.calendar_shifts import Move
+from apps.recurring.services.calendar_shifts import ShiftPreview
 from apps.rides.queries import named_rides
 from lib.api import fields
 from lib.api.query import PageQuery
@@ -47,28 +47,29 @@ class MovedDayOut(OutShape):
     moved_by_clock_change = fields.Boolean()
 
 
-class MoveOut(OutShape):
+class CalendarShiftPreviewOut(OutShape):
     """What a shift means for one standing order.
 
-    `becomes` is null where the day closes.  `clashes`: another ride of the rider is in the way, `clashRideId` where it
-    is within reach.  `driversOff` drive on that day, and have no shift at the new time.
+    `after` is null where the day closes.  `hasConflict`: another ride of the rider is at the new time;
+    `conflictingRideId` names it if the caller may see it.  `unavailableDrivers` are assigned to rides of the day and
+    have no shift at the new time.
     """
 
     standing_order_id = fields.Uuid()
     rider_id = fields.Uuid()
     ride_ids = fields.Listed(child=fields.Uuid())
-    was = MovedDayOut()
-    becomes = MovedDayOut(allow_null=True)
-    clashes = fields.Boolean()
-    clash_ride_id = fields.Uuid(allow_null=True)
+    before = MovedDayOut()
+    after = MovedDayOut(allow_null=True)
+    has_conflict = fields.Boolean()
+    conflicting_ride_id = fields.Uuid(allow_null=True)
     has_phone = fields.Boolean()
-    drivers_off = fields.Listed(child=fields.Uuid())
+    unavailable_drivers = fields.Listed(child=fields.Uuid())
 
 
 class PreviewOut(OutShape):
     """What a shift moves, by pickup."""
 
-    data = MoveOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
+    data = CalendarShiftPreviewOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
     page = WholePageOut()
 
 
@@ -128,7 +129,7 @@ class CalendarShiftViewSet(ApiViewSet):
             rider_ids=[move.order.rider_id for move in moves],
             phi=self.principal.phi.name.lower(),
         )
-        reached = named_rides.in_reach([move.clash_id for move in moves], self.principal)
+        reached = named_rides.in_reach([move.conflicting_ride_id for move in moves], self.principal)
         return self.answer(whole([_shown(move, reached) for move in moves]))
 
     def apply(self, request: Request, id: UUID) -> Response:
@@ -143,17 +144,17 @@ class CalendarShiftViewSet(ApiViewSet):
         return self.answer(calendar_shifts.undo(shift_id=id, by=self.principal, at=self.at))
 
 
-def _shown(move: Move, reached: set[UUID]) -> dict[str, Any]:
+def _shown(move: ShiftPreview, reached: set[UUID]) -> dict[str, Any]:
     return {
         "standing_order_id": move.order.pk,
         "rider_id": move.order.rider_id,
         "ride_ids": move.ride_ids,
-        "was": _day(move.was, move.legs),
-        "becomes": _day(move.becomes, move.legs) if move.becomes else None,
-        "clashes": move.clash_id is not None,
-        "clash_ride_id": move.clash_id if move.clash_id in reached else None,
+        "before": _day(move.before, move.legs),
+        "after": _day(move.after, move.legs) if move.after else None,
+        "has_conflict": move.conflicting_ride_id is not None,
+        "conflicting_ride_id": move.conflicting_ride_id if move.conflicting_ride_id in reached else None,
         "has_phone": move.has_phone,
-        "drivers_off": move.drivers_off,
+        "unavailable_drivers": move.unavailable_driver_ids,
     }
 
 

@@ -167,8 +167,8 @@ class Plan:
 class Occurrence:
     """One pattern date, `pattern_date` being its name for ever, and when it takes place.
 
-    Instants are in UTC.  `moved_by_clock_change` marks a wall time that the clocks skip on that day: it was moved forward by
-    the gap.  Of a time that comes twice the first one counts.  A closed day keeps the times it would have had.
+    Instants are in UTC.  `moved_by_clock_change`: a wall time does not exist on that day and moved forward by the gap;
+    of a time that comes twice the first one counts.  A closed day keeps the times it would have had.
     """
 
     pattern_date: date

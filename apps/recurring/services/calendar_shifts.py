@@ -53,21 +53,21 @@ class ShiftDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """What a shift means for one order.  `becomes` is None where the day closes, `legs` are those of the day.
+class ShiftPreview:
+    """What a shift means for one order.  `after` is None where the day closes, `legs` are those of the day.
 
-    `clash_id` is a ride of the rider's that is in the way; `drivers_off` are drivers on the day's rides who have no
-    shift at the new time.
+    `conflicting_ride_id` is another ride of the rider at the new time; `unavailable_driver_ids` are drivers assigned to
+    rides of the day who have no shift at the new time.
     """
 
     order: StandingOrder
-    was: Occurrence
-    becomes: Occurrence | None
+    before: Occurrence
+    after: Occurrence | None
     legs: tuple[Leg, ...]
     ride_ids: tuple[UUID, ...]
-    clash_id: UUID | None
+    conflicting_ride_id: UUID | None
     has_phone: bool
-    drivers_off: tuple[UUID, ...]
+    unavailable_driver_ids: tuple[UUID, ...]
 
 
 @transaction.atomic
@@ -166,7 +166,7 @@ def _invalid(field: str, message: str) -> Detail:
     return Detail(field=field, code="invalid", message=message)
 
 
-def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
+def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[ShiftPreview]:
     """Say what a shift moves, or has moved, and what stands in the way, by pickup.  Eight queries.
 
     Raises:
@@ -180,21 +180,23 @@ def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[Move]:
     nearby = _nearby([one.order.rider_id for one, *_ in found], day)
     on_duty = _on_duty({ride.driver_id for own in rides.values() for ride in own if ride.driver_id}, day)
     moves = []
-    for planned_order, was, becomes in found:
+    for planned_order, before, after in found:
         order, own = planned_order.order, rides[planned_order.order.pk]
         moves.append(
-            Move(
+            ShiftPreview(
                 order=order,
-                was=was,
-                becomes=becomes,
+                before=before,
+                after=after,
                 legs=planned_order.terms_on(day).legs,
                 ride_ids=tuple(ride.pk for ride in own),
-                clash_id=_clash(planned_order, becomes, nearby[order.rider_id], own) if becomes else None,
+                conflicting_ride_id=_conflicting_ride(planned_order, after, nearby[order.rider_id], own)
+                if after
+                else None,
                 has_phone=bool(order.rider.phones),
-                drivers_off=tuple(_off(becomes, own, on_duty)) if becomes else (),
+                unavailable_driver_ids=tuple(_unavailable_drivers(after, own, on_duty)) if after else (),
             )
         )
-    return sorted(moves, key=lambda one: one.was.pickup_at)
+    return sorted(moves, key=lambda one: one.before.pickup_at)
 
 
 def _moved(planned_order: PlannedOrder, shift: CalendarShift) -> tuple[Occurrence, Occurrence | None] | None:
@@ -204,11 +206,11 @@ def _moved(planned_order: PlannedOrder, shift: CalendarShift) -> tuple[Occurrenc
     if terms is None or not plans.applies(shift, planned_order.order.pk, terms.pattern.days):
         return None
     without = {key: value for key, value in plan.shifts.items() if key != day}
-    was = next(occurrences(replace(plan, shifts=without), day, day), None)
-    if was is None or was.status is not OccurrenceStatus.DUE:
+    before = next(occurrences(replace(plan, shifts=without), day, day), None)
+    if before is None or before.status is not OccurrenceStatus.DUE:
         return None
-    becomes = next(occurrences(replace(plan, shifts=without | {day: plans.shift_of(shift)}), day, day))
-    return was, becomes if becomes.status is OccurrenceStatus.DUE else None
+    after = next(occurrences(replace(plan, shifts=without | {day: plans.shift_of(shift)}), day, day))
+    return before, after if after.status is OccurrenceStatus.DUE else None
 
 
 def _rides_of(day: date, order_ids: Collection[UUID]) -> Mapping[UUID, list[Ride]]:
@@ -244,13 +246,13 @@ def _on_duty(driver_ids: Collection[UUID], day: date) -> Mapping[UUID, list[tupl
     return found
 
 
-def _clash(
-    planned_order: PlannedOrder, becomes: Occurrence, nearby: Sequence[Ride], own: Sequence[Ride]
+def _conflicting_ride(
+    planned_order: PlannedOrder, after: Occurrence, nearby: Sequence[Ride], own: Sequence[Ride]
 ) -> UUID | None:
     mine = {ride.pk for ride in own}
     minutes = max((ride.estimated_minutes or 0 for ride in own), default=0)
-    legs = planned_order.terms_on(becomes.pattern_date).legs
-    for starts_at in [becomes.pickup_at, becomes.return_at][: len(legs)]:
+    legs = planned_order.terms_on(after.pattern_date).legs
+    for starts_at in [after.pickup_at, after.return_at][: len(legs)]:
         ends_at = timing.busy_until(starts_at, minutes)
         for ride in nearby:
             until = timing.busy_until(ride.pickup_at, ride.estimated_minutes)
@@ -259,12 +261,12 @@ def _clash(
     return None
 
 
-def _off(
-    becomes: Occurrence, own: Sequence[Ride], on_duty: Mapping[UUID, list[tuple[datetime, datetime]]]
+def _unavailable_drivers(
+    after: Occurrence, own: Sequence[Ride], on_duty: Mapping[UUID, list[tuple[datetime, datetime]]]
 ) -> list[UUID]:
     found = []
     for ride in own:
-        pickup_at = becomes.pickup_at if ride.leg_type != "return" else becomes.return_at
+        pickup_at = after.pickup_at if ride.leg_type != "return" else after.return_at
         if ride.driver_id and not any(begin <= pickup_at < end for begin, end in on_duty[ride.driver_id]):
             found.append(ride.driver_id)
     return list(dict.fromkeys(found))
