@@ -124,19 +124,26 @@ def _problems(draft: ShiftDraft, facility: Facility, others: Sequence[CalendarSh
     if draft.to_date is None and changes_time:
         found.append(_invalid("newChairTime", "A day without service has no chair time."))
     if draft.to_date is not None:
-        found += order_validation.of_move(draft.from_date, draft.to_date, field="toDate")
-        if draft.to_date <= today:
-            found.append(_invalid("toDate", "toDate has to lie ahead."))
-        if draft.to_date == draft.from_date and not changes_time:
-            found.append(_invalid("toDate", "This moves nothing."))
-        zone = ZoneInfo(facility.timezone)
-        if draft.new_chair_time and order_validation.in_gap(draft.new_chair_time, [draft.to_date], zone):
-            found.append(_invalid("newChairTime", "The clocks skip this time on that day."))
+        found += _destination_problems(draft, draft.to_date, facility, changes_time=changes_time, today=today)
     if (draft.applies_to == CalendarShift.AppliesTo.SELECTED) is not bool(draft.standing_order_ids):
         found.append(_invalid("standingOrderIds", "standingOrderIds belong to appliesTo selected, and to it alone."))
     for other in others:
         if _meet(draft, other):
             found += _in_the_way(draft, other)
+    return found
+
+
+def _destination_problems(
+    draft: ShiftDraft, to_date: date, facility: Facility, *, changes_time: bool, today: date
+) -> list[Detail]:
+    found = order_validation.of_move(draft.from_date, to_date, field="toDate")
+    if to_date <= today:
+        found.append(_invalid("toDate", "toDate has to lie ahead."))
+    if to_date == draft.from_date and not changes_time:
+        found.append(_invalid("toDate", "This moves nothing."))
+    zone = ZoneInfo(facility.timezone)
+    if draft.new_chair_time and order_validation.in_gap(draft.new_chair_time, [to_date], zone):
+        found.append(_invalid("newChairTime", "The clocks skip this time on that day."))
     return found
 
 
