@@ -38,7 +38,7 @@ def past_alerts(*, by: Principal) -> AlertQuerySet:
     return Alert.objects.visible_to(by).filter(Q(resolved_at__isnull=False) | Q(acknowledged_at__isnull=False))
 
 
-def stand_of_inbox(*, by: Principal) -> str:
+def inbox_version(*, by: Principal) -> str:
     """Say in a few characters what is open in the caller's inbox: another text, and it has changed.  One query."""
     found = Alert.objects.visible_to(by).open().aggregate(count=Count("pk"), newest=Max("created_at"))
     return f"{found['count']} {found['newest']}"

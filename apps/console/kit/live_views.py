@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from apps.accounts.queries import inbox_changed, stand_of_inbox
+from apps.accounts.queries import inbox_changed, inbox_version
 from apps.accounts.reach import ALERT, sight_of
 from apps.accounts.services.alerts import AUDIENCES
 from apps.accounts.sessions import principal_of, stands
@@ -47,7 +47,7 @@ def changes(request: HttpRequest) -> HttpResponse:
         transaction, event_id, was = open_cursor(after, bound=_bound(by), parts=3)
     except CursorInvalid as error:
         raise BadRequest("after is no cursor of an answer before") from error
-    inbox = _stand_of_inbox(by)
+    inbox = _inbox_version(by)
     batch = queries.feed(by=by, types=None, after=(transaction, event_id), limit=MOST)
     if batch.has_more:
         return _answer([], queries.frontier(), by, inbox, resync=True)
@@ -67,14 +67,14 @@ def _lately(request: HttpRequest, by: Principal) -> HttpResponse:
         raise BadRequest("age is no number of seconds")
     position = queries.frontier()  # before the look, so that nothing lies between the two
     since = timezone.now() - dt.timedelta(seconds=int(text)) - MARGIN
-    inbox = _stand_of_inbox(by)
+    inbox = _inbox_version(by)
     found = queries.made_since(since, by=by, most=MOST + 1)
     alerts = bool(inbox) and inbox_changed(since, by=by)
     return _answer([] if len(found) > MOST else found, position, by, inbox, alerts=alerts, resync=len(found) > MOST)
 
 
-def _stand_of_inbox(by: Principal) -> str:
-    return stand_of_inbox(by=by) if by.scopes & AUDIENCES else ""
+def _inbox_version(by: Principal) -> str:
+    return inbox_version(by=by) if by.scopes & AUDIENCES else ""
 
 
 def _answer(
