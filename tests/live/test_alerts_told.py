@@ -8,9 +8,9 @@ import pytest
 from django.db import connection, transaction
 
 from apps.accounts.models import Alert
-from apps.accounts.reach import sight_of
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
+from apps.accounts.visibility import change_filter_for
 from lib.live.changes import Change
 from lib.scopes import Scope
 from tests import factories
@@ -113,14 +113,16 @@ def test_streams_tell_of_the_alerts_that_the_inbox_shows(role: UserRole, bound: 
         )
         changes = [Change(*row) for row in cursor.fetchall()]
 
-    streamed = {change.id for change in changes if sight_of(reader)(change)}
+    streamed = {change.id for change in changes if change_filter_for(reader)(change)}
 
     assert streamed == {str(alert.pk) for alert in Alert.objects.visible_to(reader)}
     assert bool(streamed) == (role is not UserRole.ANALYST)
-    assert sight_of(reader)(Change("ride", "1", "ride.scheduled", None, None)) == (bound == ""), "of events as before"
+    assert change_filter_for(reader)(Change("ride", "1", "ride.scheduled", None, None)) == (bound == ""), (
+        "of events as before"
+    )
     for one, hears in ((provider.pk, bound != "facility"), (facilities[1].pk, not bound)):  # of a provider, and another
         change = Change("alert", "1", "alert.rides:write", None, str(one))
-        assert sight_of(reader)(change) == (hears and reader.has_scope(Scope.RIDES_WRITE))
+        assert change_filter_for(reader)(change) == (hears and reader.has_scope(Scope.RIDES_WRITE))
 
 
 @pytest.mark.django_db

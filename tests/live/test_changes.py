@@ -10,7 +10,7 @@ from django.test import Client
 from apps.accounts.rules.roles import UserRole
 from apps.events import services
 from apps.events.models import Event
-from apps.events.reach import sight_of
+from apps.events.visibility import change_filter_for
 from lib.access import system
 from lib.ids import oldest_of
 from lib.live.changes import Change
@@ -127,7 +127,7 @@ def test_streams_tell_whom_the_feed_tells(bound: str) -> None:
         )
         changes = [Change(*row) for row in cursor.fetchall()]
 
-    streamed = {change.id for change in changes if sight_of(reader)(change)}
+    streamed = {change.id for change in changes if change_filter_for(reader)(change)}
 
     assert streamed == {str(event.subject_id) for event in Event.objects.visible_to(reader)}
     assert len(streamed) == {"": 18, "facility": 6, "provider": 6, "both": 2}[bound]

@@ -5,7 +5,7 @@ from lib.live.changes import Change
 from lib.live.hub import Sees
 
 
-def sight_of(person: Principal) -> Sees:
+def change_filter_for(person: Principal) -> Sees:
     """Say of a change whether the person hears of it.  For people alone: clients do not see tokens of one another."""
     facilities = None if person.facility_ids is None else frozenset(map(str, person.facility_ids))
     providers = None if person.provider_ids is None else frozenset(map(str, person.provider_ids))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from apps.events import reach
+from apps.events import visibility
 from lib.access import Principal
 from lib.live.changes import Change
 from lib.live.hub import Sees
@@ -10,11 +10,11 @@ from lib.live.hub import Sees
 ALERT: Final = "alert"  # as migration accounts/0011 names them; the scope that they are for stands in their type
 
 
-def sight_of(person: Principal) -> Sees:
+def change_filter_for(person: Principal) -> Sees:
     """Say of a change whether the person hears of it, without a query."""
     facilities = None if person.facility_ids is None else frozenset(map(str, person.facility_ids))
     providers = None if person.provider_ids is None else frozenset(map(str, person.provider_ids))
-    sees_event = reach.sight_of(person)
+    sees_event = visibility.change_filter_for(person)
 
     def sees(change: Change) -> bool:
         if change.subject != ALERT:
