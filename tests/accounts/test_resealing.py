@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 
 from apps.accounts.models import IdempotencyRecord
-from apps.accounts.seeds import open_seed
+from apps.accounts.seeds import totp_secrets.decrypt
 from apps.accounts.services import idempotency, resealing
 from apps.audit.models import AuditEntry
 from apps.exports.models import ExportDestination
@@ -120,7 +120,7 @@ def _read_one_of_each() -> list[Any]:
         *(ride.payer_member_id, rider.medicaid_id, rider.member_id, answer and answer.body),
         *(secret.text, secret.endpoint.headers_text, key.private, Delivery.objects.get().body_text),
         *(terms.pickup_access, terms.dropoff_access, terms.return_dropoff_access),
-        *(open_seed(totp.instance.data["secret"]), codes.get_unused_codes()),
+        *(totp_secrets.decrypt(totp.instance.data["secret"]), codes.get_unused_codes()),
         Document.objects.get().content,
         BookingDraft.objects.get().said,
         ExportDestination.objects.get().secret,

@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidTag
 from django.apps import apps
 from django.db import models, transaction
 
-from apps.accounts.seeds import key_of_seed, open_seed, seal_seed
+from apps.accounts import totp_secrets
 from apps.audit.services import audit
 from lib.access import Principal
 from lib.crypto import aad, key_of, newest_key, seal_bytes, unseal_bytes
@@ -87,8 +87,12 @@ def _reseal_column(
 
 
 def _seeds(key: Any, held: dict[str, Any]) -> dict[str, Any] | None:
-    old = {name: held[name] for name in _SEEDS if name in held and key_of_seed(held[name]) != newest_key()}
-    return {**held, **{name: seal_seed(open_seed(text)) for name, text in old.items()}} if old else None
+    old = {name: held[name] for name in _SEEDS if name in held and totp_secrets.key_id(held[name]) != newest_key()}
+    return (
+        {**held, **{name: totp_secrets.encrypt(totp_secrets.decrypt(text)) for name, text in old.items()}}
+        if old
+        else None
+    )
 
 
 def _go_through(

@@ -17,9 +17,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from apps.accounts import totp_secrets
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
-from apps.accounts.seeds import open_seed, seal_seed
 from apps.accounts.sessions import SIGNED_IN_AT, principal_of, principal_of_user, stranger
 from apps.audit.services import audit
 from apps.console.kit.languages import in_language_of
@@ -101,10 +101,10 @@ class MfaAdapter(DefaultMFAAdapter):
     """Second factors: seeds are sealed, and the last one cannot be removed where one is required."""
 
     def encrypt(self, text: str) -> str:
-        return seal_seed(text)
+        return totp_secrets.encrypt(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return open_seed(encrypted_text)
+        return totp_secrets.decrypt(encrypted_text)
 
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
         if not settings.MFA_REQUIRED:
