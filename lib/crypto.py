@@ -94,11 +94,11 @@ def sealed_text(name: str, *, indexed: bool = False) -> property:
     """
 
     def read(row: Any) -> str:
-        sealed = getattr(row, f"{name}_sealed")
+        sealed = getattr(row, f"{name}_encrypted")
         return unseal(sealed, aad=aad(type(row), name, row.pk)) if sealed else ""
 
     def write(row: Any, text: str) -> None:
-        setattr(row, f"{name}_sealed", sealed_in(type(row), name, row.pk, text))
+        setattr(row, f"{name}_encrypted", sealed_in(type(row), name, row.pk, text))
         if indexed:
             purpose = f"{row._meta.db_table}.{name}"
             setattr(row, f"{name}_index", blind_index(text, purpose=purpose) if text else None)
@@ -113,11 +113,11 @@ def sealed_bytes(name: str) -> property:
     """
 
     def read(row: Any) -> bytes:
-        sealed = getattr(row, f"{name}_sealed")
+        sealed = getattr(row, f"{name}_encrypted")
         return unseal_bytes(sealed, aad=aad(type(row), name, row.pk)) if sealed else b""
 
     def write(row: Any, data: bytes) -> None:
         sealed = seal_bytes(data, aad=aad(type(row), name, row.pk)) if data else None
-        setattr(row, f"{name}_sealed", sealed)
+        setattr(row, f"{name}_encrypted", sealed)
 
     return property(read, write)

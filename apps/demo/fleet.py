@@ -259,7 +259,7 @@ def _driver_row(dice: Dice, wheel: Wheel, fleet: Fleet, start: int, today: dt.da
         "home_base_id": fleet.providers[wheel.provider].base_id,
         "languages": ["en", *dice.choices(([], ["es"], ["pl"]), (60, 28, 12))[0]],
         "gender": "female" if wheel.female else "male",
-        "license_number_sealed": sealed.license_number_sealed,
+        "license_number_encrypted": sealed.license_number_encrypted,
         "license_state": "IL",
         "license_class": "D",
         "qualifications": sorted(wheel.qualifications),

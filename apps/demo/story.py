@@ -364,7 +364,7 @@ class Story:
         license_number = seal(duty.driver.license, aad=aad(Assignment, "license_number", id_))
         return {
             "id": id_, "ride_id": self.id, "provider_id": self.cast.fleet.providers[duty.driver.provider].id,
-            "license_number_sealed": license_number, "driver_id": duty.driver.id, "vehicle_id": duty.van.id,
+            "license_number_encrypted": license_number, "driver_id": duty.driver.id, "vehicle_id": duty.van.id,
             "attendant_ids": crew, "status": "accepted", "method": method, "offered_at": at, "responded_at": at,
             "assigned_by": by, "driver_name": duty.driver.name, "vehicle_plate": duty.van.plate,
         }  # fmt: skip

@@ -160,7 +160,7 @@ def document(document_id: UUID, by: Principal) -> Document:
     Raises:
         NotFound: it is not in the caller's reach.
     """
-    rows = Document.objects.visible_to(by).defer("content_sealed").select_related("credential")
+    rows = Document.objects.visible_to(by).defer("content_encrypted").select_related("credential")
     found = rows.filter(pk=document_id).first()
     if found is None:
         raise NotFound("document")

@@ -160,9 +160,9 @@ class Terms(models.Model):
     pickup = models.JSONField()  # a stop (apps/organizations/rules/stops.py)
     dropoff = models.JSONField()
     return_dropoff = models.JSONField(null=True, blank=True)  # null: the way back ends where the way there began
-    pickup_access_sealed = models.BinaryField(null=True, blank=True)
-    dropoff_access_sealed = models.BinaryField(null=True, blank=True)
-    return_dropoff_access_sealed = models.BinaryField(null=True, blank=True)
+    pickup_access_encrypted = models.BinaryField(null=True, blank=True)
+    dropoff_access_encrypted = models.BinaryField(null=True, blank=True)
+    return_dropoff_access_encrypted = models.BinaryField(null=True, blank=True)
     accommodation = models.JSONField(default=dict)  # what differs from the rider's profile
     companions = models.JSONField(default=dict)
 

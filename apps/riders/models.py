@@ -56,9 +56,9 @@ class Rider(models.Model):
     last_name = models.CharField(max_length=100)
     preferred_name = models.CharField(max_length=100, blank=True)
     date_of_birth = models.DateField(null=True, blank=True)
-    medicaid_id_sealed = models.BinaryField(null=True, blank=True)
+    medicaid_id_encrypted = models.BinaryField(null=True, blank=True)
     medicaid_id_index = models.BinaryField(null=True, blank=True, max_length=32)
-    member_id_sealed = models.BinaryField(null=True, blank=True)
+    member_id_encrypted = models.BinaryField(null=True, blank=True)
     member_id_index = models.BinaryField(null=True, blank=True, max_length=32)
     # [{"number": E.164, "ext": "", "kind": "mobile|home|work|other"}], the preferred one first
     phones = models.JSONField(default=list, blank=True)

@@ -300,7 +300,7 @@ def _record_change(rider: Rider, changed: list[str], *, action: str, by: Princip
     columns = [name for name in changed if name not in (*_BESIDE_COLUMNS, _NEEDS)]
     for name in _SEALED:
         if name in columns:
-            columns = [one for one in columns if one != name] + [f"{name}_sealed", f"{name}_index"]
+            columns = [one for one in columns if one != name] + [f"{name}_encrypted", f"{name}_index"]
     rider.version += 1
     rider.save(update_fields=[*columns, "version", "updated_at"])
     audit.record(

@@ -61,7 +61,7 @@ def _sealed() -> dict[str, list[str]]:
 
 
 def _keys_of_riders() -> list[str]:
-    return sorted(_sealed()["riders_rider.medicaid_id_sealed"])
+    return sorted(_sealed()["riders_rider.medicaid_id_encrypted"])
 
 
 def _seal_one_of_each() -> None:
@@ -129,24 +129,24 @@ def _read_one_of_each() -> list[Any]:
 
 def test_every_sealed_column_is_known() -> None:
     assert [f"{model._meta.db_table}.{name}" for model, name in resealing.sealed_columns()] == [
-        "accounts_idempotencyrecord.body_sealed",
-        "exports_exportdestination.secret_sealed",
-        "fleet_document.content_sealed",
-        "fleet_driver.license_number_sealed",
-        "recurring_terms.dropoff_access_sealed",
-        "recurring_terms.pickup_access_sealed",
-        "recurring_terms.return_dropoff_access_sealed",
-        "riders_rider.medicaid_id_sealed",
-        "riders_rider.member_id_sealed",
-        "rides_assignment.license_number_sealed",
-        "rides_bookingdraft.said_sealed",
-        "rides_ride.dropoff_access_sealed",
-        "rides_ride.payer_member_id_sealed",
-        "rides_ride.pickup_access_sealed",
-        "webhooks_delivery.body_sealed",
-        "webhooks_endpoint.headers_sealed",
-        "webhooks_endpointsecret.secret_sealed",
-        "webhooks_signingkey.private_sealed",
+        "accounts_idempotencyrecord.body_encrypted",
+        "exports_exportdestination.secret_encrypted",
+        "fleet_document.content_encrypted",
+        "fleet_driver.license_number_encrypted",
+        "recurring_terms.dropoff_access_encrypted",
+        "recurring_terms.pickup_access_encrypted",
+        "recurring_terms.return_dropoff_access_encrypted",
+        "riders_rider.medicaid_id_encrypted",
+        "riders_rider.member_id_encrypted",
+        "rides_assignment.license_number_encrypted",
+        "rides_bookingdraft.said_encrypted",
+        "rides_ride.dropoff_access_encrypted",
+        "rides_ride.payer_member_id_encrypted",
+        "rides_ride.pickup_access_encrypted",
+        "webhooks_delivery.body_encrypted",
+        "webhooks_endpoint.headers_encrypted",
+        "webhooks_endpointsecret.secret_encrypted",
+        "webhooks_signingkey.private_encrypted",
     ]
 
 
@@ -171,12 +171,12 @@ def test_second_run_writes_nothing(settings: Any) -> None:
     _seal_one_of_each()
     settings.ENCRYPTION_KEYS = NEW + OLD
     _reseal()
-    before = list(Rider.objects.values_list("medicaid_id_sealed", flat=True))
+    before = list(Rider.objects.values_list("medicaid_id_encrypted", flat=True))
 
     told = _reseal()
 
     assert [line for line in told.splitlines() if not line.endswith(" 0 sealed anew")] == []
-    assert list(Rider.objects.values_list("medicaid_id_sealed", flat=True)) == before
+    assert list(Rider.objects.values_list("medicaid_id_encrypted", flat=True)) == before
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7, 100])
@@ -219,8 +219,8 @@ def test_values_that_no_key_opens_are_named_and_left(settings: Any) -> None:
     for rider in (lost, kept, moved):
         rider.medicaid_id = "IL1"
         rider.save()
-    Rider.objects.filter(pk=lost.pk).update(medicaid_id_sealed=b"t0:" + os.urandom(40))
-    Rider.objects.filter(pk=moved.pk).update(medicaid_id_sealed=kept.medicaid_id_sealed)
+    Rider.objects.filter(pk=lost.pk).update(medicaid_id_encrypted=b"t0:" + os.urandom(40))
+    Rider.objects.filter(pk=moved.pk).update(medicaid_id_encrypted=kept.medicaid_id_encrypted)
     settings.ENCRYPTION_KEYS = NEW + OLD
     error = io.StringIO()
 
@@ -229,7 +229,7 @@ def test_values_that_no_key_opens_are_named_and_left(settings: Any) -> None:
 
     named = [line for line in error.getvalue().splitlines() if "no key opens" in line]
     assert {line.rpartition(" of ")[2] for line in named} == {str(lost.pk), str(moved.pk)}
-    assert key_of(bytes(Rider.objects.get(pk=kept.pk).medicaid_id_sealed or b"")) == "t2"
+    assert key_of(bytes(Rider.objects.get(pk=kept.pk).medicaid_id_encrypted or b"")) == "t2"
     assert AuditEntry.objects.get(action="keys.reseal").outcome == "failed"
 
 
@@ -270,7 +270,7 @@ def test_change_that_comes_between_would_be_lost_without_the_comparison(monkeypa
     narrowed: Callable[..., Any] = QuerySet.filter
 
     def forget_what_was_read(rows: Any, *args: Any, **kwargs: Any) -> Any:
-        kwargs.pop("medicaid_id_sealed", None)
+        kwargs.pop("medicaid_id_encrypted", None)
         return narrowed(rows, *args, **kwargs)
 
     monkeypatch.setattr(QuerySet, "filter", forget_what_was_read)

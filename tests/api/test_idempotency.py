@@ -117,7 +117,7 @@ def test_stored_answer_is_sealed(api: TokenClient) -> None:
     post(api, "Canaryname")
 
     record = IdempotencyRecord.objects.get()
-    assert b"Canaryname" not in bytes(record.body_sealed or b"Canaryname")
+    assert b"Canaryname" not in bytes(record.body_encrypted or b"Canaryname")
     assert "Canaryname" not in str(record.headers)
 
 

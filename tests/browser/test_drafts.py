@@ -79,7 +79,7 @@ def test_u3_draft_survives_the_end_of_the_session_and_is_offered_after_it(
         expect(page.get_by_label("Note to the driver")).to_have_value("Ring twice.")
         expect(page.locator(".chosen")).to_contain_text("Walsh, Grace")
 
-    assert b"Ring" not in bytes(BookingDraft.objects.get().said_sealed)
+    assert b"Ring" not in bytes(BookingDraft.objects.get().said_encrypted)
 
 
 def test_draft_is_offered_opened_and_gone_once_it_is_booked(desk: Inspector, grace: Rider) -> None:

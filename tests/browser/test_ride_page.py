@@ -64,7 +64,7 @@ def _ride(dana: User) -> Ride:
     ride = booking.book(draft=asked, by=system(), at=at).ride
     written = {"driver": "Ring twice.", "dispatcher": "Asked for a quiet driver.", "facility": ""}
     legs.seal_access(ride, pickup=None, dropoff={"accessCode": "4711#"})
-    ride.save(update_fields=["dropoff_access_sealed"])
+    ride.save(update_fields=["dropoff_access_encrypted"])
     amending.amend(ride_id=ride.pk, changes={"notes": written}, **_told(dana))
     factories.put_driver_on(ride)
     for minutes in (9, 6):

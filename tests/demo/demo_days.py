@@ -38,7 +38,7 @@ def digest() -> dict[str, str]:
         columns = [
             connection.ops.quote_name(str(field.column))
             for field in model._meta.concrete_fields
-            if field.column and not field.column.endswith(("_sealed", "digest", "password", "transaction"))
+            if field.column and not field.column.endswith(("_encrypted", "digest", "password", "transaction"))
         ]
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1")  # noqa: S608 - names of our models

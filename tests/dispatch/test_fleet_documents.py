@@ -108,12 +108,12 @@ def test_a_scan_is_sealed_and_bound_to_its_row(paper: Credential) -> None:
     first, other = _kept(paper, PDF), _kept(paper, PNG)
 
     with connection.cursor() as cursor:
-        cursor.execute("SELECT content_sealed, digest FROM fleet_document")
+        cursor.execute("SELECT content_encrypted, digest FROM fleet_document")
         stored = b"".join(bytes(part) for row in cursor.fetchall() for part in row)
     assert b"PDF" not in stored
     assert b"IHDR" not in stored
-    sealed = Document.objects.get(pk=first.pk).content_sealed
-    Document.objects.filter(pk=other.pk).update(content_sealed=sealed)
+    sealed = Document.objects.get(pk=first.pk).content_encrypted
+    Document.objects.filter(pk=other.pk).update(content_encrypted=sealed)
     with pytest.raises(InvalidTag):
         _ = Document.objects.get(pk=other.pk).content
 
@@ -188,7 +188,7 @@ def test_a_scan_is_removed_for_good_and_the_reason_stays(desk: Client, paper: Cr
     document.refresh_from_db()
     assert told(done) == ["The scan is removed."]
     assert "There is none yet." in text_of(done)
-    assert (document.content_sealed, document.content, document.removed_at) == (None, b"", NOW)
+    assert (document.content_encrypted, document.content, document.removed_at) == (None, b"", NOW)
     assert (document.removed_by[:5], document.removal_reason) == ("user:", "Somebody else's licence")
     assert _trail("documents.remove")[0].reason == "Somebody else's licence"
     assert desk.get(_of(document)).status_code == 404
@@ -259,7 +259,7 @@ def test_scans_change_keys_with_everything_else(paper: Credential, settings: Any
     resealing.reseal(by=system(), rows_at_once=200, tell=lambda progress: seen.append(progress.column))
 
     row = Document.objects.get(pk=document.pk)
-    assert bytes(row.content_sealed or b"").startswith(b"new:")
+    assert bytes(row.content_encrypted or b"").startswith(b"new:")
     assert row.content == PDF
     assert "fleet_document.content" in seen
 

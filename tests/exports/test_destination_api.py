@@ -100,7 +100,7 @@ def test_destination_is_added_read_changed_and_removed() -> None:
     }
     assert (json.loads(changed.content)["folder"], changed.headers["ETag"]) == ("in", '"2"')
     assert error_of(stale)["code"] == "PRECONDITION_FAILED"
-    assert (removed.status_code, api.get(path).status_code, row.secret_sealed) == (204, 404, None)
+    assert (removed.status_code, api.get(path).status_code, row.secret_encrypted) == (204, 404, None)
     assert list(AuditEntry.objects.filter(subject_id=row.pk).order_by("pk").values_list("action", flat=True)) == [
         "destinations.add",
         "destinations.change",

@@ -151,7 +151,7 @@ def test_why_a_file_could_not_be_put_is_remembered(moto: Buckets, file: Path, ca
     assert trail() == []
 
 
-@pytest.mark.parametrize("gone", [{"active": False}, {"active": False, "deleted_at": NOW, "secret_sealed": None}])
+@pytest.mark.parametrize("gone", [{"active": False}, {"active": False, "deleted_at": NOW, "secret_encrypted": None}])
 def test_nothing_is_put_where_people_switched_it_off_meanwhile(
     listening: Listening, file: Path, gone: dict[str, Any]
 ) -> None:
@@ -166,7 +166,7 @@ def test_nothing_is_put_where_people_switched_it_off_meanwhile(
 
 def test_secret_that_no_key_opens_is_told(listening: Listening, file: Path) -> None:
     destination = at_server(listening)
-    ExportDestination.objects.update(secret_sealed=b"t0:" + bytes(40))
+    ExportDestination.objects.update(secret_encrypted=b"t0:" + bytes(40))
 
     with pytest.raises(UploadError) as refusal:
         uploads.upload(destination, file, NAME)
@@ -197,7 +197,7 @@ def test_destination_is_what_was_asked_for_and_its_secret_is_sealed() -> None:
 
     stored = ExportDestination.objects.get()
     assert wanted_of(stored) == Wanted(**{**BUCKET, "secret": None}, phi_agreement=True, folder="a/b")
-    assert (stored.secret, b"a-secret-key" in bytes(stored.secret_sealed or b"")) == ("a-secret-key", False)
+    assert (stored.secret, b"a-secret-key" in bytes(stored.secret_encrypted or b"")) == ("a-secret-key", False)
     assert (stored.phi_agreed_by, stored.phi_agreed_at, stored.created_by) == (by.actor, NOW, by.actor)
     assert stored.place == "http://127.0.0.1:9 claims/a/b"
     assert "a-secret-key" not in repr(Wanted(**BUCKET))
@@ -368,7 +368,7 @@ def test_removed_destination_is_gone_with_its_secret() -> None:
     destinations.remove(destination_id=made.pk, by=admin(), at=NOW)
 
     row = ExportDestination.objects.get()
-    assert (row.secret_sealed, row.active, row.deleted_at) == (None, False, NOW)
+    assert (row.secret_encrypted, row.active, row.deleted_at) == (None, False, NOW)
     for gone in (
         lambda: destinations.found(made.pk, admin()),
         lambda: destinations.remove(destination_id=made.pk, by=admin(), at=NOW),

@@ -69,7 +69,7 @@ def test_driver_is_added_pending_with_what_was_said(api: TokenClient) -> None:
         ("background_check", "missing"),
         ("mvr", "missing"),
     ]
-    assert b"D400" not in bytes(Driver.objects.get().license_number_sealed or b"")
+    assert b"D400" not in bytes(Driver.objects.get().license_number_encrypted or b"")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_same_values_again_keep_the_version(api: TokenClient) -> None:
 def test_licence_number_is_for_those_who_keep_the_records(api: TokenClient) -> None:
     driver = fit_driver()
     driver.license_number = "D400-CANARY"
-    driver.save(update_fields=["license_number_sealed"])
+    driver.save(update_fields=["license_number_encrypted"])
     Credential.objects.filter(driver=driver, type="driver_license").update(number="D400-CANARY")
     reader = api_with(TokenRole.DISPATCH_PARTNER)
     without_phi = api_with(TokenRole.FULL_ACCESS, phi_level="none")

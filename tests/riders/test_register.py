@@ -66,7 +66,7 @@ def test_payer_codes_are_sealed_in_the_row(planner: Principal, now: dt.datetime)
 
     row = Rider.objects.values().get(pk=made.rider.pk)
 
-    assert b"IL44719925" not in bytes(row["medicaid_id_sealed"] or b"")
+    assert b"IL44719925" not in bytes(row["medicaid_id_encrypted"] or b"")
     assert "IL44719925" not in str(row)
     assert [rider.pk for rider in queries.search({"medicaid_id": "il 4471 9925"}, by=planner)] == [made.rider.pk]
 

@@ -107,7 +107,7 @@ def test_codes_of_doors_are_replaced_apart(ride: Ride, planner: Principal) -> No
     amend(ride, planner, dropoff={"accessCode": ""})
 
     ride.refresh_from_db()
-    assert ride.dropoff_access_sealed is None
+    assert ride.dropoff_access_encrypted is None
 
 
 def test_code_of_a_door_that_is_given_once_more_changes_nothing(ride: Ride, planner: Principal) -> None:

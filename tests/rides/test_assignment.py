@@ -35,7 +35,7 @@ def test_assign_pins_the_pair_on_the_ride(dispatcher: Principal) -> None:
     ride = factories.RideFactory.create()
     driver, vehicle = fit_pair()
     driver.license_number = "D123-4567-8901"
-    driver.save(update_fields=["license_number_sealed"])
+    driver.save(update_fields=["license_number_encrypted"])
 
     made = assignment.assign(ride_id=ride.pk, driver_id=driver.pk, vehicle_id=vehicle.pk, by=dispatcher, at=NOW)
 
@@ -46,7 +46,7 @@ def test_assign_pins_the_pair_on_the_ride(dispatcher: Principal) -> None:
     assert (made.status, made.responded_at, made.sequence) == ("accepted", NOW, 1)
     assert made.driver_name == f"{driver.first_name} {driver.last_name}"
     assert (made.license_number, made.vehicle_plate) == ("D123-4567-8901", vehicle.license_plate)
-    assert b"D123" not in bytes(made.license_number_sealed or b"")
+    assert b"D123" not in bytes(made.license_number_encrypted or b"")
     assert events_of(ride) == ["ride.driver_assigned"]
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.subject_id, entry.rider_ids) == ("rides.assign", ride.pk, [ride.rider_id])

@@ -366,7 +366,7 @@ def test_external_names_and_payer_and_notes_are_kept(
         "order",
     )
     assert (ride.payer_id, ride.payer_member_id) == (payer.pk, "canary-member")
-    assert b"canary" not in bytes(ride.payer_member_id_sealed or b"")
+    assert b"canary" not in bytes(ride.payer_member_id_encrypted or b"")
     assert (ride.driver_notes, ride.dispatcher_notes, ride.facility_notes) == (
         "for the driver",
         "for dispatch",

@@ -170,7 +170,7 @@ def test_membership_of_the_payer_is_replaced_sealed(
 
     ride.refresh_from_db()
     assert (ride.payer_member_id, ride.version) == (kept, 2)
-    assert b"M-77" not in bytes(ride.payer_member_id_sealed or b"")
+    assert b"M-77" not in bytes(ride.payer_member_id_encrypted or b"")
 
 
 def test_stop_that_leaves_a_facility_for_an_address_forgets_the_facility(

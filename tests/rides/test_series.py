@@ -46,7 +46,9 @@ def rows() -> dict[str, list[dict[str, Any]]]:
 
 
 def _opened(ride: Ride) -> dict[str, Any]:
-    columns = {name: value for name, value in vars(ride).items() if name != "_state" and not name.endswith("_sealed")}
+    columns = {
+        name: value for name, value in vars(ride).items() if name != "_state" and not name.endswith("_encrypted")
+    }
     opened = {name: getattr(ride, name) for name in ("pickup_access", "dropoff_access", "payer_member_id")}
     return columns | opened
 

@@ -77,7 +77,7 @@ def test_new_endpoint_is_pending_and_is_sent_a_test() -> None:
     assert (endpoint.api_version, endpoint.created_by) == ("2026-11-20", by.actor)
     assert wishes.wanted_of(endpoint) == wanted(headers={"X-Site": "north"})
     assert endpoint.own_headers == {"X-Site": "north"}
-    assert b"north" not in bytes(endpoint.headers_sealed or b"")
+    assert b"north" not in bytes(endpoint.headers_encrypted or b"")
     assert EndpointSecret.objects.get().text == registered.secret
     assert registered.secret.startswith("whsec_")
     assert registered.secret not in repr(registered)
@@ -414,7 +414,7 @@ def test_removed_endpoint_leaves_no_header_of_the_receivers_own_behind() -> None
 
     endpoints.remove(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
-    assert Endpoint.objects.get().headers_sealed is None
+    assert Endpoint.objects.get().headers_encrypted is None
 
 
 def test_test_is_sent_whatever_the_state() -> None:

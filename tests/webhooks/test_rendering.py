@@ -127,7 +127,7 @@ def test_a_retry_sends_what_was_sent_before_whatever_the_ride_has_become() -> No
     (again,) = _ready()
 
     assert again.body == first.body
-    assert b"canary note" not in bytes(Delivery.objects.get().body_sealed or b"")  # sealed, at rest
+    assert b"canary note" not in bytes(Delivery.objects.get().body_encrypted or b"")  # sealed, at rest
     assert AuditEntry.objects.filter(action="webhooks.send").count() == 1
 
 
@@ -209,7 +209,7 @@ def test_a_ride_that_is_too_large_keeps_no_other_from_leaving(monkeypatch: pytes
 
 def test_a_secret_that_does_not_open_keeps_no_other_endpoint_waiting(caplog: pytest.LogCaptureFixture) -> None:
     broken, sound = made.endpoint(), made.endpoint()
-    EndpointSecret.objects.filter(endpoint=broken).update(secret_sealed=b"not sealed at all")
+    EndpointSecret.objects.filter(endpoint=broken).update(secret_encrypted=b"not sealed at all")
     _ride()
 
     ready = {one.row.endpoint_id: one for one in _ready()}
@@ -265,7 +265,7 @@ def test_targets_are_read_again_when_an_endpoint_has_changed(django_assert_num_q
 def test_extra_headers_and_the_asymmetric_signature_are_part_of_the_target() -> None:
     endpoint = made.endpoint(asymmetric=True)
     endpoint.headers_text = '{"x-gateway-key": "k"}'
-    endpoint.save(update_fields=["headers_sealed"])
+    endpoint.save(update_fields=["headers_encrypted"])
     secrets.ensure_signing_key(at=NOW)
     made.event()
 

@@ -384,7 +384,7 @@ def test_claimed_rows_come_with_their_event() -> None:
         attempts=0,
         claims=1,
         trigger="event",
-        body_sealed=None,
+        body_encrypted=None,
         body_level="",
         event=Told(
             id=event.pk,

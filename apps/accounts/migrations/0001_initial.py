@@ -317,7 +317,7 @@ class Migration(migrations.Migration):
                 ("fingerprint", models.BinaryField(max_length=32)),
                 ("status", models.PositiveSmallIntegerField(null=True)),
                 ("headers", models.JSONField(default=dict)),
-                ("body_sealed", models.BinaryField(null=True)),
+                ("body_encrypted", models.BinaryField(null=True)),
                 (
                     "rider_ids",
                     django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), default=list, size=None),

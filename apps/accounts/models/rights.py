@@ -219,7 +219,7 @@ class IdempotencyRecord(models.Model):
     status = models.PositiveSmallIntegerField(null=True)
     headers = models.JSONField(default=dict)
     # Sealed: an answer may carry rider data, and outlives the request here.
-    body_sealed = models.BinaryField(null=True)
+    body_encrypted = models.BinaryField(null=True)
     # Whom the answer tells of: every repeat of it is one more look at them.
     rider_ids = ArrayField(models.UUIDField(), default=list)
     created_at = models.DateTimeField(db_default=Now(), db_index=True)

@@ -96,15 +96,15 @@ def answer_of(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None
 def keep(claim: Claim, *, status: int, headers: dict[str, str], body: str, rider_ids: Collection[UUID]) -> None:
     """Store the answer under the claimed key; sealed, as it may hold data of these riders."""
     record = claim.record
-    record.status, record.headers, record.body_sealed = status, headers, seal(body, aad=_aad(record))
+    record.status, record.headers, record.body_encrypted = status, headers, seal(body, aad=_aad(record))
     record.rider_ids = sorted(rider_ids)
-    record.save(update_fields=["status", "headers", "body_sealed", "rider_ids"])
+    record.save(update_fields=["status", "headers", "body_encrypted", "rider_ids"])
 
 
 def _answer(record: IdempotencyRecord, fingerprint: bytes) -> Answer:
     if bytes(record.fingerprint) != fingerprint:
         raise KeyReused
-    body = unseal(bytes(record.body_sealed or b""), aad=_aad(record))
+    body = unseal(bytes(record.body_encrypted or b""), aad=_aad(record))
     return Answer(status=record.status or 200, headers=record.headers, body=body, rider_ids=record.rider_ids)
 
 

@@ -19,7 +19,7 @@ from apps.audit.services import audit
 from lib.access import Principal
 from lib.crypto import aad, key_of, newest_key, seal_bytes, unseal_bytes
 
-SUFFIX: Final = "_sealed"
+SUFFIX: Final = "_encrypted"
 _SEEDS: Final = ("secret", "seed")  # keys of Authenticator.data: of an app's codes, of recovery codes
 _UNREADABLE: Final = (KeyError, InvalidTag)
 

@@ -164,7 +164,7 @@ class Migration(migrations.Migration):
                         max_length=11,
                     ),
                 ),
-                ("secret_sealed", models.BinaryField(null=True)),
+                ("secret_encrypted", models.BinaryField(null=True)),
                 ("endpoint_url", models.CharField(blank=True, max_length=500)),
                 ("region", models.CharField(blank=True, max_length=40)),
                 ("bucket", models.CharField(blank=True, max_length=63)),

@@ -49,7 +49,7 @@ class ExportDestination(models.Model):
     folder = models.CharField(max_length=500, blank=True)  # prefix of keys, or path; without a slash at its end
     username = models.CharField(max_length=128)  # access key id of a bucket
     sign_in = models.CharField(max_length=11, choices=SignIn)
-    secret_sealed = models.BinaryField(null=True)  # null: it was removed
+    secret_encrypted = models.BinaryField(null=True)  # null: it was removed
     # Of buckets.
     endpoint_url = models.CharField(max_length=500, blank=True)  # without the bucket
     region = models.CharField(max_length=40, blank=True)

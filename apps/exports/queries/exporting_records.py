@@ -88,7 +88,7 @@ DRIVERS: Final = Dataset(
         Column(
             "licenseNumber",
             Kind.SEALED,
-            "d.license_number_sealed",
+            "d.license_number_encrypted",
             Phi.LIMITED,
             Sealed("fleet_driver.license_number", "d.id"),
         ),

@@ -89,17 +89,21 @@ _COMPLETIONS: Final = (
     Column(
         "medicaidId",
         Kind.SEALED,
-        "person.medicaid_id_sealed",
+        "person.medicaid_id_encrypted",
         Phi.LIMITED,
         Sealed("riders_rider.medicaid_id", "r.rider_id"),
     ),
     Column(
-        "memberId", Kind.SEALED, "person.member_id_sealed", Phi.LIMITED, Sealed("riders_rider.member_id", "r.rider_id")
+        "memberId",
+        Kind.SEALED,
+        "person.member_id_encrypted",
+        Phi.LIMITED,
+        Sealed("riders_rider.member_id", "r.rider_id"),
     ),
     Column(
         "payerMemberId",
         Kind.SEALED,
-        "r.payer_member_id_sealed",
+        "r.payer_member_id_encrypted",
         Phi.LIMITED,
         Sealed("rides_ride.payer_member_id", "r.id"),
     ),
@@ -128,7 +132,7 @@ _COMPLETIONS: Final = (
     Column(
         "driverLicenseNumber",
         Kind.SEALED,
-        "crew.license_number_sealed",
+        "crew.license_number_encrypted",
         Phi.LIMITED,
         Sealed("rides_assignment.license_number", "crew.id"),
     ),

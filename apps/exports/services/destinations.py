@@ -147,7 +147,7 @@ def remove(*, destination_id: UUID, expected_version: int | None = None, by: Pri
     destination.secret = ""
     destination.active, destination.deleted_at, destination.updated_at = False, at, at
     destination.version += 1
-    destination.save(update_fields=["secret_sealed", "active", "deleted_at", "updated_at", "version"])
+    destination.save(update_fields=["secret_encrypted", "active", "deleted_at", "updated_at", "version"])
     _audit("destinations.remove", destination, by)
 
 

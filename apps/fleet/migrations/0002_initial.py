@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
                     "gender",
                     models.CharField(blank=True, choices=[("female", "female"), ("male", "male")], max_length=6),
                 ),
-                ("license_number_sealed", models.BinaryField(blank=True, null=True)),
+                ("license_number_encrypted", models.BinaryField(blank=True, null=True)),
                 ("license_state", models.CharField(blank=True, max_length=2)),
                 ("license_class", models.CharField(blank=True, max_length=10)),
                 (
@@ -540,7 +540,7 @@ class Migration(migrations.Migration):
                 ),
                 ("size", models.PositiveIntegerField()),
                 ("digest", models.BinaryField()),
-                ("content_sealed", models.BinaryField(null=True)),
+                ("content_encrypted", models.BinaryField(null=True)),
                 ("added_at", models.DateTimeField()),
                 ("added_by", models.CharField(max_length=60)),
                 ("removed_at", models.DateTimeField(null=True)),

@@ -166,7 +166,7 @@ class Driver(models.Model):
     home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True)
     languages = ArrayField(models.CharField(max_length=35), default=list, blank=True)
     gender = models.CharField(max_length=6, blank=True, choices=[("female", "female"), ("male", "male")])
-    license_number_sealed = models.BinaryField(null=True, blank=True)
+    license_number_encrypted = models.BinaryField(null=True, blank=True)
     license_state = models.CharField(max_length=2, blank=True)
     license_class = models.CharField(max_length=10, blank=True)
     qualifications = ArrayField(models.CharField(max_length=21, choices=Qualification), default=list, blank=True)

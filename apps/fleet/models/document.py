@@ -26,7 +26,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
 
     def kept(self) -> Self:
         """Keep those that nobody has removed, without their content: whoever wants that asks for it."""
-        return self.filter(removed_at__isnull=True).defer("content_sealed").order_by("added_at", "id")
+        return self.filter(removed_at__isnull=True).defer("content_encrypted").order_by("added_at", "id")
 
 
 class Document(models.Model):
@@ -43,7 +43,7 @@ class Document(models.Model):
     kind = models.CharField(max_length=15, choices=[(kind, kind) for kind in FileKind])
     size = models.PositiveIntegerField()  # bytes
     digest = models.BinaryField()  # keyed: tells the same file sent twice
-    content_sealed = models.BinaryField(null=True)
+    content_encrypted = models.BinaryField(null=True)
     added_at = models.DateTimeField()
     added_by = models.CharField(max_length=60)
     removed_at = models.DateTimeField(null=True)

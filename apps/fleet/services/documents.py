@@ -83,9 +83,9 @@ def remove(*, document_id: UUID, reason: str, by: Principal, at: datetime) -> Do
     document = Document.objects.kept().select_for_update(of=("self",)).filter(pk__in=list(found)).first()
     if document is None:
         raise NotFound("document")
-    document.content_sealed, document.removed_at, document.removed_by = None, at, by.actor
+    document.content_encrypted, document.removed_at, document.removed_by = None, at, by.actor
     document.removal_reason = reason.strip()
-    document.save(update_fields=["content_sealed", "removed_at", "removed_by", "removal_reason"])
+    document.save(update_fields=["content_encrypted", "removed_at", "removed_by", "removal_reason"])
     _record(document, "remove", by, document.removal_reason)
     return document
 

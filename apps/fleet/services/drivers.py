@@ -96,7 +96,7 @@ def amend(
     changed = list(columns)
     if LICENSE in changes and driver.license_number != changes[LICENSE]:
         driver.license_number = changes[LICENSE]
-        columns.append("license_number_sealed")
+        columns.append("license_number_encrypted")
         changed.append(LICENSE)
     if LEAVE in changes:
         _replace_leave(driver, changes[LEAVE])

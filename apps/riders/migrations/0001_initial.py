@@ -23,9 +23,9 @@ class Migration(migrations.Migration):
                 ("last_name", models.CharField(max_length=100)),
                 ("preferred_name", models.CharField(blank=True, max_length=100)),
                 ("date_of_birth", models.DateField(blank=True, null=True)),
-                ("medicaid_id_sealed", models.BinaryField(blank=True, null=True)),
+                ("medicaid_id_encrypted", models.BinaryField(blank=True, null=True)),
                 ("medicaid_id_index", models.BinaryField(blank=True, max_length=32, null=True)),
-                ("member_id_sealed", models.BinaryField(blank=True, null=True)),
+                ("member_id_encrypted", models.BinaryField(blank=True, null=True)),
                 ("member_id_index", models.BinaryField(blank=True, max_length=32, null=True)),
                 ("phones", models.JSONField(blank=True, default=list)),
                 (

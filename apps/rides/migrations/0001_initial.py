@@ -87,8 +87,8 @@ class Migration(migrations.Migration):
                 ("service_date", models.DateField()),
                 ("pickup", models.JSONField()),
                 ("dropoff", models.JSONField()),
-                ("pickup_access_sealed", models.BinaryField(blank=True, null=True)),
-                ("dropoff_access_sealed", models.BinaryField(blank=True, null=True)),
+                ("pickup_access_encrypted", models.BinaryField(blank=True, null=True)),
+                ("dropoff_access_encrypted", models.BinaryField(blank=True, null=True)),
                 ("will_call", models.BooleanField(default=False)),
                 ("ready_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -152,7 +152,7 @@ class Migration(migrations.Migration):
                 ("program_code", models.CharField(blank=True, max_length=30)),
                 ("authorization_number", models.CharField(blank=True, max_length=50)),
                 ("authorization_expires_on", models.DateField(blank=True, null=True)),
-                ("payer_member_id_sealed", models.BinaryField(blank=True, null=True)),
+                ("payer_member_id_encrypted", models.BinaryField(blank=True, null=True)),
                 ("driver_notes", models.CharField(blank=True, max_length=1000)),
                 ("dispatcher_notes", models.CharField(blank=True, max_length=1000)),
                 ("facility_notes", models.CharField(blank=True, max_length=1000)),
@@ -589,7 +589,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ("key", models.UUIDField()),
-                ("said_sealed", models.BinaryField()),
+                ("said_encrypted", models.BinaryField()),
                 ("created_at", models.DateTimeField()),
                 ("kept_at", models.DateTimeField(db_index=True)),
                 (
@@ -765,7 +765,7 @@ class Migration(migrations.Migration):
                 ("end_reason", models.CharField(blank=True, max_length=40)),
                 ("miles_attributed", models.DecimalField(blank=True, decimal_places=2, max_digits=7, null=True)),
                 ("driver_name", models.CharField(max_length=201)),
-                ("license_number_sealed", models.BinaryField(blank=True, null=True)),
+                ("license_number_encrypted", models.BinaryField(blank=True, null=True)),
                 ("vehicle_plate", models.CharField(max_length=12)),
                 (
                     "driver",

@@ -53,7 +53,7 @@ class Assignment(models.Model):
     end_reason = models.CharField(max_length=40, blank=True)
     miles_attributed = models.DecimalField(max_digits=7, decimal_places=2, null=True, blank=True)
     driver_name = models.CharField(max_length=201)
-    license_number_sealed = models.BinaryField(null=True, blank=True)
+    license_number_encrypted = models.BinaryField(null=True, blank=True)
     vehicle_plate = models.CharField(max_length=12)
 
     license_number = sealed_text("license_number")

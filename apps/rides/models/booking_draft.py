@@ -23,7 +23,7 @@ class BookingDraft(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
     key = models.UUIDField()
-    said_sealed = models.BinaryField()  # names, birth dates, addresses of riders who are nobody's record yet
+    said_encrypted = models.BinaryField()  # names, birth dates, addresses of riders who are nobody's record yet
     created_at = models.DateTimeField()
     kept_at = models.DateTimeField(db_index=True)
 

@@ -144,8 +144,8 @@ class Ride(models.Model):
         Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
     )
     # Door codes and where the key is: sealed, shown to those who drive or dispatch.
-    pickup_access_sealed = models.BinaryField(null=True, blank=True)
-    dropoff_access_sealed = models.BinaryField(null=True, blank=True)
+    pickup_access_encrypted = models.BinaryField(null=True, blank=True)
+    dropoff_access_encrypted = models.BinaryField(null=True, blank=True)
     will_call = models.BooleanField(default=False)
     ready_at = models.DateTimeField(null=True, blank=True)
     ready_source = models.CharField(max_length=15, choices=ReadySource, blank=True)
@@ -174,7 +174,7 @@ class Ride(models.Model):
     program_code = models.CharField(max_length=30, blank=True)
     authorization_number = models.CharField(max_length=50, blank=True)
     authorization_expires_on = models.DateField(null=True, blank=True)
-    payer_member_id_sealed = models.BinaryField(null=True, blank=True)
+    payer_member_id_encrypted = models.BinaryField(null=True, blank=True)
 
     driver_notes = models.CharField(max_length=1000, blank=True)
     dispatcher_notes = models.CharField(max_length=1000, blank=True)  # never to drivers or webhooks

@@ -249,18 +249,18 @@ def _seal(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:
         if ways_in is not None and ways_in != legs.opened_access(getattr(ride, f"{name}_access"))
     }
     legs.seal_access(ride, pickup=new.get("pickup"), dropoff=new.get("dropoff"))
-    sealed = [f"{name}_access_sealed" for name in new]
+    sealed = [f"{name}_access_encrypted" for name in new]
     if "member_id" in (changes.get("payment") or {}):
         ride.payer_member_id = changes["payment"]["member_id"] or ""
-        sealed.append("payer_member_id_sealed")
+        sealed.append("payer_member_id_encrypted")
     return sealed
 
 
 _SEALED_OF: Final = {
-    "pickup": ("pickup_access_sealed",),
-    "dropoff": ("dropoff_access_sealed",),
-    "discharge": ("dropoff_access_sealed",),
-    "payment": ("payer_member_id_sealed",),
+    "pickup": ("pickup_access_encrypted",),
+    "dropoff": ("dropoff_access_encrypted",),
+    "discharge": ("dropoff_access_encrypted",),
+    "payment": ("payer_member_id_encrypted",),
 }
 
 

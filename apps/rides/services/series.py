@@ -305,7 +305,7 @@ class _Set:
             **part.columns,
             **timed,
             **new,
-            **{f"{name}_sealed": sealed_in(Ride, name, ride_id, text) for name, text in part.secrets},
+            **{f"{name}_encrypted": sealed_in(Ride, name, ride_id, text) for name, text in part.secrets},
             "watch_at": self._watched_at(part, timed, new),
             "id": ride_id,
         }

@@ -80,7 +80,7 @@ class Delivery(models.Model):
     lease_until = models.DateTimeField(null=True)
     claim_id = models.UUIDField(null=True)
     # Rendered once, for endpoints that get the whole ride: a retry sends the same bytes.
-    body_sealed = models.BinaryField(null=True)
+    body_encrypted = models.BinaryField(null=True)
     body_level = models.CharField(max_length=13, blank=True)  # it was rendered at: another one is rendered anew
     last_code = models.PositiveSmallIntegerField(null=True)
     last_error = models.CharField(max_length=12, blank=True)

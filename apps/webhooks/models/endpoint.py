@@ -72,7 +72,7 @@ class Endpoint(models.Model):
     ordering = models.CharField(max_length=7, choices=Ordering, default=Ordering.NONE)
     asymmetric = models.BooleanField(default=False)  # also signed with ed25519
     max_in_flight = models.PositiveSmallIntegerField(default=8)
-    headers_sealed = models.BinaryField(null=True)  # JSON: may carry a password of the receiver's gateway
+    headers_encrypted = models.BinaryField(null=True)  # JSON: may carry a password of the receiver's gateway
     # Of its own operational events; `version` counts what people change.
     sequence = models.PositiveIntegerField(default=0)
     version = models.PositiveIntegerField(default=1)
@@ -161,7 +161,7 @@ class EndpointSecret(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="secrets")
-    secret_sealed = models.BinaryField()
+    secret_encrypted = models.BinaryField()
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=60)
     expires_at = models.DateTimeField(null=True)  # null: the present one
@@ -183,7 +183,7 @@ class SigningKey(models.Model):
     """An ed25519 key of this deployment; its public half is at /webhooks/keys while it signs, and a while after."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    private_sealed = models.BinaryField()
+    private_encrypted = models.BinaryField()
     public = models.BinaryField(max_length=32)
     created_at = models.DateTimeField()
     retired_at = models.DateTimeField(null=True)

@@ -55,7 +55,7 @@ class Shown:
 
 def found(wanted: Wanted, *, by: Principal) -> DeliveryQuerySet:
     """Find deliveries with their events, but without bodies, which may be long."""
-    rows = Delivery.objects.visible_to(by).select_related("event").defer("body_sealed", "event__data")
+    rows = Delivery.objects.visible_to(by).select_related("event").defer("body_encrypted", "event__data")
     asked: dict[str, Any] = {
         "endpoint_id": wanted.endpoint_id,
         "status__in": wanted.status,
@@ -123,7 +123,7 @@ def _seen(text: str | None, by: Principal) -> tuple[str | None, bool]:
 
 def _body(delivery: Delivery) -> str | None:
     """Give the bytes that were kept, or those that are made anew for each attempt, and always the same."""
-    if delivery.body_sealed is not None:
+    if delivery.body_encrypted is not None:
         return str(delivery.body_text)
     if delivery.endpoint.payload_level == PayloadLevel.FULL_RESOURCE:
         return None

@@ -122,7 +122,7 @@ _RENEW: Final = """
     WHERE id = ANY(%(ids)s::uuid[]) AND claim_id = ANY(%(claims)s::uuid[]) AND lease_until < %(lease)s
 """
 _ROWS: Final = """
-    SELECT d.id, d.endpoint_id, e.version, d.attempts, d.claims, d.trigger, d.body_sealed, d.body_level, d.event_id
+    SELECT d.id, d.endpoint_id, e.version, d.attempts, d.claims, d.trigger, d.body_encrypted, d.body_level, d.event_id
     FROM webhooks_delivery d JOIN webhooks_endpoint e ON e.id = d.endpoint_id
     WHERE d.id = ANY(%s::uuid[])
     ORDER BY d.priority, d.due_at, d.id
@@ -142,7 +142,7 @@ class Claimed(NamedTuple):
     attempts: int
     claims: int
     trigger: str
-    body_sealed: bytes | None
+    body_encrypted: bytes | None
     body_level: str
     event: Told
 

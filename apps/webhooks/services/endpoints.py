@@ -191,7 +191,7 @@ def remove(*, endpoint_id: UUID, expected_version: int | None = None, by: Princi
     states.change(endpoint, Endpoint.State.DISABLED, "removed", at)
     endpoint.deleted_at = at
     endpoint.headers_text = ""  # may hold a password of the receiver's, as the secrets below do
-    endpoint.save(update_fields=["deleted_at", "headers_sealed"])
+    endpoint.save(update_fields=["deleted_at", "headers_encrypted"])
     states.cancel_all(endpoint, at=at)
     endpoint.secrets.all().delete()
     alerts.resolve_about(endpoint.pk, at=at)

@@ -27,7 +27,7 @@ from lib.standard_webhooks import Signer, hmac_of
 log = logging.getLogger(__name__)
 
 _KEEP: Final = """
-    UPDATE webhooks_delivery d SET body_sealed = came.body, body_level = came.level
+    UPDATE webhooks_delivery d SET body_encrypted = came.body, body_level = came.level
     FROM unnest(%s::uuid[], %s::bytea[], %s::varchar[]) AS came(id, body, level) WHERE d.id = came.id
 """
 
@@ -105,8 +105,8 @@ def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
             ready.append(Ready(row, claim.id, error=ErrorClass.RENDER))
             continue
         try:
-            if row.body_sealed is not None and row.body_level == target.level:
-                bytes_ = unseal(row.body_sealed, aad=aad(Delivery, "body", row.id)).encode()
+            if row.body_encrypted is not None and row.body_level == target.level:
+                bytes_ = unseal(row.body_encrypted, aad=aad(Delivery, "body", row.id)).encode()
             elif target.level == PayloadLevel.ID_ONLY:
                 key = (row.event.id, target.api_version)
                 bytes_ = made.get(key) or made.setdefault(key, _render(row, target, {}))

@@ -94,7 +94,7 @@ def test_what_is_kept_is_sealed_and_in_no_address(desk: Client, hospital: Facili
     kept = _kept(desk, **NEW)
 
     row = BookingDraft.objects.values().get()
-    assert b"Birdsong" not in bytes(row["said_sealed"])
+    assert b"Birdsong" not in bytes(row["said_encrypted"])
     assert "Birdsong" not in str(kept)
     assert json.loads(kept.said)["last_name"] == "Birdsong"
     page = desk.get(DRAFTS).content.decode()
