@@ -28,7 +28,7 @@ def _ring(keys: tuple[str, ...]) -> dict[str, AESGCM]:
 
 
 def aad(model: type[models.Model], name: str, pk: Any) -> str:
-    """Say what the value of a row's column `<name>_sealed` is bound to."""
+    """Say what the value of a row's column `<name>_encrypted` is bound to."""
     return f"{model._meta.db_table}.{name}.{pk}"
 
 
@@ -88,7 +88,7 @@ def sealed_in(model: type[models.Model], name: str, key: object, text: str) -> b
 
 
 def sealed_text(name: str, *, indexed: bool = False) -> property:
-    """Make the property that reads and writes the column `<name>_sealed` as text; "" stands for nothing stored.
+    """Make the property that reads and writes the column `<name>_encrypted` as text; "" stands for nothing stored.
 
     With `indexed`, writing also sets `<name>_index`.  The row's id has to be set first, as it is with UUID keys.
     """
@@ -107,7 +107,7 @@ def sealed_text(name: str, *, indexed: bool = False) -> property:
 
 
 def sealed_bytes(name: str) -> property:
-    """Make the property that reads and writes the column `<name>_sealed` as bytes; b"" stands for nothing stored.
+    """Make the property that reads and writes the column `<name>_encrypted` as bytes; b"" stands for nothing stored.
 
     The row's id has to be set first.
     """

@@ -14,8 +14,8 @@ from django.conf import settings as configured
 from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 
+from apps.accounts import totp_secrets
 from apps.accounts.models import IdempotencyRecord
-from apps.accounts.seeds import totp_secrets.decrypt
 from apps.accounts.services import idempotency, resealing
 from apps.audit.models import AuditEntry
 from apps.exports.models import ExportDestination
@@ -96,8 +96,8 @@ def _seal_one_of_each() -> None:
     }
     cast.order(factories.FacilityFactory.create(), rider, is_draft=True, of=codes)
     paper = factories.CredentialFactory.create(driver=driver, type="tb_test")
-    draft = BookingDraft(user=person, key=uuid7(), created_at=factories.NOW, kept_at=factories.NOW)
-    draft.said = '{"new_last_name": "Nguyen"}'
+    draft = BookingDraft(user=person, key=uuid7(), created_at=factories.NOW, saved_at=factories.NOW)
+    draft.form_data = '{"new_last_name": "Nguyen"}'
     draft.save()
     places.server(secret="hunter2")
     documents.add(credential_id=paper.pk, data=PDF, size=len(PDF), by=system(), at=factories.NOW)
@@ -122,7 +122,7 @@ def _read_one_of_each() -> list[Any]:
         *(terms.pickup_access, terms.dropoff_access, terms.return_dropoff_access),
         *(totp_secrets.decrypt(totp.instance.data["secret"]), codes.get_unused_codes()),
         Document.objects.get().content,
-        BookingDraft.objects.get().said,
+        BookingDraft.objects.get().form_data,
         ExportDestination.objects.get().secret,
     ]
 
@@ -139,7 +139,7 @@ def test_every_sealed_column_is_known() -> None:
         "riders_rider.medicaid_id_encrypted",
         "riders_rider.member_id_encrypted",
         "rides_assignment.license_number_encrypted",
-        "rides_bookingdraft.said_encrypted",
+        "rides_bookingdraft.form_data_encrypted",
         "rides_ride.dropoff_access_encrypted",
         "rides_ride.payer_member_id_encrypted",
         "rides_ride.pickup_access_encrypted",

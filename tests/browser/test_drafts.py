@@ -79,7 +79,7 @@ def test_u3_draft_survives_the_end_of_the_session_and_is_offered_after_it(
         expect(page.get_by_label("Note to the driver")).to_have_value("Ring twice.")
         expect(page.locator(".chosen")).to_contain_text("Walsh, Grace")
 
-    assert b"Ring" not in bytes(BookingDraft.objects.get().said_encrypted)
+    assert b"Ring" not in bytes(BookingDraft.objects.get().form_data_encrypted)
 
 
 def test_draft_is_offered_opened_and_gone_once_it_is_booked(desk: Inspector, grace: Rider) -> None:
@@ -120,7 +120,7 @@ def test_page_that_is_left_at_once_is_kept_as_it_stood(desk: Inspector, grace: R
         page.reload()
         expect(page.get_by_role("cell", name="Walsh, Grace", exact=True)).to_be_visible()
 
-    assert "Called away" in BookingDraft.objects.get().said
+    assert "Called away" in BookingDraft.objects.get().form_data
 
 
 def test_what_cannot_be_kept_is_said(desk: Inspector, grace: Rider) -> None:

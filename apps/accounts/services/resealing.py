@@ -1,6 +1,6 @@
 """Sealing what is sealed under earlier keys anew, under the newest: of every table, while the service is up.
 
-A sealed column is a BinaryField `<name>_sealed` whose bytes open with `<table>.<name>.<row id>`, as lib/crypto.py has
+A sealed column is a BinaryField `<name>_encrypted` whose bytes open with `<table>.<name>.<row id>`, as lib/crypto.py has
 it; beside those there are the seeds that allauth keeps in JSON.
 """
 

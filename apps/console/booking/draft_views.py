@@ -43,7 +43,7 @@ def keep_draft(request: HttpRequest) -> HttpResponse:
             return HttpResponse(status=UNPROCESSABLE)
         messages.error(request, _("The draft could not be kept: the form has no key. Begin it anew."))
         return redirect("book_ride")
-    kept = drafts.keep(key=key, said=form_drafts.to_keep(request.POST.dict()), by=by, at=now)
+    kept = drafts.keep(key=key, form_data=form_drafts.to_keep(request.POST.dict()), by=by, at=now)
     if by_itself:
         said = "" if kept is None else _("Kept as a draft at %(time)s.") % {"time": clock(timezone.localtime(now))}
         return HttpResponse(said, content_type="text/plain; charset=utf-8")

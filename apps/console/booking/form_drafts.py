@@ -40,7 +40,7 @@ class Row:
 
 def rows(mine: Sequence[BookingDraft], by: Principal) -> tuple[list[Row], list[Rider]]:
     """Lay the drafts out, with the riders in reach whom they name.  Two queries."""
-    said = [drafts.said_in(draft) for draft in mine]
+    said = [drafts.form_data_of(draft) for draft in mine]
     riders = Rider.objects.visible_to(by).in_bulk(_ids(said, "rider"))
     facilities = Facility.objects.visible_to(by).in_bulk(_ids(said, "facility"))
     found = [

@@ -123,7 +123,7 @@ def _taken_up(request: HttpRequest, now: datetime) -> BookingForm:
     draft = kept_drafts.found(request.GET["draft"], principal_of(request))
     if draft is None:
         raise Http404
-    said = {**kept_drafts.said_in(draft), "key": str(draft.key)}
+    said = {**kept_drafts.form_data_of(draft), "key": str(draft.key)}
     try:
         desk = booking_desk.desk_of(request, said, do="", now=now)
     except Http404:

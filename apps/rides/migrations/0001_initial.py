@@ -589,9 +589,9 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ("key", models.UUIDField()),
-                ("said_encrypted", models.BinaryField()),
+                ("form_data_encrypted", models.BinaryField()),
                 ("created_at", models.DateTimeField()),
-                ("kept_at", models.DateTimeField(db_index=True)),
+                ("saved_at", models.DateTimeField(db_index=True)),
                 (
                     "user",
                     models.ForeignKey(

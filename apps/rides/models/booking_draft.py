@@ -17,17 +17,17 @@ class BookingDraftQuerySet(models.QuerySet["BookingDraft"]):
 class BookingDraft(models.Model):
     """A booking that somebody has begun: the form of the desk as it stood when it was last kept.
 
-    `key` is the form's, which becomes the id of the ride.  `said` is JSON, fields of the form by name.
+    `key` is the form's, which becomes the id of the ride.  `form_data` is JSON, fields of the form by name.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
     key = models.UUIDField()
-    said_encrypted = models.BinaryField()  # names, birth dates, addresses of riders who are nobody's record yet
+    form_data_encrypted = models.BinaryField()  # names, birth dates, addresses of riders who are nobody's record yet
     created_at = models.DateTimeField()
-    kept_at = models.DateTimeField(db_index=True)
+    saved_at = models.DateTimeField(db_index=True)
 
-    said = sealed_text("said")
+    form_data = sealed_text("form_data")
     objects = BookingDraftQuerySet.as_manager()
 
     class Meta:

@@ -11,12 +11,12 @@ from lib.newest_first import uuid_or_none
 
 def latest(by: Principal) -> BookingDraft | None:
     """Give the draft that the caller kept last.  One query."""
-    return BookingDraft.objects.visible_to(by).order_by("-kept_at", "-pk").first()
+    return BookingDraft.objects.visible_to(by).order_by("-saved_at", "-pk").first()
 
 
 def own(by: Principal) -> Sequence[BookingDraft]:
     """List the caller's drafts, the latest first.  One query."""
-    return list(BookingDraft.objects.visible_to(by).order_by("-kept_at", "-pk"))
+    return list(BookingDraft.objects.visible_to(by).order_by("-saved_at", "-pk"))
 
 
 def found(draft_id: str, by: Principal) -> BookingDraft | None:
@@ -25,6 +25,6 @@ def found(draft_id: str, by: Principal) -> BookingDraft | None:
     return None if pk is None else BookingDraft.objects.visible_to(by).filter(pk=pk).first()
 
 
-def said_in(draft: BookingDraft) -> dict[str, str]:
+def form_data_of(draft: BookingDraft) -> dict[str, str]:
     """Give what was said: fields of the desk's form by name."""
-    return cast(dict[str, str], json.loads(draft.said))
+    return cast(dict[str, str], json.loads(draft.form_data))

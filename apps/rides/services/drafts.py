@@ -20,7 +20,7 @@ MOST: Final = 50  # of one person; the oldest give way to new ones
 
 
 @transaction.atomic
-def keep(*, key: UUID, said: Mapping[str, str], by: Principal, at: datetime) -> BookingDraft | None:
+def keep(*, key: UUID, form_data: Mapping[str, str], by: Principal, at: datetime) -> BookingDraft | None:
     """Keep a form as it stands, in place of what was kept under this key; None where its ride is booked by now.
 
     A form keeps itself while somebody types, so that it may arrive after it was sent: a ride that is booked has no
@@ -35,10 +35,10 @@ def keep(*, key: UUID, said: Mapping[str, str], by: Principal, at: datetime) -> 
         return None
     found = BookingDraft.objects.visible_to(by).filter(key=key).first()
     draft = found or BookingDraft(user_id=cast(UUID, by.id), key=key, created_at=at)
-    draft.said, draft.kept_at = json.dumps(dict(said)), at
+    draft.form_data, draft.saved_at = json.dumps(dict(form_data)), at
     draft.save()
     if found is None:
-        mine = BookingDraft.objects.visible_to(by).order_by("-kept_at", "-pk")
+        mine = BookingDraft.objects.visible_to(by).order_by("-saved_at", "-pk")
         BookingDraft.objects.filter(pk__in=list(mine.values_list("pk", flat=True)[MOST:])).delete()
         _audit("rides.draft", draft, by)
     return draft
@@ -66,7 +66,7 @@ def discard(*, draft_id: UUID, by: Principal) -> bool:
 
 def purge(*, at: datetime) -> int:
     """Delete what nobody has gone on with for `KEPT_FOR`; answer how many."""
-    return BookingDraft.objects.filter(kept_at__lt=at - KEPT_FOR).delete()[0]
+    return BookingDraft.objects.filter(saved_at__lt=at - KEPT_FOR).delete()[0]
 
 
 def _one_at_a_time(by: Principal) -> None:

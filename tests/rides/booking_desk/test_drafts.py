@@ -65,7 +65,7 @@ def test_form_keeps_itself_and_is_taken_up_as_it_stood(desk: Client, grace: Ride
         "unit": "ICU",
     }
     assert about.rider.rider == grace
-    assert not {"allow_duplicate", "q", "csrfmiddlewaretoken", "by_itself"} & set(queries.said_in(kept))
+    assert not {"allow_duplicate", "q", "csrfmiddlewaretoken", "by_itself"} & set(queries.form_data_of(kept))
     assert AuditEntry.objects.filter(action="rides.draft").count() == 1
     assert "data-looks" in shown.content.decode()
 
@@ -94,9 +94,9 @@ def test_what_is_kept_is_sealed_and_in_no_address(desk: Client, hospital: Facili
     kept = _kept(desk, **NEW)
 
     row = BookingDraft.objects.values().get()
-    assert b"Birdsong" not in bytes(row["said_encrypted"])
+    assert b"Birdsong" not in bytes(row["form_data_encrypted"])
     assert "Birdsong" not in str(kept)
-    assert json.loads(kept.said)["last_name"] == "Birdsong"
+    assert json.loads(kept.form_data)["last_name"] == "Birdsong"
     page = desk.get(DRAFTS).content.decode()
     assert [address for address in re.findall(r'(?:href|action)="([^"]*)"', page) if "Birdsong" in address] == []
 
@@ -155,7 +155,7 @@ def test_drafts_are_their_writers_alone(desk: Client, hospital: Facility, grace:
     assert colleague.get(f"{BOOK}?draft={kept.pk}").status_code == 404
     assert colleague.post(f"{DRAFTS}{kept.pk}/discard/").status_code == 404
     assert colleague.post(KEEP, form).status_code == 200  # one of their own, under the same key
-    assert queries.said_in(BookingDraft.objects.get(pk=kept.pk))["clock"] == "1430"
+    assert queries.form_data_of(BookingDraft.objects.get(pk=kept.pk))["clock"] == "1430"
     assert [one.status_code for one in (visitor(UserRole.AUDITOR).get(DRAFTS), Client().get(DRAFTS))] == [403, 302]
     assert visitor(UserRole.AUDITOR).post(KEEP, form).status_code == 403
     assert list(BookingDraft.objects.visible_to(system())) == []
@@ -198,8 +198,8 @@ def test_nonsense_is_kept_as_it_is_and_opens_all_the_same(desk: Client, grace: R
 
     assert opened.status_code == 200
     assert desk.get(DRAFTS).status_code == 200
-    assert max(len(text) for text in queries.said_in(kept).values()) <= 2_000
-    assert len(queries.said_in(kept)) <= 150
+    assert max(len(text) for text in queries.form_data_of(kept).values()) <= 2_000
+    assert len(queries.form_data_of(kept)) <= 150
     assert desk.post(BOOK, opened.context["form"].initial | {"preset": "discharge", "rider": ""}).status_code == 422
 
 
@@ -225,7 +225,7 @@ def test_form_without_a_key_is_not_kept(desk: Client) -> None:
 def test_drafts_are_forgotten_after_a_week_without_a_word(db: None) -> None:
     by = _person()
     ages = (drafts.KEPT_FOR + dt.timedelta(seconds=1), drafts.KEPT_FOR, dt.timedelta(0))
-    kept = [drafts.keep(key=uuid7(), said={}, by=by, at=NOW - age) for age in ages]
+    kept = [drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW - age) for age in ages]
 
     tasks.purge_drafts()
 
@@ -236,8 +236,8 @@ def test_drafts_are_forgotten_after_a_week_without_a_word(db: None) -> None:
 def test_oldest_drafts_of_one_person_give_way(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafts, "MOST", 2)
     by, another = _person(), _person()
-    theirs = drafts.keep(key=uuid7(), said={}, by=another, at=NOW - dt.timedelta(days=1))
-    mine = [drafts.keep(key=uuid7(), said={}, by=by, at=NOW + dt.timedelta(minutes=number)) for number in range(3)]
+    theirs = drafts.keep(key=uuid7(), form_data={}, by=another, at=NOW - dt.timedelta(days=1))
+    mine = [drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW + dt.timedelta(minutes=number)) for number in range(3)]
 
     assert set(BookingDraft.objects.all()) == {theirs, *mine[1:]}
 
@@ -251,7 +251,7 @@ def test_draft_that_is_kept_while_its_ride_is_booked_finds_the_ride() -> None:
 
     def keep() -> None:
         try:
-            kept.append(drafts.keep(key=key, said={"clock": "1430"}, by=by, at=NOW))
+            kept.append(drafts.keep(key=key, form_data={"clock": "1430"}, by=by, at=NOW))
         finally:
             connection.close()
 
