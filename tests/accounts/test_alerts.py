@@ -32,7 +32,7 @@ def _tell(**columns: Any) -> bool:
         "path": "/console/developers/endpoints/1",
         "at": NOW,
     }
-    return alerts.tell(**(known | columns))
+    return alerts.raise_alert(**(known | columns))
 
 
 def test_an_open_alert_is_not_told_twice_and_one_that_is_over_is() -> None:

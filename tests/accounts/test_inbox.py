@@ -23,7 +23,7 @@ INBOX = "/console/inbox/"
 def _tell(title: str, *, severity: str = "warning", hours: int = 1, **more: Any) -> Alert:
     at = NOW - dt.timedelta(hours=hours)
     known = {"scope": Scope.WEBHOOKS_MANAGE, "kind": "webhook.endpoint.failing", "key": title, "title": title}
-    alerts.tell(severity=severity, at=at, **(known | more))
+    alerts.raise_alert(severity=severity, at=at, **(known | more))
     return Alert.objects.get(key=title)
 
 

@@ -157,7 +157,7 @@ def test_each_mail_of_an_alert_is_in_the_language_of_its_reader(settings: Any) -
     settings.ALERT_EMAILS = ["pager@example.org"]
     for name, language in (("ana", "es"), ("bob", "en"), ("cleo", "")):
         factories.UserFactory.create(email=f"{name}@example.org", role=UserRole.ADMIN, language=language)
-    alerts.tell(
+    alerts.raise_alert(
         kind="test", severity=Alert.Severity.CRITICAL, scope=Scope.WEBHOOKS_MANAGE, key="a",
         title=Message(_("Webhook endpoint “%(name)s” %(what)s"), {"name": "Sur", "what": _("answers again")}),
         text=[_("Dispatch has not found a driver.")], path="/console/inbox/", at=NOW,
@@ -177,7 +177,7 @@ def test_each_mail_of_an_alert_is_in_the_language_of_its_reader(settings: Any) -
 
 
 def test_inbox_says_alerts_in_the_readers_language(client: Client, dana: User) -> None:
-    alerts.tell(
+    alerts.raise_alert(
         kind="test", severity=Alert.Severity.CRITICAL, scope=Scope.RIDES_WRITE, key="a", at=NOW,
         title=Message(_("No driver for a ride that has waited %(minutes)s minutes"), {"minutes": 45}),
         text=[_("Dispatch has not found a driver.")],

@@ -78,7 +78,7 @@ def _open(context: BrowserContext, desk: Inspector, path: str = HOME, script: st
 
 def _tell(title: str, severity: str = "warning") -> None:
     told: dict[str, Any] = {"kind": "no_driver", "scope": Scope.RIDES_WRITE, "at": dt.datetime.now(dt.UTC)}
-    alerts.tell(key=title, title=title, severity=severity, **told)
+    alerts.raise_alert(key=title, title=title, severity=severity, **told)
 
 
 def _known(page: Page, count: int) -> None:

@@ -41,7 +41,7 @@ def desk(inspector_of: InspectorOf) -> Inspector:
 
 
 def _tell(severity: str, title: str, minutes: int) -> None:
-    alerts.tell(
+    alerts.raise_alert(
         kind="webhook.endpoint.failing",
         severity=severity,
         scope=Scope.WEBHOOKS_MANAGE,

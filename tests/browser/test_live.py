@@ -222,7 +222,7 @@ def test_page_is_left_when_somebody_signs_out_elsewhere(desk: Inspector) -> None
 def _tell(title: str) -> None:
     """Tell dispatchers of something, as services do."""
     told: dict[str, Any] = {"kind": "no_driver", "severity": "critical", "scope": Scope.RIDES_WRITE}
-    alerts.tell(key=title, title=title, at=dt.datetime.now(dt.UTC), **told)
+    alerts.raise_alert(key=title, title=title, at=dt.datetime.now(dt.UTC), **told)
 
 
 @pytest.mark.parametrize("streams", [True, False])

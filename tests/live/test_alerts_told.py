@@ -30,7 +30,7 @@ def _tell(key: str = "one", **more: Any) -> Alert:
         "title": "No driver",
         "at": NOW,
     }
-    alerts.tell(key=key, **(known | more))
+    alerts.raise_alert(key=key, **(known | more))
     return Alert.objects.get(key=key)
 
 

@@ -37,7 +37,7 @@ def test_the_numbers_are_those_of_the_rows(monitor: TokenClient) -> None:
     publish(at=NOW - dt.timedelta(seconds=90))
     Delivery.objects.filter(pk=Delivery.objects.first().pk).update(status="exhausted", ended_at=NOW)  # type: ignore[union-attr]
     made.event()
-    alerts.tell(kind="k", severity="critical", scope="webhooks:manage", key="k", title="t", at=NOW)
+    alerts.raise_alert(kind="k", severity="critical", scope="webhooks:manage", key="k", title="t", at=NOW)
 
     answer = monitor.get("/metrics", headers={"accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"})
 

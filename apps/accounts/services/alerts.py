@@ -45,7 +45,7 @@ _MAILS_AT_ONCE: Final = 20
 _TRY_FOR: Final = timedelta(days=1)
 
 
-def tell(
+def raise_alert(
     *,
     kind: str,
     severity: str,

@@ -19,7 +19,7 @@ def run(task: str, steps: Mapping[str, Callable[[], object]], *, scope: str, at:
     """
     outcomes = dict(run_steps(steps))
     for name in (name for name, succeeded in outcomes.items() if not succeeded):
-        alerts.tell(
+        alerts.raise_alert(
             kind="task.failed",
             severity=Alert.Severity.CRITICAL,
             scope=scope,

@@ -65,7 +65,7 @@ def _announce(token_id: UUID, at: datetime) -> bool:
 def _alert(token: ApiToken, *, days: int, at: datetime) -> None:
     left = Message(_("%(count)s days"), {"count": days}) if days > 1 else _("a day")
     alerts.resolve(alert_key(token.pk), at=at)  # the notice before this one
-    alerts.tell(
+    alerts.raise_alert(
         kind="token.expiring",
         severity=Alert.Severity.CRITICAL if days == NOTICES[-1] else Alert.Severity.WARNING,
         scope=Scope.TOKENS_MANAGE,

@@ -213,7 +213,7 @@ def _copy(at: dt.datetime) -> None:
 
 
 def _tell(key: str, title: Text, severity: str, at: dt.datetime) -> None:
-    alerts.tell(
+    alerts.raise_alert(
         kind="downtime_pack",
         severity=severity,
         scope=Scope.TOKENS_MANAGE,

@@ -389,7 +389,7 @@ def _rest(schedule: ReportSchedule, why: Pause, at: datetime) -> None:
     """Let a schedule rest, and tell its owner by mail and those who manage accounts in their inbox."""
     rest(schedule, why, at=at)
     ReportSchedule.objects.filter(pk=schedule.pk).update(notice_due_at=at)
-    alerts.tell(
+    alerts.raise_alert(
         kind="report_schedule_rests",
         severity="warning",
         scope=Scope.USERS_MANAGE,

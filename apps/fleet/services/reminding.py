@@ -115,7 +115,7 @@ def _tell(provider_id: UUID, due: Sequence[_Due], *, at: datetime) -> None:
     key = f"credential.lapsing:{provider_id}"
     alerts.resolve(key, at=at)
     urgent = any(one.step == REMINDERS[-1] and one.credential.blocking for one in due)
-    alerts.tell(
+    alerts.raise_alert(
         kind="credential.lapsing",
         severity=Alert.Severity.CRITICAL if urgent else Alert.Severity.WARNING,
         scope=Scope.DRIVERS_WRITE,

@@ -48,7 +48,7 @@ def ask(*, at: datetime) -> None:
     asked = set(Alert.objects.filter(key__in=undecided).values_list("key", flat=True))
     for key, (name, day, facility) in undecided.items():
         if key not in asked:
-            alerts.tell(
+            alerts.raise_alert(
                 kind=KIND,
                 severity=Alert.Severity.WARNING,
                 scope=Scope.SCHEDULES_WRITE,

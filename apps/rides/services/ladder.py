@@ -71,7 +71,7 @@ def tell(
     telling = _BY_STEP[type_, level]
     if telling.scope is None or (facility_id is None and telling.scope is Scope.RIDES_WRITE):
         return
-    alerts.tell(
+    alerts.raise_alert(
         kind=_KIND,
         severity=telling.severity,
         scope=telling.scope,

@@ -172,7 +172,7 @@ def send_ids_alone(endpoint_id: UUID, *, at: datetime) -> None:
 
 def quarantined(*, at: datetime) -> None:
     """Tell that a delivery was put aside: it takes a person to find out why."""
-    alerts.tell(
+    alerts.raise_alert(
         kind="webhook.delivery.quarantined",
         severity=Alert.Severity.CRITICAL,
         scope=Scope.WEBHOOKS_MANAGE,
@@ -228,7 +228,7 @@ def _of_failing(endpoint_id: UUID) -> list[str]:
 
 
 def _tell(endpoint: Endpoint, what: str, happened: Text, severity: str, at: datetime, *, step: int = 0) -> None:
-    alerts.tell(
+    alerts.raise_alert(
         kind=f"webhook.endpoint.{what}",
         severity=severity,
         scope=Scope.WEBHOOKS_MANAGE,

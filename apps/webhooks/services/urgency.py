@@ -49,7 +49,7 @@ def tell(late: DeliveryQuerySet, *, at: datetime) -> None:
     with transaction.atomic():
         for key, (pk, kind, name) in found.items():
             if key not in told:
-                alerts.tell(
+                alerts.raise_alert(
                     kind="webhook.delivery.urgent",
                     severity=Alert.Severity.CRITICAL,
                     scope=Scope.WEBHOOKS_MANAGE,

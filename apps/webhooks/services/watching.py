@@ -101,7 +101,7 @@ def _alert_unpublished(at: datetime) -> None:
     if since is None or at - since < UNPUBLISHED_FOR:
         alerts.resolve(_UNPUBLISHED_KEY, at=at)
         return
-    alerts.tell(
+    alerts.raise_alert(
         kind="events.unpublished",
         severity=Alert.Severity.CRITICAL,
         scope=Scope.WEBHOOKS_MANAGE,
@@ -232,7 +232,7 @@ def _tell_of_exhausted(endpoint_id: UUID, count: int, at: datetime) -> None:
     LaneRow.objects.filter(pk=endpoint_id).update(exhausted_told_at=at)
     endpoint = states.locked(endpoint_id)
     states.record(endpoint, "webhook.delivery.exhausted", {"count": count}, by=system("webhooks"), at=at)
-    alerts.tell(
+    alerts.raise_alert(
         kind="webhook.delivery.exhausted",
         severity=Alert.Severity.CRITICAL,
         scope=Scope.WEBHOOKS_MANAGE,
