@@ -8,7 +8,16 @@ from uuid import UUID
 from django.db.models import Case, Count, IntegerField, Max, Q, Value, When
 from django.db.models.functions import Greatest
 
-from apps.accounts.models import Alert, AlertQuerySet, ApiToken, ApiTokenQuerySet, ListLook, SavedView, SharedWith, User
+from apps.accounts.models import (
+    Alert,
+    AlertQuerySet,
+    ApiToken,
+    ApiTokenQuerySet,
+    ListPreferences,
+    SavedView,
+    SharedWith,
+    User,
+)
 from lib.access import Principal
 
 _ORDER = Case(
@@ -68,9 +77,9 @@ def tokens(*, by: Principal, shown: str, client_id: UUID | None, at: datetime) -
     return rows.ended(at) if shown == "ended" else rows
 
 
-def list_look(page: str, *, by: Principal) -> ListLook | None:
+def list_preferences(page: str, *, by: Principal) -> ListPreferences | None:
     """Give how the caller wants to see a list; None where they have never said.  One query."""
-    return ListLook.objects.filter(user_id=cast(UUID, by.id), page=page).first()
+    return ListPreferences.objects.filter(user_id=cast(UUID, by.id), page=page).first()
 
 
 def saved_views(page: str, *, by: Principal) -> list[SavedView]:

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.test import Client
 
-from apps.accounts.models import ListLook, SavedView, User
+from apps.accounts.models import ListPreferences, SavedView, User
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import saved_views
 from lib.errors import NotFound
@@ -66,7 +66,7 @@ def test_columns_and_rows_are_kept_for_the_person_and_nobody_else() -> None:
     assert other.get(DELIVERIES).context["shown"].rows == 50
     assert len(other.get(DELIVERIES).context["shown"].columns) == 6
     assert admin.get(f"{DELIVERIES}?rows=200").context["shown"].rows == 200
-    look = ListLook.objects.get()
+    look = ListPreferences.objects.get()
     assert str(look) == f"list look {look.pk}"
 
 
@@ -80,9 +80,9 @@ def test_one_column_stays_and_what_is_no_size_or_column_changes_nothing() -> Non
         "Leave at least one column.", "A page of this list has so many rows: 50, 100, 200.",
     ]  # fmt: skip
     assert sized["Location"] == f"{DELIVERIES}?status=held"
-    assert ListLook.objects.count() == 0
+    assert ListPreferences.objects.count() == 0
     _arrange(admin, "webhook_deliveries", offered=["status", "made_up"], columns=["status"])
-    assert ListLook.objects.get().hidden == []
+    assert ListPreferences.objects.get().hidden_columns == []
 
 
 def test_columns_that_were_not_on_offer_stay_as_they_were() -> None:
@@ -92,7 +92,7 @@ def test_columns_that_were_not_on_offer_stay_as_they_were() -> None:
     _arrange(desk, "credential_board", offered=["broken", "mvr", "driver_license"], columns=["driver_license"])
     _arrange(desk, "credential_board", query="of=vehicles", offered=["broken", "insurance"], columns=["broken"])
 
-    assert ListLook.objects.get().hidden == ["insurance", "mvr"]
+    assert ListPreferences.objects.get().hidden_columns == ["insurance", "mvr"]
     page = desk.get(PAPERS)
     assert [kind for kind, _label in page.context["types"]] == [
         "driver_license", "exclusion_check_oig", "background_check",
@@ -109,7 +109,7 @@ def test_lists_that_are_not_theirs_or_nowhere_keep_nothing() -> None:
     assert analyst.post(f"{LISTS}elsewhere/views/", {"name": "x"}).status_code == 404
     board = visitor(UserRole.DISPATCHER).post(f"{LISTS}board/views/", {"name": "x"})
     assert board.status_code == 404, "the board has no views"
-    assert (ListLook.objects.count(), SavedView.objects.count()) == (0, 0)
+    assert (ListPreferences.objects.count(), SavedView.objects.count()) == (0, 0)
 
 
 @pytest.mark.parametrize(

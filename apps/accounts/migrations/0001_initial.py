@@ -341,13 +341,13 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="ListLook",
+            name="ListPreferences",
             fields=[
                 ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ("page", models.CharField(max_length=30)),
                 ("rows", models.PositiveSmallIntegerField(null=True)),
                 (
-                    "hidden",
+                    "hidden_columns",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(max_length=40), default=list, size=None
                     ),
@@ -356,13 +356,13 @@ class Migration(migrations.Migration):
                     "user",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="list_looks",
+                        related_name="list_preferences",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
             options={
-                "constraints": [models.UniqueConstraint(fields=("user", "page"), name="list_look_once")],
+                "constraints": [models.UniqueConstraint(fields=("user", "page"), name="list_preferences_once")],
             },
         ),
         migrations.CreateModel(

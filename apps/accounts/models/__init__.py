@@ -1,6 +1,6 @@
 """The tables of people and their rights, by topic."""
 
-from apps.accounts.models.lists import ListLook, SavedView, SharedWith
+from apps.accounts.models.lists import ListPreferences, SavedView, SharedWith
 from apps.accounts.models.rights import (
     Alert,
     AlertQuerySet,
@@ -18,7 +18,7 @@ __all__ = [
     "ApiToken",
     "ApiTokenQuerySet",
     "IdempotencyRecord",
-    "ListLook",
+    "ListPreferences",
     "SavedView",
     "SharedWith",
     "User",

@@ -40,20 +40,20 @@ class SavedView(models.Model):
         return f"saved view {self.pk}"
 
 
-class ListLook(models.Model):
+class ListPreferences(models.Model):
     """How one person wants to see a list wherever they sign in: rows of a page, and the columns that they leave out.
 
     What is left out is kept, and not what is shown: a column that comes with a new release is seen.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    user = models.ForeignKey(User, models.CASCADE, related_name="list_looks")
+    user = models.ForeignKey(User, models.CASCADE, related_name="list_preferences")
     page = models.CharField(max_length=30)  # the URL name of the list
     rows = models.PositiveSmallIntegerField(null=True)
-    hidden = ArrayField(models.CharField(max_length=40), default=list)
+    hidden_columns = ArrayField(models.CharField(max_length=40), default=list)
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="list_look_once", fields=["user", "page"])]
+        constraints = [models.UniqueConstraint(name="list_preferences_once", fields=["user", "page"])]
 
     def __str__(self) -> str:
-        return f"list look {self.pk}"
+        return f"list preferences {self.pk}"

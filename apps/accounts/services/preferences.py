@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import ListLook, User
+from apps.accounts.models import ListPreferences, User
 from lib.access import Principal
 from lib.errors import InvalidInput
 
@@ -49,7 +49,9 @@ def arrange(*, page: str, rows: int, offered: Collection[str], shown: Collection
     left_out = set(offered) - set(shown)
     if left_out and not set(offered) & set(shown):
         raise InvalidInput("columns", _("Leave at least one column."), detail_code="required")
-    look, _created = ListLook.objects.select_for_update().get_or_create(user_id=cast(UUID, by.id), page=page)
-    look.rows = rows
-    look.hidden = sorted(set(look.hidden) - set(offered) | left_out)
-    look.save(update_fields=["rows", "hidden"])
+    preferences, _created = ListPreferences.objects.select_for_update().get_or_create(
+        user_id=cast(UUID, by.id), page=page
+    )
+    preferences.rows = rows
+    preferences.hidden_columns = sorted(set(preferences.hidden_columns) - set(offered) | left_out)
+    preferences.save(update_fields=["rows", "hidden_columns"])

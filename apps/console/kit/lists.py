@@ -116,10 +116,10 @@ def arranged(
     they are not the same for every filter.
     """
     query = request.POST if sent else request.GET
-    look = queries.list_look(listing.page, by=principal_of(request)) if listing.sizes else None
+    preferences = queries.list_preferences(listing.page, by=principal_of(request)) if listing.sizes else None
     offered = listing.columns if offered is None else offered
     said = listing.rows(query.get("rows", ""))
-    liked = listing.rows(str(look.rows)) if look else None
+    liked = listing.rows(str(preferences.rows)) if preferences else None
     return Arranged(
         listing=listing,
         asked=asked,
@@ -127,7 +127,7 @@ def arranged(
         rows=said or liked or listing.size,
         said_rows=str(said or ""),
         offered=offered,
-        columns=frozenset(offered) - frozenset(look.hidden if look else ()),
+        columns=frozenset(offered) - frozenset(preferences.hidden_columns if preferences else ()),
         after=query.get(AFTER, ""),
         sent=sent,
     )
