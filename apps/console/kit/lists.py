@@ -20,7 +20,7 @@ AFTER: Final = "after"  # where a page begins
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavableList:
     """A list whose looks, and views where it has `filters`, are kept for people with one of the scopes."""
 
     listing: Listing
@@ -48,7 +48,7 @@ class ViewForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Arranged:
+class ListState:
     """A list as it is shown.  `asked` is its filter, known names and values alone; `offered`: columns to choose from.
 
     A list that is `sent` has been asked for what has no place in addresses: what arranges it anew are buttons of its
@@ -109,7 +109,7 @@ def arranged(
     *,
     offered: Mapping[str, Any] | None = None,
     sent: bool = False,
-) -> Arranged:
+) -> ListState:
     """Read how a list is asked for, in the address or in a form that was `sent`, and how its reader likes it.
 
     One query, none for lists without pages.  `asked` is the list's filter.  `offered`: the columns to choose from where
@@ -120,7 +120,7 @@ def arranged(
     offered = listing.columns if offered is None else offered
     said = listing.rows(query.get("rows", ""))
     liked = listing.rows(str(preferences.rows)) if preferences else None
-    return Arranged(
+    return ListState(
         listing=listing,
         asked=asked,
         sort=listing.sort(query.get("sort", "")),
@@ -133,7 +133,7 @@ def arranged(
     )
 
 
-def views_of(request: HttpRequest, shown: Arranged, filters: Filters) -> dict[str, Any]:
+def views_of(request: HttpRequest, shown: ListState, filters: Filters) -> dict[str, Any]:
     """List the views that the reader may choose from, and the form for another one.  One query.
 
     What others share is left out where it asks for a facility, a provider or an endpoint out of the reader's reach: the

@@ -15,7 +15,7 @@ from apps.accounts import queries
 from apps.accounts.models import SavedView
 from apps.accounts.services import preferences, saved_views
 from apps.accounts.sessions import principal_of
-from apps.console.kit.lists import Kept, ViewForm, canonical
+from apps.console.kit.lists import SavableList, ViewForm, canonical
 from apps.console.kit.rights import UNPROCESSABLE, RightMissing
 from lib.access import Principal
 from lib.console_forms import put_on
@@ -23,7 +23,7 @@ from lib.errors import DomainError
 from lib.listing import spelled
 from lib.retelling import retold
 
-Lists = Mapping[str, Kept]
+Lists = Mapping[str, SavableList]
 
 
 @require_POST
@@ -107,7 +107,7 @@ def _own(view_id: UUID, by: Principal) -> SavedView:
     return found
 
 
-def _opened(page: str, lists: Lists, by: Principal) -> Kept:
+def _opened(page: str, lists: Lists, by: Principal) -> SavableList:
     """Give a list that the reader may see; otherwise there is none (404), or a right is missing (403)."""
     if page not in lists:
         raise Http404

@@ -10,24 +10,24 @@ from apps.console.exceptions import forms as exceptions
 from apps.console.exceptions import views as exception_views
 from apps.console.fleet import board_views as fleet_views
 from apps.console.fleet import forms as fleet
-from apps.console.kit.lists import Kept
+from apps.console.kit.lists import SavableList
 from apps.console.recurring import list_views as orders
 from apps.console.reports import overview_views as reports
 from apps.console.shell import list_views
 from apps.console.webhooks import delivery_views
 from lib.scopes import Scope
 
-LISTS: Final[Mapping[str, Kept]] = {
+LISTS: Final[Mapping[str, SavableList]] = {
     one.listing.page: one
     for one in (
-        Kept(board.LIST, frozenset({Scope.ASSIGNMENTS_WRITE})),
-        Kept(exceptions.QUEUE, frozenset({Scope.EXCEPTIONS_READ}), exception_views.queue_filters),
-        Kept(exceptions.HISTORY, frozenset({Scope.EXCEPTIONS_READ}), exception_views.history_filters),
-        Kept(fleet.PAPERS, frozenset({Scope.DRIVERS_READ}), fleet_views.paper_filters),
-        Kept(fleet.DRIVERS, frozenset({Scope.DRIVERS_READ}), fleet_views.driver_filters),
-        Kept(delivery_views.LIST, frozenset({Scope.WEBHOOKS_MANAGE}), delivery_views.filters),
-        Kept(reports.LIST, frozenset({Scope.REPORTS_READ}), reports.view_filters),
-        Kept(orders.LIST, frozenset({Scope.RIDES_READ}), orders.filters),
+        SavableList(board.LIST, frozenset({Scope.ASSIGNMENTS_WRITE})),
+        SavableList(exceptions.QUEUE, frozenset({Scope.EXCEPTIONS_READ}), exception_views.queue_filters),
+        SavableList(exceptions.HISTORY, frozenset({Scope.EXCEPTIONS_READ}), exception_views.history_filters),
+        SavableList(fleet.PAPERS, frozenset({Scope.DRIVERS_READ}), fleet_views.paper_filters),
+        SavableList(fleet.DRIVERS, frozenset({Scope.DRIVERS_READ}), fleet_views.driver_filters),
+        SavableList(delivery_views.LIST, frozenset({Scope.WEBHOOKS_MANAGE}), delivery_views.filters),
+        SavableList(reports.LIST, frozenset({Scope.REPORTS_READ}), reports.view_filters),
+        SavableList(orders.LIST, frozenset({Scope.RIDES_READ}), orders.filters),
     )
 }
 

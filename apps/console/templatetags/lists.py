@@ -5,7 +5,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from apps.console.kit.lists import Arranged
+from apps.console.kit.lists import ListState
 from lib.listing import DOWN
 
 register = template.Library()
@@ -14,7 +14,7 @@ _ARROWS = {"ascending": "\N{UPWARDS ARROW}", "descending": "\N{DOWNWARDS ARROW}"
 
 
 @register.simple_tag
-def head(shown: Arranged, column: str, label: str = "", kind: str = "") -> SafeString:
+def head(shown: ListState, column: str, label: str = "", kind: str = "") -> SafeString:
     """Draw the head of a column, a link that sorts by it; `label` is for one of another name here, `kind` a class.
 
     Screen readers hear from `aria-sort` how the list is sorted, so that the arrow is not for them.
@@ -37,7 +37,7 @@ def head(shown: Arranged, column: str, label: str = "", kind: str = "") -> SafeS
 
 
 @register.simple_tag
-def pager(shown: Arranged, following: str) -> SafeString:
+def pager(shown: ListState, following: str) -> SafeString:
     """Draw the links to the first page and to the next one, as far as there are others."""
     links = []
     if shown.after:
