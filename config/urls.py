@@ -7,7 +7,7 @@ from django.urls import include, path
 from apps.console.account.views import forbidden, not_offered, remove_passkey, session_left
 from apps.console.recurring.link_views import calendar_file
 from apps.console.shell.home import home, start
-from apps.console.shell.search import find
+from apps.console.shell.search import search
 from config.api import GUARD
 from config.error_pages import server_error
 from config.metrics import MetricsViewSet
@@ -19,7 +19,7 @@ urlpatterns = [
     path("console/", include("apps.console.account.urls")),
     path("console/developers/tokens/", include("apps.console.tokens.urls")),
     path("console/home/", home, name="home"),
-    path("console/find/", find, name="find"),
+    path("console/find/", search, name="search"),
     path("console/lists/", include("apps.console.shell.saved_lists")),
     path("console/board/", include("apps.console.board.urls")),
     path("console/book/", include("apps.console.booking.urls")),

@@ -1,7 +1,7 @@
 """Sealing what is sealed under earlier keys anew, under the newest: of every table, while the service is up.
 
-A sealed column is a BinaryField `<name>_encrypted` whose bytes open with `<table>.<name>.<row id>`, as lib/crypto.py has
-it; beside those there are the seeds that allauth keeps in JSON.
+An encrypted column is a BinaryField `<name>_encrypted` whose bytes open with `<table>.<name>.<row id>` (lib/crypto.py);
+besides those there are the TOTP secrets that allauth keeps in JSON.
 """
 
 from collections.abc import Callable, Iterator

@@ -28,7 +28,7 @@ LONGEST: Final = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Something to open; `mark` is a word that sets it apart."""
 
     kind: str
@@ -39,25 +39,25 @@ class Found:
 
 
 @require_POST
-def find(request: HttpRequest) -> HttpResponse:
+def search(request: HttpRequest) -> HttpResponse:
     """Answer what somebody types with options of a list; what they may not open is not looked for.
 
     At most fifteen queries: one for drivers, one for vehicles, rider_combo's for riders, and two for rides.
     """
     by = principal_of(request)
     text = request.POST.get("q", "").replace("\0", "").strip()[:LONGEST]
-    found: list[Found] = []
+    results: list[SearchResult] = []
     if len(text) >= rider_combo.FEWEST:
-        found = [*_drivers(text, by), *_vehicles(text, by), *_riders(text, by), *_rides(text, by)]
-    return render(request, "found.html", {"found": found})
+        results = [*_drivers(text, by), *_vehicles(text, by), *_riders(text, by), *_rides(text, by)]
+    return render(request, "search_results.html", {"results": results})
 
 
-def _drivers(text: str, by: Principal) -> list[Found]:
+def _drivers(text: str, by: Principal) -> list[SearchResult]:
     if not by.has_scope(Scope.DRIVERS_READ):
         return []
     rows = fleet.drivers_named(text, by=by).select_related("default_vehicle")
     return [
-        Found(
+        SearchResult(
             _("Driver"),
             reverse("fleet_driver", args=[driver.pk]),
             driver_name(driver, by),
@@ -68,11 +68,11 @@ def _drivers(text: str, by: Principal) -> list[Found]:
     ]
 
 
-def _vehicles(text: str, by: Principal) -> list[Found]:
+def _vehicles(text: str, by: Principal) -> list[SearchResult]:
     if not by.has_scope(Scope.DRIVERS_READ):
         return []
     return [
-        Found(
+        SearchResult(
             _("Vehicle"),
             reverse("fleet_vehicle", args=[vehicle.pk]),
             vehicle.unit_number,
@@ -83,11 +83,11 @@ def _vehicles(text: str, by: Principal) -> list[Found]:
     ]
 
 
-def _riders(text: str, by: Principal) -> list[Found]:
+def _riders(text: str, by: Principal) -> list[SearchResult]:
     if not (by.has_scope(Scope.RIDERS_READ) and may_name(by)):
         return []
     return [
-        Found(
+        SearchResult(
             _("Rider"),
             reverse("admin:riders_rider_change", args=[one.record.rider.pk]),
             rider_name(one.record.rider, by),
@@ -98,7 +98,7 @@ def _riders(text: str, by: Principal) -> list[Found]:
     ]
 
 
-def _rides(text: str, by: Principal) -> list[Found]:
+def _rides(text: str, by: Principal) -> list[SearchResult]:
     if not by.has_scope(Scope.RIDES_READ):
         return []
     rows = list(rides_called(text, by=by).select_related("rider").order_by("-pickup_at", "pk")[:MOST])
@@ -111,7 +111,7 @@ def _rides(text: str, by: Principal) -> list[Found]:
             phi=by.phi.name.lower(),
         )
     return [
-        Found(
+        SearchResult(
             _("Ride"),
             reverse("ride_page", args=[ride.pk]),
             rider_name(ride.rider, by),
