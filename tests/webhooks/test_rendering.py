@@ -203,7 +203,7 @@ def test_a_ride_that_is_too_large_keeps_no_other_from_leaving(monkeypatch: pytes
     ready = {one.row.event.subject_id: one for one in _ready()}
 
     assert {key: one.error for key, one in ready.items()} == {poison.pk: "render", good.pk: ""}
-    kept = Delivery.objects.filter(body_sealed__isnull=False)
+    kept = Delivery.objects.filter(body_encrypted__isnull=False)
     assert list(kept.values_list("subject_id", "body_level")) == [(good.pk, "full-resource")]
 
 
