@@ -66,8 +66,8 @@ def test_columns_and_rows_are_kept_for_the_person_and_nobody_else() -> None:
     assert other.get(DELIVERIES).context["shown"].rows == 50
     assert len(other.get(DELIVERIES).context["shown"].columns) == 6
     assert admin.get(f"{DELIVERIES}?rows=200").context["shown"].rows == 200
-    look = ListPreferences.objects.get()
-    assert str(look) == f"list look {look.pk}"
+    preferences = ListPreferences.objects.get()
+    assert str(preferences) == f"list preferences {preferences.pk}"
 
 
 def test_one_column_stays_and_what_is_no_size_or_column_changes_nothing() -> None:

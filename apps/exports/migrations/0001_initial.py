@@ -216,8 +216,10 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("deleted_at__isnull", True), ("secret_sealed__isnull", False)),
-                            models.Q(("active", False), ("deleted_at__isnull", False), ("secret_sealed__isnull", True)),
+                            models.Q(("deleted_at__isnull", True), ("secret_encrypted__isnull", False)),
+                            models.Q(
+                                ("active", False), ("deleted_at__isnull", False), ("secret_encrypted__isnull", True)
+                            ),
                             _connector="OR",
                         ),
                         name="export_destination_removed_is_off",

@@ -105,8 +105,8 @@ class ExportDestination(models.Model):
             ),
             models.CheckConstraint(
                 name="export_destination_removed_is_off",
-                condition=Q(deleted_at__isnull=True, secret_sealed__isnull=False)
-                | Q(deleted_at__isnull=False, secret_sealed__isnull=True, active=False),
+                condition=Q(deleted_at__isnull=True, secret_encrypted__isnull=False)
+                | Q(deleted_at__isnull=False, secret_encrypted__isnull=True, active=False),
             ),
             models.CheckConstraint(
                 name="export_destination_agreed_by_whom",

@@ -572,13 +572,13 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(
-                                ("content_sealed__isnull", False),
+                                ("content_encrypted__isnull", False),
                                 ("removal_reason", ""),
                                 ("removed_at__isnull", True),
                                 ("removed_by", ""),
                             ),
                             models.Q(
-                                ("content_sealed__isnull", True),
+                                ("content_encrypted__isnull", True),
                                 ("removed_at__isnull", False),
                                 models.Q(("removed_by", ""), _negated=True),
                                 models.Q(("removal_reason", ""), _negated=True),

@@ -60,9 +60,11 @@ class Document(models.Model):
             models.CheckConstraint(name="document_holds_something", condition=Q(size__gt=0)),
             models.CheckConstraint(
                 name="document_removed_whole",
-                condition=Q(removed_at__isnull=True, removed_by="", removal_reason="", content_sealed__isnull=False)
+                condition=Q(removed_at__isnull=True, removed_by="", removal_reason="", content_encrypted__isnull=False)
                 | (
-                    Q(removed_at__isnull=False, content_sealed__isnull=True) & ~Q(removed_by="") & ~Q(removal_reason="")
+                    Q(removed_at__isnull=False, content_encrypted__isnull=True)
+                    & ~Q(removed_by="")
+                    & ~Q(removal_reason="")
                 ),
             ),
             models.UniqueConstraint(
