@@ -362,6 +362,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name_plural": "list preferences",
                 "constraints": [models.UniqueConstraint(fields=("user", "page"), name="list_preferences_once")],
             },
         ),

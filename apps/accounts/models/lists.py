@@ -53,6 +53,7 @@ class ListPreferences(models.Model):
     hidden_columns = ArrayField(models.CharField(max_length=40), default=list)
 
     class Meta:
+        verbose_name_plural = "list preferences"
         constraints = [models.UniqueConstraint(name="list_preferences_once", fields=["user", "page"])]
 
     def __str__(self) -> str:
