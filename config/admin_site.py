@@ -68,12 +68,12 @@ class CarelaneAdminSite(ScopedSite):
     ) -> HttpResponse:
         return HttpResponseRedirect(reverse("account_logout"))
 
-    def password_change(  # type: ignore[override]  # as above
+    def password_change(  # type: ignore[override]  # narrower than the base class
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         return HttpResponseRedirect(reverse("account_change_password"))
 
     @method_decorator([login_not_required, secure_admin_login])
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Send people to the one sign-in there is: Django's own would let a password in alone (S-03)."""
+        """Send people to the one sign-in there is: Django's own would let a password in alone."""
         return super().login(request, extra_context)

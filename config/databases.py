@@ -10,7 +10,7 @@ _SESSION: Final = " ".join(
         "-c timezone=UTC",
         "-c statement_timeout=10s",
         "-c lock_timeout=5s",
-        # One stuck session would hold the event feed back (api.md B.3).
+        # One stuck session would hold the event feed back.
         "-c idle_in_transaction_session_timeout=30s",
     )
 )

@@ -49,7 +49,7 @@ def broker(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Check
 
 
 def database_transport(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of rider data that travel between machines with nobody's identity checked (S-82)."""
+    """Warn of rider data that travel between machines with nobody's identity checked."""
     database = settings.DATABASES["default"]
     host = database["HOST"]
     if not host or host.startswith("/") or host in LOOPBACK or database["OPTIONS"].get("sslmode") == "verify-full":

@@ -225,24 +225,24 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"  # accounts are made by an admin, there is no sign-up
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
-ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds; S-11
-ACCOUNT_RATE_LIMITS = {"login_failed": "5/5m/key,10/m/ip"}  # S-06
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds
+ACCOUNT_RATE_LIMITS = {"login_failed": "5/5m/key,10/m/ip"}
 ACCOUNT_SESSION_REMEMBER = False  # desks are shared: the cookie goes with the browser
 ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXY_COUNT
-PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds a one-time link lives, S-01
+PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds a one-time link lives
 MFA_ADAPTER = "apps.console.account.adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "Carelane"
-MFA_RECOVERY_CODE_DIGITS = 12  # S-04
+MFA_RECOVERY_CODE_DIGITS = 12
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # an admin made the account; there is no address row that could be unverified
 MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a passkey alone signs in, so it has to be two factors in one
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEMO_MODE  # http://localhost
 MFA_REQUIRED = not DEMO_MODE
-# Whether admins need a passkey, where others may use the codes of an app; S-05.
+# Whether admins need a passkey, where others may use the codes of an app.
 ADMIN_PASSKEY_REQUIRED = env.bool("ADMIN_PASSKEY_REQUIRED", default=False)
 
-SESSION_COOKIE_AGE = 12 * 3600  # absolute limit, S-09
+SESSION_COOKIE_AGE = 12 * 3600  # absolute limit
 SESSION_IDLE_SECONDS = 60 * setting_validators.between(env, "SESSION_IDLE_MINUTES", 15, 2, 60)
 SESSION_WARNING_SECONDS = min(120, SESSION_IDLE_SECONDS // 2)  # pages warn when this much is left
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not PLAIN_HTTP
@@ -334,10 +334,10 @@ SPECTACULAR_SETTINGS = {
     },
 }
 API_REQUIRE_IF_MATCH = env.bool("API_REQUIRE_IF_MATCH", default=False)
-API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=5)  # S-61; 0 looks every request up
+API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=5)  # 0 looks every request up
 # Whether a list of rides is answered only when the record of the reading is on the disk; docs/adr/0007.
 AUDIT_READS_WAIT = env.bool("AUDIT_READS_WAIT", default=False)
-API_RATES = {  # requests per minute and burst, api.md B.7
+API_RATES = {  # requests per minute and burst
     "read": (env.int("API_RATE_READ", default=600), 100),
     "write": (env.int("API_RATE_WRITE", default=120), 40),
 }
@@ -368,7 +368,7 @@ REPORT_LOCK_AFTER_DAYS = setting_validators.between(env, "REPORT_LOCK_AFTER_DAYS
 
 # --- Exports --------------------------------------------------------------------------------------------------
 
-# Where files of exports lie until they are fetched, and how long; how many somebody may make within an hour (S-64).
+# Where files of exports lie until they are fetched, and how long; how many somebody may make within an hour.
 EXPORTS_DIR = setting_validators.folder("EXPORTS_DIR", env.str("EXPORTS_DIR", default="")) or VAR_DIR / "exports"
 EXPORT_RETENTION_HOURS = setting_validators.between(env, "EXPORT_RETENTION_HOURS", 24, 1, 24 * 31)
 # Where files may be put besides the public internet, and whether buckets may be http, on any port.

@@ -80,7 +80,7 @@ class SeenVersionForm(forms.ModelForm[Any]):
 
 
 class PostedSearchChangeList(ChangeList):
-    """A list whose search words come in the body of a POST, never in the address (S-34)."""
+    """A list whose search words come in the body of a POST, never in the address."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> Rows:
         self.query = request.POST.get(SEARCH_VAR, "").replace("\0", "")[:100] if request.method == "POST" else ""
@@ -223,7 +223,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return [self._filter_by(self.opts.get_field(name)) for name in named]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Filter by the columns meant for it alone: any other would tell its value to who tries often enough (S-24)."""
+        """Filter by the columns meant for it alone: any other would tell its value to who tries often enough."""
         column, *steps = lookup.split(LOOKUP_SEP)
         if steps[:1] == ["id"]:
             steps = steps[1:]

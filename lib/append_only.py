@@ -45,6 +45,6 @@ BEGIN
         EXECUTE 'REVOKE {", ".join(rights)} ON {table} FROM ' || holder;
     END LOOP;
 END $$;
-""",  # noqa: S608  # of ours
+""",  # noqa: S608  # constant names, values are parameters
         reverse_sql=RunSQL.noop,
     )

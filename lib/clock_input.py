@@ -1,7 +1,7 @@
 """Times of day as people type them: `1430`, `14:30`, `2:30p`, `2:30 p. m.`, `9a`, `noon`, and from now on `now`,
 `+45`, `+1:30`; the words in Spanish as well.
 
-Pure: what was typed, a day and a zone in, instants out (console.md 4.7).
+Pure: what was typed, a day and a zone in, instants out.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The time of day as its reader writes it: of 24 hours, or of twelve for whoever prefers that (console.md 4.7).
+"""The time of day as its reader writes it: of 24 hours, or of twelve for whoever prefers that.
 
 The door of a request says which; tasks, mails and commands write it as the organization does (CLOCK_HOURS).
 """

@@ -9,8 +9,8 @@ from typing import Final
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
-# What makes a spreadsheet take a cell for a formula (OWASP, CSV injection; console.md, P4 of section 5; security.md
-# S-41); the last four are signs of full width.
+# What makes a spreadsheet take a cell for a formula (OWASP, CSV injection);
+# the last four are signs of full width.
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _BYTE_ORDER_MARK: Final = "\ufeff"  # without it Excel does not read UTF-8
 

@@ -49,7 +49,7 @@ _CONFIGURATION: Final = {
     "jit": "off",  # short queries; compiling costs more than it saves
     "timezone": "UTC",
     "log_timezone": "UTC",
-    # Values of rows stay out of the server's log (S-37): no parameters, no DETAIL lines, no failing statements.
+    # Values of rows stay out of the server's log: no parameters, no DETAIL lines, no failing statements.
     "log_statement": "none",
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",

@@ -1,4 +1,4 @@
-"""Instants as people read them: the wall clock of a place, with its zone's abbreviation (console.md 4.7)."""
+"""Instants as people read them: the wall clock of a place, with its zone's abbreviation."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Connections that this service opens to addresses which others chose: where they may go (security.md S-70, S-71).
+"""Connections that this service opens to addresses which others chose: where they may go.
 
 An address is looked at twice.  `check_url` looks when it is registered, for a clear answer to the person.  What counts
 is the look at every single connection, at the socket address itself: a name can answer differently by then, and
@@ -27,7 +27,7 @@ LOOKUP_SECONDS: Final = 3.0  # the system's own resolver may take half a minute
 _LOOKUPS_AT_ONCE: Final = 64  # one name server that hangs must not hold up the names of others
 
 # Not reachable from outside, or a way round the filter: IPv6 that carries an IPv4 address is judged by what it carries
-# nowhere, and refused.  `is_global` of Python 3.11 lets several of them pass (security.md S-71).
+# nowhere, and refused.  `is_global` of Python 3.11 lets several of them pass.
 _NEVER_GLOBAL: Final = tuple(
     ipaddress.ip_network(text)
     for text in (

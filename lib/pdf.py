@@ -21,7 +21,7 @@ def write(html: str, *, style: Path) -> bytes:
     """
     try:
         # Not at the top: it weighs 30 MB, and pages have to work where its Pango is missing.
-        from weasyprint import CSS, HTML  # noqa: PLC0415
+        from weasyprint import CSS, HTML  # noqa: PLC0415  # loaded only where it is used: it is slow to import
     except OSError as error:
         raise PangoMissing from error
     document = HTML(string=html, url_fetcher=_nothing)

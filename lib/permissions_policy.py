@@ -1,4 +1,4 @@
-"""What pages may ask of a browser: passkeys, and nothing else (security.md, S-53)."""
+"""What pages may ask of a browser: passkeys, and nothing else."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Privacy mode: riders by their initials, on screens that visitors see (console.md 4.10, P16).
+"""Privacy mode: riders by their initials, on screens that visitors see.
 
 The door of a request says whether it is on; tasks, commands and the API write names whole.
 """

@@ -180,7 +180,7 @@ def _insertion(model: Any, form: bytes, alias: str) -> str:
         columns.append(quote(field.column))
         places.append(place)
     table = quote(model._meta.db_table)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(places)})"  # noqa: S608  # names of ours
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(places)})"  # noqa: S608  # constant names
 
 
 @lru_cache(maxsize=1024)
@@ -189,7 +189,7 @@ def _change(model: Any, columns: tuple[str, ...], alias: str) -> tuple[str, tupl
     quote = connections[alias].ops.quote_name
     changes = ", ".join(f"{quote(field.column)} = {_place(field, alias)}" for field in fields)
     key = quote(model._meta.pk.column)
-    return f"UPDATE {quote(model._meta.db_table)} SET {changes} WHERE {key} = %s", fields  # noqa: S608  # names of ours
+    return f"UPDATE {quote(model._meta.db_table)} SET {changes} WHERE {key} = %s", fields  # noqa: S608  # constant names
 
 
 def _place(field: Any, alias: str) -> str:

@@ -1,4 +1,4 @@
-"""What code checks: the words of the API's tokens and of people's roles (api.md B.8)."""
+"""What code checks: the words of the API's tokens and of people's roles."""
 
 from django.db.models import TextChoices
 

@@ -10,7 +10,7 @@ from typing import Final
 from django.core.cache import caches
 from redis.exceptions import RedisError
 
-# What a cache on another machine may do to us.  Limits give way to it: rides are dispatched without them (S-07).
+# What a cache on another machine may do to us.  Limits give way to it: rides are dispatched without them.
 CACHE_FAILURES: Final = (RedisError, OSError)
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ _SIZE: Final = """
     SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 """
 _HOLDING: Final = "SELECT '{table}' WHERE EXISTS (SELECT FROM {table})"
-_roll_back: Final = TestCase._fixture_teardown  # type: ignore[attr-defined]
+_roll_back: Final = TestCase._fixture_teardown  # type: ignore[attr-defined]  # missing in the stubs
 
 
 def after_rollback(case: TestCase) -> None:
@@ -51,7 +51,7 @@ def after_commits(*_: Any) -> None:
                 return
             cursor.execute(" UNION ALL ".join(_HOLDING.format(table=table) for table in _tables()))
             for (table,) in cursor.fetchall():
-                cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # a name of ours
+                cursor.execute(f"DELETE FROM {table}")  # noqa: S608  # constant names
     except ProgrammingError:
         call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 

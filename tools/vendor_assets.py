@@ -85,7 +85,7 @@ def _charts(to: Path, folder: Path) -> None:
     packages = [ECHARTS, ZRENDER, ESBUILD]
     subprocess.run(["npm", "install", "--silent", *packages], cwd=folder, check=True)  # noqa: S603, S607  # names of this file, npm of PATH
     options = ["--bundle", "--minify", "--format=esm", "--legal-comments=none", "--outfile=out.js"]
-    subprocess.run(["node_modules/.bin/esbuild", "charts.js", *options], cwd=folder, check=True)  # noqa: S603, S607  # as above
+    subprocess.run(["node_modules/.bin/esbuild", "charts.js", *options], cwd=folder, check=True)  # noqa: S603, S607  # constant command, inside node_modules
     modules = folder / "node_modules"
     _write(to / "charts.min.js", (folder / "out.js").read_bytes())
     for name in ("LICENSE", "NOTICE"):

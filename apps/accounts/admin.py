@@ -26,7 +26,7 @@ def _is_active(user: User) -> bool:
 
 
 @admin.register(User)
-@method_decorator(reauthentication_required, name="changeform_view")  # S-11: roles are given by people just proven
+@method_decorator(reauthentication_required, name="changeform_view")  # Roles are given by people just proven
 class UserAdmin(ButtonedAdmin[User]):
     subject_type = "user"
     list_display = ("name", "email", "role", "is_active", "last_login")

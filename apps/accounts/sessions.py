@@ -27,7 +27,7 @@ _KEPT_ON_REQUEST = "_carelane_reach"
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A principal, and the zone in which their pages show times (console.md 4.7)."""
+    """A principal, and the zone in which their pages show times."""
 
     principal: Principal
     zone: ZoneInfo
@@ -37,7 +37,7 @@ def principal_of(request: HttpRequest) -> Principal:
     """Name the caller of a page: role scopes, memberships, PHI level.
 
     One query per request for roles that are bound to facilities or providers, none for the others; never kept beyond
-    the request, so that a change of role or membership holds from the next one on (S-25).
+    the request, so that a change of role or membership holds from the next one on.
     """
     return _reach_of(request).principal
 
@@ -48,7 +48,7 @@ def zone_of(request: HttpRequest) -> ZoneInfo:
 
 
 def seconds_left(request: HttpRequest) -> float:
-    """Tell how long the session lasts if nothing happens: until it was idle, or is old enough, to end (S-09).
+    """Tell how long the session lasts if nothing happens: until it was idle, or is old enough, to end.
 
     Negative for one that has ended, and for one that does not say when it began.
     """

@@ -42,7 +42,7 @@ class AuditEntryAdmin(ScopedAdmin[AuditEntry]):
         return rows
 
     def get_search_results(self, request: HttpRequest, queryset: Rows, search_term: str) -> tuple[Rows, bool]:
-        """Find who saw or changed a rider by the indexes; what is no rider's id is looked for in every row (S-50)."""
+        """Find who saw or changed a rider by the indexes; what is no rider's id is looked for in every row."""
         try:
             rider_id = UUID(search_term.strip())
         except ValueError:

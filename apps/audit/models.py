@@ -19,7 +19,7 @@ class AuditEntry(models.Model):
         FAILED = "failed", _("Failed")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    at = models.DateTimeField(db_default=Now())  # the database's clock, S-52
+    at = models.DateTimeField(db_default=Now())  # the database's clock
     actor = models.CharField(max_length=60)
     role = models.CharField(max_length=20, blank=True)
     action = models.CharField(max_length=60)  # "rides.read", "rides.assign", "tokens.revoke", "sign_in", ...
@@ -41,7 +41,7 @@ class AuditEntry(models.Model):
             models.Index(fields=["-at", "id"], name="audit_newest"),
             models.Index(fields=["subject_type", "subject_id", "-at"], name="audit_of_subject"),
             models.Index(fields=["actor", "-at"], name="audit_of_actor"),
-            GinIndex(fields=["rider_ids"], name="audit_of_rider"),  # who saw me, S-50
+            GinIndex(fields=["rider_ids"], name="audit_of_rider"),  # who saw me
         ]
 
     def __str__(self) -> str:

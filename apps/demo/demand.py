@@ -27,7 +27,7 @@ _FATES: Final = (
     ("unf_given_back", 2), ("unf_breakdown", 2), ("unf_aborted", 1),
 )  # fmt: skip
 _RETURN_FACTOR: Final = 0.3  # return legs follow their outbound, and fail by themselves this much more rarely
-# Local hours of discharges: the statewide median is 15:00 (domain.md 4.12).
+# Local hours of discharges: the statewide median is 15:00.
 _DISCHARGE_HOURS: Final = (9, 10, 11, 11, 12, 12, 13, 13, 14, 14, 14, 15, 15, 15, 16, 16, 17, 17, 18, 19, 20, 21, 23, 2)
 
 
@@ -256,7 +256,7 @@ def discharge_leg(dice: Dice, made: Day, person: Person, places: Places, pickup_
 
 
 def _discharge_details(dice: Dice, leg: Leg, hospital: Place, unit: str, room: str) -> dict[str, Any]:
-    """All keys of domain.md 4.12; the phone of the unit comes from the range for fiction."""
+    """All keys of a discharge; the phone of the unit comes from the range for fiction."""
     home = leg.person.lives_at
     receiving = home and {"name": "Admissions desk", "phone": home.phone, "acceptBy": iso(leg.pickup_at + 5 * HOUR)}
     return {

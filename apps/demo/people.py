@@ -21,7 +21,7 @@ RIDERS: Final = 400
 DIALYSIS: Final = 150
 DAY_PROGRAM: Final = 90
 THERAPY: Final = 50
-NEEDS_TWO_PEOPLE_FROM_STEPS: Final = 4  # domain.md 4.8
+NEEDS_TWO_PEOPLE_FROM_STEPS: Final = 4
 
 # Mobility of riders in their shares per thousand.
 _MOBILITY: Final = (

@@ -139,7 +139,7 @@ def make(seed: int, start: int) -> Places:
 
 
 def add_holiday(seed: int, places: Places, today: dt.date, start: int) -> None:
-    """Let one dialysis centre see its Thanksgiving patients the day before, an hour early (domain.md 4.11.5)."""
+    """Let one dialysis centre see its Thanksgiving patients the day before, an hour early."""
     november = dt.date(today.year + (today > dt.date(today.year, 11, 28)), 11, 1)
     thanksgiving = november + dt.timedelta(days=(3 - november.weekday()) % 7 + 21)
     dice = Dice(seed, "holiday")

@@ -95,7 +95,7 @@ def duties_at(plan: Plan, second: int) -> list[Duty]:
 
 
 def able(plan: Plan, leg: Leg, duty: Duty) -> bool:
-    """Whether driver, crew and vehicle may take the rider (the hard checks of domain.md 4.8)."""
+    """Whether driver, crew and vehicle may take the rider by the hard checks."""
     key = (leg.person.id, leg.leg_type, duty.van.id)
     if key not in plan.fits:
         plan.fits[key] = _fits(leg, duty)

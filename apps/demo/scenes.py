@@ -214,7 +214,7 @@ def _release(plot: Plot, cast: Cast) -> None:
 
 
 def _overdue(plot: Plot, until: int) -> None:
-    """Raise `will_call_overdue` at 50, 100 and 150 % of the promised hour (domain.md 4.5)."""
+    """Raise `will_call_overdue` at 50, 100 and 150 % of the promised hour."""
     for minutes, severity in ((30, "info"), (60, "warning"), (90, "critical")):
         at = plot.leg.ready_at + minutes * MINUTE
         if not until or at < until:
@@ -249,7 +249,7 @@ def _judged_again(plot: Plot) -> None:
 
 
 def _held(plot: Plot) -> None:
-    """Hold the way back for a decision when the way there ends badly; a person decides (domain.md 4.6)."""
+    """Hold the way back for a decision when the way there ends badly; a person decides."""
     leg, story = plot.leg, plot.story
     failed_at = leg.journey.failed_at
     outbound = leg.journey.legs[0]

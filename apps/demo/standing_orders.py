@@ -66,7 +66,7 @@ def _orders(at: dt.datetime) -> list[tuple[StandingOrder, Terms]]:
 
 def _order(ride: Ride, start_date: dt.date, at: dt.datetime) -> tuple[StandingOrder, Terms]:
     assert ride.facility is not None  # noqa: S101 - a ride to a chair has both
-    assert ride.appointment_at is not None  # noqa: S101
+    assert ride.appointment_at is not None  # noqa: S101  # for the type checker
     zone = ZoneInfo(ride.timezone)
     chair, pickup = (moment.astimezone(zone).time() for moment in (ride.appointment_at, ride.pickup_at))
     treatment = ride.dialysis or {}

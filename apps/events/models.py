@@ -38,7 +38,7 @@ class EventQuerySet(models.QuerySet["Event"]):
         return events
 
     def settled(self) -> "EventQuerySet":
-        """Keep events that no transaction can still commit in front of: a reader's cursor misses none (api.md B.3)."""
+        """Keep events that no transaction can still commit in front of: a reader's cursor misses none."""
         return self.filter(transaction__lt=OldestRunningTransactionId())
 
     def in_commit_order(self) -> "EventQuerySet":

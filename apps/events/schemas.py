@@ -1,4 +1,4 @@
-"""The shape in which an event leaves the service: in the feed, and as the body of webhooks (api.md B.9)."""
+"""The shape in which an event leaves the service: in the feed, and as the body of webhooks."""
 
 from typing import Any
 

@@ -62,7 +62,7 @@ class DriverAdmin(ScopedAdmin[Driver]):
     )
 
     def name_of(self, row: Driver, request: HttpRequest) -> str:
-        """Call drivers by their first name, which is all that planners need (security.md, section 2), or in full."""
+        """Call drivers by their first name, which is all that planners need, or in full."""
         return f"{row.first_name} {row.last_name}" if self.has_view_permission(request) else row.first_name
 
     def record_event(self, request: HttpRequest, row: Driver) -> None:

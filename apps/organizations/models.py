@@ -44,7 +44,7 @@ def default_escalation_minutes() -> list[int]:
 
 
 class EscalationPolicy(models.Model):
-    """Who hears of a discharge ride without a driver, and when (domain.md 4.12.5)."""
+    """Who hears of a discharge ride without a driver, and when."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=100, unique=True)
@@ -69,7 +69,7 @@ class FacilityQuerySet(models.QuerySet["Facility"]):
 class Facility(PostalAddress):
     """A place of care: it asks for rides, and rides start and end there.
 
-    Minutes are service levels of this facility; the defaults are policy, not fact (domain.md 8).
+    Minutes are service levels of this facility; the defaults are policy, not fact.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -88,7 +88,7 @@ class Facility(PostalAddress):
     pickup_early_minutes = models.PositiveIntegerField(default=15)
     arrive_early_minutes = models.PositiveIntegerField(default=15)
     arrive_too_early_minutes = models.PositiveIntegerField(default=60)
-    # Null: 5 at homes, 10 at facilities, 15 for discharges and will-call (domain.md 4.7).
+    # Null: 5 at homes, 10 at facilities, 15 for discharges and will-call.
     no_show_wait_minutes = models.PositiveIntegerField(null=True, blank=True)
     late_cancel_minutes = models.PositiveIntegerField(default=120)
     return_leg_policy = models.CharField(max_length=6, choices=ReturnLegPolicy, default=ReturnLegPolicy.HOLD)
@@ -192,7 +192,7 @@ class CalendarShiftQuerySet(models.QuerySet["CalendarShift"]):
 
 
 class CalendarShift(models.Model):
-    """A day of one facility that moves in a holiday week: data, not a rule (domain.md 4.11.5).
+    """A day of one facility that moves in a holiday week: data, not a rule.
 
     It is entered and looked over first; rides follow it once it is applied, and until it is undone.
     """
@@ -289,7 +289,7 @@ class HomeBase(PostalAddress):
 
 
 class Payer(models.Model):
-    """Who pays for rides, and what it wants on paper for each leg (domain.md 4.10, signatures)."""
+    """Who pays for rides, and what it wants on paper for each leg (signatures)."""
 
     class SignatureRule(TextChoices):
         """Where is signed."""

@@ -1,6 +1,6 @@
 """The minutes a facility has agreed on, and what holds where a ride has no facility.
 
-The defaults are policy, not fact (domain.md 8); they are the column defaults of `Facility`, read from there.
+The defaults are policy, not fact; they are the column defaults of `Facility`, read from there.
 """
 
 from dataclasses import dataclass, fields

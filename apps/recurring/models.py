@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lib.access import Principal
 
-HORIZON_DAYS: Final = 28  # policy, domain.md 4.10
+HORIZON_DAYS: Final = 28  # policy
 
 
 class OrderStatus(TextChoices):

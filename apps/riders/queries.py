@@ -19,7 +19,7 @@ from lib.crypto import blind_index
 from lib.errors import NotFound
 
 DUPLICATES_SHOWN: Final = 10
-POLICY_WINDOW: Final = timedelta(days=90)  # domain.md 4.7, rolling
+POLICY_WINDOW: Final = timedelta(days=90)  # rolling
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class PolicyStanding:
 
 
 def policy_standings(rider_ids: Collection[UUID], *, by: Principal, at: datetime) -> dict[UUID, PolicyStanding]:
-    """Count how riders have kept to their rides, of those in the reader's reach (domain.md 4.7).  One query.
+    """Count how riders have kept to their rides, of those in the reader's reach.  One query.
 
     Against a rider count no-shows and cancellations late or at the door that are the rider's fault.  Rides that sustain
     life are exempt and count on neither side, nor do duplicates and errors of booking.
@@ -177,7 +177,7 @@ def search(criteria: Mapping[str, Any], *, by: Principal) -> RiderQuerySet:
 def possible_duplicates(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
     """List riders in reach who may be the same person: same name and birth date, or same Medicaid id.
 
-    A hint for a person to look at, never a match (domain.md 4.10).  At most ten, newest first.
+    A hint for a person to look at, never a match.  At most ten, newest first.
     """
     same = Q(pk__isnull=True)  # nobody
     if rider.date_of_birth is not None:

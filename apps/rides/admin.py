@@ -108,7 +108,7 @@ class RideAdmin(ScopedAdmin[Ride]):
 
     @admin.display(description=_("Driver"))
     def driver_name(self, ride: Ride) -> str:
-        """Name the driver by first name, which is all that planners need (security.md, section 2)."""
+        """Name the driver by first name, which is all that planners need."""
         return ride.driver.first_name if ride.driver else "-"
 
     @admin.display(description=_("From"))

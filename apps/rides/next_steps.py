@@ -1,4 +1,4 @@
-"""What each exception is called, and what helps first: one table, in the words of domain.md 4.9."""
+"""What each exception is called, and what helps first: one table."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

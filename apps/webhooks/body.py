@@ -11,7 +11,7 @@ import orjson
 from apps.webhooks.rules.event_types import CATALOGUE
 from lib.api.fields import instant_text
 
-MOST_BYTES: Final = 262_144  # api.md B.9; an ordinary one has less than 2,000
+MOST_BYTES: Final = 262_144  # an ordinary one has less than 2,000
 
 
 class TooLarge(Exception):

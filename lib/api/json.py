@@ -14,7 +14,7 @@ from rest_framework.renderers import BaseRenderer
 
 from lib.errors import Code, DomainError
 
-MAX_DEPTH: Final = 20  # arrays and objects inside each other; security.md S-64
+MAX_DEPTH: Final = 20  # arrays and objects inside each other
 
 # Every string of a document from left to right, and whether a colon follows: those are the keys.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)

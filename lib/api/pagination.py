@@ -22,7 +22,7 @@ from lib.api.json import canonical
 from lib.errors import Code, DomainError
 
 MAX_LIMIT: Final = 200
-TOTAL_CAP: Final = 10_000  # a count beyond costs more than it tells (api.md B.3)
+TOTAL_CAP: Final = 10_000  # a count beyond costs more than it tells
 _NONCE_BYTES: Final = 12
 
 Row = TypeVar("Row", bound=Model)

@@ -47,7 +47,7 @@ def stream(request: HttpRequest, *, sees: Sees, stands: Callable[[], bool]) -> H
 
 async def _sent(sees: Sees, stands: Callable[[], bool]) -> AsyncIterator[bytes]:
     # What sign-in and middleware have used goes back to the pool now: `request_finished`, which does it for other
-    # answers, comes when a stream ends (console.md 3.2).
+    # answers, comes when a stream ends.
     await sync_to_async(connections.close_all)()
     yield _RETRY
     with hub().inbox(sees) as inbox:

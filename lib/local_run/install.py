@@ -74,7 +74,7 @@ def _run(command: list[str], environment: dict[str, str] | None = None) -> "subp
 def _works() -> bool:
     """Tell whether .venv has a Python that starts: the one it was made from may be gone."""
     try:
-        done = subprocess.run([str(PYTHON), "-m", "pip", "--version"], check=False, capture_output=True)  # noqa: S603  # as above
+        done = subprocess.run([str(PYTHON), "-m", "pip", "--version"], check=False, capture_output=True)  # noqa: S603  # constant command
     except OSError:  # none, or in a folder of somebody else's
         return False
     return done.returncode == 0
@@ -87,7 +87,7 @@ def _make_environment() -> None:
         sys.exit(f"Python's venv module is missing; on Debian and Ubuntu: apt install python{version}-venv")
     print("Making .venv ...", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
-    done = subprocess.run(  # noqa: S603  # as above
+    done = subprocess.run(  # noqa: S603  # constant command
         [sys.executable, "-m", "venv", str(VENV)], check=False, capture_output=True, text=True
     )
     if done.returncode:

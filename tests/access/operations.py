@@ -207,7 +207,7 @@ def state() -> dict[str, str]:
         for name in tables
     )
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {digests}")  # as above
+        cursor.execute(f"SELECT {digests}")
         return dict(zip(tables, cursor.fetchone(), strict=True))
 
 

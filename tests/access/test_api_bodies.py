@@ -1,4 +1,4 @@
-"""S-21 of writes: an id of the other side in a body is as good as one that nobody has, and nothing is stored."""
+"""Writes: an id of the other side in a body is as good as one that nobody has, and nothing is stored."""
 
 from typing import Any, Final
 

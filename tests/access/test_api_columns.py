@@ -1,4 +1,4 @@
-"""S-23 of writes: no column can be set from outside but by the field of a body that is declared for it."""
+"""Writes: no column can be set from outside but by the field of a body that is declared for it."""
 
 from typing import Any, Final
 

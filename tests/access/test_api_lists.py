@@ -1,4 +1,4 @@
-"""S-21, S-24 of lists: no filter, order, expansion, count or search brings a row of the other side, or tells of one."""
+"""Lists: no filter, order, expansion, count or search brings a row of the other side, or tells of one."""
 
 import datetime as dt
 from collections.abc import Iterator

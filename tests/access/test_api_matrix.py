@@ -1,4 +1,4 @@
-"""S-21, S-22 of the API: role x operation x {own, other, absent}; nothing of the other side in any byte."""
+"""The API: role x operation x {own, other, absent}; nothing of the other side in any byte."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""S-45: an answer that shows riders leaves a row in the trail with exactly those riders, each time it is given."""
+"""An answer that shows riders leaves a row in the trail with exactly those riders, each time it is given."""
 
 import datetime as dt
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""S-21, S-22, S-34 of pages: role x page x {own, other, absent}, as apps/accounts/rules/admin_rights.py has it."""
+"""Pages: role x page x {own, other, absent}, as apps/accounts/rules/admin_rights.py has it."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""R-03: many keys, each sent by every writer at about the same time, one handler in twenty crashing.
+"""Many keys, each sent by every writer at about the same time, one handler in twenty crashing.
 
 20,000 requests and more every night, 1,000 before each commit.
 """
@@ -59,7 +59,7 @@ def crashes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def send_until_answered(client: TokenClient, key: str) -> tuple[int, bytes]:
-    """Do as api.md B.5 tells integrators: after a failure or a conflict send the same again."""
+    """Do as docs/api.md tells integrators: after a failure or a conflict send the same again."""
     for _ in range(MOST_TRIES):
         response = client.post("/api/payers", {"name": f"Payer of {key}"}, headers={"Idempotency-Key": key})
         if response.status_code < 500 and response.status_code != 409:

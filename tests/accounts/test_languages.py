@@ -1,4 +1,4 @@
-"""In which language pages and mails are (console.md 4.10): the reader's; and the API, in English for everybody."""
+"""In which language pages and mails are: the reader's; and the API, in English for everybody."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Passkeys: the whole ceremony over HTTP, and the policy that admins need one (S-05)."""
+"""Passkeys: the whole ceremony over HTTP, and the policy that admins need one."""
 
 import json
 from typing import Any

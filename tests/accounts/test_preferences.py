@@ -1,4 +1,4 @@
-"""How pages are for one person: shortcuts, density, clock (console.md U1, U2)."""
+"""How pages are for one person: shortcuts, density, clock."""
 
 import datetime as dt
 from typing import Any

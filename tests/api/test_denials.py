@@ -1,4 +1,4 @@
-"""What somebody was denied leaves one row in the trail, however deep the refusal came from (api.md B.8, S-45)."""
+"""What somebody was denied leaves one row in the trail, however deep the refusal came from."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a success or the error object of a 4xx, never a crash (R-19)."""
+"""Whatever is sent, the answer is a success or the error object of a 4xx, never a crash."""
 
 import copy
 from collections.abc import Iterator

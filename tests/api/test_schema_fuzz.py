@@ -1,4 +1,4 @@
-"""R-19: the whole published document, fuzzed: no 5xx, no answer that the document does not describe.
+"""The whole published document, fuzzed: no 5xx, no answer that the document does not describe.
 
 A well-formed id or date in a path becomes that of a real row, so that operations are met behind their 404. Malformed
 ones stay, or the check that broken input is refused would blame the operation for input that it never got; the token is

@@ -81,7 +81,7 @@ def claim() -> list[Figure]:
     _endpoints(0)
     _record(EVENTS)
     _run(
-        "INSERT INTO webhooks_delivery (id, endpoint_id, event_id, event_type, subject_id, subject_sequence, status,"  # noqa: S608
+        "INSERT INTO webhooks_delivery (id, endpoint_id, event_id, event_type, subject_id, subject_sequence, status,"  # noqa: S608  # constant names, values are parameters
         " priority, trigger, round, ordered, attempts, claims, last_error, body_level, due_at, created_at, expires_at)"
         " SELECT gen_random_uuid(), e.id, ev.id, ev.type, ev.subject_id, ev.sequence, 'pending', 0, 'event', 0, false,"
         f" 0, 0, '', '', {_HOUR}, {_HOUR}, now() + interval '3 days'"
@@ -96,7 +96,7 @@ def claim() -> list[Figure]:
         _run(
             "ALTER TABLE large.webhooks_delivery SET (fillfactor = 70)",
             "INSERT INTO large.webhooks_delivery SELECT * FROM public.webhooks_delivery",
-            f"INSERT INTO large.webhooks_delivery (id, status, round, ended_at, {columns}) SELECT gen_random_uuid(),"  # noqa: S608
+            f"INSERT INTO large.webhooks_delivery (id, status, round, ended_at, {columns}) SELECT gen_random_uuid(),"  # noqa: S608  # constant names, values are parameters
             f" 'delivered', n, {_HOUR}, {columns} FROM public.webhooks_delivery"
             f" CROSS JOIN generate_series(1, {ENDED_ROWS // (ENDPOINTS * EVENTS)}) AS n",
             "VACUUM ANALYZE",
@@ -134,7 +134,7 @@ def _round(ours: Callable[[str], dict[str, Any]], *, hanging: Endpoint | None = 
     LaneRow.objects.update(trips=0, failures=0, open_until=None, window=8, sample_since=None)
     if hanging is not None:
         _run(
-            "INSERT INTO webhooks_delivery (id, endpoint_id, event_id, event_type, subject_id, subject_sequence,"  # noqa: S608
+            "INSERT INTO webhooks_delivery (id, endpoint_id, event_id, event_type, subject_id, subject_sequence,"  # noqa: S608  # constant names, values are parameters
             " status, priority, trigger, round, ordered, attempts, claims, last_error, body_level, due_at, created_at,"
             f" expires_at) SELECT gen_random_uuid(), '{hanging.pk}', id, type, subject_id, sequence, 'pending', 0,"
             f" 'event', 0, false, 0, 0, '', '', {_HOUR}, {_HOUR}, now() + interval '3 days' FROM events_event"

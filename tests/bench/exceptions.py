@@ -75,7 +75,7 @@ def _prepare(due: int) -> dt.datetime:
     connections.close_all()
     _do(_ALONE)  # which those of them may have moved
     _undo()  # what was measured before has events, too
-    return at  # type: ignore[no-any-return]
+    return at  # type: ignore[no-any-return]  # untyped column
 
 
 def _run_ours(at: dt.datetime, due: int) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _undo() -> None:
 
 def _count(table: str) -> int:
     with psycopg.connect(conninfo(RUN)) as session:
-        (count,) = session.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)  # noqa: S608  # names of ours
+        (count,) = session.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)  # noqa: S608  # constant names
         return int(count)
 
 

@@ -1,4 +1,4 @@
-"""What others feel of an export of 1,000,000 completions (security.md R-17): reading rides, alone and beside one.
+"""What others feel of an export of 1,000,000 completions: reading rides, alone and beside one.
 
 No process is kept to a core but the web server's: PostgreSQL serves both, and the system gives cores as anywhere.
 """

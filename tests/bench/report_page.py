@@ -1,4 +1,4 @@
-"""The overview of 90 days in Chromium, over a quarter of a million rides in that time (console.md, P3).
+"""The overview of 90 days in Chromium, over a quarter of a million rides in that time.
 
 `BENCH_PAGE_RIDES` makes it smaller, for a quick try: rides of two years, of which an eighth is in the 90 days.
 """

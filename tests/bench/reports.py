@@ -119,7 +119,7 @@ def _from_rows() -> list[tuple[Any, ...]]:
             values = f"({measure.sql})" if measure.kind.name == "VALUE" else f"({measure.sql})[1]"
             columns.append(f"percentile_cont({one.quantile}) WITHIN GROUP (ORDER BY {values})")
     statement = (
-        f"SELECT facility_id, {', '.join(columns)} FROM ({facts_of(OF_PERIOD)}) fact"  # noqa: S608  # of ours
+        f"SELECT facility_id, {', '.join(columns)} FROM ({facts_of(OF_PERIOD)}) fact"  # noqa: S608  # constant names, values are parameters
         " GROUP BY facility_id"
     )
     with connection.cursor() as cursor:

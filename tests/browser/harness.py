@@ -1,4 +1,4 @@
-"""What every page has to pass in a real browser, in every state that a test brings it into (console.md, section 5).
+"""What every page has to pass in a real browser, in every state that a test brings it into.
 
 `Inspector.inspect("/path/", name="page")` opens a page and says all that is wrong with it; `faults(page)` says it of a
 page in the state it is in; and whatever a page complained of while a context was open fails the test when it is closed.

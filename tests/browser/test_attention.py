@@ -1,4 +1,4 @@
-"""What calls for who does not look: the count before the title, a sound, a notification (console.md 4.10, P13)."""
+"""What calls for who does not look: the count before the title, a sound, a notification."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator

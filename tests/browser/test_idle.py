@@ -1,4 +1,4 @@
-"""The warning before an idle session ends (security.md S-09, console.md U3)."""
+"""The warning before an idle session ends."""
 
 import time
 from collections.abc import Callable

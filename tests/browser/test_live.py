@@ -1,4 +1,4 @@
-"""Pages that change as the data does (console.md 4.4), and what they say when they cannot."""
+"""Pages that change as the data does, and what they say when they cannot."""
 
 import datetime as dt
 import time

@@ -1,4 +1,4 @@
-"""Reports in a real browser (console.md, section 5: P1 to P4)."""
+"""Reports in a real browser."""
 
 import csv
 import io

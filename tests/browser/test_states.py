@@ -1,4 +1,4 @@
-"""Pages in the states that people bring them into: axe on load alone misses what opens later (console.md 3.5)."""
+"""Pages in the states that people bring them into: axe on load alone misses what opens later."""
 
 from collections.abc import Callable
 

@@ -66,7 +66,7 @@ def workers(options: Options) -> Iterator[Workers]:
     """Run the server; in the end it and all it made are gone."""
     command = [sys.executable, "-m", "tests.chaos.forking", json.dumps(dataclasses.asdict(options))]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment(8000), text=True, **pipes)  # type: ignore[call-overload]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment(8000), text=True, **pipes)  # type: ignore[call-overload]  # options of Popen as a dict
     found = Workers(process)
     try:
         yield found
@@ -100,11 +100,11 @@ def main(options: Options) -> None:
 
 def _prepared(options: Options) -> Callable[[], Any]:
     from apps.webhooks import body  # noqa: PLC0415  # after Django's setup
-    from apps.webhooks.services import claiming, delivering, sending  # noqa: PLC0415
-    from tests.webhooks.made import LOOPBACK  # noqa: PLC0415
+    from apps.webhooks.services import claiming, delivering, sending  # noqa: PLC0415  # loaded only where it is used: it is slow to import
+    from tests.webhooks.made import LOOPBACK  # noqa: PLC0415  # loaded only where it is used: it is slow to import
 
-    claiming.LEASE = timedelta(seconds=options.lease)  # type: ignore[misc]
-    sending.DEADLINE = options.deadline  # type: ignore[misc]
+    claiming.LEASE = timedelta(seconds=options.lease)  # type: ignore[misc]  # a constant, shortened for the test
+    sending.DEADLINE = options.deadline  # type: ignore[misc]  # a constant, shortened for the test
     render = body.render
 
     def dangerous(event: body.Told, **given: Any) -> bytes:
@@ -123,9 +123,9 @@ def _prepared(options: Options) -> Callable[[], Any]:
 
 def _settle_first(delivering: Any) -> None:
     """Make the mistake: write down as delivered what is claimed, and send it then."""
-    from apps.webhooks.services import settling  # noqa: PLC0415
-    from apps.webhooks.services.sending import Answer  # noqa: PLC0415
-    from apps.webhooks.services.settling import Tried  # noqa: PLC0415
+    from apps.webhooks.services import settling  # noqa: PLC0415  # loaded only where it is used: it is slow to import
+    from apps.webhooks.services.sending import Answer  # noqa: PLC0415  # loaded only where it is used: it is slow to import
+    from apps.webhooks.services.settling import Tried  # noqa: PLC0415  # loaded only where it is used: it is slow to import
 
     prepared = delivering._Shift._prepared
 

@@ -1,4 +1,4 @@
-"""R-08 and R-09: the broker is refused, stopped or wiped; the API answers as before, and everything arrives soon."""
+"""The broker is refused, stopped or wiped; the API answers as before, and everything arrives soon."""
 
 import os
 import shutil
@@ -90,7 +90,7 @@ class Broker:
 
 class Redis(Broker):
     @property
-    def url(self) -> str:  # type: ignore[override]
+    def url(self) -> str:  # type: ignore[override]  # narrower than the base class
         return f"redis://127.0.0.1:{self.port}/0"
 
     def command(self) -> list[str]:
@@ -99,7 +99,7 @@ class Redis(Broker):
 
 class RabbitMq(Broker):
     @property
-    def url(self) -> str:  # type: ignore[override]
+    def url(self) -> str:  # type: ignore[override]  # narrower than the base class
         return f"amqp://guest:guest@127.0.0.1:{self.port}//"
 
     def command(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""R-15: an endpoint that answers nobody for five days, with the clock in our hands."""
+"""An endpoint that answers nobody for five days, with the clock in our hands."""
 
 import datetime as dt
 from collections import Counter

@@ -1,4 +1,4 @@
-"""R-14: hundreds of receivers that drip hold up no other, and no attempt lasts longer than it may."""
+"""Hundreds of receivers that drip hold up no other, and no attempt lasts longer than it may."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""R-04: workers are killed in the middle of everything, and no acknowledged event is lost."""
+"""Workers are killed in the middle of everything, and no acknowledged event is lost."""
 
 import asyncio
 import threading

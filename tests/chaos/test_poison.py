@@ -1,4 +1,4 @@
-"""R-13: a delivery that ends its worker, or whose body cannot be made, is put aside; the others go on."""
+"""A delivery that ends its worker, or whose body cannot be made, is put aside; the others go on."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Who saw me: an auditor finds every look at a rider (security.md S-50)."""
+"""Who saw me: an auditor finds every look at a rider."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Privacy mode: riders by their initials on screens that visitors see (console.md 4.10, P16)."""
+"""Privacy mode: riders by their initials on screens that visitors see."""
 
 import datetime as dt
 from dataclasses import dataclass

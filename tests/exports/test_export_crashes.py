@@ -63,7 +63,7 @@ def many() -> None:
         columns = [str(field.column) for field in driver._meta.concrete_fields if field.column != "id"]
         named = ", ".join(columns)
         cursor.execute(
-            f"INSERT INTO fleet_driver (id, {named}) SELECT gen_random_uuid(), {named}"  # noqa: S608  # of ours
+            f"INSERT INTO fleet_driver (id, {named}) SELECT gen_random_uuid(), {named}"  # noqa: S608  # constant names, values are parameters
             f" FROM fleet_driver, generate_series(2, {ROWS})"
         )
 

@@ -1,4 +1,4 @@
-"""R-01: many planners and dispatchers at once, half of them over HTTP; nobody is in two places.
+"""Many planners and dispatchers at once, half of them over HTTP; nobody is in two places.
 
 20,000 attempts every night, 1,400 before each commit.
 Each race has its control: with the constraint dropped, or the lock left out, it is lost.

@@ -1,4 +1,4 @@
-"""Where connections may go: the table of security.md S-71, and the names that change their mind."""
+"""Where connections may go: a table of networks, and the names that change their mind."""
 
 import asyncio
 import ipaddress
@@ -246,7 +246,7 @@ def _post_to_rebinding_name(times: int, **guard: Any) -> tuple[int, list[str]]:
 def test_a_name_that_changes_its_answer_reaches_only_what_is_allowed() -> None:
     """Loopback stands in for both: 127.0.0.1 is the receiver outside, 127.0.0.2 and .3 are the inside of the house.
 
-    Ten thousand connections, as security.md S-71 asks for.
+    Ten thousand connections.
     """
     rules = Rules(networks=(ipaddress.ip_network("127.0.0.1/32"),), plain_http=True)
 

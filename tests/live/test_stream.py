@@ -59,7 +59,7 @@ class Listening:
         return "", None
 
     async def close(self) -> None:
-        await self._parts.aclose()  # type: ignore[attr-defined]
+        await self._parts.aclose()  # type: ignore[attr-defined]  # missing in the stubs
 
 
 async def _nothing() -> AsyncIterator[bytes]:

@@ -172,7 +172,7 @@ def test_workers_at_once_make_every_ride_once(workers: int) -> None:
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
 def test_ticks_that_come_again_and_out_of_order_make_every_ride_once() -> None:
-    """R-10: four workers, each of whose ticks is of any of nine days and goes over an order that was done already."""
+    """Four workers, each of whose ticks is of any of nine days and goes over an order that was done already."""
     centre = cast.dialysis_centre()
     made = [cast.order(centre) for _ in range(6)]
     chance = random.Random(10)

@@ -1,4 +1,4 @@
-"""The rule of recurring rides beside a model that counts days one by one, and beside the facts of appendix B."""
+"""The rule of recurring rides beside a model that counts days one by one, and beside known clock changes."""
 
 import datetime as dt
 from collections import Counter
@@ -78,7 +78,7 @@ def only(found: Sequence[Occurrence]) -> Occurrence:
     return one
 
 
-# Appendix B of domain.md, case by case
+# Clock changes, case by case
 
 
 def test_a_monday_pickup_keeps_its_wall_time_over_the_change_to_summer_time() -> None:
@@ -348,7 +348,7 @@ def test_dates_are_those_found_by_counting(
 
 @pytest.mark.untraced
 def test_every_zone_keeps_its_wall_clock_for_ten_years() -> None:
-    """R-11: instants are found again by trying every offset that the zone has around that day.
+    """Instants are found again by trying every offset that the zone has around that day.
 
     Three times a week for ten years in every zone, and on the days about every change of its clocks at hours that a
     change may skip or repeat.

@@ -1,4 +1,4 @@
-"""S-43: counts that stand beside one another, as callers without PHI are shown them."""
+"""Counts that stand beside one another, as callers without PHI are shown them."""
 
 import datetime as dt
 from typing import Any

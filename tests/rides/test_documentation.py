@@ -1,4 +1,4 @@
-"""What a payer wants on paper: where is signed, who signs, and what the odometer said (domain.md 4.10, 4.15)."""
+"""What a payer wants on paper: where is signed, who signs, and what the odometer said."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The table of transitions as a graph: the same facts as the design's appendix A."""
+"""The table of transitions as a graph: written down a second time."""
 
 from collections import deque
 
@@ -8,7 +8,7 @@ from apps.rides.rules.lifecycle import BY_ACTION, BY_STATUSES, OPEN, TERMINAL, T
 from apps.rides.rules.reasons import CODES, FAULT_OF_CANCELLATION, FAULT_OF_FAILURE, FAULT_OF_NO_SHOW
 from lib.scopes import Scope
 
-# domain.md, appendix A, row by row.
+# row by row.
 DESIGNED = """
 T01 - create requested; T02 - create scheduled; T03 requested confirm scheduled; T04 requested turn_down unfulfilled;
 T05 requested cancel cancelled; T06 scheduled assign assigned; T07 scheduled cancel cancelled;
@@ -21,7 +21,7 @@ T23 arrived mark_unfulfilled unfulfilled; T24 arrived unassign scheduled; T25 ar
 T26 in_progress transfer in_progress; T27 in_progress complete completed; T28 in_progress abort unfulfilled
 """
 
-# domain.md 4.4, row by row: who, guards, the list that the reason comes from, events.
+# row by row: who, guards, the list that the reason comes from, events.
 DESIGNED_MORE = """
 T01 | planner, dispatcher, integration | - | - | requested
 T02 | planner, dispatcher, integration | - | - | scheduled

@@ -1,6 +1,6 @@
 """What opens exceptions besides transitions (bookings, changes, estimates, distances, reasons), and what settles them.
 
-Of domain.md 4.9; timers are not among them.
+Timers are not among them.
 """
 
 import datetime as dt

@@ -1,4 +1,4 @@
-"""The first step of the ladder: whom a rider prefers is asked at once, each of them once (domain.md 4.12.5)."""
+"""The first step of the ladder: whom a rider prefers is asked at once, each of them once."""
 
 import datetime as dt
 from typing import Any

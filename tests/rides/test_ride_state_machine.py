@@ -1,4 +1,4 @@
-"""R-20: random lives of rides through the services, against a model in plain Python.
+"""Random lives of rides through the services, against a model in plain Python.
 
 The model knows the table of the design as text and keeps, for each ride, its status, driver and version, the statuses
 it went through, and how often it was changed and read.  After every step: one accepted assignment at most, no driver

@@ -1,4 +1,4 @@
-"""R-02: many writers on the same rides at once.  Every accepted change is one event, and histories stay legal.
+"""Many writers on the same rides at once.  Every accepted change is one event, and histories stay legal.
 
 32,000 attempts every night, 3,200 before each commit.
 """

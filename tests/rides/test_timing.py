@@ -1,4 +1,4 @@
-"""When a ride is due, on ordinary days and on both change-over days (domain.md, appendix B)."""
+"""When a ride is due, on ordinary days and on both change-over days."""
 
 import datetime as dt
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""The rules of the clock, each at its boundary: a second before, at it, a second after (domain.md 4.5, 4.9, 4.12)."""
+"""The rules of the clock, each at its boundary: a second before, at it, a second after."""
 
 import datetime as dt
 from typing import Any

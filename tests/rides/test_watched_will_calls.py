@@ -1,4 +1,4 @@
-"""Riders who said ready, riders nobody released, and later legs, as the clock sees them (domain.md 4.5, 4.12)."""
+"""Riders who said ready, riders nobody released, and later legs, as the clock sees them."""
 
 import datetime as dt
 from typing import Any

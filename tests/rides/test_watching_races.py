@@ -130,7 +130,7 @@ def test_worker_that_is_killed_in_the_middle_has_written_nothing(name: str, monk
 def test_set_that_is_not_one_transaction_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: without the transaction, a worker that is killed leaves a ride counting what was never opened."""
     ride = ride_in(RideStatus.ASSIGNED)
-    torn = watching._look_at_due.__wrapped__  # type: ignore[attr-defined]
+    torn = watching._look_at_due.__wrapped__  # type: ignore[attr-defined]  # missing in the stubs
     monkeypatch.setattr(watching, "_look_at_due", torn)
 
     with killed_after(monkeypatch, "_change"), pytest.raises(Killed):

@@ -53,7 +53,7 @@ def receiving() -> Iterator[Receiver]:
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()
         stop.append(lambda: loop.call_soon_threadsafe(stopped.set))
-        runner = web.ServerRunner(web.Server(receiver.handle), shutdown_timeout=0.1)  # type: ignore[arg-type]
+        runner = web.ServerRunner(web.Server(receiver.handle), shutdown_timeout=0.1)  # type: ignore[arg-type]  # wider at run time than in the stubs
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         receiver.port = runner.addresses[0][1]

@@ -35,7 +35,7 @@ def test_the_numbers_are_those_of_the_rows(monitor: TokenClient) -> None:
     for _ in range(3):
         made.event()
     publish(at=NOW - dt.timedelta(seconds=90))
-    Delivery.objects.filter(pk=Delivery.objects.first().pk).update(status="exhausted", ended_at=NOW)  # type: ignore[union-attr]
+    Delivery.objects.filter(pk=Delivery.objects.first().pk).update(status="exhausted", ended_at=NOW)  # type: ignore[union-attr]  # the row exists
     made.event()
     alerts.raise_alert(kind="k", severity="critical", scope="webhooks:manage", key="k", title="t", at=NOW)
 

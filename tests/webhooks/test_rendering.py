@@ -182,7 +182,7 @@ def test_one_body_that_cannot_be_made_keeps_no_other_from_leaving(
     assert (ready[poison.pk].error, ready[poison.pk].target) == ("render", None)
     assert ready[good.pk].error == ""
     (told,) = [record for record in caplog.records if record.msg == "webhook body not made"]
-    assert (told.delivery_id, told.event_id) == (  # type: ignore[attr-defined]
+    assert (told.delivery_id, told.event_id) == (  # type: ignore[attr-defined]  # set by extra=
         str(ready[poison.pk].row.id),
         str(ready[poison.pk].row.event.id),
     )
@@ -219,7 +219,7 @@ def test_a_secret_that_does_not_open_keeps_no_other_endpoint_waiting(caplog: pyt
         sound.pk: ("", False),
     }
     (told,) = [record for record in caplog.records if record.msg == "endpoint not usable"]
-    assert told.subscription_id == str(broken.pk)  # type: ignore[attr-defined]
+    assert told.subscription_id == str(broken.pk)  # type: ignore[attr-defined]  # set by extra=
 
 
 def test_nothing_leaves_unsigned() -> None:

@@ -1,4 +1,4 @@
-"""When deliveries are tried again: the table of api.md B.9, exact within its jitter."""
+"""When deliveries are tried again: the table, exact within its jitter."""
 
 from datetime import timedelta
 from itertools import accumulate

@@ -238,7 +238,7 @@ def test_nothing_is_claimed_for_a_paused_endpoint_though_some_still_waits() -> N
 @pytest.mark.usefixtures("one_at_once")
 def test_what_waits_for_a_removed_endpoint_is_cancelled_bit_by_bit() -> None:
     endpoint = _with_four()
-    Delivery.objects.filter(pk=Delivery.objects.order_by("pk").first().pk).update(status="held")  # type: ignore[union-attr]
+    Delivery.objects.filter(pk=Delivery.objects.order_by("pk").first().pk).update(status="held")  # type: ignore[union-attr]  # the row exists
 
     endpoints.remove(endpoint_id=endpoint.pk, by=system(), at=NOW)
     removed = _statuses().count("cancelled")

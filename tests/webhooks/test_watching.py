@@ -141,7 +141,7 @@ def test_endpoint_that_cannot_be_judged_is_in_the_way_of_no_other(
     assert [alert.key for alert in Alert.objects.all()] == [f"webhook.failing:{other.pk}:1"]
     assert (made.lane_of(ill.endpoint).told, made.lane_of(other.endpoint).told) == (0, 1)
     (told,) = [record for record in caplog.records if record.msg == "webhook endpoint not judged"]
-    assert told.subscription_id == str(ill.pk)  # type: ignore[attr-defined]
+    assert told.subscription_id == str(ill.pk)  # type: ignore[attr-defined]  # set by extra=
 
 
 def test_the_last_error_is_named() -> None:

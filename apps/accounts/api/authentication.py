@@ -17,7 +17,7 @@ from lib.client_address import address_of
 from lib.errors import Code, DomainError
 from lib.request_context import answer_headers, bind_principal, id_of
 
-EXPIRY_IS_ANNOUNCED: Final = dt.timedelta(days=14)  # api.md B.8
+EXPIRY_IS_ANNOUNCED: Final = dt.timedelta(days=14)
 _NAMES_OF_TOKENS: Final = frozenset({"access_token", "token", "api_key", "apikey", "authorization", "bearer"})
 
 

@@ -1,4 +1,4 @@
-"""What runs around every POST: one transaction, and at most one success per Idempotency-Key (api.md B.5)."""
+"""What runs around every POST: one transaction, and at most one success per Idempotency-Key."""
 
 import re
 from collections.abc import Callable, Collection

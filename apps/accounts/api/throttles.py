@@ -14,7 +14,7 @@ from lib.errors import Code, DomainError
 from lib.request_context import afterwards, answer_headers
 from lib.token_bucket import Balance, Policy, take
 
-# Guessing tokens; S-64.
+# Guessing tokens.
 FAILURES: Final = Policy("failures", per_minute=60, burst=30)
 
 
@@ -50,7 +50,7 @@ class TokenThrottle(BaseThrottle):
         return self.balance.wait if self.balance else None
 
     def give_back(self) -> None:
-        """Undo the taking: the answer was a 304, which costs us next to nothing (api.md B.4)."""
+        """Undo the taking: the answer was a 304, which costs us next to nothing."""
         if self.balance:
             take(self.balance.policy, self.owner, -1)
 

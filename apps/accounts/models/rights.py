@@ -148,7 +148,7 @@ def _ended(at: datetime) -> Q:
 class ApiToken(models.Model):
     """A bearer token: what it may do, for how long, from where.  The secret itself is shown once and never kept.
 
-    `digest` is HMAC-SHA-256 of the secret under the pepper that `pepper_id` names (api.md B.8).
+    `digest` is HMAC-SHA-256 of the secret under the pepper that `pepper_id` names.
     """
 
     class PhiLevel(TextChoices):

@@ -57,7 +57,7 @@ _OPERATIONS: Final = _table(
 )
 
 RIGHTS: Final[Mapping[UserRole, Mapping[str, frozenset[str]]]] = {
-    # Runs the service, not the rides: no rider data (security.md, section 2).
+    # Runs the service, not the rides: no rider data.
     UserRole.ADMIN: _table(
         (PLACES, EDIT),
         (PARTNERS, EDIT),

@@ -1,4 +1,4 @@
-"""Roles are what people pick; here stands which scopes each of them is (security.md 0.10, api.md B.8)."""
+"""Roles are what people pick; here stands which scopes each of them is."""
 
 from typing import Final
 
@@ -53,7 +53,7 @@ _OPERATE = {
 }
 
 SCOPES_OF_USER: Final[dict[UserRole, frozenset[str]]] = {
-    # An admin runs the service, not the rides: no rider data (security.md, section 2).
+    # An admin runs the service, not the rides: no rider data.
     UserRole.ADMIN: frozenset(
         {
             _S.FACILITIES_READ,

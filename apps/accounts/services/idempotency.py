@@ -15,7 +15,7 @@ from apps.accounts.models import IdempotencyRecord
 from lib.crypto import aad, seal, unseal
 from lib.errors import Code, DomainError
 
-KEPT_FOR: Final = timedelta(days=7)  # interface engines queue for days (api.md B.5)
+KEPT_FOR: Final = timedelta(days=7)  # interface engines queue for days
 _PURGED_AT_ONCE: Final = 5_000
 
 

@@ -55,7 +55,7 @@ def create_admin(*, email: str, name: str, by: Principal) -> User:
 
 @transaction.atomic
 def one_time_link(*, user_id: UUID, by: Principal) -> str:
-    """Make the address at which a person sets a password once, within PASSWORD_RESET_TIMEOUT (S-01: 24 hours).
+    """Make the address at which a person sets a password once, within PASSWORD_RESET_TIMEOUT (24 hours).
 
     It dies with its first use, with a newer password and with the next sign-in.  It asks for a second factor no less
     than any sign-in does.
@@ -123,7 +123,7 @@ def _require(by: Principal) -> None:
 
 
 def clear_sessions(*, at: datetime) -> int:
-    """Delete the sessions that are over, and where from and with which browser they were held; say how many (S-42)."""
+    """Delete the sessions that are over, and where from and with which browser they were held; say how many."""
     UserSession.objects.filter(last_seen_at__lt=at - timedelta(seconds=settings.SESSION_COOKIE_AGE)).delete()
     return Session.objects.filter(expire_date__lt=at).delete()[0]
 

@@ -16,7 +16,7 @@ from lib.api.fields import instant_text
 from lib.messages import Message
 from lib.scopes import Scope
 
-# Days before the end, most urgent last; its place in the list is the sequence of the event (api.md B.8).
+# Days before the end, most urgent last; its place in the list is the sequence of the event.
 NOTICES: Final = (14, 7, 1)
 
 

@@ -47,7 +47,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count the attempt; the sixth within five minutes is refused, be the password right or wrong (S-06)."""
+        """Count the attempt; the sixth within five minutes is refused, be the password right or wrong."""
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError:
@@ -68,7 +68,7 @@ class AccountAdapter(DefaultAccountAdapter):
         super().logout(request)
 
     def is_reauthentication_required(self, *, app: str) -> bool:
-        """Let a sign-in of the last minutes count as proof, as a password asked for again does (S-11)."""
+        """Let a sign-in of the last minutes count as proof, as a password asked for again does."""
         records = get_authentication_records(context.request, context.request.user)
         newest = max((record["at"] for record in records), default=0)
         if time.time() - newest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT:
@@ -117,7 +117,7 @@ class MfaAdapter(DefaultMFAAdapter):
 
 
 def needs_passkey(user: User | AnonymousUser) -> bool:
-    """Whether no other second factor will do for this person (S-05)."""
+    """Whether no other second factor will do for this person."""
     return bool(settings.ADMIN_PASSKEY_REQUIRED) and isinstance(user, User) and user.role == UserRole.ADMIN
 
 
@@ -134,7 +134,7 @@ def _record_refusal(request: HttpRequest, action: str, credentials: dict[str, An
 
 
 def _raise_to_second_factor(request: HttpRequest, user: User) -> None:
-    """Let the session that enrolled count as one with a second factor, under a new id (S-10)."""
+    """Let the session that enrolled count as one with a second factor, under a new id."""
     newest = Authenticator.objects.filter(user=user.pk, type__in=SECOND_FACTORS).latest("created_at")
     record_authentication(request, user, "mfa", id=newest.pk, type=newest.type)
     old_key = request.session.session_key

@@ -28,7 +28,7 @@ from lib.request_context import bind_principal
 
 TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle logoff is that much inexact
 
-# Requests that a page makes by itself carry this header, with any value: they do not keep a session alive (S-09).
+# Requests that a page makes by itself carry this header, with any value: they do not keep a session alive.
 BACKGROUND_HEADER: Final = "X-Carelane-Background"
 # So do these, by URL name: a page opens its stream by itself, and browsers let no header go with that.
 BACKGROUND_ROUTES: Final = frozenset({"live", "live_changes"})
@@ -65,7 +65,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
         bind_principal(kind="user", principal_id=request.user.pk)
         with timezone.override(zone_of(request)), twelve_hours(request.user.twelve_hours), privacy_mode(request):
             response = self.answer(request)
-        response["Cache-Control"] = "no-store"  # S-36
+        response["Cache-Control"] = "no-store"
         left = isinstance(request.user, AnonymousUser)  # signed out on the way
         return _forgetful(response) if left else response
 
@@ -103,9 +103,9 @@ def _touch(request: HttpRequest) -> None:
 
 
 def _without_second_factor(request: HttpRequest) -> HttpResponse | None:
-    """Send a session without the second factor it needs to enrolment or, where the account has one, to sign-in (S-02).
+    """Send a session without the second factor it needs to enrolment or, where the account has one, to sign-in.
 
-    A passkey where an admin has to show one (S-05), else any.  No query for sessions that have shown theirs, one for
+    A passkey where an admin has to show one, else any.  No query for sessions that have shown theirs, one for
     the others.
     """
     records = get_authentication_records(request, request.user)

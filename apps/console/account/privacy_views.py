@@ -1,4 +1,4 @@
-"""Privacy mode, switched on and off for a screen (console.md 4.10, P16).
+"""Privacy mode, switched on and off for a screen.
 
 It belongs to the screen, not to the person: the dispatcher who is signed in at the wall and at a desk wants names at
 the desk.  So the browser keeps it, and it outlasts the session: who signs in again at the wall shows no name to the

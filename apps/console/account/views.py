@@ -26,7 +26,7 @@ def not_offered(request: HttpRequest, key: str = "") -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Say which roles may open the page, and whom to ask for one (console.md 4.5)."""
+    """Say which roles may open the page, and whom to ask for one."""
     signed_in = isinstance(request.user, User)
     if signed_in:
         route = request.resolver_match.route if request.resolver_match else ""

@@ -1,6 +1,6 @@
 """The lanes of the timeline as HTML.
 
-Written by hand: a template of 1,500 bars takes 70 ms where this takes 3 (console.md 2.4).  Every text that is put in
+Written by hand: a template of 1,500 bars takes 70 ms where this takes 3.  Every text that is put in
 goes through `escape`.  Places along the axis are classes of minutes.css, in steps of five minutes, because the content
 policy allows no style in a page; the exact minute stands in the text.
 """

@@ -1,4 +1,4 @@
-"""What a ride is for: each reason sets the service, the places, the time and the way back at once (console.md 1.1)."""
+"""What a ride is for: each reason sets the service, the places, the time and the way back at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -174,7 +174,7 @@ def _row(one: RideException, by: Principal, now: datetime) -> dict[str, Any]:
 
 
 def _contacts(one: RideException, by: Principal) -> list[dict[str, Any]]:
-    """Name whom to call where the ladder has come to its end: contacts have a phone and no mail (domain.md 4.12.5)."""
+    """Name whom to call where the ladder has come to its end: contacts have a phone and no mail."""
     if one.type != ExceptionType.NO_DRIVER_AVAILABLE or one.resolved_at is not None or one.facility_id is None:
         return []
     return ride_panel.contacts(contacts_of(one.facility_id, by=by))

@@ -1,4 +1,4 @@
-"""In which language pages are: as their reader chose, else as the browser asks (console.md 4.10).
+"""In which language pages are: as their reader chose, else as the browser asks.
 
 The API does not come this way (lib/api/shortcut.py): what it says is a contract, in English.  Tasks, commands and logs
 are English, too; a mail is in the language of whoever gets it.

@@ -48,7 +48,7 @@ def require_scope(*scopes: str) -> Callable[[View], View]:
 
 
 def require_recent_login(view: View) -> View:
-    """Ask for the password again before a form is opened that makes secrets (S-11).
+    """Ask for the password again before a form is opened that makes secrets.
 
     A form that comes back later than that is the view's business, see `is_proven`: allauth would keep what was typed in
     the session meanwhile, and some of it is secret.

@@ -1,4 +1,4 @@
-"""Charts as plain SVG, for paper: there no script draws them (console.md 4.10).
+"""Charts as plain SVG, for paper: there no script draws them.
 
 Lengths are in units of the picture, written with a point whatever the language: a comma would end a number there.
 """

@@ -34,7 +34,7 @@ EDGES = {
 }
 
 
-# The page that somebody's work starts from, by what they may do; the first that fits (console.md 4.5).
+# The page that somebody's work starts from, by what they may do; the first that fits.
 STARTS: Final[tuple[tuple[Callable[[Principal], bool], str], ...]] = (
     # Who runs the service begins with what there is to set up, whatever else they may do.
     (lambda by: by.has_scope(Scope.USERS_MANAGE), HOME.address),

@@ -1,4 +1,4 @@
-"""The one way pages write instants: in the zone of the page, with the UTC instant for machines (console.md 4.7)."""
+"""The one way pages write instants: in the zone of the page, with the UTC instant for machines."""
 
 from datetime import UTC, datetime, time
 

@@ -1,4 +1,4 @@
-"""The last day of an endpoint as a row of bars.  SVG of the server's, without script or style (console.md 2.3)."""
+"""The last day of an endpoint as a row of bars.  SVG of the server's, without script or style."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The service day as an axis: elapsed minutes since 04:00 on the wall (console.md 4.7).
+"""The service day as an axis: elapsed minutes since 04:00 on the wall.
 
 Positions are minutes that pass, not minutes on a clock face: a day with 23 or 25 hours draws as long as it is.  Pure.
 """

@@ -1,4 +1,4 @@
-"""Making the downtime pack: what people work from on paper while the service is away (console.md 1.1, 4.10).
+"""Making the downtime pack: what people work from on paper while the service is away.
 
 One encrypted ZIP of all run sheets and all rides of two days.  Laying out a sheet takes a third of a second, so those
 that have not changed are taken from the time before; they lie encrypted beside the packs.  However many workers are

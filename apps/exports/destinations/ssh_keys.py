@@ -93,5 +93,5 @@ def public_line(private: str, comment: str) -> str:
 
 def _written(key: object) -> str:
     form = serialization.PrivateFormat.OpenSSH
-    written: bytes = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())  # type: ignore[attr-defined]
+    written: bytes = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())  # type: ignore[attr-defined]  # missing in the stubs
     return written.decode()

@@ -43,7 +43,7 @@ _WRITE: Final[dict[Form, Callable[[str], bytes]]] = {
     Form.PLAIN: plain_in_csv,
 }
 # JSON and our XML hold neither the raw bytes 1 and 2 nor ends of lines, so that COPY neither quotes nor escapes
-# anything (api.md B.14).
+# anything.
 _UNTOUCHED: Final = r"FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01'"
 _OPTIONS: Final[dict[Form, str]] = {
     Form.NDJSON: _UNTOUCHED,
@@ -114,4 +114,4 @@ def _statement(columns: Sequence[Column], source: Source, form: Form, mark: str)
             select = writer.csv(columns, for_spreadsheets=form is Form.CSV)
     # Its ORDER BY keeps the subquery one: each value is computed once, however often the outer select looks at it.
     inner = f"SELECT {selected(columns)} {source.sql}"
-    return f"COPY (SELECT {select} FROM ({inner}) t) TO STDOUT ({_OPTIONS[form]})"  # noqa: S608  # of ours
+    return f"COPY (SELECT {select} FROM ({inner}) t) TO STDOUT ({_OPTIONS[form]})"  # noqa: S608  # constant names, values are parameters

@@ -17,8 +17,8 @@ def write(path: Path, columns: Sequence[Column], pieces: Iterable[bytes], *, abo
         OSError: the folder does not take it.
     """
     # Half a hundred megabytes of library: only who writes such a file pays for it.
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415  # loaded only where it is used: it is slow to import
+    import pyarrow.parquet as pq  # noqa: PLC0415  # loaded only where it is used: it is slow to import
 
     schema = pa.schema([(column.name, _stored_as(pa, column.kind)) for column in columns], metadata=about)
     with pq.ParquetWriter(path, schema, compression="zstd") as out:

@@ -25,7 +25,7 @@ class CodedItem(TextChoices):
 class SuggestedCode(models.Model):
     """A HCPCS code that exports suggest for an item, of one payer or of all that have none of their own.
 
-    A suggestion and no more: whoever bills decides (domain.md 4.15).  An empty code suggests nothing.
+    A suggestion and no more: whoever bills decides.  An empty code suggests nothing.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -120,7 +120,7 @@ class Export(models.Model):
             models.Index(fields=["due_at"], name="export_due", condition=Q(state="queued")),
             models.Index(fields=["lease_until"], name="export_held", condition=Q(state="running")),
             models.Index(fields=["expires_at"], name="export_kept", condition=Q(state="ready")),
-            # How many somebody made within an hour (security.md S-64).
+            # How many somebody made within an hour.
             models.Index(fields=["created_by", "created_at"], name="export_by_maker"),
         ]
 

@@ -62,4 +62,4 @@ def _modifier(where: str, facility: str) -> str:
 def external_ids(subject: str, key: str) -> str:
     """Write what other systems call a record, as "system|value" between semicolons."""
     return f"""(SELECT string_agg(x.system || '|' || x.value, ';' ORDER BY x.system, x.value)
-        FROM organizations_externalid x WHERE x.subject_type = '{subject}' AND x.subject_id = {key})"""  # noqa: S608  # of ours
+        FROM organizations_externalid x WHERE x.subject_type = '{subject}' AND x.subject_id = {key})"""  # noqa: S608  # constant names, values are parameters

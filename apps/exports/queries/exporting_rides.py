@@ -1,4 +1,4 @@
-"""The datasets of rides: all of them, and those that ended, with what billing and audits need (domain.md 4.15)."""
+"""The datasets of rides: all of them, and those that ended, with what billing and audits need."""
 
 from typing import Any, Final
 
@@ -63,7 +63,7 @@ _OF_STATUS: Final = f"""(r.status = ANY(%(status)s) OR r.status NOT IN ({_ENDED}
 
 def _signed(stop: str) -> str:
     return f"""(SELECT string_agg(concat_ws(' ', s->>'signer', nullif(s->>'name', '')), '; ')
-        FROM jsonb_array_elements(r.signatures) s WHERE s->>'stop' = '{stop}')"""  # noqa: S608  # of ours
+        FROM jsonb_array_elements(r.signatures) s WHERE s->>'stop' = '{stop}')"""  # noqa: S608  # constant names, values are parameters
 
 
 def _code(item: str, when: str) -> str:
@@ -163,7 +163,7 @@ _COMPLETIONS: Final = (
     Column("attestation", Kind.TEXT, "r.attestation->>'text'", Phi.LIMITED),
     Column("documentationComplete", Kind.FLAG, "r.status = 'completed' AND r.missing_documents = '{}'"),
     Column("missingDocuments", Kind.WORDS, "r.missing_documents"),
-    # Suggestions, by their names too: whoever bills decides.  Mileage never stands alone (domain.md 4.15, BL2).
+    # Suggestions, by their names too: whoever bills decides.  Mileage never stands alone.
     Column("suggestedTripCode", Kind.WORD, _TRIP),
     Column(
         "suggestedMileageCode",

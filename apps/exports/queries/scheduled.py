@@ -81,7 +81,7 @@ def selected(run: ScheduleRun, *, by: Principal) -> Selection:
     """Select what a run of a report is about, inside the reach of whoever it is for."""
     kept = run.schedule.filters
     assert run.first_day is not None  # noqa: S101  # reports go by days
-    assert run.last_day is not None  # noqa: S101  # as above
+    assert run.last_day is not None  # noqa: S101  # for the type checker
     return select(
         by=by,
         first=run.first_day,

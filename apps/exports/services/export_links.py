@@ -1,4 +1,4 @@
-"""Links that hand the file of an export over once, within fifteen minutes (api.md B.2, security.md S-41)."""
+"""Links that hand the file of an export over once, within fifteen minutes."""
 
 import hashlib
 import secrets
@@ -39,7 +39,7 @@ class LinkGone(DomainError):
 
 
 class NotAskedAgain(DomainError):
-    """Rider data leaves the console for whoever proved a moment ago who they are (security.md S-11)."""
+    """Rider data leaves the console for whoever proved a moment ago who they are."""
 
     code = Code.FORBIDDEN
 

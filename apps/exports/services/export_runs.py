@@ -53,7 +53,7 @@ class Lost(Exception):  # as refusals are named
     """The export is no longer this worker's: cancelled, or its lease went to another one."""
 
 
-class NoLongerPermitted(Exception):  # as above
+class NoLongerPermitted(Exception):
     """Whoever asked for the export may not any more."""
 
 

@@ -51,7 +51,7 @@ class TooManyRows(DomainError):
 
 
 class TooManyExports(DomainError):
-    """The caller has made as many exports within an hour as it may (security.md S-64)."""
+    """The caller has made as many exports within an hour as it may."""
 
     code = Code.RATE_LIMITED
 

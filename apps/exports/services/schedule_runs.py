@@ -55,7 +55,7 @@ class Lost(Exception):  # as refusals are named
     """The run is no longer this worker's."""
 
 
-class _Failed(Exception):  # as above
+class _Failed(Exception):
     """This try came to nothing; `anew`: what was made is of no use, and is made once more."""
 
     def __init__(self, code: str, *, retryable: bool, anew: bool = False) -> None:
@@ -63,7 +63,7 @@ class _Failed(Exception):  # as above
         self.code, self.retryable, self.anew = code, retryable, anew
 
 
-class _Refused(Exception):  # as above
+class _Refused(Exception):
     """The schedule may not go on."""
 
     def __init__(self, code: Outcome, why: Pause) -> None:

@@ -249,7 +249,7 @@ class Shift(models.Model):
             models.CheckConstraint(name="shift_status_known", condition=Q(status__in=["planned", "cancelled"])),
             models.CheckConstraint(name="shift_forward", condition=Q(starts_at__lt=F("ends_at"))),
             # A range over uuid gives equality inside GiST without the extension btree_gist, which the embedded
-            # PostgreSQL does not have (security.md 0.6).
+            # PostgreSQL does not have.
             ExclusionConstraint(
                 name="shift_driver_once",
                 expressions=[

@@ -44,7 +44,7 @@ TYPES_OF: Final[Mapping[Subject, tuple[str, ...]]] = {
 
 # Without these nobody drives and nothing rolls.  Drivers: Consolidated Appropriations Act 2021, division CC, title II,
 # section 209 (exclusion status, valid licence, disclosure of driving history, state drug law).  Vehicles: what every
-# state asks of a vehicle on the road, and an inspection as brokers do (domain.md 4.10).
+# state asks of a vehicle on the road, and an inspection as brokers do.
 BLOCKING_BY_DEFAULT: Final[Mapping[Subject, frozenset[str]]] = {
     Subject.DRIVER: frozenset({"driver_license", "exclusion_check_oig", "background_check", "mvr"}),
     Subject.VEHICLE: frozenset({"registration", "insurance", "inspection"}),
@@ -78,7 +78,7 @@ class Urgency(StrEnum):
 # Days before its last day at which a paper is told of; the last ones are urgent.
 REMINDERS: Final = (60, 30, 14, 7)
 
-# Days that a paper still holds, and how urgent it is then at most (console.md, section 5).
+# Days that a paper still holds, and how urgent it is then at most.
 _STEPS: Final = ((7, Urgency.WITHIN_7), (30, Urgency.WITHIN_30), (60, Urgency.WITHIN_60))
 
 
@@ -86,7 +86,7 @@ _STEPS: Final = ((7, Urgency.WITHIN_7), (30, Urgency.WITHIN_30), (60, Urgency.WI
 class Paper:
     """A paper as far as its standing goes.  `expires_on` is the last day it holds; None: it does not expire.
 
-    Whether somebody has `verified` it is shown, and changes nothing about how it stands (domain.md 4.10).
+    Whether somebody has `verified` it is shown, and changes nothing about how it stands.
     """
 
     type: str

@@ -47,7 +47,7 @@ def local_instant(day: dt.date, clock: dt.time, *, zone: str) -> dt.datetime:
     """Turn a local date and wall time into an instant in UTC.
 
     A time that does not exist (spring) is read with the offset before the jump, as `zoneinfo` does: 02:30 becomes
-    03:30.  A time that comes twice (autumn) is the first one (domain.md, appendix B).
+    03:30.  A time that comes twice (autumn) is the first one.
     """
     return dt.datetime.combine(day, clock, tzinfo=ZoneInfo(zone)).astimezone(dt.UTC)
 

@@ -137,7 +137,7 @@ class HoldOut(OutShape):
     until = fields.LocalDate(allow_null=True)
     reason = fields.Choice(choices=HoldReason.choices)
     # The word of the contract hides Field.source.
-    source = fields.Choice(choices=HoldSource.choices)  # type: ignore[assignment]
+    source = fields.Choice(choices=HoldSource.choices)  # type: ignore[assignment]  # a field named like an attribute of serializers
     set_by = fields.Text()
     set_at = fields.Instant()
     review_on = fields.LocalDate(allow_null=True)

@@ -49,7 +49,7 @@ from lib.errors import Code, InvalidInput
 from lib.scopes import Scope
 
 MOST_DAYS: Final = 3 * 366  # of one call for occurrences
-NEXT: Final = 10  # occurrences that an order is shown with (domain.md 4.10)
+NEXT: Final = 10  # occurrences that an order is shown with
 USUAL_DAYS: Final = dt.timedelta(days=28)
 _CHANGE: Final = (Code.RULE_VIOLATION, Code.PRECONDITION_FAILED)
 _DATE: Final = OpenApiParameter("date", OpenApiTypes.DATE, OpenApiParameter.PATH)

@@ -27,7 +27,7 @@ class TermsDraft:
     interval_weeks: int = 1
     anchor_date: date | None = None
     arrive_early_minutes: int | None = None  # None: the facility's
-    treatment_minutes: int | None = None  # None: 240 of dialysis (domain.md 4.10)
+    treatment_minutes: int | None = None  # None: 240 of dialysis
     post_treatment_minutes: int | None = None
     pickup_time: time | None = None
     dropoff: Shape = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 The plan is the truth, and every edit, hold, skip and moved holiday is a change of the plan.  A ledger row names each
 (pattern date, leg) that was ever decided on, and never goes away: it is the tombstone that keeps a cancelled ride from
-rising again (domain.md 4.11.7).  Rows that the order itself gave up (`GIVEN_UP`) may come back; what a person or the
+rising again.  Rows that the order itself gave up (`GIVEN_UP`) may come back; what a person or the
 road decided stays.
 """
 

@@ -1,8 +1,8 @@
-"""On which days, and when, a standing order rides: pattern, clock changes, holds, skips, moved days (domain.md 4.11).
+"""On which days, and when, a standing order rides: pattern, clock changes, holds, skips, moved days.
 
 Pure: no query, no clock of its own.  Everything is facility wall time until the last step: an instant comes from (local
 date, local time, zone), never from the instant a week before.  Treatment and driving are elapsed time, added to
-instants in UTC, so that both change-over days come out right (domain.md, appendix B).
+instants in UTC, so that both change-over days come out right.
 """
 
 from bisect import bisect_right

@@ -16,7 +16,7 @@ from apps.rides.services import exceptions
 from lib.access import Principal
 from lib.scopes import Scope
 
-REVIEWED_EVERY: Final = timedelta(days=7)  # of holds without an end (domain.md 4.11.4)
+REVIEWED_EVERY: Final = timedelta(days=7)  # of holds without an end
 _ONE_DAY: Final = timedelta(days=1)
 
 

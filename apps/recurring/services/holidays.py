@@ -1,4 +1,4 @@
-"""Holidays that a dialysis facility has not decided on: people are asked in time to tell all (domain.md 4.11.5)."""
+"""Holidays that a dialysis facility has not decided on: people are asked in time to tell all."""
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta

@@ -24,7 +24,7 @@ _UPDATE: Final = f"""
         refusal = came.refusal, moved_by_clock_change = came.moved_by_clock_change, decided_at = %(at)s
     FROM {recordset.source(_COLUMNS, name="came")}
     WHERE o.id = came.id
-"""  # noqa: S608  # names of ours
+"""  # noqa: S608  # constant names
 
 
 def write(new: Sequence[dict[str, Any]], known: Sequence[dict[str, Any]], *, at: datetime) -> None:

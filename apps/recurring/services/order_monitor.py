@@ -22,8 +22,8 @@ from lib.access import Principal
 
 log = logging.getLogger(__name__)
 
-WARNED_AHEAD: Final = (30, 14, 7)  # days before the last one, domain.md 4.10
-ASKED_AHEAD: Final = 14  # days: from here on somebody has to decide (domain.md 4.9)
+WARNED_AHEAD: Final = (30, 14, 7)  # days before the last one
+ASKED_AHEAD: Final = 14  # days: from here on somebody has to decide
 UNUSED: Final = 2  # in a row
 LOOKED_BACK: Final = timedelta(days=21)  # two treatments lie in it, whatever the pattern, but for the rarest
 _HOSPITAL: Final = "rider_hospitalized"

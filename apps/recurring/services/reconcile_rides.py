@@ -216,7 +216,7 @@ def _skip_reopened(busy: Sequence[_Work]) -> None:
 
 
 def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:
-    # The way back first: without the way there it would be a question for people (domain.md 4.6).
+    # The way back first: without the way there it would be a question for people.
     for step in reversed(_steps(work, Act.CANCEL)):
         ride_id = _ride_of(work, step)
         said = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.decision])

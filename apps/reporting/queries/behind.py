@@ -163,7 +163,7 @@ def rides_behind(
     minutes = _minutes(values[0].sql, values[0].kind) if values else "NULL::int[]"
     with connections[alias()].cursor() as cursor:
         cursor.execute(
-            f"SELECT id, service_date, facility_id, pickup_at, status, ARRAY[{each}]::bool[], {minutes}"  # noqa: S608  # of ours
+            f"SELECT id, service_date, facility_id, pickup_at, status, ARRAY[{each}]::bool[], {minutes}"  # noqa: S608  # constant names, values are parameters
             f" FROM ({facts_of(OF_PERIOD)}) fact WHERE {' AND '.join(conditions)}"
             " ORDER BY pickup_at, id LIMIT %(most)s",
             {**parameters, "most": most + 1},
@@ -181,7 +181,7 @@ def _counts(conditions: Sequence[str], parameters: dict[str, Any], told: Names) 
     those = " OR ".join(f"({MEASURES[name].applies})" for name in told) or "false"
     with connections[alias()].cursor() as cursor:
         cursor.execute(
-            f"SELECT count(*), count(*) FILTER (WHERE {those}) FROM ({facts_of(OF_PERIOD)}) fact"  # noqa: S608  # of ours
+            f"SELECT count(*), count(*) FILTER (WHERE {those}) FROM ({facts_of(OF_PERIOD)}) fact"  # noqa: S608  # constant names, values are parameters
             f" WHERE {' AND '.join(conditions)}",
             parameters,
         )

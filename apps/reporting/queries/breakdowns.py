@@ -40,7 +40,7 @@ def breakdown(*, by: Principal, selection: Selection, what: str, most: int | Non
     condition, parameters = selection.where_rolled_up()
     with binary_cursor() as cursor:
         cursor.execute(
-            f"SELECT {columns}, sum(amount)::bigint AS amount FROM {TALLY}"  # noqa: S608  # of ours
+            f"SELECT {columns}, sum(amount)::bigint AS amount FROM {TALLY}"  # noqa: S608  # constant names, values are parameters
             f" WHERE kind = %(kind)s AND {condition} GROUP BY {columns} ORDER BY amount DESC, {columns}",
             {**parameters, "kind": kind.value},
         )

@@ -1,6 +1,6 @@
 """Measures become figures: a value with what it is made of, what it leaves out, and what may be shown of it.
 
-Whoever may see no identity is shown no figure that stands on fewer than five legs on either side of it (S-43).
+Whoever may see no identity is shown no figure that stands on fewer than five legs on either side of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from apps.reporting.rules.measures import BYTES_OF_VALUE, MEASURES, PACKED, Kind
 from apps.reporting.rules.quantiles import quantiles
 from lib.access import Phi, Principal
 
-SMALLEST: Final = 5  # legs; security.md S-43, domain.md 4.14
+SMALLEST: Final = 5  # legs
 _DIGITS: Final = 4
 _NONE: Final[Mapping[str, Any]] = {}
 # Both sides count legs, so that those that are left over can be told, whatever the unit.

@@ -73,7 +73,7 @@ def _both_readings(selection: Selection) -> tuple[dict[Day, Sums], dict[Day, Sum
     grain = Grain.SPLIT if selection.is_split else Grain.FACILITY
     with reading.binary_cursor() as cursor:
         cursor.execute(
-            f"SELECT service_date, facility_id, basis, {columns} FROM {CELL}"  # noqa: S608  # of ours
+            f"SELECT service_date, facility_id, basis, {columns} FROM {CELL}"  # noqa: S608  # constant names, values are parameters
             f" WHERE grain = {grain.value} AND basis <> 'both' AND {condition} GROUP BY 1, 2, 3",
             parameters,
         )

@@ -58,7 +58,7 @@ def sums(selection: Selection, names: Collection[str], *, by: tuple[str, ...] = 
     order = f"GROUP BY {places} ORDER BY {places}" if groupings else ""
     with binary_cursor() as cursor:
         cursor.execute(
-            f"SELECT {', '.join(columns)} FROM {CELL} WHERE grain = {grain.value} AND {conditions} {order}",  # noqa: S608  # of ours
+            f"SELECT {', '.join(columns)} FROM {CELL} WHERE grain = {grain.value} AND {conditions} {order}",  # noqa: S608  # constant names, values are parameters
             parameters,
         )
         rows = cursor.fetchall()

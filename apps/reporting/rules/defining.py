@@ -1,4 +1,4 @@
-"""What a figure is made of, sets of legs that figures share (domain.md 4.14), words for what they leave out."""
+"""What a figure is made of, sets of legs that figures share, words for what they leave out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

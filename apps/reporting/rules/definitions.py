@@ -1,4 +1,4 @@
-"""The figures of version kpi-1 (domain.md 4.14): what each one asks, and which legs it counts.
+"""The figures of version kpi-1: what each one asks, and which legs it counts.
 
 Every figure that leaves the service is one of these: the API, pages, exports and docs are made of this table.  What a
 figure leaves out stands beside it by reason, and for each share of legs the denominator and the reasons together are

@@ -1,4 +1,4 @@
-"""What a leg is to the figures: the columns that every measure is written in, as SQL over the rows (domain.md 4.14).
+"""What a leg is to the figures: the columns that every measure is written in, as SQL over the rows.
 
 Everything follows from the ride and from what hangs on it: milestones, assignments, exceptions.  Nothing follows from
 settings that may change later (service levels, fences, terms of orders), so that a figure changes with an event of the
@@ -9,7 +9,7 @@ from typing import Final
 
 NOT_BOOKED: Final = ("duplicate", "booking_error", "standing_order_hold", "standing_order_ended", "calendar_shift")
 OPEN: Final = ("requested", "scheduled", "assigned", "en_route", "arrived", "in_progress")
-GEOFENCE_METERS: Final = 150  # domain.md 4.10; the definition's own, whatever a facility has set for its alerts
+GEOFENCE_METERS: Final = 150  # the definition's own, whatever a facility has set for its alerts
 # Chair shifts of dialysis, by the local hour at which the chair is due: the clinic's day is cut in three.
 SECOND_SHIFT_FROM: Final = 10
 THIRD_SHIFT_FROM: Final = 15
@@ -40,13 +40,13 @@ OF_CELLS: Final = f"""
             AND pickup_at >= cell.day::timestamp AT TIME ZONE 'UTC' - {_DAY_BEGINS}
             AND pickup_at < cell.day::timestamp AT TIME ZONE 'UTC' + {_DAY_ENDS}
     ) r
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 # The legs of a period, both ends included, of all facilities.
 OF_PERIOD: Final = f"""
     SELECT * FROM rides_ride WHERE service_date BETWEEN %(first)s AND %(last)s
         AND pickup_at >= %(first)s::date::timestamp AT TIME ZONE 'UTC' - {_DAY_BEGINS}
         AND pickup_at < %(last)s::date::timestamp AT TIME ZONE 'UTC' + {_DAY_ENDS}
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 
 # Codes that operators added count as the built-in one they name; only the lists of endings matter.
 _REASON: Final = """
@@ -64,7 +64,7 @@ _LOCATED: Final = f"""
         WHERE ride_id = r.id AND type IN ('arrived_pickup', 'arrived_dropoff') AND NOT voided
             AND source = 'driver_app' AND distance_from_stop_meters <= {GEOFENCE_METERS}
     ) device ON r.status = 'completed'
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 _EXCEPTIONS: Final = f"""
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE severity <> 'info') AS alerts,
@@ -75,7 +75,7 @@ _EXCEPTIONS: Final = f"""
             bool_or(type IN {quoted(INCIDENTS)} AND resolution_code <> 'false_alarm') AS incident
         FROM rides_rideexception WHERE ride_id = r.id
     ) trouble ON true
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 
 _CHAIR: Final = f"""CASE WHEN r.leg_type <> 'return' THEN r.appointment_at
     ELSE r.pickup_at - make_interval(mins => coalesce((r.dialysis->>'treatmentMinutes')::int, {TREATMENT_MINUTES})
@@ -110,7 +110,7 @@ def facts_of(legs: str) -> str:
             trouble.resolve_minutes, coalesce(trouble.incident, false)
                 OR coalesce(own.parent_code, r.reason_code) IN {quoted(INCIDENT_REASONS)} AS incident
         FROM ({legs}) r {_REASON} {_ACCEPTED} {_LOCATED} {_EXCEPTIONS}
-    """  # noqa: S608  # of ours
+    """  # noqa: S608  # constant names, values are parameters
 
 
 def endings_of(legs: str) -> str:
@@ -121,7 +121,7 @@ def endings_of(legs: str) -> str:
         FROM ({legs}) r {_REASON}
         WHERE r.status IN ('cancelled', 'no_show', 'unfulfilled')
         GROUP BY 1, 2, 3, 4, 6, 7, 8
-    """  # noqa: S608  # of ours
+    """  # noqa: S608  # constant names, values are parameters
 
 
 def exceptions_of(legs: str) -> str:
@@ -131,4 +131,4 @@ def exceptions_of(legs: str) -> str:
             e.type AS code, '' AS fault, count(*)::int AS amount
         FROM ({legs}) r JOIN rides_rideexception e ON e.ride_id = r.id
         GROUP BY 1, 2, 3, 4, 6, 7
-    """  # noqa: S608  # of ours
+    """  # noqa: S608  # constant names, values are parameters

@@ -1,4 +1,4 @@
-"""Dialysis, exceptions, papers and incidents (kpi-1, domain.md 4.14)."""
+"""Dialysis, exceptions, papers and incidents (kpi-1)."""
 
 from typing import Final
 

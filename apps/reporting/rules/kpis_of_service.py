@@ -1,4 +1,4 @@
-"""Whether rides took place, and on time (kpi-1, domain.md 4.14)."""
+"""Whether rides took place, and on time (kpi-1)."""
 
 from typing import Final
 

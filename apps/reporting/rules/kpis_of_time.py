@@ -1,4 +1,4 @@
-"""How long things took (kpi-1, domain.md 4.14)."""
+"""How long things took (kpi-1)."""
 
 from typing import Final
 

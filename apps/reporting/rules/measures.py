@@ -10,7 +10,7 @@ from typing import Final
 
 from apps.reporting.rules.facts import OPEN, quoted
 
-# Minutes of the definitions, version kpi-1 (domain.md 4.14); not those that a facility has agreed on.
+# Minutes of the definitions, version kpi-1; not those that a facility has agreed on.
 LATE: Final = 15
 EARLY: Final = 15
 TOO_EARLY: Final = 60
@@ -66,7 +66,7 @@ class Measure:
         """Write the values of one leg as signed 32-bit numbers, the highest byte first; null where it has none."""
         if self.kind is Kind.VALUE:
             return f"int4send({self.sql})"
-        return f"(SELECT string_agg(int4send(v), ''::bytea ORDER BY v) FROM unnest({self.sql}) v)"  # noqa: S608  # of ours
+        return f"(SELECT string_agg(int4send(v), ''::bytea ORDER BY v) FROM unnest({self.sql}) v)"  # noqa: S608  # constant names, values are parameters
 
     @property
     def is_packed(self) -> bool:
@@ -140,7 +140,7 @@ _COUNTS: Final = {
     "failed_with_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at >= interval '{EARLY_NOTICE_HOURS} hours'",
     "failed_at_short_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at < interval '{EARLY_NOTICE_HOURS} hours'",
     # Arrival at the pickup; the last seven are true of one each.
-    # A ride that the provider failed was not on time, whenever its vehicle came (domain.md 4.14).
+    # A ride that the provider failed was not on time, whenever its vehicle came.
     "arrived_on_time": f"booked AND NOT ({_BY_PROVIDER}) AND arrived_at <= {_after('due_at', LATE)}",
     # Who is picked up when ready is not rushed, however soon it is (docs/adr/0022).
     "boarded_early": f"{_FIRM} AND arrived_at IS NOT NULL AND boarded_at < {_before('pickup_at', EARLY)}",

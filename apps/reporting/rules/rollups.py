@@ -45,7 +45,7 @@ def rows_of(legs: str) -> str:
             coalesce(pattern, '') AS pattern, coalesce(shift, '') AS shift, {_named("of_legs")}
         FROM leg GROUP BY GROUPING SETS ((service_date, facility_id), (service_date, facility_id, hour),
             (service_date, facility_id, provider_id, service_type, pattern, shift))
-    """  # noqa: S608  # of ours
+    """  # noqa: S608  # constant names, values are parameters
 
 
 def tallies_of(legs: str) -> str:
@@ -62,7 +62,7 @@ def days_of(bases: str) -> str:
         WHERE grain IN ({Grain.FACILITY}, {Grain.FACILITY_HOUR}) AND service_date = ANY(%(dates)s::date[])
             AND basis IN ({bases})
         GROUP BY grain, service_date, hour
-    """  # noqa: S608  # of ours
+    """  # noqa: S608  # constant names, values are parameters
 
 
 def _of_days() -> str:

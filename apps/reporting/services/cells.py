@@ -120,7 +120,7 @@ def _settle_if_as_closed(places: list[Place]) -> None:
 def _insert(table: _Table, places: list[Place], basis: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {table.name} (basis, {table.columns})"  # noqa: S608  # of ours
+            f"INSERT INTO {table.name} (basis, {table.columns})"  # noqa: S608  # constant names, values are parameters
             f" SELECT %(basis)s, {table.columns} FROM ({table.fresh}) fresh",
             {**_parameters(places), "basis": basis},
         )
@@ -130,7 +130,7 @@ def _delete(table: _Table, places: list[Place], where: str) -> None:
     with connection.cursor() as cursor:
         for in_cells in _IN_CELLS:
             cursor.execute(
-                f"DELETE FROM {table.name} t USING {_CELLS}"  # noqa: S608  # of ours
+                f"DELETE FROM {table.name} t USING {_CELLS}"  # noqa: S608  # constant names, values are parameters
                 f" WHERE {in_cells} AND {table.of_cells} AND {where}",
                 _parameters(places),
             )
@@ -140,7 +140,7 @@ def _relabel(table: _Table, places: list[Place], was: str, becomes: str) -> None
     with connection.cursor() as cursor:
         for in_cells in _IN_CELLS:
             cursor.execute(
-                f"UPDATE {table.name} t SET basis = %(becomes)s FROM {_CELLS}"  # noqa: S608  # of ours
+                f"UPDATE {table.name} t SET basis = %(becomes)s FROM {_CELLS}"  # noqa: S608  # constant names, values are parameters
                 f" WHERE {in_cells} AND {table.of_cells} AND basis = %(was)s",
                 {**_parameters(places), "was": was, "becomes": becomes},
             )
@@ -150,7 +150,7 @@ def _differing(table: _Table, places: list[Place], bases: tuple[str, ...], *, of
     """Find the cells whose rows of these bases are not those of the basis `of`."""
     parameters = {**_parameters(places), "bases": list(bases), "fresh": [of]}
     rows = [
-        f"SELECT {table.columns} FROM {table.name} t JOIN {_CELLS} ON ({' OR '.join(_IN_CELLS)})"  # noqa: S608  # of ours
+        f"SELECT {table.columns} FROM {table.name} t JOIN {_CELLS} ON ({' OR '.join(_IN_CELLS)})"  # noqa: S608  # constant names, values are parameters
         f" WHERE {table.of_cells} AND basis = ANY(%({name})s)"
         for name in ("bases", "fresh")
     ]
@@ -162,7 +162,7 @@ def _differing(table: _Table, places: list[Place], bases: tuple[str, ...], *, of
 def differing_rows(some: str, others: str) -> str:
     """Write the statement that names the days and facilities in which two selections of rows are not the same."""
     return (
-        f"WITH a AS MATERIALIZED ({some}), b AS MATERIALIZED ({others})"  # noqa: S608  # of ours
+        f"WITH a AS MATERIALIZED ({some}), b AS MATERIALIZED ({others})"  # noqa: S608  # constant names, values are parameters
         " SELECT DISTINCT service_date, facility_id FROM"
         " ((TABLE a EXCEPT TABLE b) UNION ALL (TABLE b EXCEPT TABLE a)) differing"
     )
@@ -174,12 +174,12 @@ def _add_up(days: set[date]) -> None:
         return
     parameters = {"dates": recordset.ids(sorted(days))}
     restated = (
-        f"SELECT DISTINCT service_date FROM {CELL} WHERE basis <> 'both' AND service_date = ANY(%(dates)s::date[])"  # noqa: S608  # of ours
+        f"SELECT DISTINCT service_date FROM {CELL} WHERE basis <> 'both' AND service_date = ANY(%(dates)s::date[])"  # noqa: S608  # constant names, values are parameters
         f" AND grain IN {tuple(map(int, OF_FACILITIES))}"
     )
     with connection.cursor() as cursor:
         cursor.execute(
-            f"DELETE FROM {CELL} WHERE grain IN {tuple(map(int, OF_ALL))}"  # noqa: S608  # of ours
+            f"DELETE FROM {CELL} WHERE grain IN {tuple(map(int, OF_ALL))}"  # noqa: S608  # constant names, values are parameters
             " AND service_date = ANY(%(dates)s::date[])",
             parameters,
         )
@@ -189,7 +189,7 @@ def _add_up(days: set[date]) -> None:
             ("current", "'both', 'current'", "IN"),
         ):
             cursor.execute(
-                f"INSERT INTO {CELL} (basis, {COLUMNS}) SELECT '{basis}', {COLUMNS} FROM ({days_of(bases)}) added"  # noqa: S608  # of ours
+                f"INSERT INTO {CELL} (basis, {COLUMNS}) SELECT '{basis}', {COLUMNS} FROM ({days_of(bases)}) added"  # noqa: S608  # constant names, values are parameters
                 f" WHERE service_date {where} ({restated})",
                 parameters,
             )

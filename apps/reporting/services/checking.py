@@ -36,12 +36,12 @@ def _of_day(day: date) -> list[Place]:
     # Nobody folds meanwhile.  Rides may change meanwhile, and are reported then: ask again.
     Upkeep.objects.select_for_update().first()
     stored = (
-        f"SELECT {COLUMNS} FROM {CELL} WHERE service_date = %(first)s AND basis IN ('both', 'current')"  # noqa: S608  # of ours
+        f"SELECT {COLUMNS} FROM {CELL} WHERE service_date = %(first)s AND basis IN ('both', 'current')"  # noqa: S608  # constant names, values are parameters
         f" AND grain IN {tuple(map(int, OF_FACILITIES))}"
     )
-    tallies = f"SELECT {TALLY_COLUMNS} FROM {TALLY} WHERE service_date = %(first)s AND basis IN ('both', 'current')"  # noqa: S608  # of ours
+    tallies = f"SELECT {TALLY_COLUMNS} FROM {TALLY} WHERE service_date = %(first)s AND basis IN ('both', 'current')"  # noqa: S608  # constant names, values are parameters
     added = (
-        f"SELECT {COLUMNS} FROM {CELL} WHERE service_date = %(first)s AND basis IN ('both', 'current')"  # noqa: S608  # of ours
+        f"SELECT {COLUMNS} FROM {CELL} WHERE service_date = %(first)s AND basis IN ('both', 'current')"  # noqa: S608  # constant names, values are parameters
         f" AND grain IN {tuple(map(int, OF_ALL))}"
     )
     found: set[Place] = set()

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Shape = dict[str, Any]
 
-# Policy of operators, not fact; the numbers are Veyo's (domain.md 4.10 [V3]).
+# Policy of operators, not fact; the numbers are Veyo's.
 BARIATRIC_RIDER_OVER_LB: Final = 300
 BARIATRIC_CHAIR_OVER_IN: Final = 32
 BARIATRIC_COMBINED_FROM_LB: Final = 800
 
-# Minutes to get a rider in, and out again, when nobody says otherwise (domain.md 4.10 [GK]).
+# Minutes to get a rider in, and out again, when nobody says otherwise.
 SEATED_LOAD_MINUTES: Final = 3
 WHEELCHAIR_LOAD_MINUTES: Final = 8
 STRETCHER_LOAD_MINUTES: Final = 15
@@ -127,7 +127,7 @@ def spaces(mobility: str, companions: Mapping[str, Any] | None = None) -> Spaces
     """Count the places of a rider and those who come along.
 
     `companions` holds escorts, attendantsProvided and children (counts) and serviceAnimal (bool), each optional; all
-    of them sit, and the animal takes a place too (domain.md 4.10).
+    of them sit, and the animal takes a place too.
     """
     with_them = companions or {}
     seats = sum(int(with_them.get(key) or 0) for key in ("escorts", "attendantsProvided", "children", "serviceAnimal"))

@@ -53,7 +53,7 @@ POLICY_STANDING: Final = "policyStanding"
 UNASKED: Final = frozenset(FIELDS) - {POLICY_STANDING}
 # Shown in part to LIMITED, in whole to FULL; written, and searched by, at FULL alone.
 MASKED: Final = frozenset({"medicaidId", "memberId"})
-# What a search by each criterion would confirm to the searcher (security.md S-24).
+# What a search by each criterion would confirm to the searcher.
 CRITERIA: Final[dict[str, Phi]] = {
     "name": Phi.LIMITED,
     "externalId": Phi.LIMITED,

@@ -9,7 +9,7 @@ from apps.rides.rules.lifecycle import RideStatus
 from lib.api import fields
 from lib.api.query import CountedPageQuery
 
-# Spelled with one l by integrators; understood in the filter alone (domain.md 8).
+# Spelled with one l by integrators; understood in the filter alone.
 ALIASES: Final = {"canceled": RideStatus.CANCELLED.value}
 
 

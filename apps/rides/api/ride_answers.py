@@ -22,7 +22,7 @@ class EntryOut(OutShape):
     actor = fields.Text()
     sequence = fields.Integer(allow_null=True)
     data = fields.Anything()  # type: ignore[assignment]  # the word of the contract hides Serializer.data
-    source = TextOrNull(allow_null=True)  # type: ignore[assignment]  # as above, Field.source
+    source = TextOrNull(allow_null=True)  # type: ignore[assignment]  # a field named like an attribute of serializers
     edited = fields.Boolean()
     voided = fields.Boolean()
     lat = fields.Number(allow_null=True, decimal_places=6)
@@ -63,4 +63,4 @@ class BulkOut(OutShape):
 class BulkAnswerOut(OutShape):
     """What became of each booking, in the order of the request."""
 
-    data = BulkOut(many=True)  # type: ignore[assignment]  # as above
+    data = BulkOut(many=True)  # type: ignore[assignment]  # a field named like an attribute of serializers

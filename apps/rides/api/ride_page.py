@@ -18,7 +18,7 @@ from lib.errors import ScopeMissing
 from lib.scopes import Scope
 
 _NOT_FILTERS = frozenset({"limit", "cursor", "include_total", "sort", "only", "expand"})
-# A filter on what the caller may not see would tell it by trying (security.md S-24).
+# A filter on what the caller may not see would tell it by trying.
 _FILTER_TELLS = {"client_reference": "clientReference", "external_ref": "externalIds"}
 _SCOPE_OF = {"rider": Scope.RIDERS_READ, "driver": Scope.DRIVERS_READ, "facility": Scope.FACILITIES_READ}
 

@@ -4,7 +4,7 @@ from apps.rides.models.ride import Ride
 
 
 class RideLock(models.Model):
-    """A ride whose record was handed on for good: its ending is not corrected any more (domain.md T29).
+    """A ride whose record was handed on for good: its ending is not corrected any more.
 
     `export_id` says in what; exports live in an app above this one.
     """

@@ -1,6 +1,6 @@
 """What a booking has to satisfy: hard rules refuse it and name the field, soft ones leave it to a person.
 
-Pure: drafts and facts in, findings out.  Source: domain.md 4.4 (T01, T02), 4.10, 4.12.
+Pure: drafts and facts in, findings out.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from lib.errors import Detail
 
 OLDEST_PICKUP: Final = timedelta(days=1)  # a ride that has just been driven may still be entered
 FARTHEST_PICKUP: Final = timedelta(days=731)  # beyond lie typing errors
-DISCHARGE_REQUIRED: Final = ("unit", "unitPhone", "planner")  # starred in domain.md 4.12
+DISCHARGE_REQUIRED: Final = ("unit", "unitPhone", "planner")  # of every discharge
 # Vehicle types that take a wheelchair tied down, and those that take a stretcher.
 CARRIES_WHEELCHAIR: Final = frozenset({"wheelchair_van", "stretcher_van", "bls_ambulance"})
 CARRIES_STRETCHER: Final = frozenset({"stretcher_van", "bls_ambulance"})

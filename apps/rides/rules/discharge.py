@@ -1,4 +1,4 @@
-"""A discharge as its planner watches it: two clocks, and a checklist (domain.md 4.12).  Pure: no query, no clock."""
+"""A discharge as its planner watches it: two clocks, and a checklist.  Pure: no query, no clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

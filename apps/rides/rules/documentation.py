@@ -1,4 +1,4 @@
-"""What a leg lacks on paper, by the payer's rule (domain.md 4.10, 4.15; New York's per-leg list, NY1 and NY2)."""
+"""What a leg lacks on paper, by the payer's rule (New York's per-leg list, NY1 and NY2)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who may drive a ride, and with what: every check of domain.md 4.8, one function each, all answered at once.
+"""Who may drive a ride, and with what: every check, one function each, all answered at once.
 
 Pure: the facts come in, violations go out; nothing here asks the database or the clock.  `CHECKS` is the whole list.
 """
@@ -15,14 +15,14 @@ from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, Span, Vehicle
 from apps.rides.rules.travel import drive_minutes
 from lib.retelling import phrase
 
-# Steps a rider who does not walk unaided can be helped over by one person (domain.md 4.8).
+# Steps a rider who does not walk unaided can be helped over by one person.
 STEPS_FOR_ONE_PERSON: Final = 3
 # What a lift or ramp takes where nobody measured: the clear width that federal rules ask for (36 CFR 1192.23(b)(6)).
 COMMON_CHAIR_WIDTH_IN: Final = 30.0
 # Passenger-carrying drivers: 15 hours on duty after 8 off (49 CFR 395.5(a)(2)); kept for small vehicles as well.
 MAX_DUTY: Final = timedelta(hours=15)
 REST: Final = timedelta(hours=8)
-# A shared rider's time on board (domain.md 4.9, excessive_ride_time): an hour, or twice the direct ride if longer.
+# A shared rider's time on board: an hour, or twice the direct ride if longer.
 MAX_ONBOARD_MINUTES: Final = 60.0
 MAX_ONBOARD_FACTOR: Final = 2.0
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a ride or a standing order, how bad it is, and what counts as settled (domain.md 4.9)."""
+"""What can go wrong with a ride or a standing order, how bad it is, and what counts as settled."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,6 +1,6 @@
 """The conditions of transitions, one pure function each: what is asked for, and why it is not met, in words.
 
-Source: domain.md 4.4, 4.5, 4.7 (no-show guard) and 4.12.4.  `services.guard_check.facts_of` gathers what they look at.
+`services.guard_check.facts_of` gathers what they look at.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,8 +11,8 @@ from typing import Any, Final
 from apps.riders.rules.needs import Mobility
 from apps.rides.rules.lifecycle import SOFT_GUARDS, Guard
 
-CORRECTION_WINDOW = timedelta(hours=72)  # domain.md T29, `correctionWindowHours`
-# Minutes to wait before a no-show where the facility has not set its own (domain.md 4.7; Veyo waits 5 or 10, V2).
+CORRECTION_WINDOW = timedelta(hours=72)  # `correctionWindowHours`
+# Minutes to wait before a no-show where the facility has not set its own (Veyo waits 5 or 10, V2).
 WAIT_AT_HOME_MINUTES = 5
 WAIT_AT_FACILITY_MINUTES = 10
 WAIT_ON_RELEASE_MINUTES = 15  # discharges and will-call: the rider was not told a minute

@@ -1,6 +1,6 @@
 """The life of a ride as data: ten statuses, 28 transitions, and who and what each one asks for.
 
-Source: domain.md 4.3, 4.4 and appendix A; the numbers T01 to T28 are its rows.  Pure: no query, no clock.  What a guard
+The numbers T01 to T28 name the rows.  Pure: no query, no clock.  What a guard
 looks at is gathered in services/; the one function that changes a status is `services.status.move`.
 """
 

@@ -45,7 +45,7 @@ _STEPS: Final[dict[Deed, tuple[Action, ...]]] = {
     Deed.UNFULFILLED: (Action.TURN_DOWN, Action.MARK_UNFULFILLED, Action.ABORT),
 }
 _S: Final = RideStatus
-# Until somebody has been sent whoever books may change what was booked (security.md, section 2).
+# Until somebody has been sent whoever books may change what was booked.
 _BEFORE_ASSIGNMENT: Final = frozenset({_S.REQUESTED, _S.SCHEDULED})
 _RELEASABLE: Final = frozenset({_S.SCHEDULED, _S.ASSIGNED})
 # Moments of the road that can be entered by hand, those to come first; one that has passed is completed or set right.

@@ -1,4 +1,4 @@
-"""Why a ride ended or lost its driver, and whose doing it was (domain.md 4.7).
+"""Why a ride ended or lost its driver, and whose doing it was.
 
 Only `rider` fault counts against a rider.  Operators may add codes; each maps to one of these, so that figures stay
 comparable.
@@ -150,7 +150,7 @@ class Cancelled:
 
 
 def cancellation_timing(facts: Cancelled) -> CancellationTiming:
-    """Compute how late a cancellation came; the first rule that holds wins (order from Trapeze PASS, domain.md TZ2).
+    """Compute how late a cancellation came; the first rule that holds wins (order from Trapeze PASS).
 
     "Same day" is the local day of the pickup, never the UTC one.
     """

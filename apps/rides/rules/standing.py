@@ -35,7 +35,7 @@ class Timed(Protocol):
 
 
 def promised_at(ride: Timed) -> datetime:
-    """Say when the ride was promised at the latest: P of the figures (domain.md 4.14), plus the window."""
+    """Say when the ride was promised at the latest: P of the figures, plus the window."""
     return ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
 
 

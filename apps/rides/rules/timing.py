@@ -1,4 +1,4 @@
-"""When a ride is due: windows, promises, local days, the clock of a will-call leg (domain.md 4.5, 4.10, appendix B).
+"""When a ride is due: windows, promises, local days, the clock of a will-call leg.
 
 Pure: no query, no clock.  Instants are aware; wall times are turned into instants by zone, never by adding hours to a
 day, and lengths of time are added to instants in UTC, so that both change-over days come out right.
@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 from apps.organizations.rules import opening_hours
 from apps.rides.rules.distance import METERS_PER_MILE, meters_between
 
-WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does (domain.md 4.5); not a placeholder for a pickup
-CONFIRM_WITHIN: Final = timedelta(minutes=30)  # in working hours; policy default, domain.md T01
-TREATMENT_MINUTES: Final = 240  # of dialysis, domain.md 4.10
+WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does; not a placeholder for a pickup
+CONFIRM_WITHIN: Final = timedelta(minutes=30)  # in working hours; policy default
+TREATMENT_MINUTES: Final = 240  # of dialysis
 POST_TREATMENT_MINUTES: Final = 30
 VISIT_MINUTES: Final = 60  # of anything else that one is brought to; policy, not fact
 LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives

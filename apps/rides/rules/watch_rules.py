@@ -1,6 +1,6 @@
 """What the passing of time does to a ride: which exceptions stand at an instant, and when it next means something.
 
-Source: domain.md 4.5, 4.9 and 4.12.  Each rule answers steps: from which instant an exception is open, at which
+Each rule answers steps: from which instant an exception is open, at which
 severity.  Whatever the order in which changes and looks at the clock come, the present facts say what is open.  Pure:
 no query, no clock.  Lengths of time are added to instants in UTC; what is local (closing hours, 23:59) comes in as
 instants.
@@ -19,12 +19,12 @@ MINUTE: Final = timedelta(minutes=1)
 # "Past" an instant begins here: the finest step that the database knows.
 _MOMENT: Final = timedelta(microseconds=1)
 
-# Before the pickup: 48 h echoes Indiana's law (IN1).  Who rides to stay alive is looked after earlier (domain.md 4.11.1
-# asks for it and leaves the hours to us).
+# Before the pickup: 48 h echoes Indiana's law (IN1).  Rides that keep a rider alive are looked
+# after earlier; those hours are policy.
 UNASSIGNED_BEFORE: Final = (timedelta(hours=48), timedelta(hours=24), timedelta(hours=2))
 UNASSIGNED_BEFORE_LIFE_SUSTAINING: Final = (timedelta(hours=72), timedelta(hours=48), timedelta(hours=4))
 CRITICALLY_LATE: Final = timedelta(minutes=30)
-CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis, domain.md 4.9
+CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis
 CLOSES_SOON: Final = timedelta(minutes=60)
 LONG_WAIT: Final = timedelta(minutes=15)
 SHORTEST_LONG_RIDE: Final = timedelta(minutes=60)
@@ -75,7 +75,7 @@ class Facts(NamedTuple):
 class Terms(NamedTuple):
     """What the place of care has agreed on, and what is known of the legs before.
 
-    `ladder` are the minutes of the five steps of domain.md 4.12.5, and `ladder_ahead` is how long before the pickup it
+    `ladder` are the minutes of the five steps, and `ladder_ahead` is how long before the pickup it
     begins for a firm discharge; `closes_at` is None where nobody knows; `was_brought` says that an earlier leg carried
     the rider there, or may still do so.
     """
@@ -105,7 +105,7 @@ class Finding(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """What stands at an instant, when to look again, and whether an unused will-call leg is over (domain.md 4.5).
+    """What stands at an instant, when to look again, and whether an unused will-call leg is over.
 
     `offered_since`: from when on whom the rider prefers is asked, as the ladder says; None: nobody is.
     """
@@ -192,7 +192,7 @@ def _unassigned_before(priority: str) -> tuple[timedelta, timedelta, timedelta]:
 
 
 def on_ladder_since(facts: Facts, terms: Terms) -> datetime | None:
-    """Say from when the minutes of the ladder count (domain.md 4.12.5); None: it is not for this ride.
+    """Say from when the minutes of the ladder count; None: it is not for this ride.
 
     They count from the release.  A discharge with a firm time has none: its ladder ends at the pickup, and begins with
     the booking where that comes later.

@@ -1,4 +1,4 @@
-"""Whether a stop is where it is said to be: devices that report from elsewhere, and corrections (domain.md 4.9)."""
+"""Whether a stop is where it is said to be: devices that report from elsewhere, and corrections."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -10,7 +10,7 @@ from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import exceptions, milestones
 from lib.access import Principal
 
-MISMATCH_METERS: Final = 250  # domain.md 4.9, `address_problem`
+MISMATCH_METERS: Final = 250  # `address_problem`
 
 
 def compare(ride: Ride, moment: MilestoneReport, *, by: Principal, at: datetime) -> None:

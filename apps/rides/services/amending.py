@@ -73,7 +73,7 @@ EDITABLE: Final[Mapping[RideStatus, frozenset[str]]] = {
     RideStatus.NO_SHOW: _ENDED,
     RideStatus.UNFULFILLED: _ENDED,
 }
-# Whoever books may change these until somebody has been sent (security.md, section 2).
+# Whoever books may change these until somebody has been sent.
 BEFORE_ASSIGNMENT: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
 _TIMES_ASKED: Final = frozenset({"pickup_at", "appointment_at"})
 # Changes that can make the driver or vehicle the wrong one.
@@ -84,7 +84,7 @@ _TOUCHES_ASSIGNMENT: Final = frozenset(
 _DECIDES_PUNCTUALITY: Final = frozenset(
     {"pickup_at", "appointment_at", "pickup", "dropoff", "accommodation", "discharge", "service_type"}
 )
-SLIPPED_BY: Final = timedelta(minutes=30)  # domain.md 4.9, `discharge_slipped`
+SLIPPED_BY: Final = timedelta(minutes=30)  # `discharge_slipped`
 _WIRE: Final = {"pickup_at": "pickupTime", "appointment_at": "appointmentTime", "payment": "payer"}
 
 

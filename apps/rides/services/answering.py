@@ -1,6 +1,6 @@
 """What the planner says while no driver is found for a patient: wait, another mode, split; each one is recorded.
 
-The fourth answer, to cancel, is a cancellation like any other (domain.md 4.12.5).
+The fourth answer, to cancel, is a cancellation like any other.
 """
 
 from collections.abc import Iterable

@@ -33,8 +33,8 @@ from lib.compiled import Compiled, together
 from lib.errors import Detail, FieldRefused, InvalidInput
 from lib.rows import insert, sent_together, update
 
-LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; domain.md 4.9, driver_released_late
-OFFER_STANDS_FOR = timedelta(minutes=15)  # the first step of the escalation ladder, domain.md 4.12.5
+LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; opens driver_released_late
+OFFER_STANDS_FOR = timedelta(minutes=15)  # the first step of the escalation ladder
 
 _ACTION: Final[Mapping[RideStatus, Action]] = {
     RideStatus.SCHEDULED: Action.ASSIGN,
@@ -43,7 +43,7 @@ _ACTION: Final[Mapping[RideStatus, Action]] = {
     RideStatus.ARRIVED: Action.REASSIGN,
     RideStatus.IN_PROGRESS: Action.TRANSFER,
 }
-# What no longer holds once a driver who passes the checks is on the ride (domain.md 4.9).
+# What no longer holds once a driver who passes the checks is on the ride.
 SETTLED_BY_ASSIGNMENT: Final = (
     ExceptionType.UNASSIGNED_AT_RISK,
     ExceptionType.NO_DRIVER_AVAILABLE,

@@ -1,4 +1,4 @@
-"""Unhappy endings: cancelled, no-show, unfulfilled.  Three different things, with reason and fault (domain.md 4.7)."""
+"""Unhappy endings: cancelled, no-show, unfulfilled.  Three different things, with reason and fault."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -29,7 +29,7 @@ from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing
 from lib.scopes import Scope
 
-DECIDE_WITHIN = timedelta(minutes=30)  # for the later legs of a trip, domain.md 4.6
+DECIDE_WITHIN = timedelta(minutes=30)  # for the later legs of a trip
 # Endings that open an exception which a person has to close.
 _OPENS: Final = {
     RideStatus.NO_SHOW: ExceptionType.RIDER_NO_SHOW,
@@ -184,7 +184,7 @@ def _set_ending(
 
 
 def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None:
-    """Hold, cancel or keep the legs that follow, as the facility wants it (domain.md 4.6).
+    """Hold, cancel or keep the legs that follow, as the facility wants it.
 
     Also those out of the caller's reach: the driver who reports a no-show is bound to a provider, and the way back has
     no driver yet, or another provider's.

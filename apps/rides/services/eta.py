@@ -1,4 +1,4 @@
-"""When the vehicle will be at the pickup, as whoever drives it says (domain.md 4.9 and 4.13)."""
+"""When the vehicle will be at the pickup, as whoever drives it says."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,7 +13,7 @@ from lib.access import Principal
 from lib.errors import InvalidInput
 
 AWAITED: Final = frozenset({RideStatus.ASSIGNED, RideStatus.EN_ROUTE})
-WORTH_SAYING: Final = timedelta(minutes=5)  # domain.md 4.13: `ride.eta_changed` only then
+WORTH_SAYING: Final = timedelta(minutes=5)  # `ride.eta_changed` only then
 FARTHEST: Final = timedelta(days=1)  # beyond lie typing errors
 
 

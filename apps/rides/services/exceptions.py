@@ -1,4 +1,4 @@
-"""Exceptions: opened and settled by transitions and timers, claimed and closed by people (domain.md 4.9).
+"""Exceptions: opened and settled by transitions and timers, claimed and closed by people.
 
 One of a ride is told as an event of the ride, whose counters follow; one of a standing order as an event of its own.
 """
@@ -171,7 +171,7 @@ def event_of(severity: ExceptionSeverity) -> str:
     """Name the event of a ride's exception that opens, or gets worse.
 
     `ride.exception` asks somebody to act; what is for information has a type of its own, so that it reaches those alone
-    who subscribe to it (domain.md 4.9).
+    who subscribe to it.
     """
     return NOTED if severity is ExceptionSeverity.INFO else OPENED
 

@@ -1,4 +1,4 @@
-"""Who hears of a released rider, or a discharge, that no driver has been found for (domain.md 4.12.5).
+"""Who hears of a released rider, or a discharge, that no driver has been found for.
 
 The desk shows the exception to dispatchers from its first step on.  The later steps tell people who do not sit before
 it: planners of the facility, supervisors, and with the last one planners again.  Contacts of a facility have a phone

@@ -22,7 +22,7 @@ from lib.api.pagination import TOTAL_CAP
 
 _TIMESTAMPTZ_OID: Final = 1184
 # Django loads timestamptz by a Python class, to let each connection have a zone; ours is UTC, so the C one will do and
-# takes a fifth of the time (api.md B.14).
+# takes a fifth of the time.
 _C_TIMESTAMPTZ: Final = cast("type[Loader]", psycopg.adapters.get_loader(_TIMESTAMPTZ_OID, Format.TEXT))
 
 

@@ -1,4 +1,4 @@
-"""Locking rides whose record was handed on for good, and letting them go again (domain.md T29)."""
+"""Locking rides whose record was handed on for good, and letting them go again."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ _LOCK: Final = f"""
     )
     INSERT INTO rides_ridelock (ride_id, export_id, locked_at)
     SELECT id, %(export)s, %(at)s FROM standing ON CONFLICT (ride_id) DO NOTHING
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Moments of a ride with their provenance: who said so, when, from where (domain.md D12)."""
+"""Moments of a ride with their provenance: who said so, when, from where."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -10,7 +10,7 @@ from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
 from lib.rows import insert
 
-CLOCK_TOLERANCE = timedelta(minutes=2)  # how far a device's clock may run ahead of ours (domain.md 4.4, rule 3)
+CLOCK_TOLERANCE = timedelta(minutes=2)  # how far a device's clock may run ahead of ours
 ENTERED_LATE = timedelta(
     days=1
 )  # a ride that has been driven may be booked a day later, with what happened before that

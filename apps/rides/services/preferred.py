@@ -1,4 +1,4 @@
-"""The first step of the ladder: whom a rider prefers is asked before anybody else (domain.md 4.12.5).
+"""The first step of the ladder: whom a rider prefers is asked before anybody else.
 
 An offer goes to drivers who may say no.  An employee is not asked but told, and that is for a dispatcher to do.
 """

@@ -68,7 +68,7 @@ def advance(
 def set_right(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
     """Record a moment that a locked ride has passed: one that was missing, or a better word on one that was reported.
 
-    The status stays, and so does the row of the first word, voided (domain.md D12).  Settles `milestone_gap` once
+    The status stays, and so does the row of the first word, voided.  Settles `milestone_gap` once
     nothing is missing.  A ride that has ended takes what is missing alone.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Whether a rider comes in time to what the ride is for (domain.md 4.9, `late_to_appointment`, and 4.12.6)."""
+"""Whether a rider comes in time to what the ride is for."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, R
 from apps.rides.services import exceptions
 from lib.access import Principal
 
-CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis, domain.md 4.9
+CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis
 
 
 def awaited_by(ride: Ride) -> datetime | None:

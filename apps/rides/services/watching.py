@@ -1,4 +1,4 @@
-"""What the clock does to rides: exceptions open, get worse and settle by themselves (domain.md 4.5, 4.9 and 4.12).
+"""What the clock does to rides: exceptions open, get worse and settle by themselves.
 
 Each ride carries the instant at which the clock next means something to it (`watch_at`, docs/adr/0019).  A look takes
 rides that are due in sets, asks watch_rules.py what stands, and writes that down together with the next instant, in one
@@ -216,7 +216,7 @@ def _settle(one: Known, outcome: Outcome, findings: dict[ExceptionType, Finding]
 
 
 def _sharpen(one: Known, outcome: Outcome, at: datetime) -> None:
-    """Make it critical that a crew may not be on the road, once the ride's day has come (domain.md 4.9).
+    """Make it critical that a crew may not be on the road, once the ride's day has come.
 
     That it may not was found when somebody changed ride or crew; the clock alone knows of the day.
     """
@@ -231,7 +231,7 @@ def _sharpen(one: Known, outcome: Outcome, at: datetime) -> None:
 
 
 def _decide(one: Known, outcome: Outcome, at: datetime) -> None:
-    """Keep a leg that nobody decided about in time (domain.md 4.6).
+    """Keep a leg that nobody decided about in time.
 
     Not one that somebody has taken on, nor one that is cancelled: its rider may have no way home.
     """
@@ -244,7 +244,7 @@ def _decide(one: Known, outcome: Outcome, at: datetime) -> None:
 
 
 def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
-    """Cancel a will-call leg that nobody released and whose rider was never brought (domain.md 4.5)."""
+    """Cancel a will-call leg that nobody released and whose rider was never brought."""
     ride = locked(ride_id, by)
     rides = watched.lock_one(ride_id, at=at)
     if not rides or not look(rides[0].facts, watched.terms_of(rides)[ride_id], at).ends_unused:

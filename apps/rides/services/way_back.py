@@ -1,4 +1,4 @@
-"""The way back from dialysis moves with a late way there: a clinic runs the full time (domain.md 4.11.2)."""
+"""The way back from dialysis moves with a late way there: a clinic runs the full time."""
 
 from datetime import datetime
 from typing import Final

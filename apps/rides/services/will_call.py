@@ -1,4 +1,4 @@
-"""Will-call: the rider says ready, and the clock runs (domain.md 4.5)."""
+"""Will-call: the rider says ready, and the clock runs."""
 
 import copy
 from datetime import datetime, timedelta

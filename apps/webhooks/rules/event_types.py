@@ -215,7 +215,7 @@ TEST: Final = "webhook.test"
 # What a subscription may name besides single types.
 EVERYTHING: Final = "*"
 FAMILIES: Final = tuple(sorted({f"{one.name.partition('.')[0]}.*" for one in _ALL}))
-# Told at once when it does not get through (api.md B.9): somebody may be standing at a door.
+# Told at once when it does not get through: somebody may be standing at a door.
 URGENT: Final = frozenset({"ride.exception"})
 
 

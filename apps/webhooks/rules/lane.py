@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from apps.webhooks.rules.schedule import jittered
 
-# The breaker (api.md B.9).
+# The breaker.
 FAILURES_IN_A_ROW: Final = 5
 SAMPLE: Final = timedelta(minutes=5)
 SAMPLE_ATTEMPTS: Final = 20

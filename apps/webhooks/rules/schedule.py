@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-# What is waited after the failure of attempt 1, 2, ... (api.md B.9): 13 attempts over 70 hours 52 minutes 40 seconds.
+# What is waited after the failure of attempt 1, 2, ...: 13 attempts over 70 hours 52 minutes 40 seconds.
 DELAYS: Final = (
     timedelta(seconds=10),
     timedelta(seconds=30),

@@ -1,4 +1,4 @@
-"""Taking deliveries that are due, lane by lane, so that no lane takes what belongs to others (api.md B.11).
+"""Taking deliveries that are due, lane by lane, so that no lane takes what belongs to others.
 
 A claim is a lease under an id.  It is committed before anything is sent, and what comes of it is written by
 `settling` under the same id: a worker whose lease has run out changes nothing any more.
@@ -85,7 +85,7 @@ _CLAIM: Final = f"""
     SET status = 'in_flight', claims = d.claims + 1, claim_id = %(claim)s, lease_until = %(lease)s
     WHERE d.id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING d.id::text
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 # The look for due work and the claims share these conditions: what the look counts and no claim takes would wake a
 # worker every second for nothing.
 # Tests go to endpoints in any state but removed ones; there are few, and somebody waits for each.

@@ -28,14 +28,14 @@ _LOCKED: Final = f"""
     SELECT l.endpoint_id, e.max_in_flight, {", ".join(f'l."{name}"' for name in _TYPES)}
     FROM webhooks_lane l JOIN webhooks_endpoint e ON e.id = l.endpoint_id
     WHERE l.endpoint_id = ANY(%s::uuid[]) ORDER BY l.endpoint_id FOR UPDATE OF l
-"""  # noqa: S608  # names of ours
+"""  # noqa: S608  # constant names
 _STORE: Final = f"""
     UPDATE webhooks_lane l
     SET {", ".join(f'"{name}" = came."{name}"' for name in _TYPES)},
         attempts_total = l.attempts_total + came.attempts, failures_total = l.failures_total + came.failed
     FROM {recordset.source({"id": "uuid", "attempts": "integer", "failed": "integer", **_TYPES}, name="came")}
     WHERE l.endpoint_id = came.id
-"""  # noqa: S608  # names of ours
+"""  # noqa: S608  # constant names
 
 
 def locked(endpoint_ids: Iterable[UUID]) -> list[tuple[UUID, Lane]]:

@@ -43,12 +43,12 @@ _NOT_HEARD: Final = f"""
     JOIN events_event ev ON ev.id = w.event_id
     WHERE w.endpoint_id = %(endpoint)s AND w.status IN ('pending', 'held') AND w.trigger <> 'test'
         AND ({MATCHES}) IS NOT TRUE
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 # Waits for no row: whoever settles one waits, row in hand, for the lane that is held here.
 _NO_LONGER: Final = f"""
     UPDATE webhooks_delivery d SET status = 'cancelled', ended_at = %(at)s
     WHERE d.id = ANY(ARRAY({_NOT_HEARD} LIMIT %(most)s FOR NO KEY UPDATE OF w SKIP LOCKED))
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 _ANY_LEFT: Final = f"SELECT EXISTS ({_NOT_HEARD})"
 # The same of rows that come back to be tried again, of whichever endpoints; and tests of endpoints that are removed.
 _THESE_NO_LONGER: Final = f"""
@@ -57,7 +57,7 @@ _THESE_NO_LONGER: Final = f"""
     WHERE d.id = ANY(%(ids)s::uuid[]) AND d.status = 'pending' AND e.id = d.endpoint_id AND ev.id = d.event_id
         AND (e.deleted_at IS NOT NULL OR d.trigger <> 'test' AND ({MATCHES}) IS NOT TRUE)
     RETURNING d.id
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 _HEARS: Final = f"""
     SELECT FROM webhooks_endpoint e, events_event ev WHERE e.id = %(endpoint)s AND ev.id = %(event)s AND {MATCHES}
 """
@@ -75,7 +75,7 @@ _PUBLISH: Final = f"""
     ORDER BY taken.place
     FOR SHARE OF e  -- one that is paused or resumed just now is waited for: what it collected would lie there for ever
     ON CONFLICT (event_id, endpoint_id, round) DO NOTHING
-"""  # noqa: S608  # of ours
+"""  # noqa: S608  # constant names, values are parameters
 
 
 class RowsInHand(DomainError):

@@ -50,6 +50,6 @@ def _in_batches(delete: Callable[[], int]) -> int:
 def _delete_deliveries(before: UUID) -> int:
     values: dict[str, Any] = {"before": before, "rows": ROWS_AT_ONCE}
     with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM webhooks_attempt WHERE delivery_id IN {_ENDED}", values)  # noqa: S608  # of ours
-        cursor.execute(f"DELETE FROM webhooks_delivery WHERE id IN {_ENDED}", values)  # noqa: S608  # of ours
+        cursor.execute(f"DELETE FROM webhooks_attempt WHERE delivery_id IN {_ENDED}", values)  # noqa: S608  # constant names, values are parameters
+        cursor.execute(f"DELETE FROM webhooks_delivery WHERE id IN {_ENDED}", values)  # noqa: S608  # constant names, values are parameters
         return int(cursor.rowcount)

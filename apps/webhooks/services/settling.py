@@ -63,7 +63,7 @@ _SETTLE: Final = f"""
         FROM came
     )
     SELECT id FROM settled
-"""  # noqa: S608  # names of ours
+"""  # noqa: S608  # constant names
 
 
 class Tried(NamedTuple):

@@ -1,4 +1,4 @@
-"""Dates and times as tables of pages show them (console.md 4.7)."""
+"""Dates and times as tables of pages show them."""
 
 from lib.clocks import shows_twelve_hours
 

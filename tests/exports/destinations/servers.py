@@ -156,7 +156,7 @@ class Buckets:
 
 def _post(url: str, text: str) -> None:
     request = Request(url, data=text.encode(), method="POST", headers={"Content-Type": "text/plain"})  # noqa: S310  # loopback
-    urlopen(request).close()  # noqa: S310  # as above
+    urlopen(request).close()  # noqa: S310  # on loopback
 
 
 @contextmanager

@@ -33,7 +33,7 @@ class Full(Sftp):
     def write(self, file_obj: object, offset: int, data: bytes) -> int:
         if offset > 100_000:
             raise asyncssh.SFTPFailure("disk full")
-        return super().write(file_obj, offset, data)  # type: ignore[return-value]
+        return super().write(file_obj, offset, data)  # type: ignore[return-value]  # asyncssh allows both
 
 
 class HangsUp(Sftp):
@@ -45,7 +45,7 @@ class HangsUp(Sftp):
         if offset > 100_000 and not HangsUp.gone:
             HangsUp.gone += 1
             self.channel.get_connection().abort()
-        return super().write(file_obj, offset, data)  # type: ignore[return-value]
+        return super().write(file_obj, offset, data)  # type: ignore[return-value]  # asyncssh allows both
 
 
 class Waits(Sftp):
@@ -70,7 +70,7 @@ class Held(Sftp):
             Held.first.append(file_obj.name)
         while file_obj.name == Held.first[0] and not Held.release.is_set():
             await asyncio.sleep(0.01)
-        return super().write(file_obj, offset, data)  # type: ignore[return-value]
+        return super().write(file_obj, offset, data)  # type: ignore[return-value]  # asyncssh allows both
 
 
 # A worker of its own, that puts something older under the same name.

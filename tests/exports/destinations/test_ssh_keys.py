@@ -51,7 +51,7 @@ def test_what_is_no_host_key_is_refused(text: str) -> None:
 )
 @pytest.mark.parametrize("form", [serialization.PrivateFormat.PKCS8, serialization.PrivateFormat.OpenSSH])
 def test_private_keys_are_kept_as_openssh_writes_them(key: ed25519.Ed25519PrivateKey, form: object) -> None:
-    given = key.private_bytes(_PEM[0], form, serialization.NoEncryption()).decode()  # type: ignore[arg-type]
+    given = key.private_bytes(_PEM[0], form, serialization.NoEncryption()).decode()  # type: ignore[arg-type]  # wider at run time than in the stubs
 
     kept = ssh_keys.private_key(f"\r\n{given}\n\n")
 

@@ -125,7 +125,7 @@ def test_another_reason_or_facility_asks_for_no_door_of_this_one(
     typed = sent(desk, f"?rider={grace.pk}", entrance=str(door.pk))
     other = factories.FacilityFactory.create(name="Zeta Hospital")
     Entrance.objects.create(facility=other, name="North door")
-    hospital.members.first().facilities.add(other)  # type: ignore[union-attr]
+    hospital.members.first().facilities.add(other)  # type: ignore[union-attr]  # the row exists
 
     dialysis = desk.post(BOOK, typed | {"do": "preset:dialysis"})
     moved = desk.post(BOOK, typed | {"do": "facility", "facility": str(other.pk)})
