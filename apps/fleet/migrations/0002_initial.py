@@ -116,6 +116,67 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["created_at", "id"], name="driver_list")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("employment__in", ["employee", "contractor", "volunteer", "partner_company"])
+                        ),
+                        name="driver_employment_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("activation__in", ["pending", "active", "suspended", "inactive"])),
+                        name="driver_activation_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("gender__in", ["", "female", "male"])), name="driver_gender_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "qualifications__contained_by",
+                                [
+                                    "wheelchair_securement",
+                                    "stretcher",
+                                    "bariatric",
+                                    "oxygen",
+                                    "passenger_assist",
+                                    "pediatric",
+                                ],
+                            )
+                        ),
+                        name="driver_qualifications_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("phone__regex", "^\\+[1-9][0-9]{6,14}$")), name="driver_phone_e164"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("activation", "suspended"), _negated=True),
+                            models.Q(("activation_reason", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="driver_suspension_has_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("last_lat__isnull", True),
+                                ("last_lng__isnull", True),
+                                ("last_located_at__isnull", True),
+                            ),
+                            models.Q(
+                                ("last_lat__isnull", False),
+                                ("last_lng__isnull", False),
+                                ("last_located_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="driver_location_whole",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Vehicle",
@@ -616,71 +677,5 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="driver",
-            index=models.Index(fields=["created_at", "id"], name="driver_list"),
-        ),
-        migrations.AddConstraint(
-            model_name="driver",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("employment__in", ["employee", "contractor", "volunteer", "partner_company"])),
-                name="driver_employment_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="driver",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("activation__in", ["pending", "active", "suspended", "inactive"])),
-                name="driver_activation_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="driver",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("gender__in", ["", "female", "male"])), name="driver_gender_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="driver",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "qualifications__contained_by",
-                        ["wheelchair_securement", "stretcher", "bariatric", "oxygen", "passenger_assist", "pediatric"],
-                    )
-                ),
-                name="driver_qualifications_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="driver",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("phone__regex", "^\\+[1-9][0-9]{6,14}$")), name="driver_phone_e164"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="driver",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("activation", "suspended"), _negated=True),
-                    models.Q(("activation_reason", ""), _negated=True),
-                    _connector="OR",
-                ),
-                name="driver_suspension_has_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="driver",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("last_lat__isnull", True), ("last_lng__isnull", True), ("last_located_at__isnull", True)),
-                    models.Q(
-                        ("last_lat__isnull", False), ("last_lng__isnull", False), ("last_located_at__isnull", False)
-                    ),
-                    _connector="OR",
-                ),
-                name="driver_location_whole",
-            ),
         ),
     ]

@@ -96,6 +96,77 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["created_at", "id"], name="rider_list"),
+                    models.Index(
+                        django.db.models.functions.text.Lower("last_name"),
+                        django.db.models.functions.text.Lower("first_name"),
+                        models.F("id"),
+                        name="rider_by_name",
+                    ),
+                    models.Index(
+                        django.contrib.postgres.indexes.OpClass(
+                            django.db.models.functions.text.Lower("last_name"), name="text_pattern_ops"
+                        ),
+                        name="rider_last_name_prefix",
+                    ),
+                    models.Index(
+                        django.contrib.postgres.indexes.OpClass(
+                            django.db.models.functions.text.Lower("first_name"), name="text_pattern_ops"
+                        ),
+                        name="rider_first_name_prefix",
+                    ),
+                    models.Index(
+                        django.contrib.postgres.indexes.OpClass(
+                            django.db.models.functions.text.Lower("preferred_name"), name="text_pattern_ops"
+                        ),
+                        name="rider_preferred_name_prefix",
+                    ),
+                    django.contrib.postgres.indexes.GinIndex(
+                        django.contrib.postgres.indexes.OpClass("phones", name="jsonb_path_ops"), name="rider_by_phone"
+                    ),
+                    models.Index(fields=["medicaid_id_index"], name="rider_by_medicaid_id"),
+                    models.Index(fields=["member_id_index"], name="rider_by_member_id"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status__in", ["active", "inactive", "on_hold", "do_not_book", "deceased"])
+                        ),
+                        name="rider_status_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("driver_gender_preference__in", ["", "female", "male"])),
+                        name="rider_driver_gender_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("sms_consent__in", ["granted", "denied", "unknown"])),
+                        name="rider_sms_consent_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("contact_preference__in", ["sms", "voice", "facility", "caregiver"])),
+                        name="rider_contact_preference_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status_from__isnull", True),
+                            ("status_until__isnull", True),
+                            ("status_from__lte", models.F("status_until")),
+                            _connector="OR",
+                        ),
+                        name="rider_status_period_forward",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("sms_consent", "granted"), _negated=True),
+                            ("sms_consent_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="rider_consent_has_moment",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="RiderFacility",
@@ -344,110 +415,5 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="rider",
-            index=models.Index(fields=["created_at", "id"], name="rider_list"),
-        ),
-        migrations.AddIndex(
-            model_name="rider",
-            index=models.Index(
-                django.db.models.functions.text.Lower("last_name"),
-                django.db.models.functions.text.Lower("first_name"),
-                models.F("id"),
-                name="rider_by_name",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="rider",
-            index=models.Index(
-                django.contrib.postgres.indexes.OpClass(
-                    django.db.models.functions.text.Lower("last_name"), name="text_pattern_ops"
-                ),
-                name="rider_last_name_prefix",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="rider",
-            index=models.Index(
-                django.contrib.postgres.indexes.OpClass(
-                    django.db.models.functions.text.Lower("first_name"), name="text_pattern_ops"
-                ),
-                name="rider_first_name_prefix",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="rider",
-            index=models.Index(
-                django.contrib.postgres.indexes.OpClass(
-                    django.db.models.functions.text.Lower("preferred_name"), name="text_pattern_ops"
-                ),
-                name="rider_preferred_name_prefix",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="rider",
-            index=django.contrib.postgres.indexes.GinIndex(
-                django.contrib.postgres.indexes.OpClass("phones", name="jsonb_path_ops"), name="rider_by_phone"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="rider",
-            index=models.Index(fields=["medicaid_id_index"], name="rider_by_medicaid_id"),
-        ),
-        migrations.AddIndex(
-            model_name="rider",
-            index=models.Index(fields=["member_id_index"], name="rider_by_member_id"),
-        ),
-        migrations.AddConstraint(
-            model_name="rider",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["active", "inactive", "on_hold", "do_not_book", "deceased"])),
-                name="rider_status_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rider",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("driver_gender_preference__in", ["", "female", "male"])),
-                name="rider_driver_gender_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rider",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("sms_consent__in", ["granted", "denied", "unknown"])),
-                name="rider_sms_consent_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rider",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("contact_preference__in", ["sms", "voice", "facility", "caregiver"])),
-                name="rider_contact_preference_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rider",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("status_from__isnull", True),
-                    ("status_until__isnull", True),
-                    ("status_from__lte", models.F("status_until")),
-                    _connector="OR",
-                ),
-                name="rider_status_period_forward",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rider",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("sms_consent", "granted"), _negated=True),
-                    ("sms_consent_at__isnull", False),
-                    _connector="OR",
-                ),
-                name="rider_consent_has_moment",
-            ),
         ),
     ]

@@ -394,6 +394,348 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["pickup_at", "id"], name="ride_by_pickup"),
+                    models.Index(fields=["status", "pickup_at", "id"], name="ride_by_status"),
+                    models.Index(fields=["facility", "pickup_at", "id"], name="ride_by_facility"),
+                    models.Index(fields=["provider", "pickup_at", "id"], name="ride_by_provider"),
+                    models.Index(fields=["updated_at", "id"], name="ride_by_update"),
+                    models.Index(fields=["created_at", "id"], name="ride_by_creation"),
+                    models.Index(
+                        condition=models.Q(("client_reference", ""), _negated=True),
+                        fields=["client_reference"],
+                        name="ride_by_client_reference",
+                    ),
+                    models.Index(
+                        condition=models.Q(("driver__isnull", False)),
+                        fields=["driver", "pickup_at"],
+                        name="ride_of_driver",
+                    ),
+                    models.Index(
+                        condition=models.Q(("vehicle__isnull", False)),
+                        fields=["vehicle", "pickup_at"],
+                        name="ride_of_vehicle",
+                    ),
+                    models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
+                    models.Index(
+                        condition=models.Q(("watch_at__isnull", False)), fields=["watch_at"], name="ride_to_watch"
+                    ),
+                    models.Index(
+                        condition=models.Q(("standing_order_id__isnull", False)),
+                        fields=["standing_order_id", "pickup_at"],
+                        name="ride_of_standing_order",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "status__in",
+                                [
+                                    "requested",
+                                    "scheduled",
+                                    "assigned",
+                                    "en_route",
+                                    "arrived",
+                                    "in_progress",
+                                    "completed",
+                                    "cancelled",
+                                    "no_show",
+                                    "unfulfilled",
+                                ],
+                            )
+                        ),
+                        name="ride_status_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "status_before_end__in",
+                                [
+                                    "",
+                                    "requested",
+                                    "scheduled",
+                                    "assigned",
+                                    "en_route",
+                                    "arrived",
+                                    "in_progress",
+                                    "completed",
+                                    "cancelled",
+                                    "no_show",
+                                    "unfulfilled",
+                                ],
+                            )
+                        ),
+                        name="ride_status_before_end_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("leg_type__in", ["one_way", "outbound", "return", "intermediate"])),
+                        name="ride_leg_type_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "service_type__in",
+                                [
+                                    "appointment",
+                                    "dialysis",
+                                    "hospital_discharge",
+                                    "interfacility_transfer",
+                                    "admission",
+                                    "therapy",
+                                    "pharmacy_stop",
+                                    "other",
+                                ],
+                            )
+                        ),
+                        name="ride_service_type_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__in", ["routine", "time_critical", "life_sustaining"])),
+                        name="ride_priority_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("pickup_time_kind__in", ["firm", "estimated"])),
+                        name="ride_pickup_time_kind_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("scheduling_anchor__in", ["pickup", "appointment"])),
+                        name="ride_scheduling_anchor_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "ready_source__in",
+                                ["", "rider_sms", "rider_app", "facility_portal", "phone", "api", "hl7_adt", "driver"],
+                            )
+                        ),
+                        name="ride_ready_source_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "vehicle_type_requested__in",
+                                [
+                                    "",
+                                    "sedan",
+                                    "minivan",
+                                    "wheelchair_van",
+                                    "stretcher_van",
+                                    "bls_ambulance",
+                                    "rideshare",
+                                    "taxi",
+                                    "volunteer",
+                                ],
+                            )
+                        ),
+                        name="ride_vehicle_type_requested_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("fault__in", ["", "rider", "facility", "provider", "payer", "none"])),
+                        name="ride_fault_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("cancellation_timing__in", ["", "at_door", "late", "same_day", "advance"])),
+                        name="ride_cancellation_timing_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("loaded_miles_source__in", ["", "gps", "odometer", "routed"])),
+                        name="ride_loaded_miles_source_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("max_exception_severity__in", ["", "info", "warning", "critical"])),
+                        name="ride_max_exception_severity_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("occurrence_state__in", ["", "as_generated", "customized", "shifted"])),
+                        name="ride_occurrence_state_known",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("client_reference", ""), _negated=True),
+                        fields=("client", "client_reference"),
+                        name="ride_client_reference_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            models.Q(("occurrence_key", ""), _negated=True),
+                            models.Q(("status", "cancelled"), _negated=True),
+                        ),
+                        fields=("occurrence_key",),
+                        name="ride_occurrence_once_live",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("status__in", ["arrived", "assigned", "en_route", "in_progress", "completed"]),
+                                _negated=True,
+                            ),
+                            models.Q(
+                                ("assignment_id__isnull", False),
+                                ("driver__isnull", False),
+                                ("provider__isnull", False),
+                                ("vehicle__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ride_underway_has_driver_and_vehicle",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("status__in", ["requested", "scheduled"]), _negated=True),
+                            models.Q(
+                                ("assignment_id__isnull", True),
+                                ("driver__isnull", True),
+                                ("provider__isnull", True),
+                                ("vehicle__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ride_unassigned_has_no_driver",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("status__in", ["cancelled", "no_show", "unfulfilled"]), _negated=True),
+                            models.Q(
+                                models.Q(("reason_code", ""), _negated=True),
+                                models.Q(("fault", ""), _negated=True),
+                                models.Q(("ended_by", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ride_ended_badly_has_reason_and_fault",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("status", "cancelled"), models.Q(("cancellation_timing", ""), _negated=True)),
+                            models.Q(models.Q(("status", "cancelled"), _negated=True), ("cancellation_timing", "")),
+                            _connector="OR",
+                        ),
+                        name="ride_cancelled_has_timing",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("status__in", ["completed", "cancelled", "no_show", "unfulfilled"]), _negated=True
+                            ),
+                            models.Q(("status_before_end", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="ride_ended_remembers_where",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("departed_at__isnull", True),
+                                ("arrived_pickup_at__isnull", True),
+                                ("departed_at__lte", models.F("arrived_pickup_at")),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("arrived_pickup_at__isnull", True),
+                                ("boarded_at__isnull", True),
+                                ("arrived_pickup_at__lte", models.F("boarded_at")),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("boarded_at__isnull", True),
+                                ("arrived_dropoff_at__isnull", True),
+                                ("boarded_at__lte", models.F("arrived_dropoff_at")),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("arrived_dropoff_at__isnull", True),
+                                ("dropped_off_at__isnull", True),
+                                ("arrived_dropoff_at__lte", models.F("dropped_off_at")),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="ride_milestones_in_order",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("status", "completed"), _negated=True),
+                            models.Q(("boarded_at__isnull", False), ("dropped_off_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="ride_completed_was_delivered",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("will_call", False),
+                            models.Q(
+                                ("status__in", ["en_route", "arrived", "in_progress", "completed"]), _negated=True
+                            ),
+                            ("ready_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="ride_will_call_departs_released",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("pickup_time_kind", "estimated"),
+                                ("will_call", True),
+                                ("will_call_expires_at__isnull", False),
+                            ),
+                            models.Q(("pickup_time_kind", "firm"), ("ready_at__isnull", True), ("will_call", False)),
+                            _connector="OR",
+                        ),
+                        name="ride_will_call_is_estimated",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ready_at__isnull", True), ("ready_source", "")),
+                            models.Q(
+                                ("promised_pickup_by__isnull", False),
+                                ("ready_at__isnull", False),
+                                models.Q(("ready_source", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ride_ready_has_source_and_promise",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("appointment_at__isnull", True),
+                            ("appointment_at__gt", models.F("pickup_at")),
+                            _connector="OR",
+                        ),
+                        name="ride_appointment_after_pickup",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("service_type", "dialysis"), _negated=True),
+                            ("leg_type", "return"),
+                            ("appointment_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="ride_to_dialysis_has_chair_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("window_starts_at__lte", models.F("window_ends_at"))),
+                        name="ride_window_forward",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("service_type", "hospital_discharge"), _negated=True),
+                            ("discharge__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="ride_discharge_has_details",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("max_exception_severity", ""), ("open_exception_count", 0)),
+                            models.Q(
+                                ("open_exception_count__gt", 0), models.Q(("max_exception_severity", ""), _negated=True)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ride_exceptions_counted",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="WatchedFacility",
@@ -1151,452 +1493,5 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(fields=["pickup_at", "id"], name="ride_by_pickup"),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(fields=["status", "pickup_at", "id"], name="ride_by_status"),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(fields=["facility", "pickup_at", "id"], name="ride_by_facility"),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(fields=["provider", "pickup_at", "id"], name="ride_by_provider"),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(fields=["updated_at", "id"], name="ride_by_update"),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(fields=["created_at", "id"], name="ride_by_creation"),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(
-                condition=models.Q(("client_reference", ""), _negated=True),
-                fields=["client_reference"],
-                name="ride_by_client_reference",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(
-                condition=models.Q(("driver__isnull", False)), fields=["driver", "pickup_at"], name="ride_of_driver"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(
-                condition=models.Q(("vehicle__isnull", False)), fields=["vehicle", "pickup_at"], name="ride_of_vehicle"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(
-                condition=models.Q(("watch_at__isnull", False)), fields=["watch_at"], name="ride_to_watch"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="ride",
-            index=models.Index(
-                condition=models.Q(("standing_order_id__isnull", False)),
-                fields=["standing_order_id", "pickup_at"],
-                name="ride_of_standing_order",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "status__in",
-                        [
-                            "requested",
-                            "scheduled",
-                            "assigned",
-                            "en_route",
-                            "arrived",
-                            "in_progress",
-                            "completed",
-                            "cancelled",
-                            "no_show",
-                            "unfulfilled",
-                        ],
-                    )
-                ),
-                name="ride_status_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "status_before_end__in",
-                        [
-                            "",
-                            "requested",
-                            "scheduled",
-                            "assigned",
-                            "en_route",
-                            "arrived",
-                            "in_progress",
-                            "completed",
-                            "cancelled",
-                            "no_show",
-                            "unfulfilled",
-                        ],
-                    )
-                ),
-                name="ride_status_before_end_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("leg_type__in", ["one_way", "outbound", "return", "intermediate"])),
-                name="ride_leg_type_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "service_type__in",
-                        [
-                            "appointment",
-                            "dialysis",
-                            "hospital_discharge",
-                            "interfacility_transfer",
-                            "admission",
-                            "therapy",
-                            "pharmacy_stop",
-                            "other",
-                        ],
-                    )
-                ),
-                name="ride_service_type_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("priority__in", ["routine", "time_critical", "life_sustaining"])),
-                name="ride_priority_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("pickup_time_kind__in", ["firm", "estimated"])), name="ride_pickup_time_kind_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("scheduling_anchor__in", ["pickup", "appointment"])),
-                name="ride_scheduling_anchor_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "ready_source__in",
-                        ["", "rider_sms", "rider_app", "facility_portal", "phone", "api", "hl7_adt", "driver"],
-                    )
-                ),
-                name="ride_ready_source_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "vehicle_type_requested__in",
-                        [
-                            "",
-                            "sedan",
-                            "minivan",
-                            "wheelchair_van",
-                            "stretcher_van",
-                            "bls_ambulance",
-                            "rideshare",
-                            "taxi",
-                            "volunteer",
-                        ],
-                    )
-                ),
-                name="ride_vehicle_type_requested_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("fault__in", ["", "rider", "facility", "provider", "payer", "none"])),
-                name="ride_fault_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("cancellation_timing__in", ["", "at_door", "late", "same_day", "advance"])),
-                name="ride_cancellation_timing_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("loaded_miles_source__in", ["", "gps", "odometer", "routed"])),
-                name="ride_loaded_miles_source_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("max_exception_severity__in", ["", "info", "warning", "critical"])),
-                name="ride_max_exception_severity_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("occurrence_state__in", ["", "as_generated", "customized", "shifted"])),
-                name="ride_occurrence_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("client_reference", ""), _negated=True),
-                fields=("client", "client_reference"),
-                name="ride_client_reference_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    models.Q(("occurrence_key", ""), _negated=True), models.Q(("status", "cancelled"), _negated=True)
-                ),
-                fields=("occurrence_key",),
-                name="ride_occurrence_once_live",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("status__in", ["arrived", "assigned", "en_route", "in_progress", "completed"]), _negated=True
-                    ),
-                    models.Q(
-                        ("assignment_id__isnull", False),
-                        ("driver__isnull", False),
-                        ("provider__isnull", False),
-                        ("vehicle__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="ride_underway_has_driver_and_vehicle",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status__in", ["requested", "scheduled"]), _negated=True),
-                    models.Q(
-                        ("assignment_id__isnull", True),
-                        ("driver__isnull", True),
-                        ("provider__isnull", True),
-                        ("vehicle__isnull", True),
-                    ),
-                    _connector="OR",
-                ),
-                name="ride_unassigned_has_no_driver",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status__in", ["cancelled", "no_show", "unfulfilled"]), _negated=True),
-                    models.Q(
-                        models.Q(("reason_code", ""), _negated=True),
-                        models.Q(("fault", ""), _negated=True),
-                        models.Q(("ended_by", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="ride_ended_badly_has_reason_and_fault",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status", "cancelled"), models.Q(("cancellation_timing", ""), _negated=True)),
-                    models.Q(models.Q(("status", "cancelled"), _negated=True), ("cancellation_timing", "")),
-                    _connector="OR",
-                ),
-                name="ride_cancelled_has_timing",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status__in", ["completed", "cancelled", "no_show", "unfulfilled"]), _negated=True),
-                    models.Q(("status_before_end", ""), _negated=True),
-                    _connector="OR",
-                ),
-                name="ride_ended_remembers_where",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("departed_at__isnull", True),
-                        ("arrived_pickup_at__isnull", True),
-                        ("departed_at__lte", models.F("arrived_pickup_at")),
-                        _connector="OR",
-                    ),
-                    models.Q(
-                        ("arrived_pickup_at__isnull", True),
-                        ("boarded_at__isnull", True),
-                        ("arrived_pickup_at__lte", models.F("boarded_at")),
-                        _connector="OR",
-                    ),
-                    models.Q(
-                        ("boarded_at__isnull", True),
-                        ("arrived_dropoff_at__isnull", True),
-                        ("boarded_at__lte", models.F("arrived_dropoff_at")),
-                        _connector="OR",
-                    ),
-                    models.Q(
-                        ("arrived_dropoff_at__isnull", True),
-                        ("dropped_off_at__isnull", True),
-                        ("arrived_dropoff_at__lte", models.F("dropped_off_at")),
-                        _connector="OR",
-                    ),
-                ),
-                name="ride_milestones_in_order",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status", "completed"), _negated=True),
-                    models.Q(("boarded_at__isnull", False), ("dropped_off_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="ride_completed_was_delivered",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("will_call", False),
-                    models.Q(("status__in", ["en_route", "arrived", "in_progress", "completed"]), _negated=True),
-                    ("ready_at__isnull", False),
-                    _connector="OR",
-                ),
-                name="ride_will_call_departs_released",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("pickup_time_kind", "estimated"), ("will_call", True), ("will_call_expires_at__isnull", False)
-                    ),
-                    models.Q(("pickup_time_kind", "firm"), ("ready_at__isnull", True), ("will_call", False)),
-                    _connector="OR",
-                ),
-                name="ride_will_call_is_estimated",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("ready_at__isnull", True), ("ready_source", "")),
-                    models.Q(
-                        ("promised_pickup_by__isnull", False),
-                        ("ready_at__isnull", False),
-                        models.Q(("ready_source", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="ride_ready_has_source_and_promise",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("appointment_at__isnull", True), ("appointment_at__gt", models.F("pickup_at")), _connector="OR"
-                ),
-                name="ride_appointment_after_pickup",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("service_type", "dialysis"), _negated=True),
-                    ("leg_type", "return"),
-                    ("appointment_at__isnull", False),
-                    _connector="OR",
-                ),
-                name="ride_to_dialysis_has_chair_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("window_starts_at__lte", models.F("window_ends_at"))), name="ride_window_forward"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("service_type", "hospital_discharge"), _negated=True),
-                    ("discharge__isnull", False),
-                    _connector="OR",
-                ),
-                name="ride_discharge_has_details",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ride",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("max_exception_severity", ""), ("open_exception_count", 0)),
-                    models.Q(("open_exception_count__gt", 0), models.Q(("max_exception_severity", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="ride_exceptions_counted",
-            ),
         ),
     ]
