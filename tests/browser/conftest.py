@@ -17,11 +17,11 @@ from apps.accounts.models import User
 from tests.accounts.signed_in import sign_in
 from tests.browser import chromium
 from tests.browser.forking import Forge, forge
-from tests.browser.harness import Inspector
+from tests.browser.harness import PATIENCE, Inspector
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-expect.set_options(timeout=20_000)  # milliseconds, on a loaded machine
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response
 
 AXE = Path(__file__).with_name("vendor") / "axe.min.js"
+PATIENCE: Final = 60_000  # milliseconds that a page may take to show what a test waits for, on a busy machine
 WIDTHS = (320, 390, 1440)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 STANDARDS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -119,6 +120,7 @@ class Inspector:
         with self.browser.new_context(
             color_scheme="light", reduced_motion="reduce", viewport={"width": 1440, "height": 900}, **options
         ) as context:
+            context.set_default_timeout(PATIENCE)
             context.add_cookies(self.cookies)
             context.add_init_script(WATCH)
             heard.listen(context)
