@@ -141,7 +141,7 @@ reporting = [
     _route("reports/facility-kpis", ReportViewSet, {"get": "facility_kpis"}),
     _route("reports/trends", ReportViewSet, {"get": "trends"}),
     _route("reports/breakdown", ReportViewSet, {"get": "breakdown"}),
-    _route("reports/utilisation", ReportViewSet, {"get": "utilisation"}),
+    _route("reports/utilization", ReportViewSet, {"get": "utilization"}),
     _route("reports/definitions", ReportViewSet, {"get": "definitions"}),
     _route("reports/rides", ReportViewSet, {"get": "rides"}),
 ]

@@ -3,11 +3,11 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.reporting.services import folding
+from apps.reporting.services import rollups
 from lib.access import system
 
 
-@shared_task(name="reporting.keep_up")
-def keep_up() -> None:
-    """Bring the rollups up to now."""
-    folding.keep_up(by=system("reporting"), at=timezone.now())
+@shared_task(name="reporting.refresh_rollups")
+def refresh_rollups() -> None:
+    """Bring the rollups up to date."""
+    rollups.refresh(by=system("reporting"), at=timezone.now())

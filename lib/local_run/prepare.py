@@ -44,7 +44,7 @@ def main() -> None:
             call_command("load_demo", "--facts", str(arguments.demo))
         except CommandError as error:
             sys.exit(f"The demo data could not be loaded: {error}")
-        call_command("keep_reports")
+        call_command("refresh_reports")
 
 
 def _say(line: str) -> None:

@@ -1,32 +1,34 @@
-// Draws the trend of a figure.  The table beside it says the same; without this script the table is what there is.
+// Draws the trend of a KPI with ECharts.  The table below the chart has the same values, and is there without a script.
+// The data come from Chart.data (apps/console/kit/svg_charts.py), which also draws the chart of the PDF.
 import { init } from "../vendor/echarts/charts.min.js";
 
-// Colours are names of tokens: SVG takes them as they are, and they follow the theme by themselves.
+// Colors are custom properties of the theme: SVG resolves them, so that a chart follows a change of theme by itself.
 const INK = "var(--text2)";
 const LINE = "var(--line)";
 const ROW = 30; // height of a bar with its name, in pixels
-const MARKED = 60; // points of a line that are marked each
-const LETTERS = { narrow: 16, wide: 34 }; // of a name beside a bar
+const MAX_MARKS = 60; // a line with more points marks only those between two gaps
+const MAX_LETTERS = { narrow: 16, wide: 34 }; // of the label of a bar
 
-const place = document.getElementById("chart");
+const container = document.getElementById("chart");
 const data = document.getElementById("chart-data");
 
-function described({ title, labels, series }) {
-  const told = series.map(
-    ({ name, said }) => `${name === title ? "" : `${name}. `}${labels.map((label, at) => `${label}: ${said[at]}`).join("; ")}`,
+function description({ title, labels, series }) {
+  const texts = series.map(
+    ({ name, texts }) =>
+      `${name === title ? "" : `${name}. `}${labels.map((label, index) => `${label}: ${texts[index]}`).join("; ")}`,
   );
-  return `${title}. ${told.join(". ")}`;
+  return `${title}. ${texts.join(". ")}`;
 }
 
-// A point between two gaps has no line that shows it.
-function alone(values, at) {
-  return values[at] !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null;
+// A point between two gaps, which no line shows.
+function isIsolated(values, index) {
+  return values[index] !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null;
 }
 
-function drawn({ name, values, token, mark, dashes }, line) {
+function seriesOptions({ name, values, token, mark, dashes }, isLine) {
   const color = `var(--${token})`;
   const common = { name, data: values, itemStyle: { color }, emphasis: { disabled: true } };
-  if (!line) {
+  if (!isLine) {
     return { ...common, type: "bar", barMaxWidth: 18 };
   }
   return {
@@ -35,71 +37,72 @@ function drawn({ name, values, token, mark, dashes }, line) {
     symbol: `path://${mark}`,
     showSymbol: true,
     showAllSymbol: true,
-    symbolSize: (_, { dataIndex }) => (values.length <= MARKED || alone(values, dataIndex) ? 7 : 0),
+    symbolSize: (_, { dataIndex }) => (values.length <= MAX_MARKS || isIsolated(values, dataIndex) ? 7 : 0),
     lineStyle: { color, width: 2, type: dashes.length ? dashes : "solid" },
   };
 }
 
-function cut(text, letters) {
+function shortened(text, letters) {
   return text.length <= letters ? text : `${text.slice(0, letters - 1).trimEnd()}…`;
 }
 
 function options(chart, wide) {
-  const { labels, short, series, unit, line, most } = chart;
-  // By its name: room for texts is measured where nothing is inherited.
-  const label = { color: INK, fontFamily: getComputedStyle(place).fontFamily };
+  const { labels, shortLabels, series, unit, isLine, axisEnd } = chart;
+  // The name of the font: ECharts measures texts outside the page, where no font is inherited.
+  const label = { color: INK, fontFamily: getComputedStyle(container).fontFamily };
   const values = {
     type: "value",
     name: unit,
     nameLocation: "end",
-    max: most ?? undefined,
-    nameTextStyle: { ...label, align: line ? "left" : "right" },
+    max: axisEnd ?? undefined,
+    nameTextStyle: { ...label, align: isLine ? "left" : "right" },
     axisLabel: label,
     splitLine: { lineStyle: { color: LINE } },
   };
-  const steps = {
+  const buckets = {
     type: "category",
-    data: short,
-    inverse: !line,
-    axisLabel: line
+    data: shortLabels,
+    inverse: !isLine,
+    axisLabel: isLine
       ? label
-      : { ...label, interval: 0, formatter: (text) => cut(text, wide ? LETTERS.wide : LETTERS.narrow) },
+      : { ...label, interval: 0, formatter: (text) => shortened(text, wide ? MAX_LETTERS.wide : MAX_LETTERS.narrow) },
     axisLine: { lineStyle: { color: LINE } },
     axisTick: { show: false },
   };
-  const told = (at) => series.map(({ name, said }) => (series.length > 1 ? `${name}: ${said[at]}` : said[at]));
+  const lines = (index) =>
+    series.map(({ name, texts }) => (series.length > 1 ? `${name}: ${texts[index]}` : texts[index]));
   return {
     animation: false,
-    // The library's own description is English.
-    aria: { enabled: true, decal: { show: true }, label: { description: described(chart) } },
-    grid: { left: 8, right: line ? 16 : 32, top: line ? 32 : 8, bottom: line ? 8 : 24, containLabel: true },
-    // Rich text: what is HTML of the library's has styles inside, which the content policy refuses.
+    // The description that ECharts generates would be in English.
+    aria: { enabled: true, decal: { show: true }, label: { description: description(chart) } },
+    grid: { left: 8, right: isLine ? 16 : 32, top: isLine ? 32 : 8, bottom: isLine ? 8 : 24, containLabel: true },
+    // Rich text: HTML tooltips have style attributes, which the content policy refuses.
     tooltip: {
       trigger: "axis",
       renderMode: "richText",
       confine: true,
-      axisPointer: { type: line ? "line" : "none", lineStyle: { color: INK } },
+      axisPointer: { type: isLine ? "line" : "none", lineStyle: { color: INK } },
       backgroundColor: "var(--surface)",
       borderColor: "var(--line2)",
       textStyle: label,
-      formatter: ([point]) => [labels[point.dataIndex], ...told(point.dataIndex)].join("\n"),
+      formatter: ([point]) => [labels[point.dataIndex], ...lines(point.dataIndex)].join("\n"),
     },
-    xAxis: line ? steps : values,
-    yAxis: line ? values : steps,
-    series: series.map((one) => drawn(one, line)),
+    xAxis: isLine ? buckets : values,
+    yAxis: isLine ? values : buckets,
+    series: series.map((item) => seriesOptions(item, isLine)),
   };
 }
 
-if (place && data) {
+if (container && data) {
   const chart = JSON.parse(data.textContent);
-  if (!chart.line) {
-    place.style.blockSize = `${chart.labels.length * ROW + 48}px`;
+  if (!chart.isLine) {
+    container.style.blockSize = `${chart.labels.length * ROW + 48}px`;
   }
-  const drawing = init(place, null, { renderer: "svg" });
-  const draw = () => drawing.setOption(options(chart, place.clientWidth > 560), true);
+  const instance = init(container, null, { renderer: "svg" });
+  const draw = () => instance.setOption(options(chart, container.clientWidth > 560), true);
   draw();
   new ResizeObserver(() => {
-    drawing.resize();
+    instance.resize();
     draw();
-  }).observe(place);
+  }).observe(container);
 }

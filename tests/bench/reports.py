@@ -18,10 +18,10 @@ from apps.fleet.models import Driver, Vehicle
 from apps.organizations.models import Facility
 from apps.reporting.queries.reports import facility_kpis, measures_of, trends
 from apps.reporting.queries.selection import select
-from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
-from apps.reporting.rules.facts import OF_PERIOD, facts_of
+from apps.reporting.rules.facts import RIDES_OF_PERIOD, facts_of
+from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY
 from apps.reporting.rules.measures import MEASURES
-from apps.reporting.services import checking, filling, folding
+from apps.reporting.services import backfill, rollup_check, rollups
 from apps.rides.models import Ride
 from apps.rides.rules.draft import RideDraft
 from apps.rides.rules.lifecycle import RideStatus
@@ -57,8 +57,8 @@ def answering() -> list[Figure]:
     _same()
     p95, floor = _p95(ours) * 1000, statistics.median(rows) * 1000
     years = select(by=BY, first=LAST - dt.timedelta(days=729), last=LAST)
-    chosen = [BY_KEY[key] for key in TRENDS]
-    trend = _p95(_times(lambda: trends(by=BY, selection=years, definitions=chosen, along="day"), ROUNDS)) * 1000
+    chosen = [KPI_BY_KEY[key] for key in TRENDS]
+    trend = _p95(_times(lambda: trends(by=BY, selection=years, kpis=chosen, along="day"), ROUNDS)) * 1000
     writing, keeping, events = _upkeep()
     return [
         Figure(
@@ -84,10 +84,10 @@ def prepare(rides: int) -> None:
         session.execute(SCRIPT.read_bytes())
         session.execute("VACUUM ANALYZE")
     began = time.perf_counter()
-    folding.begin()
-    while filling.fill_some():
+    rollups.create_checkpoint()
+    while backfill.backfill_days():
         pass
-    folding.keep_up(by=BY, at=AT)
+    rollups.refresh(by=BY, at=AT)
     say(f"Filled in within {time.perf_counter() - began:.0f} s.")
     connections.close_all()
     with psycopg.connect(conninfo(RUN), autocommit=True) as session:
@@ -111,7 +111,7 @@ def _p95(took: list[float]) -> float:
 def _from_rows() -> list[tuple[Any, ...]]:
     """Read the same figures in one statement from the rides of the quarter."""
     columns = []
-    for one in DEFINITIONS:
+    for one in ALL_KPIS:
         if one.denominator:
             columns += [" + ".join(map(_of_rows, names)) for names in (one.numerator, one.denominator)]
         else:
@@ -119,7 +119,7 @@ def _from_rows() -> list[tuple[Any, ...]]:
             values = f"({measure.sql})" if measure.kind.name == "VALUE" else f"({measure.sql})[1]"
             columns.append(f"percentile_cont({one.quantile}) WITHIN GROUP (ORDER BY {values})")
     statement = (
-        f"SELECT facility_id, {', '.join(columns)} FROM ({facts_of(OF_PERIOD)}) fact"  # noqa: S608  # constant names, values are parameters
+        f"SELECT facility_id, {', '.join(columns)} FROM ({facts_of(RIDES_OF_PERIOD)}) fact"  # noqa: S608  # no user input
         " GROUP BY facility_id"
     )
     with connection.cursor() as cursor:
@@ -141,7 +141,7 @@ def _same() -> None:
     Raises:
         NotTheSame: one of them differs.
     """
-    rates = [one for one in DEFINITIONS if one.denominator]
+    rates = [one for one in ALL_KPIS if one.denominator]
     assert measures_of(rates) <= MEASURES.keys()
     found = {
         row.facility_id: [
@@ -152,7 +152,7 @@ def _same() -> None:
     plain = {}
     for facility, *values in _from_rows():
         rest = iter(values)
-        plain[facility] = [int(next(rest)) for one in DEFINITIONS for _ in range(_width(one.denominator, rest))]
+        plain[facility] = [int(next(rest)) for one in ALL_KPIS for _ in range(_width(one.denominator, rest))]
     if found != plain:
         raise NotTheSame("rollups and rows differ")
 
@@ -177,10 +177,10 @@ def _upkeep() -> tuple[float, float, int]:
         _write(facilities, crews, riders, day=number)
         writing += time.perf_counter() - began
         began = time.perf_counter()
-        events += folding.keep_up(by=BY, at=AT + dt.timedelta(days=number + 3))
+        events += rollups.refresh(by=BY, at=AT + dt.timedelta(days=number + 3))
         keeping += time.perf_counter() - began
     days = {AT.date() + dt.timedelta(days=number) for number in range(UPKEEP_ROUNDS)}
-    wrong = [place for day in days for place in checking.differing(first=day, last=day)]
+    wrong = [place for day in days for place in rollup_check.differing_days(first=day, last=day)]
     if wrong:
         raise NotTheSame(f"{len(wrong)} cells")
     return writing, keeping, events

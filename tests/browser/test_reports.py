@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
-from apps.reporting.services import folding
+from apps.reporting.services import rollups
 from lib.access import system
 from tests import factories
 from tests.browser.harness import Inspector, faults
@@ -37,7 +37,7 @@ def desk(inspector_of: InspectorOf) -> Inspector:
     cast.facility.save()
     for leg in MONTH:
         legs.write(leg, cast)
-    folding.keep_up(by=system(), at=timezone.now(), seconds=60)
+    rollups.refresh(by=system(), at=timezone.now(), seconds=60)
     return inspector_of(factories.UserFactory.create(role=UserRole.DISPATCH_SUPERVISOR))
 
 
@@ -59,8 +59,8 @@ def _file(page: Page, address: str) -> list[list[str]]:
         f"{PAGE}pickupOnTimeRate/rides/?{NOVEMBER}",
         f"{PAGE}day/?day=2026-11-02",
         f"{PAGE}appointmentOnTimeRate/?{NOVEMBER}&by=service_type",
-        f"{PAGE}utilisation/?{NOVEMBER}",
-        f"{PAGE}utilisation/?{NOVEMBER}&of=vehicle",
+        f"{PAGE}utilization/?{NOVEMBER}",
+        f"{PAGE}utilization/?{NOVEMBER}&of=vehicle",
     ],
 )
 def test_pages_pass_in_both_themes_and_every_width(desk: Inspector, path: str) -> None:
@@ -107,7 +107,7 @@ def test_p3_ninety_days_in_two_seconds(desk: Inspector) -> None:
     cast = legs.cast()
     for number in range(300):
         legs.write(_driven(1 + number % 28, number % 20), cast)
-    call_command("rebuild_reports", "--from", "2026-11-01", "--to", "2026-11-30", "--anew")
+    call_command("rebuild_reports", "--from", "2026-11-01", "--to", "2026-11-30", "--discard-closed")
     with desk.context() as context:
         page = context.new_page()
         page.goto(f"{desk.url}{PAGE}")
@@ -149,7 +149,7 @@ def test_facilities_are_chosen_by_keys_and_drawn_one_by_one(desk: Inspector) -> 
     other.facility.save()
     for day in range(1, 12):
         legs.write(_driven(day, 3 * day), other)
-    call_command("rebuild_reports", "--from", "2026-11-01", "--to", "2026-11-30", "--anew")
+    call_command("rebuild_reports", "--from", "2026-11-01", "--to", "2026-11-30", "--discard-closed")
     with desk.context() as context:
         page = context.new_page()
         page.goto(f"{desk.url}{PAGE}pickupOnTimeRate/?{NOVEMBER}")

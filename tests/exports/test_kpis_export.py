@@ -12,9 +12,9 @@ from apps.accounts.rules.roles import TokenRole
 from apps.exports.models import Export
 from apps.exports.queries import exporting_figures
 from apps.exports.queries.exporting import DATASETS
-from apps.reporting.models import Cell
-from apps.reporting.rules.definitions import BY_KEY
-from apps.reporting.services import folding
+from apps.reporting.models import MetricsRow
+from apps.reporting.rules.kpis import KPI_BY_KEY
+from apps.reporting.services import rollups
 from lib.access import system
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of
@@ -44,7 +44,7 @@ def others(month: legs.Cast) -> tuple[legs.Cast, legs.Cast]:
     for by, count in ((few, 3), (some, 6)):
         for leg in MONTH[:count]:
             legs.write(leg, by)
-    folding.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), anew=True, at=NOW)
+    rollups.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), discard_closed=True, at=NOW)
     return few, some
 
 
@@ -65,7 +65,7 @@ def test_figures_are_those_of_the_api(others: tuple[legs.Cast, legs.Cast], role:
 
     rows = exported(api, "kpis.ndjson", **NOVEMBER)
 
-    assert len(rows) == 3 * len(BY_KEY)
+    assert len(rows) == 3 * len(KPI_BY_KEY)
     assert {(row["kpi"], row["facilityId"]): told(row) for row in rows} == of_api(api, "from=2026-11-01&to=2026-11-30")
     assert any(row["suppressed"] for row in rows) is (role is TokenRole.ANALYTICS_READONLY)
     assert {(row["periodFrom"], row["periodTo"], row["basis"]) for row in rows} == {
@@ -78,9 +78,9 @@ def test_figures_are_those_of_paper(api: TokenClient, month: legs.Cast) -> None:
 
     assert list(rows[0]) == [one.name for one in DATASETS["kpis"].columns]
     assert {row["kpi"]: (row["value"], row["numerator"], row["denominator"], row["excluded"]) for row in rows} == PAPER
-    assert [row["kpi"] for row in rows] == list(BY_KEY)
+    assert [row["kpi"] for row in rows] == list(KPI_BY_KEY)
     assert {row["facilityName"] for row in rows} == {month.facility.name}
-    assert {row["kpi"]: row["unit"] for row in rows} == {key: one.unit.value for key, one in BY_KEY.items()}
+    assert {row["kpi"]: row["unit"] for row in rows} == {key: one.unit.value for key, one in KPI_BY_KEY.items()}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_formats_say_the_same_of_figures(api: TokenClient, month: legs.Cast) -> 
         rows = exported(api, f"kpis.{kind}", **NOVEMBER)
         texts[kind] = [{key: _text(value) for key, value in row.items() if key != "exportBatchId"} for row in rows]
 
-    assert len(texts["csv"]) == len(BY_KEY)
+    assert len(texts["csv"]) == len(KPI_BY_KEY)
     assert texts["ndjson"] == texts["csv"] == texts["xlsx"] == texts["parquet"]
 
 
@@ -152,7 +152,7 @@ def _text(value: Any) -> str:
 def test_figures_are_made_by_a_worker_as_well(
     api: TokenClient, month: legs.Cast, nobody: TokenClient, format: str
 ) -> None:
-    wanted = {"groupBy": "month", "basis": "current", "kpi": ["fulfillmentRate"], "serviceType": ["dialysis"]}
+    wanted = {"groupBy": "month", "basis": "live", "kpi": ["fulfillmentRate"], "serviceType": ["dialysis"]}
 
     export = make(api, dataset="kpis", format=format, **NOVEMBER, **wanted)
 
@@ -162,7 +162,7 @@ def test_figures_are_made_by_a_worker_as_well(
     (expected,) = read(
         api, "facility-kpis?from=2026-11-01&to=2026-11-30&kpi=fulfillmentRate&type=dialysis&compare=false"
     )["data"]
-    assert (row["kpi"], row["basis"]) == ("fulfillmentRate", "current")
+    assert (row["kpi"], row["basis"]) == ("fulfillmentRate", "live")
     assert float(row["value"]) == expected["figures"][0]["value"]
 
 
@@ -192,7 +192,7 @@ def test_facility_and_provider_keep_what_the_api_keeps(others: tuple[legs.Cast, 
 
 
 def test_rides_of_no_facility_are_a_row_of_their_own(api: TokenClient, month: legs.Cast) -> None:
-    Cell.objects.filter(facility=month.facility).update(facility=None)
+    MetricsRow.objects.filter(facility=month.facility).update(facility=None)
 
     rows = exported(api, "kpis.ndjson", **NOVEMBER, kpi="fulfillmentRate")
 
@@ -231,7 +231,7 @@ def test_more_figures_than_are_held_at_a_time_are_refused(
     api: TokenClient, monkeypatch: pytest.MonkeyPatch, more: dict[str, str], field: str
 ) -> None:
     factories.FacilityFactory.create()
-    monkeypatch.setattr(exporting_figures, "MOST_FIGURES", 2 * len(BY_KEY) - 1)
+    monkeypatch.setattr(exporting_figures, "MOST_FIGURES", 2 * len(KPI_BY_KEY) - 1)
 
     refused = error_of(get(api, "kpis.csv", **NOVEMBER, **more))
     fewer = get(api, "kpis.csv", **NOVEMBER, kpi="leadTime,mtta", **({"groupBy": "month"} if more else {}))
@@ -257,4 +257,4 @@ def test_figures_before_the_first_upkeep_are_none(api: TokenClient) -> None:
 
     assert body_of(answer) == b""
     assert "Data-As-Of" not in answer.headers
-    assert folding.keep_up(by=system(), at=NOW) == 0
+    assert rollups.refresh(by=system(), at=NOW) == 0

@@ -105,10 +105,10 @@ def test_schedule_is_kept_read_changed_and_removed(api: TokenClient) -> None:
 def test_report_goes_to_people_with_an_account(api: TokenClient) -> None:
     reader = person(UserRole.ANALYST)
 
-    made = post(api, {**REPORT, "recipients": [reader.email.upper()], "serviceType": "dialysis", "basis": "current"})
+    made = post(api, {**REPORT, "recipients": [reader.email.upper()], "serviceType": "dialysis", "basis": "live"})
 
     assert (made.status_code, made.json()["recipients"]) == (201, [reader.email])
-    assert made.json()["filters"] == {"serviceType": "dialysis", "basis": "current"}
+    assert made.json()["filters"] == {"serviceType": "dialysis", "basis": "live"}
     seen = api.get(made.headers["Location"])
     changed = api.patch(made.headers["Location"], {"name": "Other"}, format="json")
     assert seen.json()["recipients"] == changed.json()["recipients"] == [reader.email]

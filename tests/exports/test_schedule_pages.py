@@ -120,11 +120,11 @@ def test_report_is_changed_and_said_with_all_that_it_is_narrowed_to() -> None:
     schedule = keep(reports_weekly(recipients=ids(owner)), owner)
     client, change = visit(owner), f"{PAGE}{schedule.pk}/change/"
 
-    client.post(change, filled(client, change, provider_id=str(provider.pk), basis="current", report="noShowRate"))
+    client.post(change, filled(client, change, provider_id=str(provider.pk), basis="live", report="noShowRate"))
 
     page = client.get(f"{PAGE}{schedule.pk}/")
     assert "Prairie Rides, As they are now" in text_of(page)
-    address = f"/console/reports/noShowRate/?provider={provider.pk}&amp;basis=current"
+    address = f"/console/reports/noShowRate/?provider={provider.pk}&amp;basis=live"
     assert address in page.content.decode()
 
 

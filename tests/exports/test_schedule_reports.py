@@ -14,8 +14,8 @@ from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedule_words import Pause
 from apps.exports.queries import scheduled
 from apps.exports.services import schedule_mails, schedule_runs, schedules
-from apps.reporting.queries.said import DASH, MAIN
-from apps.reporting.services import folding
+from apps.reporting.kpi_labels import DASH, MAIN_KPIS
+from apps.reporting.services import rollups
 from lib.access import Phi, system
 from tests import factories
 from tests.accounts.signed_in import sign_in
@@ -43,7 +43,7 @@ def html_of(message: EmailMessage) -> str:
 @pytest.mark.parametrize("report", ["overview", "pickupOnTimeRate"])
 @pytest.mark.parametrize("narrowed", [{}, {"service_type": "dialysis"}])
 def test_rows_of_the_mail_are_those_of_the_page_and_of_the_api(month: Any, report: str, narrowed: Any) -> None:
-    folding.keep_up(by=system(), at=NOW)
+    rollups.refresh(by=system(), at=NOW)
     reader = person(UserRole.ANALYST)
     keep(reports_weekly(report=report, recipients=ids(reader), filters=narrowed, **MONTHLY), reader)
     tick(Clock(DECEMBER))
@@ -54,7 +54,7 @@ def test_rows_of_the_mail_are_those_of_the_page_and_of_the_api(month: Any, repor
     client = Client()
     sign_in(client, reader)
     page = client.get(scheduled.address_of(run.schedule, run))
-    keys = list(MAIN) if report == "overview" else [report]
+    keys = list(MAIN_KPIS) if report == "overview" else [report]
     api = api_with(TokenRole.ANALYTICS_READONLY)
     query = {**NOVEMBER, **({"type": narrowed["service_type"]} if narrowed else {})}
     answer = api.get("/api/reports/facility-kpis", {**query, "kpi": ",".join(keys)}).json()
@@ -77,7 +77,7 @@ def test_rows_of_the_mail_are_those_of_the_page_and_of_the_api(month: Any, repor
 
 
 def test_mail_names_period_reader_link_and_age_and_nothing_in_its_subject(month: Any) -> None:
-    folding.keep_up(by=system(), at=NOW)
+    rollups.refresh(by=system(), at=NOW)
     facility = factories.FacilityFactory.create(name="St. Brigid")
     reader = person(UserRole.DISPATCHER)
     schedule = keep(

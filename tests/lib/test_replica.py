@@ -91,7 +91,7 @@ def copy() -> Iterator[str]:
         f"facility-kpis?{PERIOD}",
         f"trends?{PERIOD}&kpi=fulfillmentRate&by=facility",
         f"breakdown?{PERIOD}",
-        f"utilisation?{PERIOD}",
+        f"utilization?{PERIOD}",
         f"rides?{PERIOD}&kpi=fulfillmentRate",
         "daily-summary?date=2026-11-20",
     ],

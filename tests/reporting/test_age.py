@@ -30,7 +30,7 @@ def test_api_says_how_old_rides_are(api: TokenClient, month: legs.Cast, known: d
     told = "2026-11-20T14:57:00Z" if known else None
 
     rides = api.get(f"/api/reports/rides?{PERIOD}&kpi=leadTime")
-    work = api.get(f"/api/reports/utilisation?{PERIOD}").json()
+    work = api.get(f"/api/reports/utilization?{PERIOD}").json()
     now = api.get("/api/reports/daily-summary?date=2026-11-20").json()["now"]
 
     assert [rides.headers.get("Data-As-Of"), work["asOf"], now["asOf"]] == [told] * 3
@@ -38,9 +38,9 @@ def test_api_says_how_old_rides_are(api: TokenClient, month: legs.Cast, known: d
 
 def test_pages_say_how_old_rides_are(month: legs.Cast, known: dt.datetime | None) -> None:
     client = visitor(UserRole.DISPATCH_SUPERVISOR)
-    driver = f"utilisation/driver/{month.driver.pk}/?{NOVEMBER}"
+    driver = f"utilization/driver/{month.driver.pk}/?{NOVEMBER}"
 
-    pages = [f"leadTime/rides/?{NOVEMBER}", f"utilisation/?{NOVEMBER}", driver, "day/?day=2026-11-20"]
+    pages = [f"leadTime/rides/?{NOVEMBER}", f"utilization/?{NOVEMBER}", driver, "day/?day=2026-11-20"]
 
     said = ["Recorded before" in text_of(client.get(f"{PAGE}{page}")) for page in pages]
     assert said == [known is not None] * 4

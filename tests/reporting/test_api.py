@@ -7,8 +7,8 @@ import pytest
 
 from apps.accounts.rules.roles import TokenRole
 from apps.fleet.models import Shift
-from apps.reporting.rules.definitions import DEFINITIONS
-from apps.reporting.services import folding
+from apps.reporting.rules.kpis import ALL_KPIS
+from apps.reporting.services import rollups
 from apps.rides.models import Ride
 from lib.access import system
 from tests import factories
@@ -157,9 +157,9 @@ def test_hours_are_not_kept_by_service_type(api: TokenClient, month: legs.Cast) 
         (f"facility-kpis?{PERIOD}&basis=both", "basis"),
         (f"trends?{PERIOD}", "kpi"),
         (f"trends?{PERIOD}&kpi=leadTime&by=year", "by"),
-        (f"breakdown?{PERIOD}&what=weather", "what"),
-        ("utilisation?from=2026-08-01&to=2026-11-30", "to"),
-        (f"utilisation?{PERIOD}&basis=current", "basis"),
+        (f"breakdown?{PERIOD}&dimension=weather", "dimension"),
+        ("utilization?from=2026-08-01&to=2026-11-30", "to"),
+        (f"utilization?{PERIOD}&basis=live", "basis"),
         ("rides?from=2026-08-01&to=2026-11-30&kpi=leadTime", "to"),
         (f"rides?{PERIOD}&kpi=leadTime&counted=excluded&reason=weather", "reason"),
         ("daily-summary", "date"),
@@ -199,14 +199,14 @@ def test_daily_summary(api: TokenClient, month: legs.Cast) -> None:
     there = "from=2026-11-08&to=2026-11-08"
     assert body["topReasons"] == [
         {
-            "word": word,
+            "category": word,
             "code": code,
             "amount": 1,
-            "rides": f"/api/reports/rides?what=reason&word={word}&code={code}&{there}",
+            "rides": f"/api/reports/rides?dimension=reason&category={word}&code={code}&{there}",
         }
         for word, code in (("cancelled", "rider_hospitalized"), ("no_show", "rider_unreachable"))
     ]
-    assert body["statusRides"]["no_show"] == f"/api/reports/rides?what=status&word=no_show&{there}"
+    assert body["statusRides"]["no_show"] == f"/api/reports/rides?dimension=status&category=no_show&{there}"
     assert by_key(body["figures"])["pickupOnTimeRate"]["value"] == 0.5
     assert body["now"] | {"asOf": None} == {
         "openExceptions": {"info": 1, "warning": 0, "critical": 1},
@@ -241,15 +241,15 @@ def test_what_waits_now_is_of_whom_was_asked_for(api: TokenClient, month: legs.C
 
 
 def test_breakdowns(api: TokenClient, month: legs.Cast) -> None:
-    reasons = read(api, f"breakdown?{PERIOD}&what=reason")["data"]
-    faults = read(api, f"breakdown?{PERIOD}&what=fault")["data"]
-    types = read(api, f"breakdown?{PERIOD}&what=exception_type")["data"]
+    reasons = read(api, f"breakdown?{PERIOD}&dimension=reason")["data"]
+    faults = read(api, f"breakdown?{PERIOD}&dimension=fault")["data"]
+    types = read(api, f"breakdown?{PERIOD}&dimension=exception_type")["data"]
 
-    counted = {(one["word"], one["code"]): one["amount"] for one in reasons}
+    counted = {(one["category"], one["code"]): one["amount"] for one in reasons}
     assert sum(counted.values()) == 4 + 8 + 12
     assert counted["cancelled", "standing_order_hold"] == 1  # as which the operator's own code counts
     assert counted["unfulfilled", "no_driver_available"] == 2
-    assert {(one["word"], one["code"]): one["amount"] for one in faults if one["word"] != "cancelled"} == {
+    assert {(one["category"], one["code"]): one["amount"] for one in faults if one["category"] != "cancelled"} == {
         ("unfulfilled", "provider"): 5,
         ("unfulfilled", "payer"): 2,
         ("unfulfilled", "none"): 1,
@@ -257,7 +257,7 @@ def test_breakdowns(api: TokenClient, month: legs.Cast) -> None:
         ("no_show", "facility"): 1,
         ("no_show", "none"): 1,
     }
-    assert {(one["word"], one["code"], one["amount"]) for one in types} == {
+    assert {(one["category"], one["code"], one["amount"]) for one in types} == {
         ("critical", "ride_unfulfilled", 1),
         ("critical", "no_driver_available", 1),
         ("info", "unassigned_at_risk", 1),
@@ -267,7 +267,7 @@ def test_breakdowns(api: TokenClient, month: legs.Cast) -> None:
 
 
 @pytest.mark.parametrize("of", ["driver", "vehicle"])
-def test_utilisation(api: TokenClient, month: legs.Cast, of: str) -> None:
+def test_utilization(api: TokenClient, month: legs.Cast, of: str) -> None:
     # Ten hours, half of them on the last day of the period.
     midnight = dt.datetime(2026, 12, 1, 6, 0, tzinfo=dt.UTC)
     for hours, status in ((-5, "planned"), (-15, "cancelled")):
@@ -280,7 +280,7 @@ def test_utilisation(api: TokenClient, month: legs.Cast, of: str) -> None:
             status=Shift.Status(status),
         )
 
-    (row,) = read(api, f"utilisation?{PERIOD}&of={of}")["data"]
+    (row,) = read(api, f"utilization?{PERIOD}&of={of}")["data"]
 
     rides = Ride.objects.filter(status="completed")
     busy = [(ride.dropped_off_at - ride.boarded_at) for ride in rides if ride.dropped_off_at and ride.boarded_at]
@@ -307,7 +307,7 @@ def test_shifts_are_not_told_of_a_part_of_the_rides(month: legs.Cast, narrowed: 
     query = {"facility": f"&facilityId={month.facility.pk}", "type": "&type=dialysis", "reach": ""}[narrowed]
     reach: Any = {"facility_ids": [month.facility.pk]} if narrowed == "reach" else {}
 
-    (row,) = read(api_with(**reach), f"utilisation?{PERIOD}{query}")["data"]
+    (row,) = read(api_with(**reach), f"utilization?{PERIOD}{query}")["data"]
 
     assert row["rides"] > 5
     assert (row["minutesOnShift"], row["shareBusy"]) == (None, None)
@@ -318,7 +318,7 @@ def test_analyst_is_shown_no_work_of_fewer_than_five_rides(month: legs.Cast) -> 
     for one in few:
         for leg in [leg for leg in MONTH if leg.status == "completed"][:4]:
             legs.write(leg, one)
-    asked = f"utilisation?{PERIOD}"
+    asked = f"utilization?{PERIOD}"
 
     rows = read(api_with(TokenRole.ANALYTICS_READONLY), asked)["data"]
     full = read(api_with(), asked)["data"]
@@ -333,7 +333,7 @@ def test_analyst_is_shown_no_work_of_fewer_than_five_rides(month: legs.Cast) -> 
 
 
 def test_without_shifts_no_share(api: TokenClient, month: legs.Cast) -> None:
-    (row,) = read(api, f"utilisation?{PERIOD}")["data"]
+    (row,) = read(api, f"utilization?{PERIOD}")["data"]
 
     assert (row["minutesOnShift"], row["shareBusy"]) == (0, None)
 
@@ -341,7 +341,7 @@ def test_without_shifts_no_share(api: TokenClient, month: legs.Cast) -> None:
 def test_definitions_are_listed(api: TokenClient) -> None:
     body = read(api, "definitions")
 
-    assert [one["key"] for one in body["data"]] == [one.key for one in DEFINITIONS]
+    assert [one["key"] for one in body["data"]] == [one.key for one in ALL_KPIS]
     assert body["data"][0] == {
         "key": "fulfillmentRate",
         "version": "kpi-1",
@@ -397,7 +397,7 @@ PATHS = [
     f"facility-kpis?{PERIOD}",
     f"trends?{PERIOD}&kpi=leadTime",
     f"breakdown?{PERIOD}",
-    f"utilisation?{PERIOD}",
+    f"utilization?{PERIOD}",
     f"rides?{PERIOD}&kpi=completionRate",
 ]
 
@@ -454,7 +454,7 @@ def test_only_hidden_row_takes_another_with_it(month: legs.Cast) -> None:
         legs.write(leg, few)
     for leg in MONTH[:6]:
         legs.write(leg, some)
-    folding.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), anew=True, at=NOW)
+    rollups.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), discard_closed=True, at=NOW)
     analyst = api_with(TokenRole.ANALYTICS_READONLY)
 
     body = read(analyst, f"facility-kpis?{PERIOD}&compare=false&kpi=fulfillmentRate")
@@ -468,7 +468,7 @@ def test_only_row_hides_the_whole(db: None) -> None:
     few = legs.cast()
     for leg in MONTH[:3]:
         legs.write(leg, few)
-    folding.keep_up(by=system(), at=NOW)
+    rollups.refresh(by=system(), at=NOW)
     analyst = api_with(TokenRole.ANALYTICS_READONLY)
 
     body = read(analyst, f"facility-kpis?{PERIOD}&compare=false&kpi=fulfillmentRate")
@@ -480,7 +480,7 @@ def test_only_row_hides_the_whole(db: None) -> None:
 def test_small_counts_of_words_are_hidden_two_at_a_time(month: legs.Cast) -> None:
     analyst = api_with(TokenRole.ANALYTICS_READONLY)
 
-    faults = read(analyst, f"breakdown?{PERIOD}&what=fault")["data"]
+    faults = read(analyst, f"breakdown?{PERIOD}&dimension=fault")["data"]
     summary = read(analyst, "daily-summary?date=2026-11-08")
 
     assert [one["amount"] for one in faults if one["amount"] is not None] == [8, 5]

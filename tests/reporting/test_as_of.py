@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from apps.reporting.api import views
-from apps.reporting.models import Upkeep
+from apps.reporting.models import RollupCheckpoint
 from apps.reporting.queries import daily, reports
-from apps.reporting.services import folding
+from apps.reporting.services import rollups
 from lib.access import system
 from tests.callers import TokenClient
 from tests.factories import NOW
@@ -30,12 +30,12 @@ def test_figures_are_not_said_to_know_what_came_while_they_were_read(
     api: TokenClient, monkeypatch: pytest.MonkeyPatch, path: str, module: Any, reads: str
 ) -> None:
     legs.write(MONTH[0], legs.cast())
-    folding.keep_up(by=system(), at=NOW)
+    rollups.refresh(by=system(), at=NOW)
     reading = getattr(module, reads)
 
     def meanwhile(*given: Any, **named: Any) -> Any:
         found = reading(*given, **named)
-        Upkeep.objects.update(as_of=NOW + dt.timedelta(seconds=30))
+        RollupCheckpoint.objects.update(as_of=NOW + dt.timedelta(seconds=30))
         return found
 
     monkeypatch.setattr(module, reads, meanwhile)

@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.reporting.models import Cell, Upkeep
-from apps.reporting.tasks import keep_up
+from apps.reporting.models import MetricsRow, RollupCheckpoint
+from apps.reporting.tasks import refresh_rollups
 from apps.rides.models import Ride
 from config.celery import TIMETABLE
 from tests.factories import NOW
@@ -22,17 +22,19 @@ def ride(db: None) -> Ride:
 
 
 def test_task_fills_in_and_follows(ride: Ride) -> None:
-    keep_up()
-    keep_up()
+    refresh_rollups()
+    refresh_rollups()
 
-    assert keep_up.name in TIMETABLE
-    upkeep = Upkeep.objects.get()
+    assert refresh_rollups.name in TIMETABLE
+    upkeep = RollupCheckpoint.objects.get()
     assert (upkeep.filled, upkeep.as_of) == (True, NOW)
-    assert set(Cell.objects.filter(completed=1).values_list("service_date", flat=True)) == {ride.service_date}
+    assert set(MetricsRow.objects.filter(totals__completed=1).values_list("service_date", flat=True)) == {
+        ride.service_date
+    }
 
 
 def test_check_passes_where_rollups_are_the_rows(ride: Ride, capsys: pytest.CaptureFixture[str]) -> None:
-    keep_up()
+    refresh_rollups()
 
     call_command("check_reports", *DAYS)
 
@@ -40,19 +42,19 @@ def test_check_passes_where_rollups_are_the_rows(ride: Ride, capsys: pytest.Capt
 
 
 def test_check_names_what_differs_and_fails(ride: Ride, capsys: pytest.CaptureFixture[str]) -> None:
-    keep_up()
+    refresh_rollups()
     Ride.objects.filter(pk=ride.pk).update(missing_documents=["signature"])
     Ride.objects.filter(pk=legs.write(MONTH[1], legs.cast()).pk).update(facility=None)
 
     with pytest.raises(CommandError) as failure:
         call_command("check_reports", *DAYS)
 
-    assert str(failure.value) == "2 cells are not what the rides say."
+    assert str(failure.value) == "The rollups of 2 days and facilities differ from the rides."
     assert capsys.readouterr().out == f"differs 2026-11-02 {ride.facility_id}\ndiffers 2026-11-03 -\n"
 
 
 def test_rebuild_puts_right_and_names_what_was_closed(ride: Ride, capsys: pytest.CaptureFixture[str]) -> None:
-    keep_up()
+    refresh_rollups()
     Ride.objects.filter(pk=ride.pk).update(missing_documents=["signature"])
 
     call_command("rebuild_reports", *DAYS)
@@ -66,8 +68,8 @@ def test_rebuild_works_before_the_first_tick(ride: Ride, capsys: pytest.CaptureF
     call_command("rebuild_reports", *DAYS)
 
     assert capsys.readouterr().out == "3 days rebuilt.\n"
-    assert Cell.objects.filter(service_date=ride.service_date).exists()
-    assert Upkeep.objects.get().filled_from is None
+    assert MetricsRow.objects.filter(service_date=ride.service_date).exists()
+    assert RollupCheckpoint.objects.get().filled_from is None
 
 
 @pytest.mark.parametrize("command", ["check_reports", "rebuild_reports"])
@@ -75,12 +77,12 @@ def test_period_that_ends_before_it_starts_is_refused(db: None, command: str) ->
     with pytest.raises(CommandError, match="--to"):
         call_command(command, first=dt.date(2026, 11, 2), last=dt.date(2026, 11, 1))
 
-    assert not Upkeep.objects.exists()
+    assert not RollupCheckpoint.objects.exists()
 
 
 def test_reports_are_brought_up_to_date_at_once(ride: Ride, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("keep_reports")
+    call_command("refresh_reports")
     call_command("check_reports", *DAYS)
 
     assert capsys.readouterr().out == "The reports are up to date.\n3 days checked.\n"
-    assert Upkeep.objects.get().as_of == NOW
+    assert RollupCheckpoint.objects.get().as_of == NOW

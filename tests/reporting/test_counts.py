@@ -47,11 +47,11 @@ def test_breakdowns_of_a_figure_open_to_their_rides(supervisor: Client, month: l
 
 
 def test_rides_of_a_count_say_what_it_is_and_are_recorded(supervisor: Client, month: legs.Cast) -> None:
-    page = supervisor.get(f"{COUNTS}?{NOVEMBER}&what=status&word=completed")
+    page = supervisor.get(f"{COUNTS}?{NOVEMBER}&dimension=status&category=completed")
     second = supervisor.get(
-        f"{COUNTS}?{NOVEMBER}&what=status&word=completed&after={page.context['rows'][29]['ride'].pk}"
+        f"{COUNTS}?{NOVEMBER}&dimension=status&category=completed&after={page.context['rows'][29]['ride'].pk}"
     )
-    narrowed = supervisor.get(f"{COUNTS}?{NOVEMBER}&what=status&word=completed&weekday=1")
+    narrowed = supervisor.get(f"{COUNTS}?{NOVEMBER}&dimension=status&category=completed&weekday=1")
 
     assert "Rides behind: Completed" in text_of(page)
     assert month.rider.last_name in text_of(page)
@@ -59,17 +59,19 @@ def test_rides_of_a_count_say_what_it_is_and_are_recorded(supervisor: Client, mo
     assert (len(page.context["rows"]), len(second.context["rows"])) == (35, 5)
     assert 0 < len(narrowed.context["rows"]) < 35
     entry = AuditEntry.objects.filter(action="reports.rides").earliest("at")
-    assert entry.details == {"what": "status", "word": "completed", "code": "", "rows": 35}
+    assert entry.details == {"dimension": "status", "category": "completed", "code": "", "rows": 35}
     assert (entry.rider_ids, entry.phi) == ([month.rider.pk], "full")
 
 
-@pytest.mark.parametrize("asked", ["", "what=status", "what=status&word=lost", "what=reason&word=cancelled"])
+@pytest.mark.parametrize(
+    "asked", ["", "dimension=status", "dimension=status&category=lost", "dimension=reason&category=cancelled"]
+)
 def test_what_is_no_count_is_not_there(supervisor: Client, asked: str) -> None:
     assert supervisor.get(f"{COUNTS}?{NOVEMBER}&{asked}").status_code == 404
 
 
 def test_type_of_exceptions_that_is_gone_is_said_by_its_code(supervisor: Client) -> None:
-    page = supervisor.get(f"{COUNTS}?what=exception_type&word=critical&code=gone_since")
+    page = supervisor.get(f"{COUNTS}?dimension=exception_type&category=critical&code=gone_since")
 
     assert "Rides behind: Critical, Gone_since" in text_of(page)
     assert "There are none in this period." in text_of(page)
@@ -80,7 +82,7 @@ def test_analyst_opens_no_small_count(month: legs.Cast) -> None:
     page = analyst.get(f"{PAGE}day/?day=2026-11-02")
 
     hidden = [url for _badge, count, url in page.context["statuses"] if count == TOO_FEW]
-    small = analyst.get(f"{COUNTS}?{NOVEMBER}&what=status&word=no_show")
+    small = analyst.get(f"{COUNTS}?{NOVEMBER}&dimension=status&category=no_show")
 
     assert set(hidden) == {""}
     assert "Too few rides to show to who may see no rider." in text_of(small)

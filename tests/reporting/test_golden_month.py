@@ -16,13 +16,13 @@ from apps.reporting.models import Basis
 from apps.reporting.queries.figures import Figure
 from apps.reporting.queries.reports import facility_kpis
 from apps.reporting.queries.selection import select
-from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
-from apps.reporting.services import folding
+from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY
+from apps.reporting.services import rollups
 from apps.rides.models import Ride
 from apps.rides.models.reason_code import ReasonCode
 from lib.access import system
 from tests.factories import NOW
-from tests.reporting import legs, told
+from tests.reporting import legs, ride_changes
 from tests.reporting.golden import MONTH
 
 FIRST, LAST = dt.date(2026, 11, 1), dt.date(2026, 11, 30)
@@ -157,7 +157,7 @@ def month(db: None) -> legs.Cast:
     )
     for leg in MONTH:
         legs.write(leg, by)
-    folding.keep_up(by=system(), at=NOW)
+    rollups.refresh(by=system(), at=NOW)
     return by
 
 
@@ -174,7 +174,7 @@ def shown(figure: Figure) -> tuple[Any, ...]:
 
 
 def test_paper_knows_every_figure() -> None:
-    assert PAPER.keys() == BY_KEY.keys()
+    assert PAPER.keys() == KPI_BY_KEY.keys()
     assert len(MONTH) == 60
 
 
@@ -198,20 +198,20 @@ def test_ride_that_was_ended_by_mistake_counts_as_what_it_was_corrected_to(
     failed = next(leg for leg in MONTH if leg.status == "unfulfilled")
     mistaken = Ride.objects.get(exceptions__resolution_code="false_alarm")
 
-    told.become(mistaken, replace(failed, day=corrected.day, at=corrected.at), month)
-    folding.keep_up(by=system(), at=NOW)
-    wrong = figures(month, Basis.CURRENT)
-    told.become(mistaken, corrected, month)
-    folding.keep_up(by=system(), at=NOW)
+    ride_changes.become(mistaken, replace(failed, day=corrected.day, at=corrected.at), month)
+    rollups.refresh(by=system(), at=NOW)
+    wrong = figures(month, Basis.LIVE)
+    ride_changes.become(mistaken, corrected, month)
+    rollups.refresh(by=system(), at=NOW)
 
     assert shown(wrong["fulfillmentRate"])[:3] == (0.7907, 34, 43)
-    assert {key: shown(figure) for key, figure in figures(month, Basis.CURRENT).items()} == PAPER
+    assert {key: shown(figure) for key, figure in figures(month, Basis.LIVE).items()} == PAPER
 
 
 def test_what_counts_and_what_is_left_out_are_all_legs(month: legs.Cast) -> None:
     found = figures(month)
 
-    of_legs = [one.key for one in DEFINITIONS if one.key not in ("rideTimeIndex", "mtta", "mttr")]
+    of_legs = [one.key for one in ALL_KPIS if one.key not in ("rideTimeIndex", "mtta", "mttr")]
     assert {
         key: (found[key].denominator or 0) + sum(filter(None, found[key].excluded.values())) for key in of_legs
     } == dict.fromkeys(of_legs, 60)

@@ -8,9 +8,9 @@ import pytest
 
 from apps.events.models import EventQuerySet
 from apps.organizations.models import Facility
-from apps.reporting.models import Cell
-from apps.reporting.rules.rollups import Grain
-from apps.reporting.services import checking, folding
+from apps.reporting.models import MetricsRow
+from apps.reporting.rules.rollup_sql import Grain
+from apps.reporting.services import rollup_check, rollups
 from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
@@ -34,7 +34,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def differing() -> list[Any]:
-    return list(checking.differing(first=PICKUP.date() - DAY, last=PICKUP.date() + 2 * DAY))
+    return list(rollup_check.differing_days(first=PICKUP.date() - DAY, last=PICKUP.date() + 2 * DAY))
 
 
 def reported(ride: Ride, status: RideStatus, at: dt.datetime, **more: Any) -> None:
@@ -80,13 +80,13 @@ def journey(hospital: Facility, supervisor: Principal) -> Iterator[Callable[[], 
 
 
 def test_every_step_is_in_the_figures_and_each_was_told(hospital: Facility, supervisor: Principal) -> None:
-    folding.keep_up(by=BY, at=NOW)
+    rollups.refresh(by=BY, at=NOW)
     steps = []
 
     for step in journey(hospital, supervisor):
         step()
         changed = differing() != []
-        folding.keep_up(by=BY, at=NOW)
+        rollups.refresh(by=BY, at=NOW)
         steps.append((changed, differing()))
 
     # Each of them changes a figure; who sets out is none of them but by the count of statuses.
@@ -94,12 +94,12 @@ def test_every_step_is_in_the_figures_and_each_was_told(hospital: Facility, supe
 
 
 def test_figures_go_on_when_a_ride_was_removed_by_hand(hospital: Facility) -> None:
-    folding.keep_up(by=BY, at=NOW)
+    rollups.refresh(by=BY, at=NOW)
     gone = booking.book(draft=draft(hospital, factories.RiderFactory.create(facility=hospital)), by=BY, at=NOW).ride
     Ride.objects.filter(pk=gone.pk).delete()
     booking.book(draft=draft(hospital, factories.RiderFactory.create(facility=hospital)), by=BY, at=NOW)
 
-    folding.keep_up(by=BY, at=NOW)
+    rollups.refresh(by=BY, at=NOW)
 
     assert differing() == []
-    assert Cell.objects.filter(grain=Grain.FACILITY, service_date=PICKUP.date()).count() == 1
+    assert MetricsRow.objects.filter(grain=Grain.FACILITY, service_date=PICKUP.date()).count() == 1

@@ -13,10 +13,10 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.audit.models import AuditEntry
-from apps.console.reports import words
-from apps.reporting.queries.said import MAIN
-from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
-from apps.reporting.services import folding
+from apps.reporting import kpi_labels
+from apps.reporting.kpi_labels import KPI_TEXTS, MAIN_KPIS
+from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY
+from apps.reporting.services import rollups
 from apps.rides.models import Ride
 from lib.access import system
 from tests import factories
@@ -51,7 +51,7 @@ def table_of(response: Any) -> list[list[str]]:
 
 def tiles_of(response: Any) -> dict[str, tuple[float | None, int | None, int | None]]:
     figures = [one["figure"] for one in [*response.context["tiles"], *response.context["others"]]]
-    return {one.definition.key: (one.value, one.numerator, one.denominator) for one in figures}
+    return {one.kpi.key: (one.value, one.numerator, one.denominator) for one in figures}
 
 
 def planner_of(facility: Any) -> Client:
@@ -93,12 +93,12 @@ def test_tiles_table_file_and_api_say_the_same(supervisor: Client, month: legs.C
 
     tiles = tiles_of(response)
     wire = {one["key"]: (one["value"], one["numerator"], one["denominator"]) for one in api["total"]}
-    filed = ["" if it is None else str(it) for key in MAIN for it in tiles[key]]
+    filed = ["" if it is None else str(it) for key in MAIN_KPIS for it in tiles[key]]
     assert wire == tiles
     assert [row[: 1 + len(filed)] for row in rows[1:]] == [[month.facility.name, *filed], ["All together", *filed]]
     (row,) = response.context["rows"]
     assert [(one["figure"].value, one["figure"].denominator) for one in row["cells"]] == [
-        (tiles[key][0], tiles[key][2]) for key in MAIN
+        (tiles[key][0], tiles[key][2]) for key in MAIN_KPIS
     ]
     assert sum(int(line[3]) for line in rows[1:-1]) == tiles["pickupOnTimeRate"][2]
 
@@ -111,14 +111,14 @@ def test_file_is_in_the_trail_and_quotes_formulas(supervisor: Client, month: leg
 
     assert table_of(response)[1][0] == "'=cmd|'/c calc'!A1"
     entry = AuditEntry.objects.get(action="reports.export")
-    assert entry.details == {"rows": 2, "figures": list(MAIN)}
+    assert entry.details == {"rows": 2, "figures": list(MAIN_KPIS)}
 
 
 def test_period_before_and_which_way_it_went(supervisor: Client, month: legs.Cast) -> None:
     response = supervisor.get(f"{PAGE}?period=own&from=2026-11-11&to=2026-11-20")
 
-    directions = {one["figure"].definition.key: one["better"] for one in response.context["tiles"]}
-    before = {one["figure"].definition.key: one["before"] for one in response.context["tiles"]}
+    directions = {one["figure"].kpi.key: one["better"] for one in response.context["tiles"]}
+    before = {one["figure"].kpi.key: one["before"] for one in response.context["tiles"]}
     assert response.context["before"].first == dt.date(2026, 11, 1)
     assert directions["fulfillmentRate"] in ("better", "worse")
     assert before["fulfillmentRate"].endswith(" %")
@@ -179,7 +179,7 @@ def test_facilities_sort_by_name_and_by_figure(supervisor: Client, db: None) -> 
     legs.write(driven(2, 0), good)
     legs.write(driven(2, 40), bad)
     legs.write(legs.Leg(day=2, status="cancelled", reason="rider_request", fault="rider", timing="advance"), empty)
-    folding.keep_up(by=system(), at=NOW, seconds=60)
+    rollups.refresh(by=system(), at=NOW, seconds=60)
 
     def names(sort: str) -> list[str]:
         return [row["name"] for row in supervisor.get(f"{PAGE}?{NOVEMBER}&sort={sort}").context["rows"]]
@@ -193,7 +193,7 @@ def test_facilities_sort_by_name_and_by_figure(supervisor: Client, db: None) -> 
 def test_rides_of_no_facility_have_a_row_that_opens_nothing(supervisor: Client, db: None) -> None:
     cast = legs.cast()
     legs.write(driven(2, 0), legs.Cast(None, cast.rider, cast.driver, cast.vehicle))
-    folding.keep_up(by=system(), at=NOW, seconds=60)
+    rollups.refresh(by=system(), at=NOW, seconds=60)
 
     (row,) = supervisor.get(f"{PAGE}?{NOVEMBER}").context["rows"]
 
@@ -308,18 +308,18 @@ def test_chart_has_what_the_table_has(supervisor: Client, month: legs.Cast) -> N
     rows = response.context["rows"]
     assert chart["labels"] == [row["label"] for row in rows]
     (series,) = chart["series"]
-    assert series["said"] == [f"{row['value']}, {row['of']}" for row in rows]
+    assert series["texts"] == [f"{row['value']}, {row['of']}" for row in rows]
     assert series["values"] == [
         None if row["figure"].value is None else round(100 * row["figure"].value, 2) for row in rows
     ]
-    assert (chart["title"], chart["unit"], chart["line"], chart["most"]) == ("Pickups on time", "%", True, 100)
+    assert (chart["title"], chart["unit"], chart["isLine"], chart["axisEnd"]) == ("Pickups on time", "%", True, 100)
 
 
 def test_axis_of_small_shares_is_as_high_as_they_are(supervisor: Client, month: legs.Cast) -> None:
     response = supervisor.get(f"{PAGE}noShowRate/?{NOVEMBER}&by=month")
 
     assert response.context["chart"]["series"][0]["values"] == [5.0]
-    assert response.context["chart"]["most"] is None
+    assert response.context["chart"]["axisEnd"] is None
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,8 @@ def test_axis_of_small_shares_is_as_high_as_they_are(supervisor: Client, month: 
     ],
 )
 def test_values_are_rounded_and_not_cut_off(key: str, value: float | None, said: str, short: str) -> None:
-    assert words.value_said(BY_KEY[key], value) == said
-    assert words.value_said(BY_KEY[key], value, short=True) == short
+    assert kpi_labels.format_value(KPI_BY_KEY[key], value) == said
+    assert kpi_labels.format_value(KPI_BY_KEY[key], value, short=True) == short
 
 
 def test_hours_of_the_week_are_stronger_the_larger(supervisor: Client, month: legs.Cast) -> None:
@@ -351,7 +351,7 @@ def test_hours_of_the_week_are_stronger_the_larger(supervisor: Client, month: le
 
 def test_hours_that_are_all_alike_are_pale(supervisor: Client, db: None) -> None:
     legs.write(driven(2, 0), legs.cast())
-    folding.keep_up(by=system(), at=NOW, seconds=60)
+    rollups.refresh(by=system(), at=NOW, seconds=60)
 
     heat = supervisor.get(f"{PAGE}pickupOnTimeRate/?{NOVEMBER}&by=weekday_hour").context["heat"]
     empty = supervisor.get(f"{PAGE}leadTime/?from=2026-01-01&to=2026-01-02&by=weekday_hour").context["heat"]
@@ -365,7 +365,7 @@ def test_hours_that_are_all_alike_are_pale(supervisor: Client, db: None) -> None
 def test_hours_are_not_kept_by_service(supervisor: Client) -> None:
     response = supervisor.get(f"{PAGE}pickupOnTimeRate/?type=dialysis&by=weekday_hour")
 
-    assert "Hours are not kept by provider and service type." in text_of(response)
+    assert "Hours are not stored by provider and service type." in text_of(response)
     assert supervisor.get(f"{PAGE}pickupOnTimeRate/file/?type=dialysis&by=weekday_hour").status_code == 302
 
 
@@ -385,7 +385,7 @@ def test_reason_that_is_gone_is_said_by_its_code(supervisor: Client, month: legs
     legs.write(one, month)
     call_command("rebuild_reports", "--from", "2026-11-01", "--to", "2026-11-30")
 
-    response = supervisor.get(f"{PAGE}noShowRate/?{NOVEMBER}&basis=current")
+    response = supervisor.get(f"{PAGE}noShowRate/?{NOVEMBER}&basis=live")
 
     (row,) = [row for row in response.context["breakdowns"][0]["rows"] if row[1] == "Gone_since"]
     assert row[::2] == ("Cancelled", "1")
@@ -407,7 +407,7 @@ def test_summary_of_a_day_is_that_of_the_api(supervisor: Client, month: legs.Cas
 
     shown = {str(badge.text): count for badge, count, _url in response.context["statuses"]}
     assert shown["Completed"] == str(api["statuses"]["completed"])
-    assert {one["figure"].definition.key: one["figure"].value for one in response.context["tiles"]} == {
+    assert {one["figure"].kpi.key: one["figure"].value for one in response.context["tiles"]} == {
         one["key"]: one["value"] for one in api["figures"]
     }
     assert len(response.context["reasons"]) == len(api["topReasons"])
@@ -461,12 +461,12 @@ def test_reports_take_their_scope(db: None) -> None:
     assert {page: client.get(f"{PAGE}{page}").status_code for page in pages} == dict.fromkeys(pages, 403)
 
 
-@pytest.mark.parametrize("key", [one.key for one in DEFINITIONS])
+@pytest.mark.parametrize("key", [one.key for one in ALL_KPIS])
 def test_every_figure_has_a_page(supervisor: Client, month: legs.Cast, key: str) -> None:
     response = supervisor.get(f"{PAGE}{key}/?{NOVEMBER}")
 
     assert response.context["total"]["figure"].value == PAPER[key][0]
-    assert BY_KEY[key].population[:20] in text_of(response)
+    assert str(KPI_TEXTS[key].population)[:20] in text_of(response)
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -475,7 +475,7 @@ def test_pages_cost_as_many_queries_for_any_number(
 ) -> None:
     for number in range(count):
         legs.write(driven(2 + number, 0), legs.cast())
-    folding.keep_up(by=system(), at=NOW, seconds=60)
+    rollups.refresh(by=system(), at=NOW, seconds=60)
     supervisor.get(PAGE)  # the session is fresh after it
 
     with django_assert_num_queries(OVERVIEW):

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps.events.models import EventQuerySet
-from apps.reporting.models import Cell, Restatement, Tally, Upkeep
-from apps.reporting.rules.rollups import Grain
-from apps.reporting.services import checking, folding
+from apps.reporting.models import BreakdownCount, MetricsRow, Restatement, RollupCheckpoint
+from apps.reporting.rules.rollup_sql import Grain
+from apps.reporting.services import rollup_check, rollups
 from apps.rides.models import Ride
 from lib.access import system
 from tests.factories import NOW
-from tests.reporting import legs, told
+from tests.reporting import legs, ride_changes
 from tests.reporting.golden import MONTH
 
 FIRST, LAST = dt.date(2026, 10, 1), dt.date(2027, 1, 31)
@@ -31,13 +31,13 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def keep_up(at: dt.datetime = NOW) -> None:
-    folding.keep_up(by=system(), at=at)
+    rollups.refresh(by=system(), at=at)
 
 
 def differing() -> list[Any]:
     days = Ride.objects.values_list("service_date", flat=True)
-    seen = {*days, *Cell.objects.values_list("service_date", flat=True)}
-    return [place for day in sorted(seen) for place in checking.differing(first=day, last=day)]
+    seen = {*days, *MetricsRow.objects.values_list("service_date", flat=True)}
+    return [place for day in sorted(seen) for place in rollup_check.differing_days(first=day, last=day)]
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ class Life:
     def step(self, what: str, one: int, other: int) -> None:
         if what == "book":
             ride = legs.write(MONTH[one], self.casts[other])
-            self.rides.append(told.tell(ride, "ride.scheduled"))
+            self.rides.append(ride_changes.tell(ride, "ride.scheduled"))
         elif what == "keep up":
             self.at += one * DAY
             keep_up(self.at)
@@ -80,17 +80,17 @@ class Life:
 
     def change(self, what: str, ride: Ride, other: int) -> None:
         if what == "move":
-            told.move(ride, other * dt.timedelta(hours=7))
+            ride_changes.move(ride, other * dt.timedelta(hours=7))
         elif what == "zone":
-            told.move_to_zone(ride, ZONES[other])
+            ride_changes.move_to_zone(ride, ZONES[other])
         elif what == "become":
-            told.become(ride, MONTH[other], next(one for one in self.casts if one.facility == ride.facility))
+            ride_changes.become(ride, MONTH[other], next(one for one in self.casts if one.facility == ride.facility))
         elif what == "papers":
             ride.missing_documents = [] if ride.missing_documents else ["signature"]
-            told.tell(ride, changed=["signatures"])
+            ride_changes.tell(ride, changed=["signatures"])
         elif not ride.exceptions.filter(type="late_pickup").exists():
             legs.write_trouble(ride, legs.Trouble("late_pickup", "warning", 3, None))
-            told.tell(ride, "ride.exception")
+            ride_changes.tell(ride, "ride.exception")
 
 
 @pytest.mark.untraced
@@ -117,12 +117,12 @@ def test_check_tells_what_differs(casts: list[legs.Cast]) -> None:
     assert differing() == [(ride.service_date, ride.facility_id)]
 
 
-@pytest.mark.parametrize("model", [Cell, Tally])
+@pytest.mark.parametrize("model", [MetricsRow, BreakdownCount])
 def test_check_tells_of_rows_that_are_lost(casts: list[legs.Cast], model: Any) -> None:
     ride = legs.write(MONTH[25], casts[0])  # a no-show
     keep_up()
 
-    rows = model.objects.all() if model is Tally else model.objects.filter(grain=Grain.SPLIT)
+    rows = model.objects.all() if model is BreakdownCount else model.objects.filter(grain=Grain.SPLIT)
     rows.delete()
 
     assert differing() == [(ride.service_date, ride.facility_id)]
@@ -132,25 +132,25 @@ def test_check_tells_of_a_day_that_is_not_its_sum(casts: list[legs.Cast]) -> Non
     ride = legs.write(MONTH[0], casts[0])
     keep_up()
 
-    Cell.objects.filter(grain=Grain.DAY).update(completed=2)
+    MetricsRow.objects.filter(grain=Grain.DAY).update(totals={"completed": 2})
 
     assert differing() == [(ride.service_date, None)]
 
 
 def test_event_is_read_once_and_twice_changes_nothing(casts: list[legs.Cast]) -> None:
-    told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
     keep_up()
-    upkeep = Upkeep.objects.get()
-    rows = list(Cell.objects.values_list("grain", "completed").order_by("grain"))
+    upkeep = RollupCheckpoint.objects.get()
+    rows = list(MetricsRow.objects.values_list("grain", "totals__completed").order_by("grain"))
 
     begun = (upkeep.transaction, upkeep.event_id)
-    assert folding.fold(by=system(), at=NOW) == 0
-    Upkeep.objects.update(transaction=0)  # as after a restore of an old bookmark
-    assert folding.fold(by=system(), at=NOW) == 1
+    assert rollups.apply_events(by=system(), at=NOW) == 0
+    RollupCheckpoint.objects.update(transaction=0)  # as after a restore of an old bookmark
+    assert rollups.apply_events(by=system(), at=NOW) == 1
 
     upkeep.refresh_from_db()
     assert (upkeep.transaction, upkeep.event_id) == begun
-    assert list(Cell.objects.values_list("grain", "completed").order_by("grain")) == rows
+    assert list(MetricsRow.objects.values_list("grain", "totals__completed").order_by("grain")) == rows
     assert differing() == []
 
 
@@ -158,17 +158,17 @@ def test_failure_in_the_middle_leaves_bookmark_and_rows(
     casts: list[legs.Cast], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep_up()
-    told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
-    before = Upkeep.objects.values().get()
+    ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    before = RollupCheckpoint.objects.values().get()
 
     with monkeypatch.context() as patch:
-        patch.setattr(Upkeep, "save", fails)
+        patch.setattr(RollupCheckpoint, "save", fails)
         with pytest.raises(RuntimeError):
-            folding.fold(by=system(), at=NOW)
+            rollups.apply_events(by=system(), at=NOW)
 
-    assert (Upkeep.objects.values().get(), Cell.objects.count()) == (before, 0)
+    assert (RollupCheckpoint.objects.values().get(), MetricsRow.objects.count()) == (before, 0)
     keep_up()
-    assert (differing(), Cell.objects.filter(grain=Grain.DAY).count()) == ([], 1)
+    assert (differing(), MetricsRow.objects.filter(grain=Grain.DAY).count()) == ([], 1)
 
 
 def fails(*args: Any, **options: Any) -> None:
@@ -176,100 +176,100 @@ def fails(*args: Any, **options: Any) -> None:
 
 
 def test_events_beyond_one_batch_are_read_by_the_next(casts: list[legs.Cast], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folding, "EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr(rollups, "EVENTS_PER_BATCH", 2)
     keep_up()
     for leg in MONTH[:5]:
-        told.tell(legs.write(leg, casts[0]), "ride.scheduled")
+        ride_changes.tell(legs.write(leg, casts[0]), "ride.scheduled")
 
-    folding.fold(by=system(), at=NOW + DAY)
-    assert Upkeep.objects.get().as_of != NOW + DAY
-    read = folding.keep_up(by=system(), at=NOW + DAY)
+    rollups.apply_events(by=system(), at=NOW + DAY)
+    assert RollupCheckpoint.objects.get().as_of != NOW + DAY
+    read = rollups.refresh(by=system(), at=NOW + DAY)
 
-    assert (read, differing(), Upkeep.objects.get().as_of) == (3, [], NOW + DAY)
+    assert (read, differing(), RollupCheckpoint.objects.get().as_of) == (3, [], NOW + DAY)
 
 
 def test_old_rides_are_filled_in_by_portions(casts: list[legs.Cast], monkeypatch: pytest.MonkeyPatch) -> None:
     for leg in MONTH[:12]:
         legs.write(leg, casts[0])
 
-    folding.keep_up(by=system(), at=NOW, seconds=0)
-    upkeep = Upkeep.objects.get()
-    assert (upkeep.filled, upkeep.as_of, Cell.objects.count()) == (False, None, 0)
+    rollups.refresh(by=system(), at=NOW, seconds=0)
+    upkeep = RollupCheckpoint.objects.get()
+    assert (upkeep.filled, upkeep.as_of, MetricsRow.objects.count()) == (False, None, 0)
     keep_up()
 
     upkeep.refresh_from_db()
     assert (upkeep.filled, upkeep.as_of, differing()) == (True, NOW, [])
-    assert Cell.objects.filter(grain=Grain.DAY).count() == 12
+    assert MetricsRow.objects.filter(grain=Grain.DAY).count() == 12
 
 
 def test_eta_alone_computes_nothing(casts: list[legs.Cast]) -> None:
-    ride = told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    ride = ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
     keep_up()
-    rows = set(Cell.objects.values_list("pk", flat=True))
+    rows = set(MetricsRow.objects.values_list("pk", flat=True))
 
-    told.tell(ride, "ride.eta_changed")
+    ride_changes.tell(ride, "ride.eta_changed")
     keep_up()
 
-    assert set(Cell.objects.values_list("pk", flat=True)) == rows
+    assert set(MetricsRow.objects.values_list("pk", flat=True)) == rows
 
 
 def test_change_after_closing_stands_beside_what_was_closed(casts: list[legs.Cast]) -> None:
-    ride = told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
-    other = told.tell(legs.write(MONTH[0], casts[1]), "ride.scheduled")
+    ride = ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    other = ride_changes.tell(legs.write(MONTH[0], casts[1]), "ride.scheduled")
     keep_up()
-    assert Upkeep.objects.get().closed_through == dt.date(2026, 11, 12)
-    assert set(Cell.objects.values_list("basis", flat=True)) == {"both"}
+    assert RollupCheckpoint.objects.get().closed_through == dt.date(2026, 11, 12)
+    assert set(MetricsRow.objects.values_list("basis", flat=True)) == {"both"}
 
     ride.missing_documents = ["signature"]
-    told.tell(ride, changed=["signatures"])
+    ride_changes.tell(ride, changed=["signatures"])
     keep_up()
 
-    documented = Cell.objects.filter(grain=Grain.FACILITY).values_list("facility", "basis", "documented")
+    documented = MetricsRow.objects.filter(grain=Grain.FACILITY).values_list("facility", "basis", "totals__documented")
     assert set(documented) == {
         (ride.facility_id, "closed", 1),
-        (ride.facility_id, "current", 0),
+        (ride.facility_id, "live", None),  # 0 is not stored
         (other.facility_id, "both", 1),
     }
-    days = Cell.objects.filter(grain=Grain.DAY).values_list("basis", "documented", "completed")
-    assert set(days) == {("closed", 2, 2), ("current", 1, 2)}
+    days = MetricsRow.objects.filter(grain=Grain.DAY).values_list("basis", "totals__documented", "totals__completed")
+    assert set(days) == {("closed", 2, 2), ("live", 1, 2)}
     (cause,) = Restatement.objects.all()
     assert (cause.service_date, cause.facility_id, cause.ride_id) == (ride.service_date, ride.facility_id, ride.pk)
     assert differing() == []
 
 
 def test_change_taken_back_leaves_one_reading(casts: list[legs.Cast]) -> None:
-    ride = told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    ride = ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
     keep_up()
 
     for missing in (["signature"], ["odometer"], []):
         ride.missing_documents = missing
-        told.tell(ride, changed=["signatures"])
+        ride_changes.tell(ride, changed=["signatures"])
         keep_up()
 
-    assert set(Cell.objects.values_list("basis", flat=True)) == {"both"}
+    assert set(MetricsRow.objects.values_list("basis", flat=True)) == {"both"}
     assert (Restatement.objects.count(), differing()) == (2, [])
 
 
 def test_ride_moved_out_of_a_closed_day_is_still_in_what_was_closed(casts: list[legs.Cast]) -> None:
-    ride = told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    ride = ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
     keep_up()
 
-    told.move(ride, 20 * DAY)
+    ride_changes.move(ride, 20 * DAY)
     keep_up()
 
-    rows = Cell.objects.filter(grain=Grain.FACILITY).values_list("service_date", "basis", "completed")
+    rows = MetricsRow.objects.filter(grain=Grain.FACILITY).values_list("service_date", "basis", "totals__completed")
     assert set(rows) == {(dt.date(2026, 11, 2), "closed", 1), (dt.date(2026, 11, 22), "both", 1)}
     assert differing() == []
 
 
 def test_ride_whose_zone_changes_leaves_the_day_it_was_on(casts: list[legs.Cast]) -> None:
-    ride = told.tell(legs.write(legs.Leg(18, "20:00", status="scheduled"), casts[0]), "ride.scheduled")
+    ride = ride_changes.tell(legs.write(legs.Leg(18, "20:00", status="scheduled"), casts[0]), "ride.scheduled")
     keep_up()
 
-    told.move_to_zone(ride, "Pacific/Kiritimati")
+    ride_changes.move_to_zone(ride, "Pacific/Kiritimati")
     keep_up()
 
-    rows = Cell.objects.filter(grain=Grain.FACILITY).values_list("service_date", "scheduled")
+    rows = MetricsRow.objects.filter(grain=Grain.FACILITY).values_list("service_date", "totals__scheduled")
     assert set(rows) == {(dt.date(2026, 11, 19), 1)}
     assert differing() == []
 
@@ -277,8 +277,10 @@ def test_ride_whose_zone_changes_leaves_the_day_it_was_on(casts: list[legs.Cast]
 def test_ride_told_of_after_closing_is_in_the_current_reading_alone(casts: list[legs.Cast]) -> None:
     keep_up()
 
-    told.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
+    ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
     keep_up()
 
-    rows = Cell.objects.filter(grain__in=[Grain.DAY, Grain.FACILITY]).values_list("grain", "basis", "completed")
-    assert set(rows) == {(Grain.FACILITY, "current", 1), (Grain.DAY, "current", 1)}
+    rows = MetricsRow.objects.filter(grain__in=[Grain.DAY, Grain.FACILITY]).values_list(
+        "grain", "basis", "totals__completed"
+    )
+    assert set(rows) == {(Grain.FACILITY, "live", 1), (Grain.DAY, "live", 1)}

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 
 from apps.accounts.rules.roles import TokenRole, UserRole
-from apps.reporting.queries.said import MAIN
-from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
-from apps.reporting.services import folding
+from apps.reporting.kpi_labels import MAIN_KPIS
+from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY
+from apps.reporting.services import rollups
 from lib.access import system
 from tests.callers import TokenClient, api_with
 from tests.console.visits import visitor
@@ -33,7 +33,7 @@ def casts(db: None) -> list[legs.Cast]:
     for cast, part in zip(made, (MONTH, MONTH[::2], MONTH[1::3]), strict=True):
         for leg in part:
             legs.write(leg, cast)
-    folding.keep_up(by=system(), at=NOW, seconds=60)
+    rollups.refresh(by=system(), at=NOW, seconds=60)
     return made
 
 
@@ -86,14 +86,14 @@ def _compare_by_facility(callers: tuple[Client, TokenClient], period: str, filte
     filed = table_of(client.get(f"{PAGE}file/?{period}{page_filter}"))
     wire = token.get(f"/api/reports/facility-kpis?{period}{api_filter}").json()
 
-    tiles = {one["figure"].definition.key: of_page(one) for one in [*page["tiles"], *page["others"]]}
+    tiles = {one["figure"].kpi.key: of_page(one) for one in [*page["tiles"], *page["others"]]}
     assert tiles == {one["key"]: of_wire(one) for one in wire["total"]}
     by_facility = [{one["key"]: of_wire(one) for one in row["figures"]} for row in wire["data"]]
     assert [[of_page(cell) for cell in row["cells"]] for row in page["rows"]] == [
-        [row[key] for key in MAIN] for row in by_facility
+        [row[key] for key in MAIN_KPIS] for row in by_facility
     ]
     assert [_filed(row) for row in filed[1:]] == [
-        [row[key] for key in MAIN] for row in [*by_facility, {one["key"]: of_wire(one) for one in wire["total"]}]
+        [row[key] for key in MAIN_KPIS] for row in [*by_facility, {one["key"]: of_wire(one) for one in wire["total"]}]
     ]
     assert [row[0] for row in filed[1:-1]] == [row["facilityName"] for row in wire["data"]]
     # What the rows count together is what the total counts, where all of it may be seen.
@@ -127,14 +127,14 @@ def _compare_steps(callers: tuple[Client, TokenClient], along: str, wanted: str,
         heads, *lines = table_of(filed)
         assert [of_file(line[1:4], line[4:]) for line in lines] == told
         assert [line[0] for line in lines] == [row["label"] for row in page.context["rows"]]
-        assert len(heads) == 4 + len(BY_KEY[key].excluded)
+        assert len(heads) == 4 + len(KPI_BY_KEY[key].excluded)
 
 
 def test_every_figure_is_asked_for(casts: list[legs.Cast]) -> None:
     client, token = _callers("billing-readonly")
     page_filter, api_filter = asked(casts, "two")
 
-    for one in DEFINITIONS:
+    for one in ALL_KPIS:
         wire = token.get(f"/api/reports/trends?{NOVEMBER}{api_filter}&kpi={one.key}&by=week&each=facility").json()
         address = f"{PAGE}{one.key}/?{NOVEMBER}{page_filter}&by=week&each=facility"
         rows = client.get(address).context["rows"]
@@ -150,6 +150,6 @@ def _callers(role: str) -> tuple[Client, TokenClient]:
 
 def _filed(row: list[str]) -> list[Told]:
     """Read a row of the overview's file: three cells for each figure, then what each leaves out."""
-    cells, rest = row[1 : 1 + 3 * len(MAIN)], iter(row[1 + 3 * len(MAIN) :])
-    left_out = [[next(rest) for _ in BY_KEY[key].excluded] for key in MAIN]
-    return [of_file(cells[3 * at : 3 * at + 3], left_out[at]) for at in range(len(MAIN))]
+    cells, rest = row[1 : 1 + 3 * len(MAIN_KPIS)], iter(row[1 + 3 * len(MAIN_KPIS) :])
+    left_out = [[next(rest) for _ in KPI_BY_KEY[key].excluded] for key in MAIN_KPIS]
+    return [of_file(cells[3 * at : 3 * at + 3], left_out[at]) for at in range(len(MAIN_KPIS))]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from apps.accounts.rules.roles import TokenRole
-from apps.reporting.models import Cell, Restatement, Tally, Upkeep
-from apps.reporting.queries.figures import Figure, figures_of, shown_amounts, shown_beside_total, shown_to
-from apps.reporting.rules.definitions import BY_KEY
-from apps.reporting.services import folding
+from apps.reporting.models import BreakdownCount, MetricsRow, Restatement, RollupCheckpoint
+from apps.reporting.queries.figures import Figure, figures_of, visible_beside_total, visible_counts, visible_to_caller
+from apps.reporting.rules.kpis import KPI_BY_KEY
+from apps.reporting.services import rollups
 from lib.access import Phi, Principal, system
 from tests.callers import api_with
 from tests.factories import NOW
@@ -37,8 +37,8 @@ ANALYST = Principal(kind="user", id=None, role="analyst", scopes=frozenset({"rep
     ],
 )
 def test_small_counts_are_hidden(amounts: dict[str, int], shown: dict[str, int | None]) -> None:
-    assert shown_amounts(ANALYST, amounts) == shown
-    assert shown_amounts(system(), amounts) == amounts
+    assert visible_counts(ANALYST, amounts) == shown
+    assert visible_counts(system(), amounts) == amounts
 
 
 @pytest.mark.parametrize(
@@ -54,35 +54,35 @@ def test_small_counts_are_hidden(amounts: dict[str, int], shown: dict[str, int |
 def test_figure_of_minutes_is_hidden_for_the_rides_it_stands_on(
     key: str, minutes: dict[str, int], legs: dict[str, int], is_hidden: bool
 ) -> None:
-    definition = BY_KEY[key]
+    definition = KPI_BY_KEY[key]
     sums = {**dict.fromkeys(definition.measures, 0), **minutes, **legs}
 
     figure = figures_of([definition], sums)[key]
 
-    assert shown_to(ANALYST, figure).suppressed is is_hidden
-    assert shown_to(system(), figure) == figure
+    assert visible_to_caller(ANALYST, figure).suppressed is is_hidden
+    assert visible_to_caller(system(), figure) == figure
 
 
 @pytest.mark.parametrize("key", ["fulfillmentRate", "treatmentsAtRisk"])
 def test_share_is_hidden_where_few_are_left_whatever_its_unit(key: str) -> None:
-    definition = BY_KEY[key]
+    definition = KPI_BY_KEY[key]
 
     def hides(numerator: int) -> bool:
         figure = Figure(definition, numerator / 40, numerator, 40, {})
-        return shown_to(ANALYST, figure).suppressed
+        return visible_to_caller(ANALYST, figure).suppressed
 
     assert [hides(numerator) for numerator in (4, 5, 35, 36, 39)] == [True, False, False, True, True]
 
 
 def test_whole_is_hidden_where_no_other_row_can_be() -> None:
     # Incidents of rides that did not take place stand on none: the row is no company to another one.
-    definition = BY_KEY["incidentRate"]
+    definition = KPI_BY_KEY["incidentRate"]
     none = dict.fromkeys(definition.measures, 0)
     sums = [none | {"incident": 1, "completed": 40}, none | {"incident": 7}]
     rows = [figures_of([definition], one) for one in sums]
     whole = figures_of([definition], none | {"incident": 8, "completed": 40})
 
-    shown, total = shown_beside_total(ANALYST, rows, whole)
+    shown, total = visible_beside_total(ANALYST, rows, whole)
 
     assert [row["incidentRate"].suppressed for row in shown] == [True, False]
     assert total["incidentRate"].suppressed is True
@@ -95,7 +95,7 @@ def test_hidden_rows_that_are_few_together_take_another_with_them(month: legs.Ca
         legs.write(leg, some)
     for alone in (legs.cast(), legs.cast()):
         legs.write(MONTH[0], alone)
-    folding.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), anew=True, at=NOW)
+    rollups.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), discard_closed=True, at=NOW)
     analyst = api_with(TokenRole.ANALYTICS_READONLY)
 
     body = read(analyst, f"facility-kpis?{PERIOD}&compare=false&kpi=fulfillmentRate")
@@ -105,6 +105,6 @@ def test_hidden_rows_that_are_few_together_take_another_with_them(month: legs.Ca
     assert body["total"][0]["denominator"] == 51
 
 
-@pytest.mark.parametrize("model", [Cell, Tally, Upkeep, Restatement])
+@pytest.mark.parametrize("model", [MetricsRow, BreakdownCount, RollupCheckpoint, Restatement])
 def test_rows_are_called_by_their_number(model: Any) -> None:
-    assert str(model(pk=7)) == f"{model._meta.model_name} 7"
+    assert str(model(pk=7)) == f"{model._meta.verbose_name} 7"

@@ -10,14 +10,14 @@ import pytest
 from django.db import connection, transaction
 
 from apps.events.models import EventQuerySet
-from apps.reporting.models import Cell, Upkeep
-from apps.reporting.rules.rollups import Grain
-from apps.reporting.services import filling, folding
+from apps.reporting.models import MetricsRow, RollupCheckpoint
+from apps.reporting.rules.rollup_sql import Grain
+from apps.reporting.services import backfill, rollups
 from apps.rides.models import Ride
 from lib.access import system
 from tests.events.test_feed import wait_until_settled
 from tests.factories import NOW
-from tests.reporting import legs, told
+from tests.reporting import legs, ride_changes
 from tests.reporting.golden import MONTH
 
 
@@ -27,30 +27,30 @@ def held_elsewhere() -> "psycopg.Connection[Any]":
     other = psycopg.connect(
         **{name: settings[name] for name in ("dbname", "host", "port", "user", "password") if settings.get(name)}
     )
-    other.execute("SELECT 1 FROM reporting_upkeep FOR UPDATE")
+    other.execute("SELECT 1 FROM reporting_rollupcheckpoint FOR UPDATE")
     return other
 
 
 @pytest.mark.django_db(transaction=True)
 def test_second_worker_leaves_at_once() -> None:
     legs.write(MONTH[0], legs.cast())
-    folding.begin()
-    before = Upkeep.objects.values().get()
+    rollups.create_checkpoint()
+    before = RollupCheckpoint.objects.values().get()
 
     with held_elsewhere():
-        assert folding.fold(by=system(), at=NOW) is None
-        assert filling.fill_some() is False
-        assert folding.keep_up(by=system(), at=NOW) == 0
+        assert rollups.apply_events(by=system(), at=NOW) is None
+        assert backfill.backfill_days() is False
+        assert rollups.refresh(by=system(), at=NOW) == 0
 
-    assert (Upkeep.objects.values().get(), Cell.objects.count()) == (before, 0)
+    assert (RollupCheckpoint.objects.values().get(), MetricsRow.objects.count()) == (before, 0)
 
 
 def documented_around_a_slow_writer(settle: Callable[[], None]) -> dict[int, int]:
     """Bring the rollups up to date while a change is under way, and after it; answer what they say by day."""
     by = legs.cast()
-    early = told.tell(legs.write(MONTH[0], by), "ride.scheduled")
+    early = ride_changes.tell(legs.write(MONTH[0], by), "ride.scheduled")
     settle()
-    folding.keep_up(by=system(), at=NOW)
+    rollups.refresh(by=system(), at=NOW)
     wrote, commit = threading.Event(), threading.Event()
 
     def change_slowly() -> None:
@@ -58,7 +58,7 @@ def documented_around_a_slow_writer(settle: Callable[[], None]) -> dict[int, int
             with transaction.atomic():
                 ride = Ride.objects.get(pk=early.pk)
                 ride.missing_documents = ["signature"]
-                told.tell(ride, changed=["signatures"])
+                ride_changes.tell(ride, changed=["signatures"])
                 wrote.set()
                 assert commit.wait(timeout=30)
         finally:
@@ -67,14 +67,14 @@ def documented_around_a_slow_writer(settle: Callable[[], None]) -> dict[int, int
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(change_slowly)
         assert wrote.wait(timeout=30)
-        told.tell(legs.write(MONTH[1], by), "ride.scheduled")  # later, and commits first
-        folding.keep_up(by=system(), at=NOW)
+        ride_changes.tell(legs.write(MONTH[1], by), "ride.scheduled")  # later, and commits first
+        rollups.refresh(by=system(), at=NOW)
         commit.set()
         slow.result(timeout=30)
     settle()
-    folding.keep_up(by=system(), at=NOW)
-    days = Cell.objects.filter(grain=Grain.DAY).exclude(basis="closed")
-    return dict(days.values_list("service_date__day", "documented"))
+    rollups.refresh(by=system(), at=NOW)
+    days = MetricsRow.objects.filter(grain=Grain.DAY).exclude(basis="closed")
+    return {day: totals.get("documented", 0) for day, totals in days.values_list("service_date__day", "totals")}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -23,9 +23,9 @@ from apps.exports.services.export_wishes import level
 from apps.exports.services.schedule_wishes import Wish
 from apps.organizations.models import Facility, TransportProvider
 from apps.organizations.zones import known_zones
+from apps.reporting.kpi_labels import kpi_title
 from apps.reporting.models import Basis
-from apps.reporting.queries.said import title_of
-from apps.reporting.rules.definitions import DEFINITIONS
+from apps.reporting.rules.kpis import ALL_KPIS
 from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
 from lib.api.serializers import camel
@@ -149,12 +149,12 @@ class ReportForm(_ScheduleForm):
     basis = forms.ChoiceField(
         label=_("Closed days"),
         required=False,
-        choices=[("", _("As they were closed")), (Basis.CURRENT.value, _("As they are now"))],
+        choices=[("", _("As they were closed")), (Basis.LIVE.value, _("As they are now"))],
     )
 
     def __init__(self, data: Any = None, *, by: Principal, was: Wish | None = None, initial: Any = None) -> None:
         super().__init__(data, by=by, was=was, initial={**_MONDAY_AT_SEVEN, **(initial or {})})
-        choose(self, "report", [(OVERVIEW, str(_("Main figures"))), *((one.key, title_of(one)) for one in DEFINITIONS)])
+        choose(self, "report", [(OVERVIEW, str(_("Main figures"))), *((one.key, kpi_title(one)) for one in ALL_KPIS)])
         choose(self, "covers", spoken((value, label) for value, label in Covers.choices if value != Covers.CHANGES))
 
     def initial_of(self, was: Wish) -> dict[str, Any]:

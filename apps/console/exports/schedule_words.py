@@ -15,8 +15,8 @@ from apps.exports.models.destinations import UploadErrorCode
 from apps.exports.models.schedule_words import Outcome, Pause, RunState
 from apps.exports.models.schedules import OVERVIEW
 from apps.exports.rules.cadence import Covers, Every
-from apps.reporting.queries.said import title_of
-from apps.reporting.rules.definitions import BY_KEY
+from apps.reporting.kpi_labels import kpi_title
+from apps.reporting.rules.kpis import KPI_BY_KEY
 from lib.clocks import clock
 
 _AGAIN: Final = gettext_lazy("It is tried again by itself.")
@@ -62,7 +62,7 @@ def what(schedule: ReportSchedule) -> str:
     if schedule.kind == ReportSchedule.Kind.EXPORT:
         name = DATASET_NAMES.get(schedule.dataset, schedule.dataset)
         return f"{name}, {schedule.get_format_display()}"
-    return _("Main figures") if schedule.report == OVERVIEW else title_of(BY_KEY[schedule.report])
+    return _("Main figures") if schedule.report == OVERVIEW else kpi_title(KPI_BY_KEY[schedule.report])
 
 
 def when(schedule: ReportSchedule) -> str:

@@ -1,4 +1,4 @@
-"""What a report is about, as its address says it: days, and ids of facilities and providers, never names."""
+"""What a report is about, as its links says it: days, and ids of facilities and providers, never names."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.console.kit.lists import Filters
 from apps.organizations.models import Facility, TransportProvider
 from apps.reporting.models import Basis
-from apps.reporting.queries.selection import MOST_DAYS, Selection, select
+from apps.reporting.queries.selection import MAX_DAYS, Selection, select
 from apps.rides.rules.draft import ServiceType
 from lib.access import Principal
 from lib.console_forms import ListFilter, Several, choose, day_field, put_on, spoken
@@ -50,7 +50,7 @@ class ReportFilter(ListFilter):
     basis = forms.ChoiceField(
         label=_("Closed days"),
         required=False,
-        choices=[("", _("As they were closed")), (Basis.CURRENT.value, _("As they are now"))],
+        choices=[("", _("As they were closed")), (Basis.LIVE.value, _("As they are now"))],
     )
 
     def __init__(self, query: QueryDict, *, facilities: Choices, providers: Choices, today: date) -> None:
@@ -90,7 +90,7 @@ class ReportFilter(ListFilter):
             return ended.replace(day=1), ended
         return self.today - timedelta(days=int(period or USUAL_DAYS)), yesterday
 
-    def selection(self, by: Principal, *, most_days: int = MOST_DAYS) -> Selection | None:
+    def selection(self, by: Principal, *, max_days: int = MAX_DAYS) -> Selection | None:
         """Select what is asked for; None where the form does not hold, which it says at its fields then."""
         if not self.is_valid():
             return None
@@ -104,14 +104,14 @@ class ReportFilter(ListFilter):
                 provider_ids=list(filter(None, [uuid_or_none(self.cleaned_data["provider"])])),
                 service_types=list(filter(None, [self.cleaned_data["type"]])),
                 basis=Basis(self.cleaned_data.get("basis") or Basis.CLOSED),
-                most_days=most_days,
+                max_days=max_days,
             )
         except InvalidInput as refusal:
             self.refuse(refusal)
             return None
 
     def refuse(self, refusal: InvalidInput) -> None:
-        put_on(self, refusal, {"to": "to"})
+        put_on(self, refusal, {"to": "to", "from": "from"})
 
     def said(self) -> list[tuple[str, str]]:
         """Say in words what a form that holds narrows the report down to: labels of fields, and what is chosen."""

@@ -17,13 +17,13 @@ from apps.accounts.sessions import principal_of
 from apps.console.kit.list_export import exported
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import require_scope
-from apps.console.reports import papers, words
+from apps.console.reports import labels, report_pdf
 from apps.console.reports.forms import ReportFilter, filters
-from apps.console.reports.standing import standing
+from apps.reporting import kpi_labels
+from apps.reporting.kpi_labels import MAIN_KPIS
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, facility_kpis
-from apps.reporting.queries.said import MAIN
 from apps.reporting.queries.selection import Selection
-from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY
 from lib.access import Principal
 from lib.listing import DOWN, Listing, spelled
 from lib.scopes import Scope
@@ -31,7 +31,7 @@ from lib.scopes import Scope
 NAME: Final = "name"
 LIST: Final = Listing(
     "reports",
-    sorts={NAME: gettext_lazy("Facility"), **{f"{DOWN}{key}": title for key, title in MAIN.items()}},
+    sorts={NAME: gettext_lazy("Facility"), **{f"{DOWN}{key}": title for key, title in MAIN_KPIS.items()}},
     sizes=(),
 )
 
@@ -51,10 +51,10 @@ def overview(request: HttpRequest) -> HttpResponse:
         return render(request, "reports/overview.html", context)
     report = facility_kpis(by=by, selection=selection)
     context |= _told(report, selection, shown.asked, shown.sort)
-    if papers.asked(request):
-        keys = [*MAIN, *(one.key for one in DEFINITIONS if one.key not in MAIN)]
-        return papers.report(request, "overview", context, name="reports", at=at, details={"figures": keys})
-    return render(request, "reports/overview.html", {**context, "paper": papers.address(shown.query)})
+    if report_pdf.asked(request):
+        keys = [*MAIN_KPIS, *(one.key for one in ALL_KPIS if one.key not in MAIN_KPIS)]
+        return report_pdf.report(request, "overview", context, name="reports", at=at, details={"figures": keys})
+    return render(request, "reports/overview.html", {**context, "paper": report_pdf.address(shown.query)})
 
 
 @require_safe
@@ -66,11 +66,11 @@ def overview_file(request: HttpRequest) -> HttpResponse:
     selection = form.selection(by)
     if selection is None:
         return redirect(f"{reverse('reports')}?{request.GET.urlencode()}")
-    definitions = [BY_KEY[key] for key in MAIN]
-    report = facility_kpis(by=by, selection=selection, definitions=definitions, compared=False)
+    kpis = [KPI_BY_KEY[key] for key in MAIN_KPIS]
+    report = facility_kpis(by=by, selection=selection, kpis=kpis, compared=False)
     rows = [[_name(row), *_filed(row.figures)] for row in in_order(report.rows, LIST.sort(request.GET.get("sort", "")))]
     total = [_("All together"), *_filed(report.total)]
-    heads = [head for write in (words.cell_heads, words.left_out_heads) for one in definitions for head in write(one)]
+    heads = [head for write in (labels.file_headings, labels.exclusion_headings) for one in kpis for head in write(one)]
     return exported(
         request,
         f"reports-{selection.first}-{selection.last}",
@@ -78,13 +78,18 @@ def overview_file(request: HttpRequest) -> HttpResponse:
         action="reports.export",
         subject_type="report",
         at=at,
-        details={"figures": list(MAIN)},
+        details={"figures": list(MAIN_KPIS)},
     )
 
 
 def _filed(figures: Figures) -> list[object]:
     """Write figures into a file; what they leave out stands at the end, so that the first columns stay as they were."""
-    return [cell for write in (words.cells, words.left_out) for key in MAIN for cell in write(figures[key])]
+    return [
+        cell
+        for write in (labels.file_cells, labels.exclusion_cells)
+        for key in MAIN_KPIS
+        for cell in write(figures[key])
+    ]
 
 
 def view_filters(by: Principal) -> Filters:
@@ -111,35 +116,35 @@ def _name(row: FacilityRow) -> str:
 
 
 def _told(report: FacilityReport, selection: Selection, asked: Any, sort: str) -> dict[str, Any]:
-    address = words.Address(asked)
+    links = labels.Links(asked)
     known = {**asked}
-    tiles = {key: _figure(report, key, address, known) for key in (one.key for one in DEFINITIONS)}
+    tiles = {key: _figure(report, key, links, known) for key in (one.key for one in ALL_KPIS)}
     return {
-        **standing(selection, report.restatements, report.progress),
+        **labels.data_status(selection, report.restatements, report.progress),
         "before": selection.before(),
-        "tiles": [tiles[key] for key in MAIN],
-        "others": [one for key, one in tiles.items() if key not in MAIN],
+        "tiles": [tiles[key] for key in MAIN_KPIS],
+        "others": [one for key, one in tiles.items() if key not in MAIN_KPIS],
         "rows": [
-            {"name": _name(row), "cells": _cells(row.figures, address, row.facility_id)}
+            {"name": _name(row), "cells": _cells(row.figures, links, row.facility_id)}
             for row in in_order(report.rows, sort)
         ],
-        "total": [words.shown(report.total[key], address) for key in MAIN],
-        "heads": list(MAIN),
-        "work": f"{reverse('report_work')}?{spelled(known)}",
+        "total": [labels.figure_context(report.total[key], links) for key in MAIN_KPIS],
+        "heads": list(MAIN_KPIS),
+        "work": f"{reverse('report_utilization')}?{spelled(known)}",
         "file": f"{reverse('reports_file')}?{spelled({**known, 'sort': sort})}",
     }
 
 
-def _figure(report: FacilityReport, key: str, address: words.Address, asked: dict[str, str]) -> dict[str, Any]:
+def _figure(report: FacilityReport, key: str, links: labels.Links, asked: dict[str, str]) -> dict[str, Any]:
     figure, before = report.total[key], report.total_before[key]
-    told = words.shown(figure, address)
+    told = labels.figure_context(figure, links)
     return {
         **told,
         "page": f"{told['page']}?{spelled(asked)}" if asked else told["page"],
-        "before": words.value_said(figure.definition, before.value),
-        "before_of": words.parts_said(before),
-        "better": _better(figure.definition.higher_is_better, figure.value, before.value),
-        "counted": words.counted(figure, address),
+        "before": kpi_labels.format_value(figure.kpi, before.value),
+        "before_of": kpi_labels.format_ratio(before),
+        "better": _better(figure.kpi.higher_is_better, figure.value, before.value),
+        "counted": labels.definition_context(figure, links),
     }
 
 
@@ -150,7 +155,7 @@ def _better(higher: bool | None, now: float | None, before: float | None) -> str
     return "better" if (now > before) == higher else "worse"
 
 
-def _cells(figures: Any, address: words.Address, facility_id: UUID | None) -> list[dict[str, Any]]:
-    """Show one row; rides of no facility have no address that lists them alone."""
+def _cells(figures: Any, links: labels.Links, facility_id: UUID | None) -> list[dict[str, Any]]:
+    """Show one row; rides of no facility have no links that lists them alone."""
     changes = {"facility": facility_id} if facility_id else {}
-    return [words.shown(figures[key], address if facility_id else None, **changes) for key in MAIN]
+    return [labels.figure_context(figures[key], links if facility_id else None, **changes) for key in MAIN_KPIS]

@@ -1,19 +1,19 @@
-"""Addresses below /console/reports/.  A figure's page is named by the key of its definition."""
+"""Addresses below /console/reports/.  A figure's page is named by the key of its kpi."""
 
 from django.urls import path
 
 from apps.console.exports import schedule_views
-from apps.console.reports import figure_views, overview_views, ride_views, views, work_views
+from apps.console.reports import day_views, drill_down_views, figure_views, overview_views, utilization_views
 
 urlpatterns = [
     path("", overview_views.overview, name="reports"),
     path("file/", overview_views.overview_file, name="reports_file"),
-    path("day/", views.day, name="report_day"),
-    path("rides/", ride_views.counted_rides, name="report_counted_rides"),
-    path("day/file/", views.day_file, name="report_day_file"),
-    path("utilisation/", work_views.utilisation, name="report_work"),
-    path("utilisation/file/", work_views.utilisation_file, name="report_work_file"),
-    path("utilisation/<slug:of>/<uuid:worker_id>/", work_views.worker, name="report_worker"),
+    path("day/", day_views.day, name="report_day"),
+    path("rides/", drill_down_views.counted_rides, name="report_counted_rides"),
+    path("day/file/", day_views.day_file, name="report_day_file"),
+    path("utilization/", utilization_views.utilization, name="report_utilization"),
+    path("utilization/file/", utilization_views.utilization_file, name="report_utilization_file"),
+    path("utilization/<slug:of>/<uuid:worker_id>/", utilization_views.worker, name="report_worker"),
     path("schedules/", schedule_views.schedules, name="report_schedules"),
     path("schedules/new/<slug:kind>/", schedule_views.add, name="add_report_schedule"),
     path("schedules/<uuid:schedule_id>/", schedule_views.schedule, name="report_schedule"),
@@ -26,5 +26,5 @@ urlpatterns = [
     path("schedules/<uuid:schedule_id>/files/<uuid:export_id>/", schedule_views.fetch, name="fetch_scheduled_export"),
     path("<slug:key>/", figure_views.figure, name="report_figure"),
     path("<slug:key>/file/", figure_views.figure_file, name="report_figure_file"),
-    path("<slug:key>/rides/", ride_views.rides, name="report_rides"),
+    path("<slug:key>/rides/", drill_down_views.rides, name="report_rides"),
 ]

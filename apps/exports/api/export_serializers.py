@@ -8,7 +8,7 @@ from apps.exports.queries.exporting import DATASETS
 from apps.exports.queries.exporting_figures import STEPS
 from apps.exports.services.export_wishes import Wanted
 from apps.reporting.models import Basis
-from apps.reporting.rules.definitions import BY_KEY
+from apps.reporting.rules.kpis import KPI_BY_KEY
 from apps.rides.rules.draft import ServiceType
 from lib.access import Phi
 from lib.api import fields
@@ -45,7 +45,7 @@ class _Filters(In):
         help_text="Rows that changed since then. A row may come again without a change: keep the highest rowVersion.",
     )
     kpi = fields.Listed(
-        child=fields.Choice(choices=[(key, key) for key in BY_KEY]),
+        child=fields.Choice(choices=[(key, key) for key in KPI_BY_KEY]),
         required=False,
         allow_empty=False,
         help_text="kpis alone: keys of definitions; all where none is named.",
@@ -62,7 +62,7 @@ class _Filters(In):
         help_text="kpis alone: rows for each day, week (from Monday) or month of the period.",
     )
     basis = fields.Choice(
-        choices=[(one.value, one.value) for one in (Basis.CLOSED, Basis.CURRENT)],
+        choices=[(one.value, one.value) for one in (Basis.CLOSED, Basis.LIVE)],
         required=False,
         help_text="kpis alone: closed days as they were closed (the default), or as they are now.",
     )

@@ -16,12 +16,11 @@ from apps.exports.queries.exporting_parts import BATCH
 from apps.exports.rules.dataset import Dataset, Filters
 from apps.organizations.models import Facility
 from apps.reporting.models import Basis
-from apps.reporting.queries import reading
+from apps.reporting.queries import freshness
 from apps.reporting.queries.figures import Figure, as_json
 from apps.reporting.queries.reports import figures_by_facility
-from apps.reporting.queries.selection import MOST_DAYS, Selection, select
-from apps.reporting.rules.defining import Definition
-from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.queries.selection import MAX_DAYS, Selection, select
+from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY, Kpi
 from lib import recordset
 from lib.access import Principal
 from lib.api.serializers import camel
@@ -58,8 +57,8 @@ def _check(filters: Filters, by: Principal) -> None:
         if name not in filters:
             raise InvalidInput(camel(name), f"{camel(name)} is required for kpis.", detail_code="required")
     selection_days = (filters["service_date_to"] - filters["service_date_from"]).days + 1
-    if selection_days > MOST_DAYS:
-        message = f"The period must not be longer than {MOST_DAYS} days."
+    if selection_days > MAX_DAYS:
+        message = f"The period must not be longer than {MAX_DAYS} days."
         raise InvalidInput("serviceDateTo", message, detail_code="too_long")
     selection, step = _selection(filters, by), filters.get("group_by")
     steps = 1 if step is None else selection.days // STEPS[step] + 2
@@ -82,15 +81,15 @@ def _selection(filters: Filters, by: Principal) -> Selection:
     )
 
 
-def _definitions(filters: Filters) -> tuple[Definition, ...]:
+def _definitions(filters: Filters) -> tuple[Kpi, ...]:
     """Give the figures that are asked for, in the order of the definitions."""
-    keys = filters.get("kpi", BY_KEY)
-    return tuple(one for one in DEFINITIONS if one.key in keys)
+    keys = filters.get("kpi", KPI_BY_KEY)
+    return tuple(one for one in ALL_KPIS if one.key in keys)
 
 
 def _figures(filters: Filters, by: Principal) -> dict[str, Any]:
     selection = _selection(filters, by)
-    as_of = reading.progress().as_of  # before the figures: they know at least that
+    as_of = freshness.progress().as_of  # before the figures: they know at least that
     rows, count = bytearray(b"["), 0
     for row in _told(selection, filters, by):  # not a list of them: they take several times as much
         rows += b"," * (count > 0) + orjson.dumps(row)
@@ -101,7 +100,7 @@ def _figures(filters: Filters, by: Principal) -> dict[str, Any]:
 def _told(selection: Selection, filters: Filters, by: Principal) -> Iterator[dict[str, Any]]:
     step = filters.get("group_by")
     definitions = _definitions(filters)
-    for start, facilities in figures_by_facility(by=by, selection=selection, definitions=definitions, step=step):
+    for start, facilities in figures_by_facility(by=by, selection=selection, kpis=definitions, step=step):
         first, last = _part(selection, step, start)
         for facility_id, figures in facilities.items():
             for place, figure in enumerate(figures.values()):
@@ -110,13 +109,13 @@ def _told(selection: Selection, filters: Filters, by: Principal) -> Iterator[dic
 
 def _row(figure: Figure, facility_id: UUID | None, first: date, last: date, place: int) -> dict[str, Any]:
     return {
-        "kpi": figure.definition.key,
-        "version": figure.definition.version,
+        "kpi": figure.kpi.key,
+        "version": figure.kpi.version,
         "facility_id": facility_id,
         "first": first,
         "last": last,
         "place": place,
-        "unit": figure.definition.unit.value,
+        "unit": figure.kpi.unit.value,
         **as_json(figure),
     }
 
@@ -130,7 +129,7 @@ def _part(selection: Selection, step: str | None, start: date | None) -> tuple[d
 
 
 def _known_until(using: str) -> Any:
-    return reading.progress().as_of
+    return freshness.progress().as_of
 
 
 KPIS: Final = Dataset(

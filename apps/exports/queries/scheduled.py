@@ -12,13 +12,12 @@ from django.utils.translation import gettext as _
 from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import OVERVIEW
 from apps.organizations.models import Facility, TransportProvider
+from apps.reporting import kpi_labels
 from apps.reporting.models import Basis
-from apps.reporting.queries import said
 from apps.reporting.queries.figures import Figure
 from apps.reporting.queries.reports import facility_kpis
 from apps.reporting.queries.selection import Selection, select
-from apps.reporting.rules.defining import Definition
-from apps.reporting.rules.definitions import BY_KEY
+from apps.reporting.rules.kpis import KPI_BY_KEY, Kpi
 from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
 from lib.listing import spelled
@@ -42,9 +41,9 @@ def runs_of(schedule: ReportSchedule) -> list[ScheduleRun]:
     return list(schedule.runs.select_related("export").order_by("-due_at")[:HISTORY])
 
 
-def definitions_of(report: str) -> list[Definition]:
+def definitions_of(report: str) -> list[Kpi]:
     """List the figures of a report."""
-    return [BY_KEY[key] for key in said.MAIN] if report == OVERVIEW else [BY_KEY[report]]
+    return [KPI_BY_KEY[key] for key in kpi_labels.MAIN_KPIS] if report == OVERVIEW else [KPI_BY_KEY[report]]
 
 
 def address_of(schedule: ReportSchedule, run: ScheduleRun | None = None) -> str:
@@ -56,7 +55,7 @@ def address_of(schedule: ReportSchedule, run: ScheduleRun | None = None) -> str:
         "facility": kept.get("facilityId"),
         "provider": kept.get("providerId"),
         "type": kept.get("serviceType"),
-        "basis": kept["basis"] if kept.get("basis") == Basis.CURRENT else "",
+        "basis": kept["basis"] if kept.get("basis") == Basis.LIVE else "",
     }
     page = reverse("reports") if schedule.report == OVERVIEW else reverse("report_figure", args=[schedule.report])
     query = spelled(asked)
@@ -72,7 +71,7 @@ def narrowed_to(filters: Mapping[str, Any]) -> list[str]:
         found += TransportProvider.objects.filter(pk=filters["providerId"]).values_list("name", flat=True)
     if "serviceType" in filters:
         found.append(str(ServiceType(filters["serviceType"]).label))
-    if filters.get("basis") == Basis.CURRENT:
+    if filters.get("basis") == Basis.LIVE:
         found.append(_("As they are now"))
     return found
 
@@ -101,8 +100,8 @@ def report(run: ScheduleRun, *, by: Principal) -> dict[str, Any]:
     definitions = definitions_of(run.schedule.report)
     reader = replace(by, phi=Phi.NONE)
     selection = selected(run, by=reader)
-    found = facility_kpis(by=reader, selection=selection, definitions=definitions)
-    rows = [_row(found.total[one.key], found.total_before[one.key], said.title_of(one)) for one in definitions]
+    found = facility_kpis(by=reader, selection=selection, kpis=definitions)
+    rows = [_row(found.total[one.key], found.total_before[one.key], kpi_labels.kpi_title(one)) for one in definitions]
     facilities = []
     if run.schedule.report != OVERVIEW:
         facilities = [
@@ -122,11 +121,11 @@ def report(run: ScheduleRun, *, by: Principal) -> dict[str, Any]:
 
 
 def _row(figure: Figure, before: Figure, title: str) -> dict[str, str]:
-    definition = figure.definition
+    definition = figure.kpi
     return {
         "title": title,
-        "value": said.value_said(definition, figure.value),
-        "of": said.parts_said(figure),
-        "before": said.value_said(definition, before.value),
-        "before_of": said.parts_said(before),
+        "value": kpi_labels.format_value(definition, figure.value),
+        "of": kpi_labels.format_ratio(figure),
+        "before": kpi_labels.format_value(definition, before.value),
+        "before_of": kpi_labels.format_ratio(before),
     }

@@ -16,7 +16,7 @@ from apps.exports.services import schedule_people
 from apps.exports.services.export_wishes import Wanted, check_reach, filters_as_kept, filters_from_kept, level, plan_of
 from apps.organizations.zones import known_zones
 from apps.reporting.models import Basis
-from apps.reporting.rules.definitions import BY_KEY
+from apps.reporting.rules.kpis import KPI_BY_KEY
 from apps.riders.rules.disclosure import PhiNotPermitted
 from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
@@ -135,7 +135,7 @@ def _check_report(wish: Wish, by: Principal) -> None:
     for name, value in (("dataset", wish.dataset), ("format", wish.format), ("columns", wish.columns)):
         if value:
             raise InvalidInput(name, f"{name} is for exports.", detail_code="unknown")
-    if wish.report != OVERVIEW and wish.report not in BY_KEY:
+    if wish.report != OVERVIEW and wish.report not in KPI_BY_KEY:
         raise InvalidInput("report", "report must be overview, or the key of a definition.")
     if wish.covers == Covers.CHANGES:
         raise InvalidInput("covers", "covers must name days: a report has no changes.")
@@ -146,7 +146,7 @@ def _check_report(wish: Wish, by: Principal) -> None:
     _check_filters(wish, REPORT_FILTERS)
     if wish.filters.get("service_type", ServiceType.values[0]) not in ServiceType.values:
         raise InvalidInput("serviceType", f"serviceType must be one of: {', '.join(ServiceType.values)}.")
-    if wish.filters.get("basis", Basis.CLOSED) not in (Basis.CLOSED, Basis.CURRENT):
+    if wish.filters.get("basis", Basis.CLOSED) not in (Basis.CLOSED, Basis.LIVE):
         raise InvalidInput("basis", "basis must be closed or current.")
     check_reach(wish.filters, by)
 

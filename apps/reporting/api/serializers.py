@@ -4,15 +4,17 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
-from apps.reporting.api.opening import Address, Opening
-from apps.reporting.queries.behind import Count
-from apps.reporting.queries.breakdowns import Counted
+from apps.reporting.api.drill_down_urls import DrillDownUrls, RowUrls
+from apps.reporting.kpi_labels import EXCLUSION_TEXTS, KPI_TEXTS
+from apps.reporting.queries.breakdowns import CategoryCount
 from apps.reporting.queries.daily import Summary
+from apps.reporting.queries.drill_down import Count, DrillDownRide
 from apps.reporting.queries.figures import Figure, as_json
-from apps.reporting.queries.reading import Progress
+from apps.reporting.queries.freshness import Progress
 from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, Point, Trend
 from apps.reporting.queries.restatements import Restated
-from apps.reporting.rules.defining import REASONS, Definition
+from apps.reporting.queries.utilization import WorkerUtilization
+from apps.reporting.rules.kpis import Kpi
 from lib.api import fields
 from lib.api.fields import instant_text
 from lib.api.serializers import OutShape
@@ -33,7 +35,7 @@ def _id(one: UUID | None) -> str | None:
 class FigureOut(OutShape):
     """One figure and what it is made of."""
 
-    key = fields.Text(help_text="Of a definition.")
+    key = fields.Text(help_text="Of a kpi.")
     value = fields.Number(allow_null=True, help_text="Null where there is nothing to count, or too little to show.")
     numerator = fields.Integer(allow_null=True, help_text="Null for medians and percentiles.")
     denominator = fields.Integer(allow_null=True, help_text="For medians and percentiles, the number of values.")
@@ -61,22 +63,22 @@ class FigureOut(OutShape):
     }
 
 
-def figure_json(figure: Figure, progress: Progress, address: Address) -> dict[str, Any]:
+def figure_json(figure: Figure, progress: Progress, urls: RowUrls) -> dict[str, Any]:
     """Write one figure, alike in every answer."""
     told = as_json(figure)
-    parts = {name: {**part, "rides": address.of_part(figure, name)} for name, part in told["parts"].items()}
+    parts = {name: {**part, "rides": urls.of_part(figure, name)} for name, part in told["parts"].items()}
     return {
-        "key": figure.definition.key,
+        "key": figure.kpi.key,
         **told,
         "parts": parts,
-        "rides": address.of(figure),
-        "definitionVersion": figure.definition.version,
+        "rides": urls.of(figure),
+        "definitionVersion": figure.kpi.version,
         "asOf": _instant(progress.as_of),
     }
 
 
-def _figures(figures: Figures, progress: Progress, address: Address) -> list[dict[str, Any]]:
-    return [figure_json(figure, progress, address) for figure in figures.values()]
+def _figures(figures: Figures, progress: Progress, urls: RowUrls) -> list[dict[str, Any]]:
+    return [figure_json(figure, progress, urls) for figure in figures.values()]
 
 
 class ChangeOut(OutShape):
@@ -131,24 +133,24 @@ def _progress(progress: Progress) -> dict[str, Any]:
     }
 
 
-class CountedOut(OutShape):
+class CategoryCountOut(OutShape):
     """How many rides ended so, or exceptions there were."""
 
-    word = fields.Text(help_text="Status of the ending, or severity of the exceptions.")
+    category = fields.Text(help_text="Status of the ending, or severity of the exceptions.")
     code = fields.Text(help_text="Reason, fault, or type of the exceptions.")
     amount = fields.Integer(allow_null=True)
     rides = fields.Text(allow_null=True, help_text="Where these rides, or the rides of these exceptions, are.")
 
 
-def counted_json(what: str, found: list[Counted], address: Address) -> list[dict[str, Any]]:
+def counted_json(dimension: str, counts: list[CategoryCount], urls: RowUrls) -> list[dict[str, Any]]:
     return [
         {
-            "word": one.word,
+            "category": one.category,
             "code": one.code,
             "amount": one.amount,
-            "rides": address.of_count(Count(what, one.word, one.code), one.amount),
+            "rides": urls.of_count(Count(dimension, one.category, one.code), one.amount),
         }
-        for one in found
+        for one in counts
     ]
 
 
@@ -169,20 +171,20 @@ class SummaryOut(OutShape):
         help_text="Where they are, by status; null where there are none, or too few to show."
     )
     figures = FigureOut(many=True)
-    top_reasons = CountedOut(many=True)
+    top_reasons = CategoryCountOut(many=True)
     now = NowOut()
     restatements = RestatementOut(many=True)
     progress = ProgressOut()
 
     def to_representation(self, summary: Summary) -> dict[str, Any]:
-        address: Address = self.context["opening"].whole()
+        urls: RowUrls = self.context["drill_down_urls"].whole()
         return {
             "statuses": dict(summary.statuses),
             "statusRides": {
-                status: address.of_count(Count("status", status), amount) for status, amount in summary.statuses.items()
+                status: urls.of_count(Count("status", status), amount) for status, amount in summary.statuses.items()
             },
-            "figures": _figures(summary.figures, summary.progress, address),
-            "topReasons": counted_json("reason", summary.top_reasons, address),
+            "figures": _figures(summary.figures, summary.progress, urls),
+            "topReasons": counted_json("reason", summary.top_reasons, urls),
             "now": {
                 "openExceptions": dict(summary.now.open_exceptions),
                 "unassignedNext24Hours": summary.now.unassigned_next_24_hours,
@@ -213,22 +215,22 @@ class FacilityKpisOut(OutShape):
     progress = ProgressOut()
 
     def to_representation(self, report: FacilityReport) -> dict[str, Any]:
-        opening: Opening = self.context["opening"]
+        links: DrillDownUrls = self.context["drill_down_urls"]
         return {
-            "data": [self._row(row, report.progress, opening) for row in report.rows],
-            "total": _figures(report.total, report.progress, opening.whole()),
-            "totalBefore": _figures(report.total_before, report.progress, opening.before()),
+            "data": [self._row(row, report.progress, links) for row in report.rows],
+            "total": _figures(report.total, report.progress, links.whole()),
+            "totalBefore": _figures(report.total_before, report.progress, links.before()),
             "restatements": _restated(report.restatements),
             "progress": _progress(report.progress),
         }
 
     @staticmethod
-    def _row(row: FacilityRow, progress: Progress, opening: Opening) -> dict[str, Any]:
+    def _row(row: FacilityRow, progress: Progress, links: DrillDownUrls) -> dict[str, Any]:
         return {
             "facilityId": _id(row.facility_id),
             "facilityName": row.name,
-            "figures": _figures(row.figures, progress, opening.facility(row.facility_id)),
-            "before": _figures(row.before, progress, opening.facility(row.facility_id, before=True)),
+            "figures": _figures(row.figures, progress, links.facility(row.facility_id)),
+            "before": _figures(row.before, progress, links.facility(row.facility_id, before=True)),
         }
 
 
@@ -277,23 +279,27 @@ class TrendOut(OutShape):
         }
 
     def _point(self, point: Point, trend: Trend, facility_id: UUID | None) -> dict[str, Any]:
-        address = self.context["opening"].step(trend.by, point.key, facility_id)
+        urls = self.context["drill_down_urls"].bucket(trend.by, point.key, facility_id)
         key = [None if part is None else str(part) for part in point.key]
         name = trend.names.get(point.key[0])
-        return {"key": key, "name": name, "figures": _figures(point.figures, trend.progress, address)}
+        return {"key": key, "name": name, "figures": _figures(point.figures, trend.progress, urls)}
 
 
 class BreakdownOut(OutShape):
     """Counts by word, the most first."""
 
-    what = fields.Text()
-    data = CountedOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
+    dimension = fields.Text()
+    data = CategoryCountOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
     progress = ProgressOut()
 
-    def to_representation(self, found: tuple[str, list[Counted], Progress]) -> dict[str, Any]:
-        what, counted, progress = found
-        address = self.context["opening"].whole()
-        return {"what": what, "data": counted_json(what, counted, address), "progress": _progress(progress)}
+    def to_representation(self, found: tuple[str, list[CategoryCount], Progress]) -> dict[str, Any]:
+        dimension, counts, progress = found
+        urls = self.context["drill_down_urls"].whole()
+        return {
+            "dimension": dimension,
+            "data": counted_json(dimension, counts, urls),
+            "progress": _progress(progress),
+        }
 
 
 class DefinitionOut(OutShape):
@@ -313,21 +319,22 @@ class DefinitionOut(OutShape):
     parts = fields.Anything(help_text="What the parts are about, by name.")
     higher_is_better = fields.Boolean(allow_null=True)
 
-    def to_representation(self, definition: Definition) -> dict[str, Any]:
+    def to_representation(self, kpi: Kpi) -> dict[str, Any]:
+        text = KPI_TEXTS[kpi.key]
         return {
-            "key": definition.key,
-            "version": definition.version,
-            "title": definition.title,
-            "question": definition.question,
-            "unit": definition.unit.value,
-            "population": definition.population,
-            "counted": definition.counted,
-            "quantile": None if definition.denominator else definition.quantile,
-            "numerator": list(definition.numerator),
-            "denominator": list(definition.denominator),
-            "excluded": {reason: REASONS[reason] for reason in definition.excluded},
-            "parts": {name: part.title for name, part in definition.parts.items()},
-            "higherIsBetter": definition.higher_is_better,
+            "key": kpi.key,
+            "version": kpi.version,
+            "title": str(text.title),
+            "question": str(text.question),
+            "unit": kpi.unit.value,
+            "population": str(text.population),
+            "counted": str(text.counted),
+            "quantile": None if kpi.denominator else kpi.quantile,
+            "numerator": list(kpi.numerator),
+            "denominator": list(kpi.denominator),
+            "excluded": {reason: str(EXCLUSION_TEXTS[reason]) for reason in kpi.excluded},
+            "parts": {name: str(title) for name, title in text.parts.items()},
+            "higherIsBetter": kpi.higher_is_better,
         }
 
 
@@ -336,3 +343,67 @@ class DefinitionsOut(OutShape):
 
     data = DefinitionOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
     page = WholePageOut()
+
+
+class DrillDownRideOut(OutShape):
+    """A ride that a figure, or a count, counts."""
+
+    ride_id = fields.Uuid()
+    service_date = fields.LocalDate()
+    facility_id = fields.Uuid(allow_null=True)
+    pickup_time = fields.Instant()
+    status = fields.Text()
+    measures = fields.Listed(child=fields.Text(), help_text="By which measures it counts, the numerator's among them.")
+    minutes = fields.Listed(child=fields.Integer(), help_text="Its values, of figures made of minutes.")
+
+    def to_representation(self, ride: DrillDownRide) -> dict[str, Any]:
+        return {
+            "rideId": str(ride.ride_id),
+            "serviceDate": ride.service_date.isoformat(),
+            "facilityId": None if ride.facility_id is None else str(ride.facility_id),
+            "pickupTime": instant_text(ride.pickup_at),
+            "status": ride.status,
+            "measures": ride.measures,
+            "minutes": ride.minutes,
+        }
+
+
+class UtilizationRowOut(OutShape):
+    """What one driver or vehicle has done.  Numbers are null where it is `suppressed`."""
+
+    id = fields.Uuid()
+    rides = fields.Integer(allow_null=True, help_text="Completed.")
+    minutes_busy = fields.Integer(
+        allow_null=True, help_text="From setting out to handing over; of rides at the same time once."
+    )
+    minutes_on_board = fields.Integer(allow_null=True, help_text="With a rider in the vehicle, of each rider.")
+    minutes_on_shift = fields.Integer(
+        allow_null=True,
+        help_text="Of planned shifts, inside the period; null where facilities or types of service narrow the rides.",
+    )
+    miles = fields.Number(allow_null=True, help_text="With a rider in the vehicle.")
+    share_busy = fields.Number(allow_null=True, help_text="Of the time on shift; null where that is null or 0.")
+    last_date = fields.LocalDate(allow_null=True, help_text="Their last day with a completed ride.")
+    suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
+
+    def to_representation(self, row: WorkerUtilization) -> dict[str, Any]:
+        work = row.work
+        return {
+            "id": str(row.id),
+            "rides": work and work.rides,
+            "minutesBusy": work and work.minutes_busy,
+            "minutesOnBoard": work and work.minutes_on_board,
+            "minutesOnShift": work and work.minutes_on_shift,
+            "miles": work and work.miles,
+            "shareBusy": work and work.share_busy,
+            "lastDate": row.last_date.isoformat() if work else None,
+            "suppressed": work is None,
+        }
+
+
+class UtilizationOut(OutShape):
+    """Work of drivers or vehicles, the busiest first."""
+
+    of = fields.Text()
+    data = UtilizationRowOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
+    as_of = fields.Instant(allow_null=True, help_text=AS_OF)

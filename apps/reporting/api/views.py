@@ -2,34 +2,35 @@
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.reporting.api.opening import Opening
-from apps.reporting.api.parameters import (
+from apps.reporting.api.drill_down_urls import DrillDownUrls
+from apps.reporting.api.query_parameters import (
     BreakdownQuery,
     DailyQuery,
     FacilityQuery,
     RidesQuery,
     TrendQuery,
-    UtilisationQuery,
+    UtilizationQuery,
 )
-from apps.reporting.api.row_serializers import RideBehindOut, UtilisationOut
 from apps.reporting.api.serializers import (
     BreakdownOut,
     DefinitionsOut,
+    DrillDownRideOut,
     FacilityKpisOut,
     SummaryOut,
     TrendOut,
+    UtilizationOut,
 )
 from apps.reporting.models import Basis
-from apps.reporting.queries import behind, reading, utilisation
+from apps.reporting.queries import drill_down, freshness, utilization
 from apps.reporting.queries.breakdowns import breakdown
 from apps.reporting.queries.daily import daily_summary
 from apps.reporting.queries.reports import facility_kpis, trends
-from apps.reporting.queries.selection import MOST_DAYS, Selection, select
-from apps.reporting.rules.defining import Names
-from apps.reporting.rules.definitions import BY_KEY, DEFINITIONS
+from apps.reporting.queries.selection import MAX_DAYS, Selection, select
+from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY, Names
 from lib.api.fields import instant_text
 from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.api.views import ApiViewSet
@@ -42,7 +43,7 @@ class ReportViewSet(ApiViewSet):
     """Figures that open to the rides behind them."""
 
     scopes = dict.fromkeys(
-        ("daily_summary", "facility_kpis", "trends", "breakdown", "utilisation", "definitions", "rides"),
+        ("daily_summary", "facility_kpis", "trends", "breakdown", "utilization", "definitions", "rides"),
         Scope.REPORTS_READ,
     )
     queries = {
@@ -50,7 +51,7 @@ class ReportViewSet(ApiViewSet):
         "facility_kpis": FacilityQuery,
         "trends": TrendQuery,
         "breakdown": BreakdownQuery,
-        "utilisation": UtilisationQuery,
+        "utilization": UtilizationQuery,
         "rides": RidesQuery,
     }
     answers = {
@@ -58,16 +59,19 @@ class ReportViewSet(ApiViewSet):
         "facility_kpis": FacilityKpisOut,
         "trends": TrendOut,
         "breakdown": BreakdownOut,
-        "utilisation": UtilisationOut,
+        "utilization": UtilizationOut,
         "definitions": DefinitionsOut,
-        "rides": RideBehindOut,
+        "rides": DrillDownRideOut,
     }
     refusals = {"rides": (Code.INVALID_CURSOR,)}
 
     def get_serializer_context(self) -> dict[str, Any]:
         """Add what opens figures to the rides behind them, to answers that have any."""
-        told = self.action in ("daily_summary", "facility_kpis", "trends", "breakdown")
-        return {**super().get_serializer_context(), **({"opening": Opening(self.query)} if told else {})}
+        has_links = self.action in ("daily_summary", "facility_kpis", "trends", "breakdown")
+        return {
+            **super().get_serializer_context(),
+            **({"drill_down_urls": DrillDownUrls(self.query)} if has_links else {}),
+        }
 
     def daily_summary(self, request: Request) -> Response:
         """Summarize one day.
@@ -82,24 +86,24 @@ class ReportViewSet(ApiViewSet):
         """Read the figures of each facility, of all together, and of the period before.
 
         Closed days show what they showed when they were closed; what has changed since is listed in `restatements`,
-        and `basis=current` counts it in.
+        and `basis=live` counts it in.
         """
         keys = self.query.get("kpi")
         report = facility_kpis(
             by=self.principal,
             selection=self._period(),
-            definitions=[BY_KEY[key] for key in keys] if keys else DEFINITIONS,
+            kpis=[KPI_BY_KEY[key] for key in keys] if keys else ALL_KPIS,
             compared=self.query["compare"],
         )
         return self.answer(report)
 
     def trends(self, request: Request) -> Response:
         """Follow figures over time, or by hours of the week, dialysis, facility, provider, or service type."""
-        definitions = [BY_KEY[key] for key in self.query["kpi"]]
+        definitions = [KPI_BY_KEY[key] for key in self.query["kpi"]]
         found = trends(
             by=self.principal,
             selection=self._period(),
-            definitions=definitions,
+            kpis=definitions,
             along=self.query["by"],
             each="each" in self.query,
         )
@@ -107,27 +111,27 @@ class ReportViewSet(ApiViewSet):
 
     def breakdown(self, request: Request) -> Response:
         """Count why rides ended, whose doing it was, or which exceptions there were."""
-        what, progress = self.query["what"], reading.progress()
-        found = breakdown(by=self.principal, selection=self._period(), what=what)
-        return self.answer((what, found, progress))
+        dimension, progress = self.query["dimension"], freshness.progress()
+        counts = breakdown(by=self.principal, selection=self._period(), dimension=dimension)
+        return self.answer((dimension, counts, progress))
 
-    def utilisation(self, request: Request) -> Response:
+    def utilization(self, request: Request) -> Response:
         """Add up what drivers or vehicles have done in up to 92 days.
 
         Shifts are told where all rides are asked for and in reach: facilities and types of service are a part of them.
         """
         of = self.query["of"]
-        selection = self._period(most_days=utilisation.MOST_DAYS)
-        as_of = reading.known_until()
-        found = utilisation.utilisation(by=self.principal, selection=selection, of=of)
+        selection = self._period(max_days=utilization.MAX_DAYS)
+        as_of = freshness.rides_known_until()
+        found = utilization.by_worker(by=self.principal, selection=selection, of=of)
         return self.answer({"of": of, "data": found, "as_of": as_of})
 
     def definitions(self, request: Request) -> Response:
         """List the figures: what each one asks, which rides it counts, and what it leaves out."""
-        return self.answer(whole(DEFINITIONS))
+        return self.answer(whole(ALL_KPIS))
 
     def rides(self, request: Request) -> Response:
-        """List the rides behind a figure (`kpi`) or a count (`what`), as they are now, by pickup time.
+        """List the rides behind a figure (`kpi`) or a count (`dimension`), as they are now, by pickup time.
 
         `Data-As-Of` is the moment up to which the list knows everything. Nothing is listed to callers without any PHI
         level where fewer than five rides are behind it, or would be told apart by it.
@@ -137,49 +141,49 @@ class ReportViewSet(ApiViewSet):
         bound = digest_of(["reports/rides", asked, reach(self.principal)])
         cursor = self.query.get("cursor")
         names, told, count = self._sought()
-        as_of = reading.known_until()
-        found = behind.rides_behind(
+        as_of = freshness.rides_known_until()
+        found = drill_down.rides_behind(
             by=self.principal,
-            selection=self._period(most_days=behind.MOST_DAYS),
-            names=names,
-            told=told,
+            selection=self._period(max_days=drill_down.MAX_DAYS),
+            measures=names,
+            numerator=told,
             count=count,
             after=tuple(open_cursor(cursor, bound=bound, parts=2)) if cursor else None,
-            most=limit,
-            narrowed={name: self.query[name] for name in behind.NARROWED_BY if name in self.query},
+            limit=limit,
+            bucket={name: self.query[name] for name in drill_down.BUCKET_FILTERS if name in self.query},
         )
         last = found.rows[-1] if found.has_more else None
         following = seal_cursor([last.pickup_at, last.ride_id], bound=bound) if last else None
         page = {"limit": limit, "hasMore": found.has_more, "nextCursor": following, "suppressed": found.suppressed}
-        shown = RideBehindOut(found.rows, many=True, context=self.get_serializer_context()).data
+        shown = DrillDownRideOut(found.rows, many=True, context=self.get_serializer_context()).data
         headers = {"Data-As-Of": instant_text(as_of)} if as_of else {}
         return Response({"data": shown, "page": page}, headers=headers)
 
-    def _sought(self) -> tuple[Names, Names, behind.Count | None]:
+    def _sought(self) -> tuple[Names, Names, drill_down.Count | None]:
         """Read which rides are asked for: by which measures, which of a numerator are told besides, or of which count.
 
         Raises:
             InvalidInput: neither a figure is named nor a count, or both, or one that is none.
         """
         asked = self.query
-        if "what" not in asked:
+        if "dimension" not in asked:
             if "kpi" not in asked:
-                raise InvalidInput("kpi", "kpi or what is required.", detail_code="required")
-            for name in ("word", "code"):
+                raise InvalidInput("kpi", _("kpi or dimension is required."), detail_code="required")
+            for name in ("category", "code"):
                 if name in asked:
-                    raise InvalidInput(name, f"{name} goes with what alone.")
-            definition, part = BY_KEY[asked["kpi"]], asked.get("part")
-            names = behind.names_of(definition, asked["counted"], asked.get("reason"), part)
-            return names, behind.numerator_of(definition, part), None
+                    raise InvalidInput(name, _("%(field)s requires dimension."))
+            kpi, part = KPI_BY_KEY[asked["kpi"]], asked.get("part")
+            names = drill_down.measures_behind(kpi, asked["counted"], asked.get("reason"), part)
+            return names, drill_down.numerator_of(kpi, part), None
         for name in ("kpi", "reason", "part"):
             if name in asked:
-                raise InvalidInput(name, f"{name} has no place beside what.")
-        return (), (), behind.count_of(asked["what"], asked.get("word"), asked.get("code"))
+                raise InvalidInput(name, _("%(field)s cannot be combined with dimension."))
+        return (), (), drill_down.count_of(asked["dimension"], asked.get("category"), asked.get("code"))
 
-    def _period(self, *, most_days: int = MOST_DAYS) -> Selection:
-        return self._selection(self.query["first"], self.query["last"], most_days=most_days)
+    def _period(self, *, max_days: int = MAX_DAYS) -> Selection:
+        return self._selection(self.query["first"], self.query["last"], max_days=max_days)
 
-    def _selection(self, first: Any, last: Any, *, most_days: int = MOST_DAYS) -> Selection:
+    def _selection(self, first: Any, last: Any, *, max_days: int = MAX_DAYS) -> Selection:
         return select(
             by=self.principal,
             first=first,
@@ -188,5 +192,5 @@ class ReportViewSet(ApiViewSet):
             provider_ids=self.query.get("provider_id", ()),
             service_types=self.query.get("type", ()),
             basis=Basis(self.query.get("basis", Basis.CLOSED)),
-            most_days=most_days,
+            max_days=max_days,
         )

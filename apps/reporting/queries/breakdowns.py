@@ -1,50 +1,50 @@
-"""Why rides ended, whose doing it was, and what went wrong: counts by word."""
+"""Counts by category: why rides ended, who was at fault, and which exceptions there were."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from apps.reporting.models import Tally
-from apps.reporting.queries.figures import shown_amounts
-from apps.reporting.queries.reading import binary_cursor
+from apps.reporting.models import BreakdownCount
+from apps.reporting.queries.figures import visible_counts
 from apps.reporting.queries.selection import Selection
-from apps.reporting.rules.rollups import TALLY
+from apps.reporting.queries.sums import binary_cursor
+from apps.reporting.rules.rollup_sql import BREAKDOWN_TABLE
 from lib.access import Principal
 
-_COLUMNS: Final[Mapping[str, tuple[Tally.Kind, str]]] = {
-    "reason": (Tally.Kind.ENDING, "word, code"),
-    "fault": (Tally.Kind.ENDING, "word, fault"),
-    "exception_type": (Tally.Kind.EXCEPTION, "word, code"),
+_COLUMNS: Final[Mapping[str, tuple[BreakdownCount.Kind, str]]] = {
+    "reason": (BreakdownCount.Kind.ENDING, "category, code"),
+    "fault": (BreakdownCount.Kind.ENDING, "category, fault"),
+    "exception_type": (BreakdownCount.Kind.EXCEPTION, "category, code"),
 }
 BREAKDOWNS: Final = tuple(_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """How many, for one pair: status and reason or fault of an ending, severity and type of exceptions.
+class CategoryCount:
+    """The count of one pair: status and reason or fault of an ending, severity and type of exceptions.
 
     `amount` None: too few for the caller to see.
     """
 
-    word: str
+    category: str
     code: str
     amount: int | None
 
 
-def breakdown(*, by: Principal, selection: Selection, what: str, most: int | None = None) -> list[Counted]:
-    """Count by `what`, a name of `BREAKDOWNS`, most first.  One query of tallies.
+def breakdown(*, by: Principal, selection: Selection, dimension: str, limit: int | None = None) -> list[CategoryCount]:
+    """Count by a dimension, one of `BREAKDOWNS`, highest first.  One query of rollups.
 
-    Cancellations that belong to no figure, such as duplicates, are among the reasons.
+    Cancellations that are in no KPI, such as duplicates, are among the reasons.
     """
-    kind, columns = _COLUMNS[what]
+    kind, columns = _COLUMNS[dimension]
     condition, parameters = selection.where_rolled_up()
     with binary_cursor() as cursor:
         cursor.execute(
-            f"SELECT {columns}, sum(amount)::bigint AS amount FROM {TALLY}"  # noqa: S608  # constant names, values are parameters
+            f"SELECT {columns}, sum(amount)::bigint AS amount FROM {BREAKDOWN_TABLE}"  # noqa: S608  # no user input
             f" WHERE kind = %(kind)s AND {condition} GROUP BY {columns} ORDER BY amount DESC, {columns}",
             {**parameters, "kind": kind.value},
         )
-        found = {(word, code): int(amount) for word, code, amount in cursor.fetchall()}
-    shown = [Counted(word, code, amount) for (word, code), amount in shown_amounts(by, found).items()]
-    # What is hidden comes last: its place would tell how many there are.
-    return sorted(shown, key=lambda one: one.amount is None)[:most]
+        amounts = {(category, code): int(amount) for category, code, amount in cursor.fetchall()}
+    counts = [CategoryCount(category, code, amount) for (category, code), amount in visible_counts(by, amounts).items()]
+    # Hidden counts come last: their position would reveal how many there are.
+    return sorted(counts, key=lambda count: count.amount is None)[:limit]

@@ -7,24 +7,23 @@ from typing import Any, Final
 
 from django.db.models import Count, Q, QuerySet
 
-from apps.reporting.queries import reading
-from apps.reporting.queries.breakdowns import Counted, breakdown
-from apps.reporting.queries.figures import Figure, figures_of, shown_amounts, shown_to, total
-from apps.reporting.queries.reading import Progress
+from apps.reporting.queries import freshness
+from apps.reporting.queries.breakdowns import CategoryCount, breakdown
+from apps.reporting.queries.figures import Figure, figures_of, total, visible_counts, visible_to_caller
+from apps.reporting.queries.freshness import Progress
 from apps.reporting.queries.reports import measures_of
 from apps.reporting.queries.restatements import Restated, restatements
 from apps.reporting.queries.selection import Selection
 from apps.reporting.queries.sums import sums
-from apps.reporting.rules.defining import CANCELLED, NO_SHOW, UNFULFILLED
-from apps.reporting.rules.definitions import BY_KEY
 from apps.reporting.rules.facts import OPEN
+from apps.reporting.rules.kpis import CANCELLED, KPI_BY_KEY, NO_SHOW, UNFULFILLED
 from apps.rides.models import Ride, RideException
 from lib.access import Principal
 from lib.replica import alias
 
 _AHEAD: Final = timedelta(hours=24)
 TOP_REASONS: Final = 5
-FIGURES: Final = (
+KPI_KEYS: Final = (
     "fulfillmentRate",
     "completionRate",
     "pickupOnTimeRate",
@@ -32,7 +31,7 @@ FIGURES: Final = (
     "willCallResponse",
     "dischargeReadyToDepart",
 )
-# Every status, and the measures that add up to it.
+# The measures that add up to each status.
 _STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
     **{status: (status,) for status in OPEN},
     "completed": ("completed",),
@@ -44,9 +43,9 @@ _STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What waits at this moment, whatever the day of the summary; None: too few for the caller to see.
+    """Open work at this moment, whatever the day of the summary; None: too few for the caller to see.
 
-    `as_of` is the moment up to which the database that was read knows everything; None: it cannot tell.
+    `as_of` is the time up to which the rides are complete in the database that was read; None: unknown.
     """
 
     open_exceptions: Mapping[str, int | None]  # by severity
@@ -57,43 +56,43 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One day: rides by status, figures, the commonest reasons, and what waits now."""
+    """One day: rides by status, KPIs, the most frequent reasons, and open work now."""
 
     statuses: Mapping[str, int | None]
     figures: Mapping[str, Figure]
-    top_reasons: list[Counted]
+    top_reasons: list[CategoryCount]
     now: Now
     restatements: list[Restated]
     progress: Progress
 
 
 def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summary:
-    """Summarize the days of the selection, usually one.  Three queries of rollups, and three of what is open now.
+    """Summarize the days of the selection, usually one.
 
-    One more asks how old what is open is.
+    Three queries of rollups, and four of open rides and exceptions and of how complete they are.
     """
-    progress = reading.progress()
-    definitions = [BY_KEY[key] for key in FIGURES]
-    names = measures_of(definitions) | {name for measures in _STATUSES.values() for name in measures}
-    found = sums(selection, names)[()]
-    statuses = {status: total(measures, found) for status, measures in _STATUSES.items()}
+    progress = freshness.progress()
+    kpis = [KPI_BY_KEY[key] for key in KPI_KEYS]
+    names = measures_of(kpis) | {name for measures in _STATUSES.values() for name in measures}
+    measures = sums(selection, names)[()]
+    statuses = {status: total(names, measures) for status, names in _STATUSES.items()}
     return Summary(
-        statuses=shown_amounts(by, statuses),
-        figures={key: shown_to(by, figure) for key, figure in figures_of(definitions, found).items()},
-        top_reasons=breakdown(by=by, selection=selection, what="reason", most=TOP_REASONS),
-        now=_now(by, selection, at),
+        statuses=visible_counts(by, statuses),
+        figures={key: visible_to_caller(by, figure) for key, figure in figures_of(kpis, measures).items()},
+        top_reasons=breakdown(by=by, selection=selection, dimension="reason", limit=TOP_REASONS),
+        now=_open_work(by, selection, at),
         restatements=restatements(by=by, selection=selection),
         progress=progress,
     )
 
 
-def _now(by: Principal, selection: Selection, at: datetime) -> Now:
-    as_of = reading.known_until()  # before the counts: they know at least that
+def _open_work(by: Principal, selection: Selection, at: datetime) -> Now:
+    as_of = freshness.rides_known_until()  # before the counts, which then include at least that
     rides = _of(Ride.objects.using(alias()).visible_to(by), selection, "")
     unsettled = RideException.objects.using(alias()).visible_to(by).unsettled().filter(ride__isnull=False)
     severities = _of(unsettled, selection, "ride__").values_list("severity").annotate(amount=Count("pk"))
     exceptions = {"info": 0, "warning": 0, "critical": 0} | dict(severities)
-    # Few rides are open; without this the two counts would read all that ever were.
+    # The index of open rides; without this condition the two counts would read all rides.
     waiting = rides.filter(status__in=["scheduled", "assigned", "en_route"]).aggregate(
         unassigned=Count("pk", filter=Q(status="scheduled", pickup_at__gte=at, pickup_at__lt=at + _AHEAD)),
         will_calls=Count(
@@ -101,12 +100,12 @@ def _now(by: Principal, selection: Selection, at: datetime) -> Now:
             filter=Q(will_call=True, ready_at__isnull=False),
         ),
     )
-    counts = shown_amounts(by, waiting)
-    return Now(shown_amounts(by, exceptions), counts["unassigned"], counts["will_calls"], as_of)
+    counts = visible_counts(by, waiting)
+    return Now(visible_counts(by, exceptions), counts["unassigned"], counts["will_calls"], as_of)
 
 
 def _of(rows: QuerySet[Any], selection: Selection, ride: str) -> QuerySet[Any]:
-    """Keep what the selection asks for, but for its days."""
+    """Filter rows by the selection, except for its days."""
     if selection.facility_ids is not None:
         rows = rows.filter(**{f"{ride}facility_id__in": selection.facility_ids})
     if selection.provider_ids is not None:

@@ -1,6 +1,8 @@
-"""Measures become figures: a value with what it is made of, what it leaves out, and what may be shown of it.
+"""Compute KPI values from measures, and hide those that are based on too few rides.
 
-Whoever may see no identity is shown no figure that stands on fewer than five legs on either side of it.
+A caller without any PHI level sees no value with fewer than five rides on either side of it: such a value may reveal
+what happened to one rider.  Values beside one another are hidden together where a hidden one would follow from the
+others and their total.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,94 +10,91 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from apps.reporting.queries.sums import Sums
-from apps.reporting.rules.defining import Definition, Names, Way
-from apps.reporting.rules.definitions import DEFINITIONS
+from apps.reporting.rules.kpis import ALL_KPIS, Kpi, KpiMethod, Names
 from apps.reporting.rules.measures import BYTES_OF_VALUE, MEASURES, PACKED, Kind
 from apps.reporting.rules.quantiles import quantiles
 from lib.access import Phi, Principal
 
-SMALLEST: Final = 5  # legs
-_DIGITS: Final = 4
-_NONE: Final[Mapping[str, Any]] = {}
-# Both sides count legs, so that those that are left over can be told, whatever the unit.
-_OF_LEGS: Final = frozenset(
-    one.key
-    for one in DEFINITIONS
-    if all(MEASURES[name].kind is Kind.COUNT for name in (*one.numerator, *one.denominator)) and one.way is Way.RATIO
+SMALLEST: Final = 5  # rides
+_DIGITS: Final = 4  # of a value
+_EMPTY: Final[Mapping[str, Any]] = {}
+# KPIs whose numerator and denominator both count rides, so that their difference counts rides, too.
+_OF_RIDES: Final = frozenset(
+    kpi.key
+    for kpi in ALL_KPIS
+    if kpi.method is KpiMethod.RATIO
+    and all(MEASURES[name].kind is Kind.COUNT for name in (*kpi.numerator, *kpi.denominator))
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One value; a part has the definition of its whole.
+    """The value of one KPI, or of one of its parts.
 
-    `value` None: nothing to count, or not shown, which `suppressed` tells apart.
-    Of a quantile there is no numerator, and the denominator is the number of values.  `legs` is how many it stands on,
-    where its definition names them.
+    `value` None: nothing to count, or hidden, which `suppressed` tells apart.  A quantile has no numerator, and its
+    denominator is the number of values.  `sample` is the number of rides it is based on, for KPIs that define it.
     """
 
-    definition: Definition
+    kpi: Kpi
     value: float | None
     numerator: int | None
     denominator: int | None
     excluded: Mapping[str, int | None]
     parts: Mapping[str, "Figure"] = field(default_factory=dict)
     suppressed: bool = False
-    legs: int | None = None
+    sample: int | None = None
 
 
-def figures_of(definitions: Sequence[Definition], sums: Sums) -> dict[str, Figure]:
-    """Make the figures of these definitions; quantiles of one measure are found together."""
-    found = _quantiles_of(definitions, sums)
-    return {one.key: _figure(one, sums, found) for one in definitions}
+def figures_of(kpis: Sequence[Kpi], sums: Sums) -> dict[str, Figure]:
+    """Compute the values of these KPIs by key; all quantiles of one measure are computed together."""
+    computed = _quantiles_of(kpis, sums)
+    return {kpi.key: _figure(kpi, sums, computed) for kpi in kpis}
 
 
-def _quantiles_of(definitions: Sequence[Definition], sums: Sums) -> dict[tuple[str, float], float | None]:
-    wanted: dict[str, list[float]] = {}
-    for one in definitions:
-        if one.way is Way.QUANTILE:
-            wanted.setdefault(one.numerator[0], []).append(one.quantile)
+def _quantiles_of(kpis: Sequence[Kpi], sums: Sums) -> dict[tuple[str, float], float | None]:
+    by_measure: dict[str, list[float]] = {}
+    for kpi in kpis:
+        if kpi.method is KpiMethod.QUANTILE:
+            by_measure.setdefault(kpi.numerator[0], []).append(kpi.quantile)
     return {
-        (name, quantile): value
-        for name, asked in wanted.items()
-        for quantile, value in zip(asked, quantiles(sums[name], asked), strict=True)
+        (measure, quantile): value
+        for measure, wanted in by_measure.items()
+        for quantile, value in zip(wanted, quantiles(sums[measure], wanted), strict=True)
     }
 
 
-def _figure(definition: Definition, sums: Sums, found: Mapping[tuple[str, float], float | None]) -> Figure:
-    excluded = {reason: total(names, sums) for reason, names in definition.excluded.items()}
-    if definition.way is Way.QUANTILE:
-        (measure,) = definition.numerator
-        exact = found[measure, definition.quantile]
+def _figure(kpi: Kpi, sums: Sums, computed: Mapping[tuple[str, float], float | None]) -> Figure:
+    excluded = {reason: total(names, sums) for reason, names in kpi.excluded.items()}
+    if kpi.method is KpiMethod.QUANTILE:
+        (measure,) = kpi.numerator
+        exact = computed[measure, kpi.quantile]
         value = None if exact is None else round(exact, _DIGITS)
-        return Figure(definition, value, None, total(definition.numerator, sums), excluded)
-    parts = {
-        name: _ratio(definition, part.numerator, part.denominator, sums) for name, part in definition.parts.items()
-    }
-    figure = _ratio(definition, definition.numerator, definition.denominator, sums, excluded, parts)
-    return replace(figure, legs=total(definition.legs, sums)) if definition.legs else figure
+        return Figure(kpi, value, None, total(kpi.numerator, sums), excluded)
+    parts = {name: _ratio(kpi, part.numerator, part.denominator, sums) for name, part in kpi.parts.items()}
+    figure = _ratio(kpi, kpi.numerator, kpi.denominator, sums, excluded, parts)
+    return replace(figure, sample=total(kpi.sample, sums)) if kpi.sample else figure
 
 
 def _ratio(
-    definition: Definition,
-    above: Names,
-    below: Names,
+    kpi: Kpi,
+    numerator_names: Names,
+    denominator_names: Names,
     sums: Sums,
-    excluded: Mapping[str, int] = _NONE,
-    parts: Mapping[str, Figure] = _NONE,
+    excluded: Mapping[str, int] = _EMPTY,
+    parts: Mapping[str, Figure] = _EMPTY,
 ) -> Figure:
-    numerator, denominator = total(above, sums), total(below, sums)
-    value = round(numerator / denominator * definition.times, _DIGITS) if denominator else None
-    return Figure(definition, value, numerator, denominator, excluded, parts)
+    numerator, denominator = total(numerator_names, sums), total(denominator_names, sums)
+    value = round(numerator / denominator * kpi.factor, _DIGITS) if denominator else None
+    return Figure(kpi, value, numerator, denominator, excluded, parts)
 
 
 def total(names: Names, sums: Sums) -> int:
-    """Add measures up; of packed values, their number."""
+    """Add measures up; of measures with single values, the number of values."""
     return sum(len(sums[name]) // BYTES_OF_VALUE if name in PACKED else int(sums[name]) for name in names)
 
 
 def as_json(figure: Figure) -> dict[str, Any]:
-    """Write what a figure says, alike in every answer and file."""
+    """Return a value as every answer and every file has it."""
     return {
         "value": figure.value,
         "numerator": figure.numerator,
@@ -113,30 +112,30 @@ def is_small(count: int | None) -> bool:
     return count is not None and 0 < count < SMALLEST
 
 
-def shown_to(by: Principal, figure: Figure) -> Figure:
-    """Take away what the caller may not see: all of a figure that stands on too few legs, on either side."""
+def visible_to_caller(by: Principal, figure: Figure) -> Figure:
+    """Hide what the caller may not see: the whole value, with parts and exclusions, if either side is too small."""
     if by.phi > Phi.NONE:
         return figure
-    if any(map(is_small, _legs_of(figure))):
+    if any(map(is_small, _ride_counts(figure))):
         return hidden(figure)
-    parts = {name: shown_to(by, part) for name, part in figure.parts.items()}
+    parts = {name: visible_to_caller(by, part) for name, part in figure.parts.items()}
     if any(part.suppressed for part in parts.values()):
         parts = {name: hidden(part) for name, part in parts.items()}
-    return replace(figure, parts=parts, excluded=_shown_counts(figure.excluded))
+    return replace(figure, parts=parts, excluded=_visible_exclusions(figure.excluded))
 
 
-def _legs_of(figure: Figure) -> list[int | None]:
-    """Count the legs on which a figure stands, on either side of it."""
-    if figure.legs is not None:
-        return [figure.legs]
-    left = None
-    if figure.definition.key in _OF_LEGS and figure.numerator is not None and figure.denominator is not None:
-        left = figure.denominator - figure.numerator
-    return [figure.numerator, figure.denominator, left]
+def _ride_counts(figure: Figure) -> list[int | None]:
+    """Return how many rides a value is based on: numerator, denominator, and their difference if it counts rides."""
+    if figure.sample is not None:
+        return [figure.sample]
+    difference = None
+    if figure.kpi.key in _OF_RIDES and figure.numerator is not None and figure.denominator is not None:
+        difference = figure.denominator - figure.numerator
+    return [figure.numerator, figure.denominator, difference]
 
 
-def _shown_counts(counts: Mapping[str, int | None]) -> Mapping[str, int | None]:
-    """Hide all of several counts where one is small: with the others it would follow from their sum."""
+def _visible_exclusions(counts: Mapping[str, int | None]) -> Mapping[str, int | None]:
+    """Hide all exclusions if one is small: it would follow from the others and their sum."""
     return dict.fromkeys(counts) if any(is_small(count) for count in counts.values()) else counts
 
 
@@ -152,45 +151,49 @@ def hidden(figure: Figure) -> Figure:
     )
 
 
-def shown_beside_total(
+def visible_beside_total(
     by: Principal, rows: Sequence[Mapping[str, Figure]], whole: Mapping[str, Figure]
 ) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
-    """Show rows that add up to a whole: hidden ones that stand on too few legs together take more with them.
+    """Hide values of rows that add up to a total; return the visible rows and the visible total.
 
-    Otherwise they would be the difference between the whole and the rest.  Where no more are left, the whole is hidden.
+    If the hidden rows together are small, or there is only one, they would follow from the total and the visible rows:
+    the smallest visible row is hidden, too, until they do not; the total, when no more rows are left.
     """
     if by.phi > Phi.NONE:
         return [dict(row) for row in rows], dict(whole)
-    shown = [{key: shown_to(by, figure) for key, figure in row.items()} for row in rows]
-    total = {key: shown_to(by, figure) for key, figure in whole.items()}
+    visible = [{key: visible_to_caller(by, figure) for key, figure in row.items()} for row in rows]
+    total = {key: visible_to_caller(by, figure) for key, figure in whole.items()}
     for key in whole:
-        while _follows(key, rows, shown, total):
-            others = [number for number, row in enumerate(shown) if not row[key].suppressed and row[key].denominator]
+        while _follows(key, rows, visible, total):
+            others = [index for index, row in enumerate(visible) if not row[key].suppressed and row[key].denominator]
             if others:
-                least = min(others, key=lambda number: rows[number][key].denominator or 0)
-                shown[least][key] = hidden(shown[least][key])
+                smallest = min(others, key=lambda index: rows[index][key].denominator or 0)
+                visible[smallest][key] = hidden(visible[smallest][key])
             else:
                 total[key] = hidden(total[key])
-    return shown, total
+    return visible, total
 
 
 def _follows(
-    key: str, rows: Sequence[Mapping[str, Figure]], shown: Sequence[Mapping[str, Figure]], total: Mapping[str, Figure]
+    key: str,
+    rows: Sequence[Mapping[str, Figure]],
+    visible: Sequence[Mapping[str, Figure]],
+    total: Mapping[str, Figure],
 ) -> bool:
-    """Say whether something small follows from the whole and the rows that are shown."""
-    lost = [rows[number][key] for number, row in enumerate(shown) if row[key].suppressed]
-    if not lost or total[key].suppressed:
+    """Return whether a small value follows from the total and the visible rows."""
+    hidden_figures = [rows[index][key] for index, row in enumerate(visible) if row[key].suppressed]
+    if not hidden_figures or total[key].suppressed:
         return False
-    together = [sum(filter(None, counts)) for counts in zip(*map(_legs_of, lost), strict=True)]
-    return len(lost) == 1 or any(map(is_small, together))
+    together = [sum(filter(None, counts)) for counts in zip(*map(_ride_counts, hidden_figures), strict=True)]
+    return len(hidden_figures) == 1 or any(map(is_small, together))
 
 
-def shown_amounts(by: Principal, amounts: Mapping[Any, int]) -> dict[Any, int | None]:
-    """Show counts that stand beside one another: small ones are hidden, and where they are few, the least, too."""
+def visible_counts(by: Principal, amounts: Mapping[Any, int]) -> dict[Any, int | None]:
+    """Hide small counts among counts beside one another; if they are few together, the smallest others, too."""
     if by.phi > Phi.NONE:
         return dict(amounts)
-    lost = {key for key, count in amounts.items() if is_small(count)}
-    rest = sorted((key for key, count in amounts.items() if key not in lost and count), key=amounts.__getitem__)
-    while lost and rest and (len(lost) == 1 or is_small(sum(amounts[key] for key in lost))):
-        lost.add(rest.pop(0))
-    return {key: None if key in lost else count for key, count in amounts.items()}
+    small = {key for key, count in amounts.items() if is_small(count)}
+    others = sorted((key for key, count in amounts.items() if key not in small and count), key=amounts.__getitem__)
+    while small and others and (len(small) == 1 or is_small(sum(amounts[key] for key in small))):
+        small.add(others.pop(0))
+    return {key: None if key in small else count for key, count in amounts.items()}

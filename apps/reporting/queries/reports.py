@@ -1,4 +1,4 @@
-"""The reports: figures by facility and over time, with the period before and what was restated beside them."""
+"""KPI values by facility and over time, with the previous period and the restatements."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,17 +9,18 @@ from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.organizations.models import Facility, TransportProvider
-from apps.reporting.queries import reading
-from apps.reporting.queries.figures import Figure, figures_of, hidden, shown_beside_total
-from apps.reporting.queries.reading import Progress
+from apps.reporting.queries import freshness
+from apps.reporting.queries.figures import Figure, figures_of, hidden, visible_beside_total
+from apps.reporting.queries.freshness import Progress
 from apps.reporting.queries.restatements import Restated, restatements
 from apps.reporting.queries.selection import Selection
 from apps.reporting.queries.sums import Sums, sums
-from apps.reporting.rules.defining import Definition
-from apps.reporting.rules.definitions import DEFINITIONS
+from apps.reporting.rules.kpis import ALL_KPIS, Kpi
 from apps.reporting.rules.measures import PACKED
-from apps.reporting.rules.steps import TIMES
+from apps.reporting.rules.trend_buckets import TIMES
 from lib.access import Phi, Principal
 from lib.errors import InvalidInput
 from lib.replica import alias
@@ -30,7 +31,7 @@ Names = Mapping[UUID, str]
 
 @dataclass(frozen=True, slots=True)
 class FacilityRow:
-    """The figures of one facility, None for rides of none; `name` as it is now."""
+    """The values of one facility, `facility_id` None for rides without one; `name` as it is now."""
 
     facility_id: UUID | None
     name: str
@@ -48,16 +49,16 @@ class FacilityReport:
 
 
 def facility_kpis(
-    *, by: Principal, selection: Selection, definitions: Sequence[Definition] = DEFINITIONS, compared: bool = True
+    *, by: Principal, selection: Selection, kpis: Sequence[Kpi] = ALL_KPIS, compared: bool = True
 ) -> FacilityReport:
-    """Give the figures of every facility that has rides in the period, and of all of them together.
+    """Return the values of every facility with rides in the period, and of all of them together.
 
-    `compared` reads the period before, too.  Four queries of rollups at the most, whatever the period.
+    `compared` adds the previous period.  At most four queries of rollups, whatever the length of the period.
     """
-    progress = reading.progress()
-    rows, total = _by_facility(by, selection, definitions)
-    before, total_before = _by_facility(by, selection.before(), definitions) if compared else ({}, {})
-    empty = _nothing(definitions)
+    progress = freshness.progress()
+    rows, total = _by_facility(by, selection, kpis)
+    before, total_before = _by_facility(by, selection.before(), kpis) if compared else ({}, {})
+    empty = _nothing(kpis)
     names = _names(Facility, rows)
     return FacilityReport(
         rows=sorted(
@@ -75,39 +76,39 @@ def facility_kpis(
 
 
 def _by_facility(
-    by: Principal, selection: Selection, definitions: Sequence[Definition]
+    by: Principal, selection: Selection, kpis: Sequence[Kpi]
 ) -> tuple[dict[UUID | None, dict[str, Figure]], dict[str, Figure]]:
-    found = sums(selection, measures_of(definitions), by=("facility",))
-    return _shown(by, {facility: row for (facility,), row in found.items()}, definitions)
+    found = sums(selection, measures_of(kpis), by=("facility",))
+    return _shown(by, {facility: row for (facility,), row in found.items()}, kpis)
 
 
 def _shown(
-    by: Principal, found: Mapping[UUID | None, Sums], definitions: Sequence[Definition]
+    by: Principal, found: Mapping[UUID | None, Sums], kpis: Sequence[Kpi]
 ) -> tuple[dict[UUID | None, dict[str, Figure]], dict[str, Figure]]:
-    rows = [figures_of(definitions, one) for one in found.values()]
-    whole = figures_of(definitions, _added(list(found.values()), measures_of(definitions)))
-    shown, total = shown_beside_total(by, rows, whole)
+    rows = [figures_of(kpis, one) for one in found.values()]
+    whole = figures_of(kpis, _added(list(found.values()), measures_of(kpis)))
+    shown, total = visible_beside_total(by, rows, whole)
     return dict(zip(found, shown, strict=True)), total
 
 
 def figures_by_facility(
-    *, by: Principal, selection: Selection, definitions: Sequence[Definition], step: str | None
+    *, by: Principal, selection: Selection, kpis: Sequence[Kpi], step: str | None
 ) -> Iterator[tuple[date | None, dict[UUID | None, dict[str, Figure]]]]:
-    """Give the figures of each facility, as `facility_kpis` shows them, for each step of the period that has rides.
+    """Yield the values of each facility, as `facility_kpis` returns them, for each bucket of the period with rides.
 
-    `step` is "day", "week" or "month", and a step is named by its first day, which may lie before the period; without
-    steps it is all one, named None.  One query.
+    `step` is "day", "week" or "month"; a bucket is named by its first day, which may be before the period.  Without a
+    step, the whole period is one bucket, named None.  One query.
     """
     if step is None:
-        yield None, _by_facility(by, selection, definitions)[0]
+        yield None, _by_facility(by, selection, kpis)[0]
         return
-    found = sums(selection, measures_of(definitions), by=(step, "facility"))
+    found = sums(selection, measures_of(kpis), by=(step, "facility"))
     for first, keys in groupby(found, key=itemgetter(0)):
-        yield first, _shown(by, {key[1]: found[key] for key in keys}, definitions)[0]
+        yield first, _shown(by, {key[1]: found[key] for key in keys}, kpis)[0]
 
 
 def _added(rows: Sequence[Sums], names: Collection[str]) -> dict[str, Any]:
-    """Add sums of several rows up; packed values are strung together."""
+    """Add up the sums of several rows; packed values are concatenated."""
     added: dict[str, Any] = {}
     for name in names:
         values = [row[name] for row in rows]
@@ -115,15 +116,15 @@ def _added(rows: Sequence[Sums], names: Collection[str]) -> dict[str, Any]:
     return added
 
 
-def _nothing(definitions: Sequence[Definition]) -> dict[str, Figure]:
-    return figures_of(definitions, _added([], measures_of(definitions)))
+def _nothing(kpis: Sequence[Kpi]) -> dict[str, Figure]:
+    return figures_of(kpis, _added([], measures_of(kpis)))
 
 
-def measures_of(definitions: Sequence[Definition]) -> frozenset[str]:
-    return frozenset(name for one in definitions for name in one.measures)
+def measures_of(kpis: Sequence[Kpi]) -> frozenset[str]:
+    return frozenset(name for one in kpis for name in one.measures)
 
 
-# What trends go by, and the groupings of rollups behind it.
+# The buckets of trends, and their groupings of rollup rows.
 BY: Final[Mapping[str, tuple[str, ...]]] = {
     "day": ("day",),
     "week": ("week",),
@@ -136,9 +137,9 @@ BY: Final[Mapping[str, tuple[str, ...]]] = {
     "provider": ("provider",),
     "service_type": ("service_type",),
 }
-# Along these, several facilities are told one by one, beside one another.
-FEWEST_LINES: Final = 2
-MOST_LINES: Final = 6
+# How many facilities a trend compares, a line for each.
+MIN_LINES: Final = 2
+MAX_LINES: Final = 6
 NO_NAMES: Final[Names] = {}
 _NAMED: Final[Mapping[str, type[Facility | TransportProvider]]] = {
     "facility": Facility,
@@ -148,7 +149,7 @@ _NAMED: Final[Mapping[str, type[Facility | TransportProvider]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The figures of one day, week, hour of the week and so on; `key` has the values that `BY` names, in its order."""
+    """The values of one bucket, such as a week; `key` has the values of the groupings in `BY`, in their order."""
 
     key: tuple[Any, ...]
     figures: Figures
@@ -156,7 +157,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One of several facilities along the steps in which it has rides; `name` as it is now."""
+    """One of several facilities in the buckets in which it has rides; `name` as it is now."""
 
     facility_id: UUID
     name: str
@@ -165,7 +166,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """`names` are those of facilities or providers in the keys, as they are now; `lines` those that were asked for."""
+    """A trend.  `names` has the facilities or providers in the keys, as they are now; `lines` one for each facility."""
 
     by: str
     points: list[Point]
@@ -175,69 +176,65 @@ class Trend:
     lines: list[Line] = field(default_factory=list)
 
 
-def trends(
-    *, by: Principal, selection: Selection, definitions: Sequence[Definition], along: str, each: bool = False
-) -> Trend:
-    """Give the figures of each step of a period that has rides; `along` is a key of `BY`.  Three or four queries.
+def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], along: str, each: bool = False) -> Trend:
+    """Return the values of each bucket of the period with rides; `along` is a key of `BY`.  Three or four queries.
 
-    `each` tells the selected facilities one by one, besides.  Facilities and providers come by name, none of them last.
+    `each` adds a line for each selected facility.  Facilities and providers are sorted by name, rides without last.
 
     Raises:
-        InvalidInput: `along` cannot be told for what is selected (`Selection.grain`), or facilities one by one.
+        InvalidInput: rollups do not have these buckets for the selection (`Selection.grain`), or no such lines.
     """
-    progress = reading.progress()
+    progress = freshness.progress()
     if each:
-        points, lines = _one_by_one(by, selection, definitions, along)
+        points, lines = _facility_lines(by, selection, kpis, along)
         return Trend(along, points, restatements(by=by, selection=selection), progress, lines=lines)
-    names = measures_of(definitions)
+    names = measures_of(kpis)
     found = sums(selection, names, by=BY[along])
-    shown, _total = _beside_total(by, list(found.values()), definitions)
+    shown, _total = _beside_total(by, list(found.values()), kpis)
     points = [Point(key, figures) for key, figures in zip(found, shown, strict=True)]
-    called = _names(_NAMED[along], [point.key[0] for point in points]) if along in _NAMED else NO_NAMES
+    names_by_id = _names(_NAMED[along], [point.key[0] for point in points]) if along in _NAMED else NO_NAMES
     if along in _NAMED:
-        points.sort(key=lambda point: (point.key[0] is None, called.get(point.key[0], ""), str(point.key[0])))
-    return Trend(along, points, restatements(by=by, selection=selection), progress, called)
+        points.sort(key=lambda point: (point.key[0] is None, names_by_id.get(point.key[0], ""), str(point.key[0])))
+    return Trend(along, points, restatements(by=by, selection=selection), progress, names_by_id)
 
 
-def _one_by_one(
-    by: Principal, selection: Selection, definitions: Sequence[Definition], along: str
+def _facility_lines(
+    by: Principal, selection: Selection, kpis: Sequence[Kpi], along: str
 ) -> tuple[list[Point], list[Line]]:
-    """Follow all selected facilities together, and each of them.
+    """Return the points of all selected facilities together, and a line for each.
 
-    What is hidden of all together at a step hides each at that step: they add up to it.
+    A value that is hidden for all together in a bucket is hidden for each facility there: they add up to it.
     """
     ids = selection.facility_ids
-    if ids is None or not FEWEST_LINES <= len(ids) <= MOST_LINES or along not in TIMES:
-        raise InvalidInput("each", "Choose two to six facilities to follow them by day, week or month.")
-    steps: dict[tuple[Any, ...], dict[UUID, Sums]] = defaultdict(dict)
-    for place, row in sums(selection, measures_of(definitions), by=("facility", *BY[along])).items():
-        steps[place[1:]][place[0]] = row
-    keys = sorted(steps)
-    wholes = [_added(list(steps[key].values()), measures_of(definitions)) for key in keys]
-    together, _total = _beside_total(by, wholes, definitions)
+    if ids is None or not MIN_LINES <= len(ids) <= MAX_LINES or along not in TIMES:
+        raise InvalidInput("each", _("Select two to six facilities to compare them by day, week or month."))
+    buckets: dict[tuple[Any, ...], dict[UUID, Sums]] = defaultdict(dict)
+    for place, row in sums(selection, measures_of(kpis), by=("facility", *BY[along])).items():
+        buckets[place[1:]][place[0]] = row
+    keys = sorted(buckets)
+    wholes = [_added(list(buckets[key].values()), measures_of(kpis)) for key in keys]
+    together, _total = _beside_total(by, wholes, kpis)
     points: list[Point] = []
-    told: dict[UUID, list[Point]] = {one: [] for one in ids}
+    lines: dict[UUID, list[Point]] = {facility: [] for facility in ids}
     for key, whole in zip(keys, together, strict=True):
-        rows, _whole = _beside_total(by, list(steps[key].values()), definitions)
+        rows, _whole = _beside_total(by, list(buckets[key].values()), kpis)
         points.append(Point(key, whole))
-        for facility, row in zip(steps[key], rows, strict=True):
+        for facility, row in zip(buckets[key], rows, strict=True):
             figures = {name: hidden(one) if whole[name].suppressed else one for name, one in row.items()}
-            told[facility].append(Point(key, figures))
-    called = _names(Facility, ids)
-    lines = [
-        Line(one, called.get(one, ""), told[one]) for one in sorted(ids, key=lambda one: (called.get(one, ""), one))
-    ]
-    return points, lines
+            lines[facility].append(Point(key, figures))
+    names = _names(Facility, ids)
+    by_name = sorted(ids, key=lambda facility: (names.get(facility, ""), facility))
+    return points, [Line(facility, names.get(facility, ""), lines[facility]) for facility in by_name]
 
 
 def _beside_total(
-    by: Principal, rows: Sequence[Sums], definitions: Sequence[Definition]
+    by: Principal, rows: Sequence[Sums], kpis: Sequence[Kpi]
 ) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
-    """Make figures of rows, as they may be shown beside their total; it is left out where it hides nothing."""
-    told = [figures_of(definitions, row) for row in rows]
+    """Compute values of rows and hide what would follow from their total; no total for callers who see everything."""
+    figures = [figures_of(kpis, row) for row in rows]
     if by.phi > Phi.NONE:
-        return told, {}
-    return shown_beside_total(by, told, figures_of(definitions, _added(rows, measures_of(definitions))))
+        return figures, {}
+    return visible_beside_total(by, figures, figures_of(kpis, _added(rows, measures_of(kpis))))
 
 
 def _names(model: type[Facility | TransportProvider], ids: Iterable[UUID | None]) -> Names:

@@ -1,4 +1,4 @@
-"""What has changed in figures of closed days since they were closed, and by what."""
+"""How the measures of closed days changed after they were closed, and which events changed them."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -8,22 +8,21 @@ from typing import Any, Final
 from uuid import UUID
 
 from apps.reporting.models import Basis, Restatement
-from apps.reporting.queries import reading
 from apps.reporting.queries.figures import is_small
 from apps.reporting.queries.selection import Selection
-from apps.reporting.queries.sums import Sums
+from apps.reporting.queries.sums import Sums, binary_cursor
 from apps.reporting.rules.measures import MEASURES, PACKED, Kind
-from apps.reporting.rules.rollups import CELL, Grain
+from apps.reporting.rules.rollup_sql import METRICS_TABLE, Grain
 from apps.rides.models import Ride
 from lib.access import Phi, Principal
 from lib.replica import alias
 
-MOST: Final = 1000  # of one answer
+MAX_ROWS: Final = 1000  # of one answer
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A measure of a day and facility as it was closed, and now.  Of minutes: all of them together."""
+    """A measure of a facility day as it was closed, and as it is now.  Of single values: their sum."""
 
     measure: str
     closed: int | None
@@ -32,9 +31,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """One day of one facility whose figures have changed since it was closed.
+    """A facility day that has changed since it was closed.
 
-    `ride_ids` and `event_ids` caused it; without any, a rebuild found it.  `at`: when it was last changed.
+    `ride_ids` and `event_ids` are the causes; without any, a rebuild found the change.  `at` is the last change.
     """
 
     service_date: date
@@ -46,79 +45,79 @@ class Restated:
 
 
 def restatements(*, by: Principal, selection: Selection) -> list[Restated]:
-    """List what was restated among what is selected, latest day first, `MOST` at the most.
+    """List the restated facility days of the selection, latest day first, `MAX_ROWS` at most.
 
-    One query of the rows that have two readings; a second one for the causes, if there are any.
+    One query of rows whose closed and live state differ; a second one for the causes if there are any.
     """
-    as_closed, as_now = _both_readings(selection)
+    as_closed, as_now = _both_states(selection)
     keys = sorted({*as_closed, *as_now}, key=lambda key: (-key[0].toordinal(), str(key[1])))
     if not keys:
         return []
     causes = _causes(by, selection)
-    found = []
+    restated = []
     for day, facility in keys:
         changes = _changes(by, as_closed.get((day, facility), {}), as_now.get((day, facility), {}))
         if changes:
-            found.append(_restated(day, facility, changes, causes.get((day, facility), [])))
-    return found[:MOST]
+            restated.append(_restated(day, facility, changes, causes.get((day, facility), [])))
+    return restated[:MAX_ROWS]
 
 
 Day = tuple[date, UUID | None]
 
 
-def _both_readings(selection: Selection) -> tuple[dict[Day, Sums], dict[Day, Sums]]:
-    """Read the restated days of facilities as they were closed and as they are now."""
+def _both_states(selection: Selection) -> tuple[dict[Day, Sums], dict[Day, Sums]]:
+    """Read the restated facility days as they were closed and as they are now."""
     condition, parameters = selection.where()
-    columns = ", ".join(measure.of_days for measure in MEASURES.values())
+    columns = ", ".join(measure.of_rows for measure in MEASURES.values())
     grain = Grain.SPLIT if selection.is_split else Grain.FACILITY
-    with reading.binary_cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(
-            f"SELECT service_date, facility_id, basis, {columns} FROM {CELL}"  # noqa: S608  # constant names, values are parameters
+            f"SELECT service_date, facility_id, basis, {columns} FROM {METRICS_TABLE}"  # noqa: S608  # no user input
             f" WHERE grain = {grain.value} AND basis <> 'both' AND {condition} GROUP BY 1, 2, 3",
             parameters,
         )
         rows = cursor.fetchall()
-    readings: dict[str, dict[Day, Sums]] = {Basis.CLOSED.value: {}, Basis.CURRENT.value: {}}
+    states: dict[str, dict[Day, Sums]] = {Basis.CLOSED.value: {}, Basis.LIVE.value: {}}
     for day, facility, basis, *values in rows:
-        readings[basis][day, facility] = dict(zip(MEASURES, values, strict=True))
-    return readings[Basis.CLOSED.value], readings[Basis.CURRENT.value]
+        states[basis][day, facility] = dict(zip(MEASURES, values, strict=True))
+    return states[Basis.CLOSED.value], states[Basis.LIVE.value]
 
 
-def _restated(day: date, facility: UUID | None, changes: list[Change], told: list[Restatement]) -> Restated:
+def _restated(day: date, facility: UUID | None, changes: list[Change], causes: list[Restatement]) -> Restated:
     return Restated(
         service_date=day,
         facility_id=facility,
         changes=changes,
-        at=max((one.at for one in told), default=None),
-        event_ids=[one.event_id for one in told if one.event_id],
-        ride_ids=sorted({one.ride_id for one in told if one.ride_id}),
+        at=max((cause.at for cause in causes), default=None),
+        event_ids=[cause.event_id for cause in causes if cause.event_id],
+        ride_ids=sorted({cause.ride_id for cause in causes if cause.ride_id}),
     )
 
 
 def _changes(by: Principal, closed: Sums, current: Sums) -> list[Change]:
     changes = []
     for name in MEASURES:
-        was, now = _told(name, closed), _told(name, current)
-        if was == now and _same(name, closed, current):
+        before, now = _amount(name, closed), _amount(name, current)
+        if before == now and _has_same_values(name, closed, current):
             continue
-        hides = by.phi <= Phi.NONE and _may_be_of_few(name, was, now)
-        changes.append(Change(name, None, None) if hides else Change(name, was, now))
+        is_hidden = by.phi <= Phi.NONE and _may_be_of_few(name, before, now)
+        changes.append(Change(name, None, None) if is_hidden else Change(name, before, now))
     return changes
 
 
-def _may_be_of_few(name: str, was: int, now: int) -> bool:
-    """Say whether a change may stand on few legs: what was added up, such as minutes, does not tell of how many."""
-    return MEASURES[name].kind is not Kind.COUNT or any(map(is_small, (was, now, abs(now - was))))
+def _may_be_of_few(name: str, before: int, now: int) -> bool:
+    """Return whether a change may be of few rides; a sum, such as minutes, does not say of how many it is."""
+    return MEASURES[name].kind is not Kind.COUNT or any(map(is_small, (before, now, abs(now - before))))
 
 
-def _told(name: str, sums_: Mapping[str, Any]) -> int:
+def _amount(name: str, sums_: Mapping[str, Any]) -> int:
     if name not in sums_:
         return 0
     return sum(_values(sums_[name])) if name in PACKED else int(sums_[name])
 
 
-def _same(name: str, closed: Sums, current: Sums) -> bool:
-    """Whether the values are the same, too: two of them may change and keep their sum."""
+def _has_same_values(name: str, closed: Sums, current: Sums) -> bool:
+    """Return whether single values are the same, too: two of them may change while their sum does not."""
     return name not in PACKED or _values(closed.get(name, b"")) == _values(current.get(name, b""))
 
 
@@ -127,7 +126,7 @@ def _values(packed: bytes) -> list[int]:
 
 
 def _causes(by: Principal, selection: Selection) -> Mapping[Day, list[Restatement]]:
-    """Read what caused restatements; a ride that the caller does not reach is none of their business."""
+    """Read the causes of restatements by day and facility; rides outside of the data scope are left out."""
     rows = Restatement.objects.using(alias())
     rows = rows.filter(service_date__range=(selection.first, selection.last)).order_by("pk")
     if by.is_bound:

@@ -1,4 +1,4 @@
-"""Which legs a report is about: what was asked for, inside the reach of whoever asks."""
+"""The rides that a report is about: the requested days, facilities and so on, within the data scope of the caller."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -6,20 +6,23 @@ from datetime import date, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.reporting.models import Basis
-from apps.reporting.rules.rollups import Grain
+from apps.reporting.rules.rollup_sql import Grain
 from lib.access import Principal
 from lib.errors import InvalidInput
+from lib.messages import FieldName
 
-MOST_DAYS: Final = 800
+MAX_DAYS: Final = 800
 Ids = frozenset[UUID] | None  # None: all
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Days (both ends included), facilities, providers and service types; of ids None means all, empty none.
+    """Days (both ends included), facilities, providers and service types; ids None: all, empty: none.
 
-    Made by `select` alone, which keeps it inside the reach of a principal.
+    Only `select` makes one: it keeps the selection within the data scope of a principal.
     """
 
     first: date
@@ -35,29 +38,31 @@ class Selection:
 
     @property
     def is_split(self) -> bool:
-        """Whether rows by provider and service type have to be read."""
+        """Return whether the selection needs rows by provider and service type."""
         return self.provider_ids is not None or bool(self.service_types)
 
     def before(self) -> "Selection":
-        """Give the period of the same length right before."""
+        """Return the period of the same length right before this one."""
         return replace(self, first=self.first - timedelta(days=self.days), last=self.first - timedelta(days=1))
 
     def grain(self, *, by_facility: bool, by_hour: bool = False, split: bool = False) -> Grain:
-        """Choose the rows to read: the fewest that can tell.
+        """Return the coarsest grain that has these groupings.
 
         Raises:
-            InvalidInput: hours are not kept by provider and service type.
+            InvalidInput: hours are not stored by provider and service type.
         """
         if by_hour:
             if self.is_split or split:
-                raise InvalidInput("by", "Hours are not kept by provider and service type.", detail_code="not_kept")
+                raise InvalidInput(
+                    "by", _("Hours are not stored by provider and service type."), detail_code="not_stored"
+                )
             return Grain.FACILITY_HOUR if by_facility or self.facility_ids is not None else Grain.DAY_HOUR
         if self.is_split or split:
             return Grain.SPLIT
         return Grain.FACILITY if by_facility or self.facility_ids is not None else Grain.DAY
 
     def where(self) -> tuple[str, dict[str, Any]]:
-        """Write the condition on rows of rollups, tallies and facts alike, and its parameters."""
+        """Return the condition on rollup rows, breakdown counts and facts alike, and its parameters."""
         conditions = ["service_date BETWEEN %(first)s AND %(last)s"]
         parameters: dict[str, Any] = {"first": self.first, "last": self.last}
         for column, ids in (("facility_id", self.facility_ids), ("provider_id", self.provider_ids)):
@@ -70,7 +75,7 @@ class Selection:
         return " AND ".join(conditions), parameters
 
     def where_rolled_up(self) -> tuple[str, dict[str, Any]]:
-        """Write the condition on rows of rollups and tallies, which have a basis."""
+        """Return the condition on rollup rows and breakdown counts, which have a basis, and its parameters."""
         condition, parameters = self.where()
         return f"{condition} AND basis = ANY(%(bases)s)", {**parameters, "bases": [Basis.BOTH.value, self.basis.value]}
 
@@ -84,19 +89,20 @@ def select(
     provider_ids: Collection[UUID] = (),
     service_types: Collection[str] = (),
     basis: Basis = Basis.CLOSED,
-    most_days: int = MOST_DAYS,
+    max_days: int = MAX_DAYS,
 ) -> Selection:
-    """Select what was asked for and lies in reach; what does not is absent, like what does not exist.
+    """Return the requested selection within the caller's data scope; ids outside of it select nothing.
 
-    Empty collections ask for all.
+    Empty collections request all.
 
     Raises:
-        InvalidInput: the period ends before it starts, or is longer than `most_days`.
+        InvalidInput: the period ends before it starts, or is longer than `max_days`.
     """
     if last < first:
-        raise InvalidInput("to", "to must be no earlier than from.")
-    if (last - first).days >= most_days:
-        raise InvalidInput("to", f"The period must not be longer than {most_days} days.", detail_code="too_long")
+        raise InvalidInput("to", _("%(field)s must be no earlier than %(start)s."), start=FieldName("from"))
+    if (last - first).days >= max_days:
+        template = _("The period must not be longer than %(days)s days.")
+        raise InvalidInput("to", template, detail_code="too_long", days=max_days)
     return Selection(
         first=first,
         last=last,
@@ -107,7 +113,7 @@ def select(
     )
 
 
-def _within(asked: Collection[UUID], reach: Ids) -> Ids:
-    if not asked:
-        return reach
-    return frozenset(asked) if reach is None else frozenset(asked) & reach
+def _within(requested: Collection[UUID], scope: Ids) -> Ids:
+    if not requested:
+        return scope
+    return frozenset(requested) if scope is None else frozenset(requested) & scope

@@ -29,7 +29,7 @@ def quoted(words: tuple[str, ...]) -> str:
 
 
 # The legs of one day and facility; an index on (facility, pickup) finds them.
-OF_CELLS: Final = f"""
+RIDES_OF_FACILITY_DAYS: Final = f"""
     SELECT r.* FROM unnest(%(dates)s::date[], %(facilities)s::uuid[]) AS cell(day, facility)
     CROSS JOIN LATERAL (
         SELECT * FROM rides_ride WHERE facility_id = cell.facility AND service_date = cell.day
@@ -42,7 +42,7 @@ OF_CELLS: Final = f"""
     ) r
 """  # noqa: S608  # constant names, values are parameters
 # The legs of a period, both ends included, of all facilities.
-OF_PERIOD: Final = f"""
+RIDES_OF_PERIOD: Final = f"""
     SELECT * FROM rides_ride WHERE service_date BETWEEN %(first)s AND %(last)s
         AND pickup_at >= %(first)s::date::timestamp AT TIME ZONE 'UTC' - {_DAY_BEGINS}
         AND pickup_at < %(last)s::date::timestamp AT TIME ZONE 'UTC' + {_DAY_ENDS}
@@ -85,8 +85,8 @@ _PATTERN_DAY: Final = """extract(isodow FROM CASE WHEN r.occurrence_key = '' THE
     ELSE split_part(r.occurrence_key, ':', 2)::date END)"""
 
 
-def facts_of(legs: str) -> str:
-    """Write the statement that gives the facts of these legs, one row for each; `legs` selects rows of rides."""
+def facts_of(rides: str) -> str:
+    """Write the statement that gives the facts of these legs, one row for each; `rides` selects rows of rides."""
     return f"""
         SELECT r.id, r.service_date, r.facility_id, r.provider_id, r.service_type, r.status, r.fault,
             r.cancellation_timing AS timing, r.leg_type = 'return' AS is_return, r.will_call,
@@ -109,26 +109,26 @@ def facts_of(legs: str) -> str:
             taken.accepted_at, coalesce(device.located, false) AS located, trouble.alerts, trouble.ack_minutes,
             trouble.resolve_minutes, coalesce(trouble.incident, false)
                 OR coalesce(own.parent_code, r.reason_code) IN {quoted(INCIDENT_REASONS)} AS incident
-        FROM ({legs}) r {_REASON} {_ACCEPTED} {_LOCATED} {_EXCEPTIONS}
-    """  # noqa: S608  # constant names, values are parameters
+        FROM ({rides}) r {_REASON} {_ACCEPTED} {_LOCATED} {_EXCEPTIONS}
+    """  # noqa: S608  # no user input
 
 
-def endings_of(legs: str) -> str:
+def endings_of(rides: str) -> str:
     """Write the statement that counts these legs' endings by reason and fault."""
     return f"""
-        SELECT r.service_date, r.facility_id, r.provider_id, r.service_type, 'ending' AS kind, r.status AS word,
+        SELECT r.service_date, r.facility_id, r.provider_id, r.service_type, 'ending' AS kind, r.status AS category,
             coalesce(own.parent_code, r.reason_code) AS code, r.fault, count(*)::int AS amount
-        FROM ({legs}) r {_REASON}
+        FROM ({rides}) r {_REASON}
         WHERE r.status IN ('cancelled', 'no_show', 'unfulfilled')
         GROUP BY 1, 2, 3, 4, 6, 7, 8
     """  # noqa: S608  # constant names, values are parameters
 
 
-def exceptions_of(legs: str) -> str:
+def exceptions_of(rides: str) -> str:
     """Write the statement that counts these legs' exceptions by type and severity."""
     return f"""
-        SELECT r.service_date, r.facility_id, r.provider_id, r.service_type, 'exception' AS kind, e.severity AS word,
-            e.type AS code, '' AS fault, count(*)::int AS amount
-        FROM ({legs}) r JOIN rides_rideexception e ON e.ride_id = r.id
+        SELECT r.service_date, r.facility_id, r.provider_id, r.service_type, 'exception' AS kind,
+            e.severity AS category, e.type AS code, '' AS fault, count(*)::int AS amount
+        FROM ({rides}) r JOIN rides_rideexception e ON e.ride_id = r.id
         GROUP BY 1, 2, 3, 4, 6, 7
     """  # noqa: S608  # constant names, values are parameters

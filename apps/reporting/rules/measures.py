@@ -1,7 +1,8 @@
-"""What is counted, added up and collected of legs: each measure is written once, as SQL over the facts (facts.py).
+"""The measures of rides: each is one condition, one number or some minutes, written once as SQL over the facts.
 
-The same words aggregate the rollups, list the rides behind a figure, and are what `check_reports` compares.  A measure
-is a column of the rollups: a new one takes a migration and a `rebuild_reports --anew`.
+The same SQL fills the rollups, lists the rides behind a value, and is compared by `check_reports`.  Rollups hold
+measures by name (`MetricsRow.totals`, `.minutes`): a new measure needs no migration, only a run of
+`rebuild_reports --discard-closed`.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import Final
 
 from apps.reporting.rules.facts import OPEN, quoted
 
-# Minutes of the definitions, version kpi-1; not those that a facility has agreed on.
+# Minutes of the KPI kpis, version kpi-1.  The same for every facility, whatever service levels it has agreed to
+# (docs/adr/0022).
 LATE: Final = 15
 EARLY: Final = 15
 TOO_EARLY: Final = 60
@@ -24,57 +26,69 @@ EARLY_NOTICE_HOURS: Final = 48
 
 
 class Kind(Enum):
-    """How a measure of legs becomes one of a day."""
+    """How a measure of single rides becomes a measure of a day."""
 
-    COUNT = "count"  # `sql` is a condition; legs for which it is true
-    SUM = "sum"  # `sql` is a whole number; null counts nothing
-    VALUE = "value"  # `sql` is whole minutes, or null; all of them are kept, so that quantiles are exact
-    VALUES = "values"  # the same of an int[], where a leg may have several
+    COUNT = "count"  # `sql` is a condition; counts the rides for which it is true
+    SUM = "sum"  # `sql` is a whole number or null
+    VALUE = "value"  # `sql` is whole minutes or null; every value is stored, so that quantiles are exact
+    VALUES = "values"  # `sql` is an int[] of whole minutes or null: a ride may have several
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One column of the rollups."""
+    """One measure, and the SQL of each step from a ride's facts to the sum over rollups."""
 
     name: str
     kind: Kind
     sql: str
 
     @property
-    def of_leg(self) -> str:
-        """Write what one leg has of it: a boolean, a number, or packed values."""
-        return self.packed if self.is_packed else self.sql
-
-    @property
-    def of_legs(self) -> str:
-        """Write the aggregate over legs that have `of_leg` under the measure's name."""
-        if self.kind is Kind.COUNT:
-            return f"count(*) FILTER (WHERE {self.name})::int"
-        if self.kind is Kind.SUM:
-            return f"coalesce(sum({self.name}), 0)::bigint"
-        return f"coalesce(string_agg({self.name}, ''::bytea ORDER BY {self.name}), ''::bytea)"
-
-    @property
-    def of_days(self) -> str:
-        """Write the aggregate over rows of rollups; of packed values the order is not told."""
-        if self.is_packed:
-            return f"coalesce(string_agg({self.name}, ''::bytea), ''::bytea)"
-        return f"coalesce(sum({self.name}), 0)::bigint"
-
-    @property
-    def packed(self) -> str:
-        """Write the values of one leg as signed 32-bit numbers, the highest byte first; null where it has none."""
+    def of_ride(self) -> str:
+        """Return the expression over the facts of one ride: a boolean, a number, or packed values."""
         if self.kind is Kind.VALUE:
             return f"int4send({self.sql})"
-        return f"(SELECT string_agg(int4send(v), ''::bytea ORDER BY v) FROM unnest({self.sql}) v)"  # noqa: S608  # constant names, values are parameters
+        if self.kind is Kind.VALUES:
+            return f"(SELECT string_agg(int4send(v), ''::bytea ORDER BY v) FROM unnest({self.sql}) v)"  # noqa: S608  # no user input
+        return self.sql
+
+    @property
+    def of_rides(self) -> str:
+        """Return the aggregate over rides that have `of_ride` under the measure's name; null for 0 or no values."""
+        if self.kind is Kind.COUNT:
+            return f"nullif(count(*) FILTER (WHERE {self.name}), 0)"
+        if self.kind is Kind.SUM:
+            return f"nullif(sum({self.name}), 0)"
+        return f"encode(string_agg({self.name}, ''::bytea ORDER BY {self.name}), 'hex')"
+
+    @property
+    def of_facilities(self) -> str:
+        """Return the aggregate over the rows of a day's facilities; null for 0 or no values.
+
+        The values are in the order of the facilities, so that the same rows always result in the same text.
+        """
+        if self.is_packed:
+            return f"string_agg({self.stored}, '' ORDER BY facility_id, {self.stored})"
+        return f"nullif(sum({self.stored}), 0)"
+
+    @property
+    def of_rows(self) -> str:
+        """Return the aggregate over rows of rollups: a bigint, or packed values in any order."""
+        if self.is_packed:
+            return f"decode(coalesce(string_agg({self.stored}, ''), ''), 'hex')"
+        return f"coalesce(sum({self.stored}), 0)::bigint"
+
+    @property
+    def stored(self) -> str:
+        """Return the expression that reads the measure from a row of rollups."""
+        return f"(minutes->>'{self.name}')" if self.is_packed else f"(totals->>'{self.name}')::bigint"
 
     @property
     def is_packed(self) -> bool:
         return self.kind in (Kind.VALUE, Kind.VALUES)
 
     @property
-    def applies(self) -> str:
-        """Write the condition under which a leg is behind a figure of this measure."""
+    def condition(self) -> str:
+        """Return the condition under which a ride is behind a value of this measure."""
         if self.kind is Kind.COUNT:
             return self.sql
         if self.kind is Kind.VALUES:

@@ -5,13 +5,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.reporting.services import checking
+from apps.reporting.services import rollup_check
 
 
 class Command(BaseCommand):
-    """Name the days and facilities whose rollups are not what the rides say."""
+    """List the days and facilities whose rollups differ from the rides."""
 
-    help = "Compare the rollups of a period with the rides; fails and names the days and facilities that differ."
+    help = "Compare the rollups of a period with the rides; list the days and facilities that differ, and then fail."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--from", dest="first", type=dt.date.fromisoformat, required=True, help="first day")
@@ -22,9 +22,9 @@ class Command(BaseCommand):
         if last < first:
             raise CommandError("--to has to be no earlier than --from.")
         count = 0
-        for day, facility in checking.differing(first=first, last=last):
+        for day, facility in rollup_check.differing_days(first=first, last=last):
             count += 1
             self.stdout.write(f"differs {day} {facility or '-'}")
         if count:
-            raise CommandError(f"{count} cells are not what the rides say.")
+            raise CommandError(f"The rollups of {count} days and facilities differ from the rides.")
         self.stdout.write(f"{(last - first).days + 1} days checked.")

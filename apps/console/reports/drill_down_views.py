@@ -1,0 +1,225 @@
+"""The rides behind a figure, a page at a time; names for those alone who may see them."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from apps.accounts.sessions import principal_of
+from apps.audit.services import audit
+from apps.console.kit.lists import arranged
+from apps.console.kit.rights import require_scope
+from apps.console.reports import labels
+from apps.console.reports.forms import ReportFilter, filters
+from apps.console.ride import words as ride_words
+from apps.reporting import kpi_labels
+from apps.reporting.kpi_labels import EXCLUSION_TEXTS, KPI_TEXTS
+from apps.reporting.queries import drill_down, freshness
+from apps.reporting.queries.drill_down import DrillDownRide, rides_behind
+from apps.reporting.rules.kpis import KPI_BY_KEY, Kpi, KpiMethod, Names
+from apps.riders.labels import may_name, rider_name
+from apps.rides.models import Ride
+from lib.access import Principal
+from lib.console_forms import ListFilter
+from lib.errors import InvalidInput
+from lib.listing import Listing, spelled
+from lib.newest_first import uuid_or_none
+from lib.replica import alias
+from lib.scopes import Scope
+
+LIST: Final = Listing("report_rides", sorts={}, size=50)
+COUNTED: Final = {
+    "denominator": _("All that it is about"),
+    "numerator": _("Those it counts"),
+    "excluded": _("Those it leaves out"),
+}
+
+
+class PointFilter(ListFilter):
+    """Which rides of a figure or count, and which point of a trend."""
+
+    counted = forms.ChoiceField(required=False, choices=[("", ""), *COUNTED.items()])
+    reason = forms.CharField(required=False, max_length=60)
+    part = forms.CharField(required=False, max_length=60)
+    dimension = forms.ChoiceField(required=False, choices=[("", ""), *((one, one) for one in drill_down.DIMENSIONS)])
+    category = forms.CharField(required=False, max_length=20)
+    code = forms.CharField(required=False, max_length=60)
+    weekday = forms.IntegerField(required=False, min_value=1, max_value=7)
+    hour = forms.IntegerField(required=False, min_value=0, max_value=23)
+    pattern = forms.ChoiceField(required=False, choices=[("", ""), *((one, one) for one in ("mwf", "tts", "other"))])
+    shift = forms.ChoiceField(required=False, choices=[("", ""), *((one, one) for one in ("first", "second", "third"))])
+
+    def narrowed(self) -> dict[str, object]:
+        """Give what narrows rides to one point; what does not hold narrows nothing."""
+        values = {name: self.cleaned_data.get(name) for name in drill_down.BUCKET_FILTERS}
+        return {name: value for name, value in values.items() if value not in (None, "")}
+
+    def texts(self) -> dict[str, str]:
+        return {name: str(value) for name, value in self.narrowed().items()}
+
+
+@require_safe
+@require_scope(Scope.REPORTS_READ)
+def rides(request: HttpRequest, key: str) -> HttpResponse:
+    """List the rides behind a figure; whose names are shown is recorded.  As many queries for any number of rides."""
+    if key not in KPI_BY_KEY:
+        raise Http404
+    kpi = KPI_BY_KEY[key]
+    form, point = _asked_for(request)
+    counted = point.cleaned_data.get("counted") or "denominator"
+    reason = point.cleaned_data.get("reason") if counted == "excluded" else None
+    part = point.cleaned_data.get("part") or None
+    try:
+        names = drill_down.measures_behind(kpi, counted, reason, part)
+    except InvalidInput:
+        raise Http404 from None  # a part or an exclusion that the figure does not have
+    asked = {**form.known(), "counted": counted, "reason": reason, "part": part, **point.texts()}
+    context = {
+        "form": form,
+        "title": kpi_labels.kpi_title(kpi),
+        "counted": COUNTED[counted],
+        "kinds": [(label, f"?{spelled({**asked, 'reason': '', 'counted': one})}", one == counted)
+                  for one, label in COUNTED.items() if one != "excluded"],
+        "back": (f"{reverse('report_figure', args=[key])}?{spelled(form.known())}", kpi_labels.kpi_title(kpi)),
+        "what": _what(kpi, counted, reason, part),
+    }  # fmt: skip
+    of = {"figure": key, "counted": counted} | ({"part": part} if part else {})
+    told = drill_down.numerator_of(kpi, part)
+    return _list(request, context, Sought(of, asked, names, told, narrowed=point.narrowed()))
+
+
+@require_safe
+@require_scope(Scope.REPORTS_READ)
+def counted_rides(request: HttpRequest) -> HttpResponse:
+    """List the rides of a count: of a status, a reason, whose doing it was, or a type of exceptions.  As `rides`."""
+    form, point = _asked_for(request)
+    told = point.cleaned_data
+    try:
+        count = drill_down.count_of(told.get("dimension") or "status", told.get("category"), told.get("code") or None)
+    except InvalidInput:
+        raise Http404 from None
+    word, code = labels.count_labels(count)
+    title = f"{word}, {code}" if code else word
+    of = {"dimension": count.dimension, "category": count.category, "code": count.code}
+    context = {"form": form, "title": title, "kinds": [], "back": _back(form), "what": title}
+    return _list(
+        request, context, Sought(of, {**form.known(), **of, **point.texts()}, count=count, narrowed=point.narrowed())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which rides a page lists, what the trail says of it, and what its addresses hold."""
+
+    of: dict[str, str]
+    asked: Mapping[str, str | None]
+    names: Names = ()
+    told: Names = ()  # measures of the numerator
+    count: drill_down.Count | None = None
+    narrowed: Mapping[str, object] = field(default_factory=dict)
+
+
+def _asked_for(request: HttpRequest) -> tuple[ReportFilter, PointFilter]:
+    point = PointFilter(request.GET)
+    point.is_valid()  # what does not hold narrows nothing
+    return cast(ReportFilter, filters(principal_of(request), at=timezone.now())(request.GET)), point
+
+
+def _back(form: ReportFilter) -> tuple[str, Any]:
+    """Lead back to the day, or to the overview of the period: the links, and what is there."""
+    known = form.known()
+    if known.get("from") and known.get("from") == known.get("to"):
+        kept = {name: value for name, value in known.items() if name not in ("period", "from", "to")}
+        return f"{reverse('report_day')}?{spelled({**kept, 'day': known['from']})}", _("Summary of a day")
+    return f"{reverse('reports')}?{spelled(known)}", _("Overview")
+
+
+def _list(request: HttpRequest, context: dict[str, Any], sought: Sought) -> HttpResponse:
+    by = principal_of(request)
+    form: ReportFilter = context["form"]
+    narrowed = sought.narrowed
+    shown = arranged(request, LIST, {name: value for name, value in sought.asked.items() if value})
+    context["shown"] = shown
+    selection = form.selection(by, max_days=drill_down.MAX_DAYS)
+    if selection is None:
+        return render(request, "reports/rides.html", context)
+    as_of = freshness.rides_known_until()
+    found = rides_behind(
+        by=by,
+        selection=selection,
+        measures=sought.names,
+        numerator=sought.told,
+        count=sought.count,
+        after=_after(shown.after, by),
+        limit=shown.rows,
+        bucket=narrowed,
+    )
+    rows = _rows(found.rows, sought.told, by)
+    context |= {
+        "selection": selection,
+        "as_of": as_of,
+        "narrowed": bool(narrowed),
+        "rows": rows,
+        "suppressed": found.suppressed,
+        "next": str(found.rows[-1].ride_id) if found.has_more else "",
+        "named": may_name(by),
+        "has_minutes": any(row["minutes"] for row in rows),
+        "says_counted": sought.count is None,
+    }
+    audit.record(
+        by=by,
+        action="reports.rides",
+        subject_type="ride",
+        rider_ids=[row["rider_id"] for row in rows] if may_name(by) else [],
+        phi=by.phi.name.lower() if may_name(by) else "",
+        details={**sought.of, "rows": len(rows)},
+    )
+    return render(request, "reports/rides.html", context)
+
+
+def _after(text: str, by: Principal) -> tuple[Any, UUID] | None:
+    """Find where a page begins: behind a ride, whose id alone stands in the links."""
+    ride_id = uuid_or_none(text)
+    rides_ = Ride.objects.using(alias()).visible_to(by)
+    at = rides_.filter(pk=ride_id).values_list("pickup_at", flat=True).first() if ride_id else None
+    return None if at is None or ride_id is None else (at, ride_id)
+
+
+def _what(kpi: Kpi, counted: str, reason: str | None, part: str | None) -> str:
+    if reason:
+        return str(EXCLUSION_TEXTS[reason])
+    if part:
+        return str(KPI_TEXTS[kpi.key].parts[part])
+    is_counted = counted == "numerator" or kpi.method is KpiMethod.QUANTILE
+    text = KPI_TEXTS[kpi.key]
+    return str(text.counted if is_counted else text.population)
+
+
+def _rows(found: list[DrillDownRide], counts: Collection[str], by: Principal) -> list[dict[str, Any]]:
+    """Write rows; rides are read again for names and places, in one query."""
+    rides_ = Ride.objects.using(alias()).visible_to(by).select_related("rider", "facility")
+    by_id = {ride.pk: ride for ride in rides_.filter(pk__in=[one.ride_id for one in found])}
+    opens = by.has_scope(Scope.RIDES_READ)
+    return [
+        {
+            "ride": by_id[one.ride_id],
+            "rider_id": by_id[one.ride_id].rider_id,
+            "end": str(one.ride_id)[-8:],
+            "url": reverse("ride_page", args=[one.ride_id]) if opens else "",
+            "name": rider_name(by_id[one.ride_id].rider, by),
+            "day": one.service_date,
+            "badge": ride_words.STATUSES[one.status],
+            "counts": any(name in counts for name in one.measures),
+            "minutes": ", ".join(map(str, one.minutes)),
+        }
+        for one in found
+        if one.ride_id in by_id
+    ]

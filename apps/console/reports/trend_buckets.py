@@ -1,0 +1,77 @@
+"""The steps of a trend: what they are called, and which rides stand behind one of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.reporting.queries.reports import Names
+from apps.reporting.queries.selection import Selection
+from apps.reporting.rules.trend_buckets import TIMES, bucket_filter
+from apps.rides.rules.draft import ServiceType
+
+ALONG: Final[Mapping[str, str | Promise]] = {
+    "day": gettext_lazy("By day"),
+    "week": gettext_lazy("By week"),
+    "month": gettext_lazy("By month"),
+    "weekday_hour": gettext_lazy("By weekday and hour"),
+    "facility": gettext_lazy("By facility"),
+    "provider": gettext_lazy("By provider"),
+    "service_type": gettext_lazy("By service"),
+    "pattern": gettext_lazy("By dialysis days"),
+    "shift": gettext_lazy("By chair shift"),
+}
+PATTERNS: Final[Mapping[str, str | Promise]] = {
+    "mwf": gettext_lazy("Monday, Wednesday, Friday"),
+    "tts": gettext_lazy("Tuesday, Thursday, Saturday"),
+    "other": gettext_lazy("Other days"),
+}
+SHIFTS: Final[Mapping[str, str | Promise]] = {
+    "first": gettext_lazy("First shift"),
+    "second": gettext_lazy("Second shift"),
+    "third": gettext_lazy("Third shift"),
+}
+# Fields of the filter that are called otherwise than what opens a step.
+_FIELDS: Final[Mapping[str, str]] = {"first": "from", "last": "to", "service_type": "type"}
+
+
+def label(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
+    """Call a step by its name; `names` are those of facilities or providers."""
+    match along:
+        case "day":
+            return f"{WEEKDAYS_ABBR[key[0].weekday()]} {key[0].isoformat()}"
+        case "week":
+            return _("Week of %(day)s") % {"day": key[0].isoformat()}
+        case "month":
+            return capfirst(date_format(key[0], "F Y"))
+        case "weekday_hour":
+            return f"{WEEKDAYS[key[0] - 1]} {key[1]:02d}:00"
+        case "facility":
+            return names[key[0]] if key[0] else _("Rides of no facility")
+        case "provider":
+            return names[key[0]] if key[0] else _("Rides of no provider")
+        case "service_type":
+            return str(capfirst(ServiceType(key[0]).label))
+        case "pattern":
+            return str(PATTERNS[key[0]])
+    return str(SHIFTS[key[0]])
+
+
+def short(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
+    """Call a step by a name for the axis of a chart, where there is little room."""
+    return date_format(key[0], "j M") if along in ("day", "week") else label(along, key, names)
+
+
+def narrowed(along: str, key: Sequence[Any], selection: Selection) -> dict[str, object] | None:
+    """Say what an links of rides asks for besides, so that it opens one step alone; None where none does."""
+    found = bucket_filter(along, key, first=selection.first, last=selection.last)
+    if found is None:
+        return None
+    # Addresses leave out what is empty, and 0 is an hour.
+    asked: dict[str, object] = {_FIELDS.get(name, name): str(value) for name, value in found.items()}
+    return {"period": "own", **asked} if along in TIMES else asked

@@ -1,0 +1,197 @@
+"""What drivers and vehicles have done: a row for each, and each one's days; the same as a file and on paper."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, Final, cast
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from apps.accounts.sessions import principal_of
+from apps.console.kit.list_export import exported
+from apps.console.kit.rights import require_scope
+from apps.console.reports import report_pdf
+from apps.console.reports.forms import WorkFilter, filters
+from apps.fleet.models import Driver, Vehicle
+from apps.reporting import kpi_labels
+from apps.reporting.queries import freshness
+from apps.reporting.queries import utilization as queries
+from apps.reporting.queries.utilization import WORKERS, Work, WorkerUtilization
+from apps.rides.naming import driver_name, unnamed
+from lib.access import Phi, Principal
+from lib.listing import spelled
+from lib.replica import alias
+from lib.scopes import Scope
+
+OF: Final[Mapping[str, str | Promise]] = {
+    "driver": gettext_lazy("Drivers"),
+    "vehicle": gettext_lazy("Vehicles"),
+}
+ONE: Final[Mapping[str, str | Promise]] = {
+    "driver": gettext_lazy("Driver"),
+    "vehicle": gettext_lazy("Vehicle"),
+}
+
+
+@require_safe
+@require_scope(Scope.REPORTS_READ)
+def utilization(request: HttpRequest) -> HttpResponse:
+    """Show the work of each driver or vehicle, the busiest first.  As many queries for any number of them."""
+    by, at, of = principal_of(request), timezone.now(), _of(request)
+    form = cast(WorkFilter, filters(by, at=at, form=WorkFilter)(request.GET))
+    selection = form.selection(by, max_days=queries.MAX_DAYS)
+    known = form.known()
+    context: dict[str, Any] = {
+        "form": form,
+        "of": of,
+        "one": ONE[of],
+        "ofs": _ofs(of, known),
+        "here": reverse("report_utilization"),
+    }
+    context["back"] = f"{reverse('reports')}?{spelled(known)}"
+    if selection is None:
+        return render(request, "reports/work.html", context)
+    context["as_of"] = freshness.rides_known_until()
+    found = queries.by_worker(by=by, selection=selection, of=of)
+    names = _names(of, [one.id for one in found], by)
+    asked = {**known, "of": of}
+    context["selection"] = selection
+    context["rows"] = [
+        {
+            "name": names[one.id],
+            "url": f"{reverse('report_worker', args=[of, one.id])}?{spelled(known)}",
+            **_amounts(one.work),
+            "last": one.last_date if one.work else None,
+            "day": _day_url(by, of, one.id, one.last_date) if one.work else "",
+        }
+        for one in found
+    ]
+    if report_pdf.asked(request):
+        return report_pdf.report(
+            request, "work", context, name=f"work-{of}", at=at, details={"figures": [f"work of {of}s"]}
+        )
+    context["file"] = f"{reverse('report_utilization_file')}?{spelled(asked)}"
+    return render(request, "reports/work.html", {**context, "paper": report_pdf.address(spelled(asked))})
+
+
+@require_safe
+@require_scope(Scope.REPORTS_READ)
+def utilization_file(request: HttpRequest) -> HttpResponse:
+    """Give the table as a file, its numbers as the API gives them, and leave a row in the trail."""
+    by, at, of = principal_of(request), timezone.now(), _of(request)
+    form = cast(WorkFilter, filters(by, at=at, form=WorkFilter)(request.GET))
+    selection = form.selection(by, max_days=queries.MAX_DAYS)
+    if selection is None:
+        return redirect(f"{reverse('report_utilization')}?{request.GET.urlencode()}")
+    found = queries.by_worker(by=by, selection=selection, of=of)
+    names = _names(of, [one.id for one in found], by)
+    heads = [
+        ONE[of], _("Rides"), _("Minutes busy"), _("Minutes on board"), _("Minutes on shift"), _("Miles"),
+        _("Share of the shift"), _("Last day"),
+    ]  # fmt: skip
+    return exported(
+        request,
+        f"report-work-{of}-{selection.first}-{selection.last}",
+        [heads, *([names[one.id], *_file_row(one)] for one in found)],
+        action="reports.export",
+        subject_type="report",
+        at=at,
+        details={"figures": [f"work of {of}s"]},
+    )
+
+
+@require_safe
+@require_scope(Scope.REPORTS_READ)
+def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
+    """Show the days of one driver or vehicle; one without a ride in reach is not there."""
+    if of not in WORKERS:
+        raise Http404
+    by, at = principal_of(request), timezone.now()
+    form = cast(WorkFilter, filters(by, at=at, form=WorkFilter)(request.GET))
+    selection = form.selection(by, max_days=queries.MAX_DAYS)
+    context: dict[str, Any] = {
+        "form": form,
+        "of": of,
+        "back": f"{reverse('report_utilization')}?{spelled({**form.known(), 'of': of})}",
+    }
+    if selection is None:
+        return render(request, "reports/worker.html", context)
+    context["as_of"] = freshness.rides_known_until()
+    found = queries.by_day(by=by, selection=selection, of=of, worker_id=worker_id)
+    if not found:
+        raise Http404
+    context |= {
+        "selection": selection,
+        "name": _names(of, [worker_id], by)[worker_id],
+        "rows": [
+            {"date": one.date, **_amounts(one.work), "day": _day_url(by, of, worker_id, one.date)} for one in found
+        ],
+    }
+    return render(request, "reports/worker.html", context)
+
+
+def _of(request: HttpRequest) -> str:
+    asked = request.GET.get("of", "")
+    return asked if asked in WORKERS else WORKERS[0]
+
+
+def _ofs(of: str, known: Mapping[str, str]) -> list[tuple[str | Promise, str, bool]]:
+    return [(label, f"?{spelled({**known, 'of': one})}", one == of) for one, label in OF.items()]
+
+
+def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
+    """Name drivers as the reader may know them, and vehicles by what is written on them.  One query at the most.
+
+    Who sees nobody's identity and no fleet, as analysts, is told ends of ids, as their exports have ids alone.
+    """
+    if by.phi <= Phi.NONE and not by.has_scope(Scope.DRIVERS_READ):
+        return {one: unnamed(one) for one in ids}
+    if of == "driver":
+        drivers = Driver.objects.using(alias()).select_related("default_vehicle").filter(pk__in=ids)
+        return {one.pk: driver_name(one, by) for one in drivers}
+    vehicles = Vehicle.objects.using(alias()).filter(pk__in=ids)
+    return {one.pk: f"{one.unit_number}, {one.license_plate}" for one in vehicles}
+
+
+def _day_url(by: Principal, of: str, worker_id: UUID, day: date) -> str:
+    """Write where a driver's day is on the board, for who works there."""
+    if of != "driver" or not by.has_scope(Scope.ASSIGNMENTS_WRITE):
+        return ""
+    return f"{reverse('board_run', args=[worker_id])}?day={day}"
+
+
+def _amounts(work: Work | None) -> dict[str, Any]:
+    if work is None:
+        return {"hidden": _("Too few rides to show")}
+    return {
+        "rides": kpi_labels.format_count(work.rides),
+        "busy": kpi_labels.format_duration(work.minutes_busy),
+        "on_board": kpi_labels.format_duration(work.minutes_on_board),
+        "on_shift": kpi_labels.DASH
+        if work.minutes_on_shift is None
+        else kpi_labels.format_duration(work.minutes_on_shift),
+        "miles": kpi_labels.format_miles(work.miles),
+        "share": kpi_labels.format_share(work.share_busy),
+    }
+
+
+def _file_row(row: WorkerUtilization) -> list[object]:
+    work = row.work
+    if work is None:
+        return [_("Too few rides to show"), "", "", "", "", "", ""]
+    return [
+        work.rides,
+        work.minutes_busy,
+        work.minutes_on_board,
+        "" if work.minutes_on_shift is None else work.minutes_on_shift,
+        work.miles,
+        "" if work.share_busy is None else work.share_busy,
+        row.last_date.isoformat(),
+    ]

@@ -1,0 +1,37 @@
+"""How far the data of a report are, on the database that reports read (lib/replica.py)."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+from apps.reporting.models import RollupCheckpoint
+from lib import replica
+from lib.replica import alias
+
+
+def rides_known_until() -> datetime | None:
+    """Return the time up to which the rides there are complete; None: unknown.  One query."""
+    return replica.as_of(alias())
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the rollups are.  `as_of` None: old rides are still being filled in, and values are not complete."""
+
+    as_of: datetime | None
+    filled_from: date | None
+    closed_through: date | None
+
+
+NO_PROGRESS: Final = Progress(None, None, None)
+
+
+def progress() -> Progress:
+    """Return how far the rollups are.  One query.
+
+    Call it before reading rollups, so that they include at least everything up to `as_of`.
+    """
+    row = RollupCheckpoint.objects.using(alias()).first()
+    if row is None:
+        return NO_PROGRESS
+    return Progress(row.as_of, None if row.filled else row.filled_from, row.closed_through)

@@ -1,0 +1,33 @@
+"""The buckets of a trend, and what selects the rides of one bucket, in links of pages and of the API alike."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any, Final
+
+TIMES: Final = ("day", "week", "month")
+# The key of these is an id; it is null for rides without one, and no parameter selects those.
+_BY_ID: Final = ("facility", "provider")
+_KEY_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "weekday_hour": ("weekday", "hour"),
+    "weekday_of_dialysis": ("pattern", "weekday"),
+}
+
+
+def bucket_filter(along: str, key: Sequence[Any], *, first: date, last: date) -> dict[str, Any] | None:
+    """Return what selects the rides of one bucket within a period, both ends included; None if nothing does.
+
+    Keys are `first` and `last`, "weekday" (Monday 1), "hour", "pattern", "shift", "facility", "provider" and
+    "service_type".
+    """
+    if along in TIMES:
+        start, end = _span(along, key[0])
+        return {"first": max(start, first), "last": min(end, last)}
+    if along in _BY_ID and key[0] is None:
+        return None
+    return dict(zip(_KEY_PARTS.get(along, (along,)), key, strict=True))
+
+
+def _span(along: str, start: date) -> tuple[date, date]:
+    if along == "month":
+        return start, (start + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    return start, start + timedelta(days=6 if along == "week" else 0)
