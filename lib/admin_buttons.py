@@ -15,7 +15,6 @@ from django.views.decorators.http import require_POST
 
 from lib.admin import RowT, ScopedAdmin
 from lib.errors import DomainError
-from lib.retelling import retold
 
 Text = str | Promise
 
@@ -84,7 +83,7 @@ class ButtonedAdmin(ScopedAdmin[RowT]):
         try:
             outcome = getattr(self, button.act)(request, row)
         except DomainError as refusal:
-            messages.error(request, retold(refusal.message))
+            messages.error(request, refusal.message)
         else:
             if isinstance(outcome, HttpResponse):
                 return outcome

@@ -4,7 +4,6 @@ One registry feeds the exception handler, the OpenAPI document, docs/errors.md a
 """
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from lib.messages import FieldName, Message, Text
+from lib.messages import FieldName, Message, Text, any_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +187,6 @@ class ScopeMissing(DomainError):
             also={"requiredScope": scopes[0]},
         )
         super().__init__(details=[detail], scope=needed)
-
-
-def any_of(words: Sequence[Text]) -> Text:
-    """Join texts with "or"."""
-    *others, last = words
-    return Message(_("%(others)s or %(last)s"), {"others": others, "last": last}) if others else last
 
 
 class FieldRefused(DomainError):

@@ -12,15 +12,26 @@ template is the key of the translation, so a stored text whose template has been
 Rules import the gettext functions from here: they may not import Django (see the contracts in pyproject.toml).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.utils.functional import Promise
+from django.utils.functional import Promise, lazy
 from django.utils.translation import gettext_lazy, ngettext_lazy, override, pgettext_lazy
 from django_stubs_ext import StrPromise
 
-__all__ = ["FieldName", "Message", "Text", "gettext_lazy", "ngettext_lazy", "pgettext_lazy"]
+__all__ = [
+    "FieldName",
+    "Message",
+    "Text",
+    "all_of",
+    "any_of",
+    "gettext_lazy",
+    "listed",
+    "lowered",
+    "ngettext_lazy",
+    "pgettext_lazy",
+]
 
 
 class FieldName(str):
@@ -66,8 +77,33 @@ class Message:
 Text = str | StrPromise | Message
 
 
+def _joined(texts: Sequence[object]) -> str:
+    return ", ".join(map(str, texts))
+
+
+listed = lazy(_joined, str)  # texts with commas between them
+_lower = lazy(str.lower, str)
+
+
+def any_of(texts: Sequence[Text]) -> Text:
+    """Join texts with "or"."""
+    *others, last = texts
+    return Message(gettext_lazy("%(others)s or %(last)s"), {"others": others, "last": last}) if others else last
+
+
+def all_of(texts: Sequence[Text]) -> Text:
+    """Join texts with "and"."""
+    *others, last = texts
+    return Message(gettext_lazy("%(others)s and %(last)s"), {"others": others, "last": last}) if others else last
+
+
+def lowered(label: str | StrPromise) -> str | StrPromise:
+    """Write a label as it stands within a sentence."""
+    return _lower(label)  # type: ignore[arg-type]  # a lazy function takes lazy texts as well
+
+
 def _formatted(value: object) -> object:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    return _joined(value) if isinstance(value, list | tuple) else value
 
 
 def _stored(value: object) -> object:

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import Credential, Document, Driver, Leave, Shift, Vehicle
 from apps.fleet.rules.credentials import (
@@ -163,7 +164,7 @@ def document(document_id: UUID, by: Principal) -> Document:
     rows = Document.objects.visible_to(by).defer("content_encrypted").select_related("credential")
     found = rows.filter(pk=document_id).first()
     if found is None:
-        raise NotFound("document")
+        raise NotFound(_("document"))
     return found
 
 

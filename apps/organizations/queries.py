@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import (
     CalendarShift,
@@ -20,6 +21,7 @@ from apps.organizations.rules import stops
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError
+from lib.messages import Text
 
 NAMES_OF_ONE: Compiled[ExternalId] = Compiled(
     lambda subject_type, subject_id: ExternalId.objects.filter(
@@ -122,18 +124,18 @@ def settled_stop(given: Mapping[str, Any], *, by: Principal, path: str) -> stops
     if stop["facilityId"] is not None:
         facility = Facility.objects.visible_to(by).filter(pk=stop["facilityId"]).first()
         if facility is None:
-            raise StopUnusable([_unknown(f"{path}.facilityId", "must be a facility that exists.")])
+            raise StopUnusable([_unknown(f"{path}.facilityId", _("%(field)s must be a facility that exists."))])
         doors = Entrance.objects.filter(facility=facility)
         if stop["entranceId"] is not None and not doors.filter(pk=stop["entranceId"]).exists():
-            raise StopUnusable([_unknown(f"{path}.entranceId", "must be an entrance of the facility.")])
+            raise StopUnusable([_unknown(f"{path}.entranceId", _("%(field)s must be an entrance of the facility."))])
         stop = stops.at_facility(stop, place_of(facility))
     if found := stops.problems(stop, path=path):
         raise StopUnusable(found)
     return stop
 
 
-def _unknown(field: str, predicate: str) -> Detail:
-    return Detail(field=field, code="unknown", message=f"{field} {predicate}")
+def _unknown(field: str, message: Text) -> Detail:
+    return Detail(field=field, code="unknown", message=message)
 
 
 def contacts_of(facility_id: UUID, *, by: Principal) -> list[Contact]:

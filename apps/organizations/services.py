@@ -8,6 +8,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Model
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.events import services as events
@@ -26,6 +27,7 @@ from apps.organizations.zones import validate_zone
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
 from lib.ids import uuid7
+from lib.messages import FieldName
 
 # The letter on claims that follows from the kind of place; G, dialysis inside a hospital, is for a person to set.
 MODIFIER_CODE_OF_KIND: Final[dict[str, str]] = {
@@ -48,7 +50,7 @@ class ExternalIdTaken(DomainError):
     code = Code.DUPLICATE_RESOURCE
 
     def __init__(self, position: int, existing_id: UUID | None) -> None:
-        message = "Another record is known by this external id."
+        message = _("Another record is known by this external id.")
         also = {"existingId": str(existing_id)} if existing_id else {}
         detail = Detail(field=f"externalIds[{position}]", code="duplicate", message=message, also=also)
         super().__init__(message, details=[detail])
@@ -58,6 +60,7 @@ class BoundToFacilities(DomainError):
     """The caller's reach is a list of facilities: it cannot add one to the list."""
 
     code = Code.FORBIDDEN
+    template = _("A caller bound to facilities cannot add one.")
 
 
 @transaction.atomic
@@ -73,7 +76,7 @@ def create_facility(*, draft: Mapping[str, Any], by: Principal, at: datetime) ->
         ExternalIdTaken: another facility goes by that name.
     """
     if by.facility_ids is not None:
-        raise BoundToFacilities("A caller bound to facilities cannot add one.")
+        raise BoundToFacilities
     facility = Facility(**_columns(draft))
     _check(facility)
     facility.save(force_insert=True)
@@ -108,7 +111,7 @@ def amend_facility(
     rows = Facility.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     facility = rows.filter(pk=facility_id).first()
     if facility is None:
-        raise NotFound("facility")
+        raise NotFound(_("facility"))
     if expected_version is not None and expected_version != facility.version:
         raise StaleVersion(facility.version)
     wanted = _columns(changes, kind_before=facility.kind)
@@ -169,7 +172,7 @@ def replace_external_ids(
     names = [(one["system"], one["value"]) for one in wanted]
     for position, name in enumerate(names):
         if name in names[:position]:
-            raise _invalid(f"externalIds[{position}]", "is given twice.", "repeated")
+            raise InvalidInput(f"externalIds[{position}]", _("%(field)s is given twice."), detail_code="repeated")
     held = {
         (row.system, row.value, row.type): row
         for row in queries.external_ids_of(subject_type, [subject_id])[subject_id]
@@ -214,16 +217,26 @@ def _check(facility: Facility) -> None:
     try:
         validate_zone(facility.timezone)
     except ValidationError:
-        raise _invalid("timezone", "must be the IANA time zone of a place, such as America/Chicago.") from None
+        raise InvalidInput(
+            "timezone", _("%(field)s must be the IANA time zone of a place, such as America/Chicago.")
+        ) from None
     if facility.discharge_target_minutes > facility.discharge_max_minutes:
-        raise _invalid("sla.dischargeTargetMinutes", "must not be greater than dischargeMaxMinutes.")
+        raise InvalidInput(
+            "sla.dischargeTargetMinutes",
+            _("%(field)s must not be greater than %(most)s."),
+            most=FieldName("dischargeMaxMinutes"),
+        )
     if (facility.lat is None) != (facility.lng is None):
-        raise _invalid("address.lat", "goes with lng: give both or neither.")
+        raise InvalidInput(
+            "address.lat", _("%(field)s goes with %(other)s: give both or neither."), other=FieldName("lng")
+        )
     if wrong := opening_hours.repeated_days(facility.hours):
-        raise _invalid(f"hours[{wrong[0]}]", "names a day twice, or overlaps another period.")
+        raise InvalidInput(f"hours[{wrong[0]}]", _("%(field)s names a day twice, or overlaps another period."))
     policy_id = facility.escalation_policy_id
     if policy_id is not None and not EscalationPolicy.objects.filter(pk=policy_id).exists():
-        raise _invalid("escalationPolicyId", "must be an escalation policy that exists.", "unknown")
+        raise InvalidInput(
+            "escalationPolicyId", _("%(field)s must be an escalation policy that exists."), detail_code="unknown"
+        )
 
 
 def _replace_parts(facility: Facility, draft: Mapping[str, Any], by: Principal) -> set[str]:
@@ -247,9 +260,17 @@ def _replace_entrances(facility: Facility, wanted: Sequence[Mapping[str, Any]]) 
     names = [one["name"] for one in wanted]
     for position, one in enumerate(wanted):
         if one["name"] in names[:position]:
-            raise _invalid(f"entrances[{position}].name", "is the name of another entrance too.", "repeated")
+            raise InvalidInput(
+                f"entrances[{position}].name",
+                _("%(field)s is the name of another entrance too."),
+                detail_code="repeated",
+            )
         if (one.get("lat") is None) != (one.get("lng") is None):
-            raise _invalid(f"entrances[{position}].lat", "goes with lng: give both or neither.")
+            raise InvalidInput(
+                f"entrances[{position}].lat",
+                _("%(field)s goes with %(other)s: give both or neither."),
+                other=FieldName("lng"),
+            )
     held = {entrance.pk: entrance for entrance in Entrance.objects.filter(facility=facility)}
     id_of_name = {entrance.name: entrance.pk for entrance in held.values()}
     claimed = {one["id"] for one in wanted if one.get("id")}
@@ -264,7 +285,10 @@ def _replace_entrances(facility: Facility, wanted: Sequence[Mapping[str, Any]]) 
 def _replace_contacts(facility: Facility, wanted: Sequence[Mapping[str, Any]]) -> bool:
     for position, one in enumerate(wanted):
         if not stops.is_e164(one["phone"]):
-            raise _invalid(f"contacts[{position}].phone", "must be a phone number in E.164 form, such as +13125550140.")
+            raise InvalidInput(
+                f"contacts[{position}].phone",
+                _("%(field)s must be a phone number in E.164 form, such as +13125550140."),
+            )
     held = {contact.pk: contact for contact in Contact.objects.filter(facility=facility)}
     rows = [Contact(**{**one, "id": one.get("id") or uuid7(), "facility": facility}) for one in wanted]
     return _replace_rows(Contact, held, rows, given={one["id"] for one in wanted if one.get("id")}, path="contacts")
@@ -283,7 +307,11 @@ def _replace_rows(
     seen: set[UUID] = set()
     for position, row in enumerate(rows):
         if row.pk in seen or (row.pk in given and row.pk not in held):
-            raise _invalid(f"{path}[{position}].id", "must be the id of one the facility has, given once.", "unknown")
+            raise InvalidInput(
+                f"{path}[{position}].id",
+                _("%(field)s must be the id of one the facility has, given once."),
+                detail_code="unknown",
+            )
         seen.add(row.pk)
     same = {row.pk for row in rows if row.pk in held and _values(row) == _values(held[row.pk])}
     gone, new = held.keys() - same, [row for row in rows if row.pk not in same]
@@ -296,7 +324,3 @@ def _replace_rows(
 
 def _values(row: Model) -> dict[str, Any]:
     return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
-
-
-def _invalid(field: str, predicate: str, code: str = "invalid") -> InvalidInput:
-    return InvalidInput(field, f"{field} {predicate}", detail_code=code)

@@ -4,6 +4,7 @@ from functools import cache
 from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 
 
 @cache
@@ -15,4 +16,4 @@ def known_zones() -> frozenset[str]:
 def validate_zone(name: str) -> None:
     """Raise ValidationError unless `name` is an IANA zone."""
     if name not in known_zones():
-        raise ValidationError("Not an IANA time zone, such as America/Chicago.", code="invalid")
+        raise ValidationError(_("Not an IANA time zone, such as America/Chicago."), code="invalid")

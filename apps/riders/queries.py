@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet, Value
 from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations import queries as organizations
 from apps.organizations.models import ExternalId, Facility, SubjectType
@@ -143,7 +144,7 @@ def versions_of(rider_id: UUID, *, by: Principal) -> QuerySet[AccommodationProfi
         NotFound: the rider is absent or out of reach.
     """
     if not Rider.objects.visible_to(by).filter(pk=rider_id).exists():
-        raise NotFound("rider")
+        raise NotFound(_("rider"))
     return AccommodationProfile.objects.filter(rider_id=rider_id)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.organizations import queries as organizations
@@ -39,6 +40,7 @@ class OutOfReach(DomainError):
     """The caller reaches riders through rides alone, and could not see whom it registers."""
 
     code = Code.FORBIDDEN
+    template = _("A caller bound to transport providers cannot register riders.")
 
 
 class SeveralRiders(DomainError):
@@ -47,7 +49,7 @@ class SeveralRiders(DomainError):
     code = Code.DUPLICATE_RESOURCE
 
     def __init__(self, rider_ids: Iterable[UUID]) -> None:
-        message = "The external ids belong to different riders."
+        message = _("The external ids belong to different riders.")
         details = [
             Detail(field="externalIds", code="duplicate", message=message, also={"existingId": str(rider_id)})
             for rider_id in rider_ids
@@ -85,7 +87,7 @@ def register(*, draft: Mapping[str, Any], by: Principal, at: datetime) -> Regist
         InvalidInput, StopUnusable, NeedsContradictory: a value is out of the question.
     """
     if by.provider_ids is not None:
-        raise OutOfReach("A caller bound to transport providers cannot register riders.")
+        raise OutOfReach
     disclosure.require_to_write(by.phi, map(_wire, draft))
     shape = _needs(draft.get(_NEEDS) or {})
     rider = Rider(id=uuid7())
@@ -244,7 +246,7 @@ def _locked(rider_id: UUID, expected_version: int | None, *, by: Principal) -> R
     rows = Rider.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     rider = rows.filter(pk=rider_id).first()
     if rider is None:
-        raise NotFound("rider")
+        raise NotFound(_("rider"))
     if expected_version is not None and expected_version != rider.version:
         raise StaleVersion(rider.version)
     return rider
@@ -287,11 +289,11 @@ def _apply(rider: Rider, columns: dict[str, Any], *, at: datetime) -> list[str]:
         setattr(rider, name, columns[name])
     rider_status.check(rider)
     if rider.date_of_birth is not None and rider.date_of_birth > at.date():
-        raise InvalidInput("dateOfBirth", "dateOfBirth must not lie in the future.")
+        raise InvalidInput("dateOfBirth", _("%(field)s must not lie in the future."))
     if rider.sms_consent == Consent.GRANTED and rider.sms_consent_at is None:
-        raise InvalidInput("smsConsentAt", "smsConsentAt is required with a consent that was granted.")
+        raise InvalidInput("smsConsentAt", _("%(field)s is required with a consent that was granted."))
     if rider.sms_consent_at is not None and rider.sms_consent_at > at:
-        raise InvalidInput("smsConsentAt", "smsConsentAt must not lie in the future.")
+        raise InvalidInput("smsConsentAt", _("%(field)s must not lie in the future."))
     return changed
 
 
@@ -324,11 +326,11 @@ def _facility_ids(wanted: Iterable[UUID] | None, *, before: frozenset[UUID], by:
     asked = frozenset(wanted)
     known = frozenset(Facility.objects.visible_to(by).filter(pk__in=asked).values_list("pk", flat=True))
     if known != asked:
-        raise InvalidInput("facilityIds", "facilityIds must be facilities that exist.", detail_code="unknown")
+        raise InvalidInput("facilityIds", _("%(field)s must be facilities that exist."), detail_code="unknown")
     if by.facility_ids is None:
         return asked
     if not asked:
-        raise InvalidInput("facilityIds", "facilityIds must keep one of your facilities.")
+        raise InvalidInput("facilityIds", _("%(field)s must keep one of your facilities."))
     return asked | (before - by.facility_ids)
 
 
@@ -346,7 +348,9 @@ def _set_external_ids(rider: Rider, wanted: Iterable[Mapping[str, Any]], *, by: 
     for position, name in enumerate(names):
         if proper := _SEALED_TYPES.get(name.get("type", "")):
             field = f"externalIds[{position}].type"
-            raise InvalidInput(field, f"{field} has a field of its own, which is stored sealed: {proper}.")
+            raise InvalidInput(
+                field, _("%(field)s has a field of its own, which is stored sealed: %(proper)s."), proper=proper
+            )
     return organization_services.replace_external_ids(
         subject_type=SubjectType.RIDER,
         subject_id=rider.pk,

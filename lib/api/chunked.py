@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from lib.api.json import MalformedBody
 
@@ -23,7 +24,7 @@ def settle_length(request: HttpRequest) -> None:
         return
     environ = getattr(request, "environ", None)  # of WSGI; under ASGI the request itself holds the whole body
     if environ is not None and not environ.get("wsgi.input_terminated"):
-        raise MalformedBody("The body needs a Content-Length.")
+        raise MalformedBody(_("The body needs a Content-Length."))
     held: Any = request  # `_stream` is where HttpRequest.read looks, and marks nothing as read
     source = held._stream if environ is None else environ["wsgi.input"]
     body = source.read(settings.API_MAX_BULK_BODY_BYTES + 1)

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -50,4 +51,4 @@ def _refuse_unmigrated() -> None:
     """Refuse until every migration is applied; once they are, they stay so for this process."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise NotReady("The service is not ready.")
+        raise NotReady(_("The service is not ready."))

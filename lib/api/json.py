@@ -8,6 +8,7 @@ from typing import IO, Any, Final
 import orjson
 from django.conf import settings
 from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -30,6 +31,7 @@ class BodyTooLarge(DomainError):
     """The body exceeds the limit of its route."""
 
     code = Code.PAYLOAD_TOO_LARGE
+    template = _("The body exceeds %(limit)s bytes.")
 
 
 def loads(body: bytes) -> Any:
@@ -41,10 +43,10 @@ def loads(body: bytes) -> Any:
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise MalformedBody("The body is not valid JSON in UTF-8.") from None
+        raise MalformedBody(_("The body is not valid JSON in UTF-8.")) from None
     keys = _inspect(document, 1)
     if keys != sum(1 for found in _STRING.finditer(body) if found.group(1)):
-        raise MalformedBody("The body repeats a key of an object.")
+        raise MalformedBody(_("The body repeats a key of an object."))
     return document
 
 
@@ -52,17 +54,17 @@ def _inspect(value: Any, depth: int) -> int:
     """Count the keys below `value`, refusing what orjson lets through."""
     if isinstance(value, str):
         if "\0" in value:
-            raise MalformedBody("The body holds a NUL byte.")
+            raise MalformedBody(_("The body holds a NUL byte."))
         return 0
     if not isinstance(value, (dict, list)):
         return 0
     if depth > MAX_DEPTH:
-        raise MalformedBody(f"The body is nested more than {MAX_DEPTH} levels deep.")
+        raise MalformedBody(_("The body is nested more than %(most)s levels deep."), most=MAX_DEPTH)
     if isinstance(value, list):
         return sum(_inspect(item, depth + 1) for item in value)
     for key in value:
         if "\0" in key:
-            raise MalformedBody("The body holds a NUL byte.")
+            raise MalformedBody(_("The body holds a NUL byte."))
     return len(value) + sum(_inspect(item, depth + 1) for item in value.values())
 
 
@@ -108,7 +110,7 @@ class JsonParser(BaseParser):
         limit: int = getattr(view, "max_body_bytes", settings.API_MAX_BODY_BYTES)
         body = stream.read(limit + 1)
         if len(body) > limit:
-            raise BodyTooLarge(f"The body exceeds {limit} bytes.")
+            raise BodyTooLarge(limit=limit)
         return loads(body)
 
 

@@ -16,6 +16,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 from django.db.models import Model, Q, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from lib.access import Principal
 from lib.api.json import canonical
@@ -32,9 +33,7 @@ class CursorInvalid(DomainError):
     """The cursor was altered, or belongs to other filters, another sort order or another reach."""
 
     code = Code.INVALID_CURSOR
-
-    def __init__(self) -> None:
-        super().__init__("The cursor does not belong to this request; start again without one.")
+    template = _("The cursor does not belong to this request; start again without one.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.utils.http import http_date
+from django.utils.translation import gettext_lazy as _
 
 from lib.errors import Code, DomainError
 
@@ -20,6 +21,7 @@ class Gone(DomainError):
     """Its time is over."""
 
     code = Code.GONE
+    template = _("This has been retired; docs/api.md says what there is instead.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def headers_of(retirements: Iterable[Retirement | None], *, at: dt.datetime) -> 
         return {}
     first = min(due, key=lambda one: one.gone)
     if at.timestamp() >= _start_of(first.gone):
-        raise Gone("This has been retired; docs/api.md says what there is instead.")
+        raise Gone
     return first.headers()
 
 

@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -38,12 +39,14 @@ class IfMatchMissing(DomainError):
     """This deployment refuses changes that do not say which version they change."""
 
     code = Code.PRECONDITION_REQUIRED
+    template = _("If-Match is required: send the ETag of the record you read.")
 
 
 class UnknownVersion(DomainError):
     """There is no such version of the API."""
 
     code = Code.UNSUPPORTED_API_VERSION
+    template = _("API-Version must be one of: %(versions)s.")
 
 
 class NoParameters(query.Query):
@@ -172,7 +175,7 @@ class ApiViewSet(GenericViewSet[Any]):
         """
         version = request.headers.get("API-Version")
         if version is not None and version not in settings.API_VERSIONS:
-            raise UnknownVersion(f"API-Version must be one of: {', '.join(settings.API_VERSIONS)}.")
+            raise UnknownVersion(versions=settings.API_VERSIONS)
         pinned = self.principal.api_version if request.auth is not None else ""
         version = version or pinned or settings.API_VERSIONS[-1]
         headers = answer_headers(request._request)
@@ -207,13 +210,13 @@ class ApiViewSet(GenericViewSet[Any]):
         header = self.request.headers.get("If-Match")
         if header is None:
             if settings.API_REQUIRE_IF_MATCH:
-                raise IfMatchMissing("If-Match is required: send the ETag of the record you read.")
+                raise IfMatchMissing
             return None
         if header.strip() == "*":
             return None
         found = _ETAG.fullmatch(header.strip())
         if found is None:
-            raise InvalidInput("If-Match", 'If-Match must be the ETag of the record, such as "7".')
+            raise InvalidInput("If-Match", _('%(field)s must be the ETag of the record, such as "7".'))
         return int(found.group(1))
 
     def answer(

@@ -87,7 +87,7 @@ def test_who_costs_least_is_suggested_and_who_drove_the_rider_before_costs_less(
     (found,) = _plan([ride], crew, shared={(ride.rider_id, known): 3}).suggestions
 
     assert found.driver_id == known
-    assert "drove this rider 3 times" in found.reason
+    assert "drove this rider 3 times" in str(found.reason)
 
 
 def test_the_vehicle_is_that_of_the_shift_else_the_drivers_own_and_without_one_nobody_is_suggested() -> None:

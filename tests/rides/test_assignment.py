@@ -440,7 +440,7 @@ def test_attendant_is_not_in_two_places(dispatcher: Principal) -> None:
             at=NOW,
         )
 
-    assert [one.message for one in refusal.value.details] == ["The attendant has another ride at that time."]
+    assert [str(one.message) for one in refusal.value.details] == ["The attendant has another ride at that time."]
     assert everything() == before
 
 

@@ -84,7 +84,7 @@ def test_rule_at_the_pickup_is_the_rule_of_the_record(dispatcher: Principal) -> 
     said = report_to(RideStatus.IN_PROGRESS, occurred_at=BOARDED, signatures=tuple(signed("pickup", "facility")))
     with pytest.raises(GuardFailed) as refused:
         service.change_status(ride_id=ride.pk, report=said, by=dispatcher, at=AT)
-    assert [detail.message for detail in refused.value.details] == [
+    assert [str(detail.text) for detail in refused.value.details] == [
         "The payer wants at the pickup: odometer, signature of the driver."
     ]
 

@@ -147,7 +147,7 @@ def test_lapsed_papers_are_listed_with_type_and_day() -> None:
     with override("es"):  # what is refused with goes to the API, too: who reads it says it in their own language
         found = violations(needs(), driver(papers=papers), vehicle())
 
-    assert [(one.message, one.subject_id) for one in found] == [
+    assert [(str(one.message), one.subject_id) for one in found] == [
         ("The driver's driver licence expires on 2026-11-19, before the day of the ride.", DRIVER),
         ("The driver's motor vehicle record is missing.", DRIVER),
     ]
@@ -158,7 +158,7 @@ def test_rejected_paper_is_said_to_be() -> None:
 
     found = violations(needs(), driver(), vehicle(papers=(*kept, paper("insurance", rejected=True))))
 
-    assert [one.message for one in found] == ["The vehicle's insurance is rejected."]
+    assert [str(one.message) for one in found] == ["The vehicle's insurance is rejected."]
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_conflict_of_driver_and_vehicle_with_one_ride_is_told_once() -> None:
 
     found = violations(needs(), driver(errands=(other,)), vehicle(errands=(other,)))
 
-    assert [(one.message, one.subject_id) for one in found] == [
+    assert [(str(one.message), one.subject_id) for one in found] == [
         ("The driver has another ride at that time.", OTHER_RIDE)
     ]
 

@@ -146,7 +146,7 @@ def better_vehicle(vehicle: VehicleFacts) -> list[VehicleFacts]:
 def found(
     ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts, *helpers: DriverFacts
 ) -> set[tuple[str, object]]:
-    return {(one.message, one.subject_id) for one in violations(ride, driver, vehicle, helpers)}
+    return {(str(one.message), one.subject_id) for one in violations(ride, driver, vehicle, helpers)}
 
 
 def counted(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> dict[str, int]:

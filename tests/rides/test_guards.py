@@ -148,4 +148,4 @@ def test_all_failures_are_named_at_once() -> None:
 def test_nobody_has_waited_without_an_arrival() -> None:
     (failure,) = failed([Guard.WAITED_LONG_ENOUGH], facts(arrived_at=None))
 
-    assert failure.message == "No arrival at the pickup has been recorded."
+    assert str(failure.message) == "No arrival at the pickup has been recorded."

@@ -213,7 +213,7 @@ def test_driver_on_leave_is_not_assigned(dispatcher: Principal) -> None:
     with pytest.raises(AssignmentRejected) as refusal:
         assignment.assign(ride_id=ride.pk, driver_id=driver.pk, vehicle_id=vehicle.pk, by=dispatcher, at=factories.NOW)
 
-    assert [detail.message for detail in refusal.value.details] == ["The driver is on leave at that time."]
+    assert [str(detail.text) for detail in refusal.value.details] == ["The driver is on leave at that time."]
     assert not Assignment.objects.exists()
 
 

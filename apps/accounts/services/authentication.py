@@ -35,9 +35,6 @@ class NotAuthenticated(DomainError):
     code = Code.UNAUTHENTICATED
     template = _("A valid bearer token is required.")
 
-    def __init__(self) -> None:
-        super().__init__()
-
 
 class TokenExpired(DomainError):
     """The secret was right, but the time has passed."""

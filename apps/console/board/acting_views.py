@@ -42,7 +42,6 @@ from lib.access import Principal
 from lib.clocks import clock
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
-from lib.retelling import retold
 from lib.scopes import Scope
 
 STALE: Final = 409
@@ -156,7 +155,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     except NotFound:
         raise
     except DomainError as refusal:
-        return _told(request, retold(refusal.message), status=UNPROCESSABLE)
+        return _told(request, refusal.message, status=UNPROCESSABLE)
     return _done(request, done, _("The rider is ready: the clock runs."), None)
 
 
@@ -226,7 +225,7 @@ def _refused(request: HttpRequest, found: Ride, form: AssignForm, refusal: Domai
     against: list[Violation] = []
     if isinstance(refusal, AssignmentRejected):
         against = refusal.violations
-        form.add_error(None, retold(refusal.message))
+        form.add_error(None, refusal.message)
     else:
         put_on(form, refusal, _NAMES)
     return _assign_page(request, found, form, violations=against, status=UNPROCESSABLE)
@@ -234,7 +233,7 @@ def _refused(request: HttpRequest, found: Ride, form: AssignForm, refusal: Domai
 
 def _stale(request: HttpRequest, refusal: DomainError) -> HttpResponse:
     said = _("Somebody has changed this ride meanwhile: nothing was done. The board shows it as it is now.")
-    return _told(request, said if isinstance(refusal, StaleVersion) else retold(refusal.message), status=STALE)
+    return _told(request, said if isinstance(refusal, StaleVersion) else refusal.message, status=STALE)
 
 
 def _told(request: HttpRequest, said: str, *, status: int) -> HttpResponse:

@@ -20,7 +20,6 @@ from apps.dispatch.services.planning import Outcome
 from apps.riders.labels import rider_name
 from apps.rides.models import Ride
 from lib.clocks import clock
-from lib.retelling import retold
 from lib.scopes import Scope
 
 
@@ -64,13 +63,13 @@ def answered(request: HttpRequest, outcomes: list[Outcome], *, to: str = "back")
 
 def _row(one: Outcome, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
     refusal = one.refusal
-    reasons = [retold(str(detail.text)) for detail in refusal.details] if refusal else []
+    reasons = [str(detail.text) for detail in refusal.details] if refusal else []
     return {
         "ride": ride,
         "name": rider_name(ride.rider, principal_of(request)) if ride else _("A ride out of your reach"),
         "clock": clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
-        "message": retold(refusal.message) if refusal else "",
-        "reasons": [reason for reason in reasons if refusal and reason != retold(refusal.message)],
+        "message": refusal.message if refusal else "",
+        "reasons": [reason for reason in reasons if refusal and reason != refusal.message],
     }
 
 

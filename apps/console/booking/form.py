@@ -29,7 +29,6 @@ from lib.access import Principal
 from lib.console_forms import choose, put_on
 from lib.errors import DomainError
 from lib.newest_first import uuid_or_none
-from lib.retelling import retold
 
 PICKUP_PLACE: Final = Place("pickup_from", "", "pickup", gettext_lazy("Pickup"))
 DROPOFF_PLACE: Final = Place("dropoff_at", "dropoff_", "dropoff", gettext_lazy("Destination"))
@@ -275,7 +274,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         if isinstance(refusal, OverlappingRide):
             self.add_error("allow_duplicate", _("The rider has a ride at this time. Tick this to book another one."))
         elif isinstance(refusal, RiderNotBookable):
-            self.add_error("q", retold(refusal.message))
+            self.add_error("q", refusal.message)
         else:
             put_on(self, refusal, self._names())
 

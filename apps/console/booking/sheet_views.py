@@ -17,7 +17,6 @@ from apps.console.booking.sheet import Line, SheetForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.services import bulk_booking
 from lib.errors import DomainError
-from lib.retelling import retold
 from lib.scopes import Scope
 
 
@@ -45,7 +44,7 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
             drafts = [line.draft for line in lines if line.draft is not None]
             booked = bulk_booking.book_many(drafts=drafts, by=desk.by, at=now)
         except DomainError as refusal:  # two rows of one rider at a time, or somebody was quicker
-            form.add_error("rows", _("Nothing is booked: %(why)s") % {"why": retold(refusal.message)})
+            form.add_error("rows", _("Nothing is booked: %(why)s") % {"why": refusal.message})
         else:
             count = len(booked)
             said_so = ngettext("%(count)s booking is made.", "%(count)s bookings are made.", count)

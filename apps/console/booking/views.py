@@ -188,7 +188,7 @@ def _seen(form: BookingForm) -> Seen:
             refusals = [str(said) for errors in form.errors.values() for said in errors]
         else:
             promise, vehicles = _promise(ahead, form), _vehicles(ahead)
-            questions = [IN_WORDS[one] for one in ahead.questions]
+            questions = [str(IN_WORDS[one]) for one in ahead.questions]
             refusals = [_("The rider has a ride at this time.")] if ahead.beside else []
     return Seen(_echo(form), said, promise, vehicles, questions, refusals)
 
@@ -233,7 +233,7 @@ def _tell(request: HttpRequest, booked: booking.Booked) -> None:
     said = _("The ride is booked.") if booked.return_ride is None else _("The ride and the way back are booked.")
     messages.success(request, _with_link(said, ride.pk))
     legs = [ride, *([booked.return_ride] if booked.return_ride else [])]
-    questions = dict.fromkeys(IN_WORDS[Question(one)] for leg in legs for one in leg.review_reasons)
+    questions = dict.fromkeys(str(IN_WORDS[Question(one)]) for leg in legs for one in leg.review_reasons)
     if questions:
         messages.warning(request, " ".join([_("A dispatcher has to confirm it."), *questions]))
 

@@ -17,7 +17,6 @@ from apps.rides.rules.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CO
 from apps.rides.services.answering import Answer
 from lib.console_forms import put_on, spoken
 from lib.errors import Code, DomainError, StaleVersion
-from lib.retelling import retold
 
 NOTE: Final = 500
 # Of rides that standing orders and the clock call off by themselves.
@@ -42,7 +41,7 @@ class Versioned(forms.Form):
             self.add_error(None, _("Somebody changed it meanwhile. Look at what changed, then do it again."))
         elif refusal.details and not any(detail.field in self.names for detail in refusal.details):
             for detail in refusal.details:
-                self.add_error(None, retold(str(detail.text)))
+                self.add_error(None, str(detail.text))
         else:
             put_on(self, refusal, self.names)
 

@@ -21,7 +21,6 @@ from lib.access import Principal
 from lib.console_forms import put_on
 from lib.errors import DomainError
 from lib.listing import spelled
-from lib.retelling import retold
 
 Lists = Mapping[str, SavableList]
 
@@ -45,7 +44,7 @@ def arrange(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
         shown = set(request.POST.getlist("columns"))
         preferences.arrange(page=page, rows=rows, offered=offered, shown=shown, by=by)
     except DomainError as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
     else:
         asked |= {"rows": str(rows)}
     return _to(page, asked)
@@ -66,7 +65,7 @@ def keep_view(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
         try:
             saved_views.keep(page=page, query=query, by=by, at=timezone.now(), **form.cleaned_data)
         except DomainError as refusal:
-            messages.error(request, retold(refusal.message))
+            messages.error(request, refusal.message)
         else:
             messages.success(request, _("The view is saved."))
     return redirect(f"{reverse(page)}?{query}")

@@ -22,7 +22,6 @@ from apps.organizations.models import Facility, TransportProvider
 from lib.console_forms import put_on
 from lib.errors import DomainError
 from lib.newest_first import page_of, uuid_or_none
-from lib.retelling import retold
 from lib.scopes import Scope
 
 SOON: Final = timedelta(days=14)
@@ -96,7 +95,7 @@ def rotate(request: HttpRequest, token_id: UUID) -> HttpResponse:
     try:
         issued = services.rotate(token_id=token_id, overlap=form.span(), by=principal_of(request), at=timezone.now())
     except services.TokenNotLive as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
         return redirect("api_token", token_id=token_id)
     return _show(request, issued)
 

@@ -3,6 +3,8 @@
 import datetime as dt
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.fleet.models import Driver
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import gather
@@ -20,11 +22,11 @@ def vehicle_for(*, ride_id: UUID, driver_id: UUID, by: Principal, at: dt.datetim
     """
     ride = Ride.objects.visible_to(by).select_related("rider").filter(pk=ride_id).first()
     if ride is None:
-        raise NotFound("ride")
+        raise NotFound(_("ride"))
     driver = Driver.objects.visible_to(by).filter(pk=driver_id).first()
     if driver is None:
-        raise InvalidInput("driverId", "There is no such driver.", detail_code="unknown")
+        raise InvalidInput("driverId", _("There is no such driver."), detail_code="unknown")
     vehicle_id = gather(needs_of(ride, at=at), drivers=[driver], at=at).vehicle_of.get(driver_id)
     if vehicle_id is None:
-        raise InvalidInput("vehicleId", "The driver has no vehicle at that time.", detail_code="required")
+        raise InvalidInput("vehicleId", _("The driver has no vehicle at that time."), detail_code="required")
     return vehicle_id

@@ -15,6 +15,7 @@ from apps.rides.rules.eligibility import CHECKS, Pairing, ViolationCode, violati
 from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, Span, VehicleFacts
 from apps.rides.rules.ranking import Score, approach, score
 from apps.rides.rules.travel import Place
+from lib.messages import Text
 
 # What stands against a driver with a vehicle whatever else they drive that day: asked once, not for every ride.
 _OF_THE_DAY: Final = (
@@ -43,7 +44,7 @@ class Suggestion:
     driver_id: UUID
     vehicle_id: UUID
     cost_minutes: float
-    reason: str
+    reason: Text
 
 
 @dataclass(frozen=True, slots=True)

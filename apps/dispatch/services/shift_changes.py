@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.dispatch.queries.uncovered_rides import left_without
 from apps.fleet import queries as fleet
@@ -18,8 +19,10 @@ from lib.errors import DomainError, NotFound
 class RidesLeft(DomainError):
     """Rides that were not looked at would be left without a shift; `keeps` is the time that its driver would stay."""
 
+    template = _("The change leaves rides without a shift that nobody has looked at.")
+
     def __init__(self, keeps: tuple[datetime, datetime] | None) -> None:
-        super().__init__("The change leaves rides without a shift that nobody has looked at.")
+        super().__init__()
         self.keeps = keeps
 
 
@@ -43,7 +46,7 @@ def amend(
     """
     before = Shift.objects.visible_to(by).filter(pk=shift_id).first()
     if before is None:
-        raise NotFound("shift")
+        raise NotFound(_("shift"))
     driver_ids = {before.driver_id, changes.get("driver_id", before.driver_id)}
     fleet.locked(driver_ids, changes.get("vehicle_id", before.vehicle_id), by)
     shift = shifts.amend(shift_id=shift_id, changes=changes, expected_version=expected_version, by=by, at=at)

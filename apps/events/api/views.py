@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -40,18 +41,18 @@ class EventViewSet(ApiViewSet):
         """Read one event."""
         event = Event.objects.visible_to(self.principal).filter(pk=id).first()
         if event is None:
-            raise NotFound("event")
+            raise NotFound(_("event"))
         return self.answer(event)
 
     def _position(self, bound: bytes) -> tuple[int, UUID]:
         if "cursor" in self.query:
             if "after" in self.query:
-                raise InvalidInput("after", "after must not be combined with cursor.")
+                raise InvalidInput("after", _("%(field)s must not be combined with cursor."))
             transaction, event_id = open_cursor(self.query["cursor"], bound=bound, parts=2)
             return transaction, event_id
         if "after" not in self.query:
             return queries.START
         position = queries.position_of(self.query["after"], by=self.principal)
         if position is None:
-            raise InvalidInput("after", "after must be the id of an event.", detail_code="unknown_id")
+            raise InvalidInput("after", _("%(field)s must be the id of an event."), detail_code="unknown_id")
         return position

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -109,7 +110,7 @@ class DriverViewSet(ApiViewSet):
     def _answer_one(self, driver_id: UUID, headers: dict[str, str] | None = None) -> Response:
         driver = queries.drivers(self.principal, self.at).filter(pk=driver_id).first()
         if driver is None:
-            raise NotFound("driver")
+            raise NotFound(_("driver"))
         self._show([driver])
         # Duty, place and papers change without the driver's version.
         return self.answer(driver, version=driver.version, settled=False, headers=headers)
@@ -177,7 +178,7 @@ class VehicleViewSet(ApiViewSet):
     def _answer_one(self, vehicle_id: UUID, headers: dict[str, str] | None = None) -> Response:
         vehicle = queries.vehicles(self.principal).filter(pk=vehicle_id).first()
         if vehicle is None:
-            raise NotFound("vehicle")
+            raise NotFound(_("vehicle"))
         self.shown = [vehicle]
         # Papers change, and lapse, without the vehicle's version.
         return self.answer(vehicle, version=vehicle.version, settled=False, headers=headers)
@@ -297,7 +298,7 @@ class ShiftViewSet(ApiViewSet):
         """Read a shift."""
         shift = Shift.objects.visible_to(self.principal).filter(pk=id).first()
         if shift is None:
-            raise NotFound("shift")
+            raise NotFound(_("shift"))
         return self.answer(shift, version=shift.version)
 
     def partial_update(self, request: Request, id: UUID) -> Response:

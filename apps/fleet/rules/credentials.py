@@ -60,6 +60,12 @@ class Standing(StrEnum):
 
 
 HOLDS: Final = frozenset({Standing.VALID, Standing.EXPIRING})
+# What is wrong with a credential, in words within a sentence.
+STANDINGS: Final = {
+    Standing.EXPIRED: _("expired"),
+    Standing.MISSING: _("missing"),
+    Standing.REJECTED: _("rejected"),
+}
 
 
 class Urgency(StrEnum):

@@ -5,28 +5,33 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.events import services as events
 from apps.fleet.models import Activation, Credential, Driver
-from apps.fleet.rules.credentials import Lapse, Paper, Standing, Subject, lapses
+from apps.fleet.rules.credentials import STANDINGS, CredentialType, Lapse, Paper, Standing, Subject, lapses
 from apps.fleet.services.drivers import locked_driver
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, StaleVersion
+from lib.messages import Message
 
 
 class CredentialsMissing(DomainError):
     """The driver lacks papers without which nobody drives; each is named with how it stands."""
 
     code = Code.CREDENTIALS_MISSING
+    template = _("The driver lacks papers that activation requires.")
 
     def __init__(self, lapsed: list[Lapse]) -> None:
         super().__init__(
-            "The driver lacks papers that activation requires.",
             details=[
                 Detail(
                     code="credential_missing" if lapse.standing is Standing.MISSING else "credential_invalid",
-                    message=f"The {lapse.type.replace('_', ' ')} is {lapse.standing.value}.",
+                    message=Message(
+                        _("The %(credential)s is %(standing)s."),
+                        {"credential": CredentialType(lapse.type).label, "standing": STANDINGS[lapse.standing]},
+                    ),
                     also={
                         "type": lapse.type,
                         "status": lapse.standing.value,
@@ -58,9 +63,9 @@ def change(
     if driver.activation == to:
         return driver
     if to == Activation.PENDING:
-        raise InvalidInput("activation", "A driver does not become pending again.")
+        raise InvalidInput("activation", _("A driver does not become pending again."))
     if to == Activation.SUSPENDED and not reason.strip():
-        raise InvalidInput("reason", "A suspension needs a reason.", detail_code="required")
+        raise InvalidInput("reason", _("A suspension needs a reason."), detail_code="required")
     if to == Activation.ACTIVE:
         _check_papers(driver, at.astimezone(ZoneInfo(driver.provider.timezone)).date())
     was, driver.activation = driver.activation, to

@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.fleet.models import Credential, Driver, Vehicle
@@ -16,13 +17,16 @@ from lib.access import Principal
 from lib.errors import DomainError, InvalidInput, NotFound
 
 DETAILS: Final = frozenset({"number", "issuer", "issued_on", "expires_on", "document_id", "blocking", "warn_days"})
+_NOT_OF: Final = {
+    Subject.DRIVER: _("That is not a paper of a driver."),
+    Subject.VEHICLE: _("That is not a paper of a vehicle."),
+}
 
 
 class EnteredByTheSame(DomainError):
     """Whoever enters a paper is not the one who verifies it."""
 
-    def __init__(self) -> None:
-        super().__init__("Whoever entered a paper does not verify it: somebody else has to see it.")
+    template = _("Whoever entered a paper does not verify it: somebody else has to see it.")
 
 
 @transaction.atomic
@@ -39,10 +43,10 @@ def file(
     """
     owner = _locked(subject, subject_id, by)
     if type not in TYPES_OF[subject]:
-        raise InvalidInput("type", f"That is not a paper of a {subject.value}.")
+        raise InvalidInput("type", _NOT_OF[subject])
     issued_on, expires_on = given.get("issued_on"), given.get("expires_on")
     if issued_on is not None and expires_on is not None and expires_on < issued_on:
-        raise InvalidInput("expiresOn", "A paper does not expire before it was issued.")
+        raise InvalidInput("expiresOn", _("A paper does not expire before it was issued."))
     Credential.objects.filter(**{subject.value: owner}, type=type, replaced=False).update(replaced=True)
     columns = {key: value for key, value in given.items() if key in DETAILS}
     columns.setdefault("blocking", blocks_by_default(subject, type))
@@ -77,7 +81,7 @@ def reject(*, credential_id: UUID, reason: str, by: Principal, at: datetime) -> 
         InvalidInput: there is no reason.
     """
     if not reason.strip():
-        raise InvalidInput("reason", "A rejection needs a reason.", detail_code="required")
+        raise InvalidInput("reason", _("A rejection needs a reason."), detail_code="required")
     paper = paper_in_force(credential_id, by)
     paper.rejected, paper.verified_at, paper.verified_by = True, None, ""
     paper.save(update_fields=["rejected", "verified_at", "verified_by"])
@@ -105,11 +109,11 @@ def paper_in_force(credential_id: UUID, by: Principal) -> Credential:
     """
     found = Credential.objects.visible_to(by).filter(pk=credential_id, replaced=False).first()
     if found is None:
-        raise NotFound("credential")
+        raise NotFound(_("credential"))
     _locked(subject_of(found), found.subject_id, by)
     paper = Credential.objects.select_for_update(of=("self",)).filter(pk=credential_id, replaced=False).first()
     if paper is None:
-        raise NotFound("credential")
+        raise NotFound(_("credential"))
     return paper
 
 

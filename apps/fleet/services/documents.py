@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.fleet.models import Document
@@ -22,8 +23,10 @@ MOST: Final = 10  # of one paper; more is no paper, but a drawer
 class TooManyDocuments(DomainError):
     """The paper has as many documents as one may have."""
 
+    template = _("A paper has %(most)s scans at most: remove one first.")
+
     def __init__(self) -> None:
-        super().__init__(f"A paper has {MOST} scans at most: remove one first.")
+        super().__init__(most=MOST)
 
 
 @transaction.atomic
@@ -64,7 +67,7 @@ def given_out(*, document_id: UUID, by: Principal) -> Document:
     """
     document = Document.objects.visible_to(by).kept().defer(None).filter(pk=document_id).first()
     if document is None:
-        raise NotFound("document")
+        raise NotFound(_("document"))
     _record(document, "read", by)
     return document
 
@@ -78,11 +81,11 @@ def remove(*, document_id: UUID, reason: str, by: Principal, at: datetime) -> Do
         InvalidInput: there is no reason.
     """
     if not reason.strip():
-        raise InvalidInput("reason", "A removal needs a reason.", detail_code="required")
+        raise InvalidInput("reason", _("A removal needs a reason."), detail_code="required")
     found = Document.objects.visible_to(by).kept().filter(pk=document_id).values_list("pk", flat=True)
     document = Document.objects.kept().select_for_update(of=("self",)).filter(pk__in=list(found)).first()
     if document is None:
-        raise NotFound("document")
+        raise NotFound(_("document"))
     document.content_encrypted, document.removed_at, document.removed_by = None, at, by.actor
     document.removal_reason = reason.strip()
     document.save(update_fields=["content_encrypted", "removed_at", "removed_by", "removal_reason"])
@@ -93,12 +96,14 @@ def remove(*, document_id: UUID, reason: str, by: Principal, at: datetime) -> Do
 def _checked(data: bytes, size: int) -> FileKind:
     most = settings.UPLOAD_MAX_BYTES
     if not size:
-        raise InvalidInput("document", "The file is empty.", detail_code="required")
+        raise InvalidInput("document", _("The file is empty."), detail_code="required")
     if size > most or len(data) != size:
-        raise InvalidInput("document", f"The file is larger than {most / 2**20:.3g} MB.", detail_code="too_large")
+        raise InvalidInput(
+            "document", _("The file is larger than %(most)s MB."), detail_code="too_large", most=f"{most / 2**20:.3g}"
+        )
     kind = kind_of(data)
     if kind is None:
-        raise InvalidInput("document", "The file is neither PDF nor JPEG nor PNG, or not whole.")
+        raise InvalidInput("document", _("The file is neither PDF nor JPEG nor PNG, or not whole."))
     return kind
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.fleet import queries
@@ -126,7 +127,7 @@ def locked_driver(driver_id: UUID, by: Principal) -> Driver:
     rows = Driver.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     driver = rows.filter(pk=driver_id).first()
     if driver is None:
-        raise NotFound("driver")
+        raise NotFound(_("driver"))
     return driver
 
 
@@ -152,12 +153,12 @@ def _check_belongings(driver: Driver) -> None:
     if driver.default_vehicle_id is None:
         return
     if not Vehicle.objects.filter(pk=driver.default_vehicle_id, provider_id=driver.provider_id).exists():
-        raise InvalidInput("defaultVehicleId", "The provider has no such vehicle.")
+        raise InvalidInput("defaultVehicleId", _("The provider has no such vehicle."))
 
 
 def _replace_leave(driver: Driver, periods: list[dict[str, Any]]) -> None:
     for number, period in enumerate(periods):
         if period["ends_at"] <= period["starts_at"]:
-            raise InvalidInput(f"leave[{number}].endsAt", "Leave ends after it starts.")
+            raise InvalidInput(f"leave[{number}].endsAt", _("Leave ends after it starts."))
     Leave.objects.filter(driver=driver).delete()
     Leave.objects.bulk_create(Leave(driver=driver, **period) for period in periods)

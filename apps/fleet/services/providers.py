@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.organizations.models import HomeBase, TransportProvider
 from lib.access import Principal
 from lib.errors import InvalidInput
@@ -16,7 +18,7 @@ def provider_in_reach(provider_id: UUID, by: Principal) -> TransportProvider:
     reachable = by.provider_ids is None or provider_id in by.provider_ids
     provider = TransportProvider.objects.filter(pk=provider_id).first() if reachable else None
     if provider is None:
-        raise InvalidInput("providerId", "There is no such transport provider.")
+        raise InvalidInput("providerId", _("There is no such transport provider."))
     return provider
 
 
@@ -29,4 +31,4 @@ def check_home_base(home_base_id: UUID | None, provider_id: UUID) -> None:
     if home_base_id is None:
         return
     if not HomeBase.objects.filter(pk=home_base_id, provider_id=provider_id).exists():
-        raise InvalidInput("homeBaseId", "The provider has no such home base.")
+        raise InvalidInput("homeBaseId", _("The provider has no such home base."))

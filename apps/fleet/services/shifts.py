@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.fleet import queries
@@ -22,6 +23,9 @@ from lib.rows import insert, sent_together
 
 _TAKEN_BY_CONSTRAINT: Final = {"shift_driver_once": "driver", "shift_vehicle_once": "vehicle"}
 
+_OF_DRIVER: Final = _("The driver is in another shift at that time.")
+_OF_VEHICLE: Final = _("The vehicle is in another shift at that time.")
+
 
 class ShiftTaken(DomainError):
     """The driver or the vehicle is in another shift in that period."""
@@ -29,31 +33,27 @@ class ShiftTaken(DomainError):
     code = Code.ASSIGNMENT_CONFLICT
 
     def __init__(self, who: str) -> None:
-        message = f"The {who} is in another shift at that time."
+        message = _OF_DRIVER if who == "driver" else _OF_VEHICLE
         super().__init__(message, details=[Detail(field=f"{who}Id", code="taken", message=message)])
 
 
 class ShiftCancelled(DomainError):
     """A cancelled shift stays as it is; a new one takes its place."""
 
-    def __init__(self) -> None:
-        super().__init__("The shift is cancelled.")
+    template = _("The shift is cancelled.")
 
 
 class ShiftBegun(DomainError):
     """What has been worked of a shift stays in the books: it is ended, not cancelled."""
 
-    def __init__(self) -> None:
-        super().__init__("The shift has begun: end it instead of cancelling it.")
+    template = _("The shift has begun: end it instead of cancelling it.")
 
 
 class ShiftChangedHands(DomainError):
     """Meanwhile somebody gave the shift to another driver or vehicle than those locked for it; trying again helps."""
 
     code = Code.RESOURCE_BUSY
-
-    def __init__(self) -> None:
-        super().__init__("Another change gave the shift to somebody else; try again.")
+    template = _("Another change gave the shift to somebody else; try again.")
 
 
 @transaction.atomic
@@ -93,7 +93,7 @@ def amend(
         InvalidInput, ShiftTaken: as `plan`.
     """
     before = _visible(shift_id, by)
-    driver, _ = _locked_pair(
+    driver, _vehicle = _locked_pair(
         changes.get("driver_id", before.driver_id), changes.get("vehicle_id", before.vehicle_id), by
     )
     shift = Shift.objects.select_for_update(of=("self",), no_key=True).get(pk=before.pk)
@@ -134,7 +134,7 @@ def _require_same_pair(shift: Shift, before: Shift) -> None:
 def _visible(shift_id: UUID, by: Principal) -> Shift:
     shift = Shift.objects.visible_to(by).filter(pk=shift_id).first()
     if shift is None:
-        raise NotFound("shift")
+        raise NotFound(_("shift"))
     return shift
 
 
@@ -142,17 +142,17 @@ def _locked_pair(driver_id: UUID, vehicle_id: UUID, by: Principal) -> tuple[Driv
     drivers, vehicle = queries.locked([driver_id], vehicle_id, by)
     driver = drivers.get(driver_id)
     if driver is None:
-        raise InvalidInput("driverId", "There is no such driver.")
+        raise InvalidInput("driverId", _("There is no such driver."))
     if vehicle is None:
-        raise InvalidInput("vehicleId", "There is no such vehicle.")
+        raise InvalidInput("vehicleId", _("There is no such vehicle."))
     if vehicle.provider_id != driver.provider_id:
-        raise InvalidInput("vehicleId", "The vehicle belongs to another provider than the driver's.")
+        raise InvalidInput("vehicleId", _("The vehicle belongs to another provider than the driver's."))
     return driver, vehicle
 
 
 def _check_period(shift: Shift) -> None:
     if shift.ends_at <= shift.starts_at:
-        raise InvalidInput("endsAt", "A shift ends after it starts.")
+        raise InvalidInput("endsAt", _("A shift ends after it starts."))
 
 
 @contextmanager

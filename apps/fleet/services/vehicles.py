@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.fleet.models import CapacityConfig, LiftType, Vehicle
@@ -48,7 +49,7 @@ class UnitNumberTaken(DomainError):
 
     def __init__(self, existing_id: UUID | None) -> None:
         known = {} if existing_id is None else {"existingId": str(existing_id)}
-        message = "The provider has a vehicle of this unit number."
+        message = _("The provider has a vehicle of this unit number.")
         super().__init__(message, details=[Detail(field="unitNumber", code="duplicate", message=message, also=known)])
 
 
@@ -152,7 +153,7 @@ def locked_vehicle(vehicle_id: UUID, by: Principal) -> Vehicle:
     rows = Vehicle.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     vehicle = rows.filter(pk=vehicle_id).first()
     if vehicle is None:
-        raise NotFound("vehicle")
+        raise NotFound(_("vehicle"))
     return vehicle
 
 
@@ -171,18 +172,18 @@ def _unit_number_once(vehicle: Vehicle) -> Iterator[None]:
 
 def _check(vehicle: Vehicle) -> None:
     if vehicle.lift_type != LiftType.NONE and vehicle.lift_rating_lb is None:
-        raise InvalidInput("liftRatingLb", "A lift or ramp has a rating.", detail_code="required")
+        raise InvalidInput("liftRatingLb", _("A lift or ramp has a rating."), detail_code="required")
     check_home_base(vehicle.home_base_id, vehicle.provider_id)
 
 
 def _replace_configs(vehicle: Vehicle, configs: list[dict[str, Any]]) -> None:
     if not configs:
-        raise InvalidInput("capacityConfigs", "A vehicle is arranged in at least one way.")
+        raise InvalidInput("capacityConfigs", _("A vehicle is arranged in at least one way."))
     names = [config["name"] for config in configs]
     for number, config in enumerate(configs):
         if config["name"] in names[:number]:
-            raise InvalidInput(f"capacityConfigs[{number}].name", "Each way has a name of its own.")
+            raise InvalidInput(f"capacityConfigs[{number}].name", _("Each way has a name of its own."))
         if not any(config.get(kind) for kind in ("ambulatory", "wheelchair", "stretcher")):
-            raise InvalidInput(f"capacityConfigs[{number}]", "It carries nobody.")
+            raise InvalidInput(f"capacityConfigs[{number}]", _("It carries nobody."))
     CapacityConfig.objects.filter(vehicle=vehicle).delete()
     CapacityConfig.objects.bulk_create(CapacityConfig(vehicle=vehicle, **config) for config in configs)

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -85,7 +86,7 @@ class FacilityViewSet(ApiViewSet):
     def _show(self, id: UUID, *, headers: dict[str, str] | None = None) -> Response:
         facility = queries.facilities(self.principal).filter(pk=id).first()
         if facility is None:
-            raise NotFound("facility")
+            raise NotFound(_("facility"))
         self.shown = [facility.pk]
         return self.answer(facility, version=facility.version, headers=headers)
 
@@ -93,6 +94,6 @@ class FacilityViewSet(ApiViewSet):
 def _named(name: str) -> list[UUID]:
     system, separator, value = name.partition("|")
     if not separator:
-        raise InvalidInput("externalId", "externalId must be written as system|value.")
+        raise InvalidInput("externalId", _("%(field)s must be written as system|value."))
     subject = queries.subject_of(SubjectType.FACILITY, system=system, value=value)
     return [] if subject is None else [subject]

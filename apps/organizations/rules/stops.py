@@ -11,6 +11,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from lib.errors import Detail
+from lib.messages import Message, Text
+from lib.messages import gettext_lazy as _
 
 Stop = dict[str, Any]
 
@@ -129,25 +131,30 @@ def problems(stop: Mapping[str, Any], *, path: str) -> list[Detail]:
 
     Asked after `at_facility`, so that a stop at a facility needs no address of its own.
     """
-    found: list[tuple[str, str, str]] = []
+    found: list[tuple[str, str, Text]] = []
     if not stop["addressLine1"] and (stop["lat"] is None or stop["lng"] is None):
         found.append(
-            ("addressLine1", "required", "is required where neither facilityId nor lat and lng say the place.")
+            (
+                "addressLine1",
+                "required",
+                _("%(field)s is required where neither facilityId nor lat and lng say the place."),
+            )
         )
     elif stop["addressLine1"] and not stop["city"]:
-        found.append(("city", "required", "is required with an address."))
+        found.append(("city", "required", _("%(field)s is required with an address.")))
     for one, other in (("lat", "lng"), ("lng", "lat")):
         if stop[one] is None and stop[other] is not None:
-            found.append((one, "required", f"goes with {other}: give both or neither."))
+            found.append(
+                (one, "required", Message(_("%(field)s goes with %(other)s: give both or neither."), {"other": other}))
+            )
     if stop["entranceId"] is not None and stop["facilityId"] is None:
-        found.append(("entranceId", "invalid", "needs the facilityId of its facility."))
+        found.append(("entranceId", "invalid", _("%(field)s needs the facilityId of its facility.")))
     contact = stop["contact"]
     if contact is not None and contact["phone"] and not is_e164(contact["phone"]):
-        found.append(("contact.phone", "invalid", "must be a phone number in E.164 form, such as +13125550140."))
-    return [
-        Detail(field=f"{path}.{field}", code=code, message=f"{path}.{field} {predicate}")
-        for field, code, predicate in found
-    ]
+        found.append(
+            ("contact.phone", "invalid", _("%(field)s must be a phone number in E.164 form, such as +13125550140."))
+        )
+    return [Detail(field=f"{path}.{field}", code=code, message=message) for field, code, message in found]
 
 
 def _filled(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Stop:

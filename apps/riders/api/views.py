@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -106,7 +107,7 @@ class RiderViewSet(ApiViewSet):
         body = self.body()
         criteria = {name: body[name] for name in body.keys() - {"limit", "cursor"}}
         if not criteria:
-            raise InvalidInput("name", "name, or another criterion, is required.", detail_code="required")
+            raise InvalidInput("name", _("%(field)s, or another criterion, is required."), detail_code="required")
         disclosure.require(self.principal.phi, request.data, table=disclosure.CRITERIA)
         page = paginate(queries.search(criteria, by=self.principal), query=body, by=self.principal, sort="last_name")
         records = self._records(page.rows, action="riders.search", details={"criteria": sorted(criteria)})
@@ -118,7 +119,7 @@ class RiderViewSet(ApiViewSet):
         self._require_wanted()
         rider = Rider.objects.visible_to(self.principal).filter(pk=id).first()
         if rider is None:
-            raise NotFound("rider")
+            raise NotFound(_("rider"))
         (record,) = self._records([rider], action="riders.read", subject_id=rider.pk)
         whole = "fields_" not in self.query
         return self.answer(record, version=rider.version if whole else None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apps.riders.rules.needs import AssistLevel, Mobility, Precautions, Severity
 from lib.errors import Detail
+from lib.messages import gettext_lazy as _
 
 if TYPE_CHECKING:
     from apps.riders.models import AccommodationProfile
@@ -196,7 +197,7 @@ def problems(shape: Mapping[str, Any], *, path: str = "accommodation") -> list[D
         Detail(
             field=f"{path}.oxygen.{key}",
             code="invalid",
-            message=f"{path}.oxygen.{key} must be null unless oxygen.uses is true.",
+            message=_("%(field)s must be null unless oxygen.uses is true."),
         )
         for key in ("litersPerMinute", "source")
         if oxygen[key] is not None

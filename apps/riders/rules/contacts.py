@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from apps.organizations.rules.stops import is_e164
 from lib.errors import InvalidInput
+from lib.messages import gettext_lazy as _
 
 PHONE_KINDS: Final = ("mobile", "home", "work", "other")
 
@@ -44,11 +45,11 @@ def normal_person(person: Mapping[str, Any], *, path: str) -> dict[str, Any]:
     """
     normal = {key: person.get(key, empty) for key, empty in _EMPTY_PERSON.items()}
     if not normal["name"]:
-        raise InvalidInput(f"{path}.name", f"{path}.name is required.", detail_code="required")
+        raise InvalidInput(f"{path}.name", _("%(field)s is required."), detail_code="required")
     _require_e164(normal["phone"], f"{path}.phone")
     return normal
 
 
 def _require_e164(phone: str, field: str) -> None:
     if not is_e164(phone):
-        raise InvalidInput(field, f"{field} must be a phone number in E.164 form, such as +13125550140.")
+        raise InvalidInput(field, _("%(field)s must be a phone number in E.164 form, such as +13125550140."))

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from lib.access import Phi
 from lib.errors import Code, Detail, DomainError
+from lib.messages import Message
+from lib.messages import gettext_lazy as _
 
 # Fields of a rider as the API spells them.
 FIELDS: Final[dict[str, Phi]] = {
@@ -79,7 +81,7 @@ class PhiNotPermitted(DomainError):
             Detail(
                 field=field,
                 code="phi_not_permitted",
-                message=f"{field} needs the PHI level {needed[field].name.lower()}.",
+                message=Message(_("%(field)s needs the PHI level %(level)s."), {"level": needed[field].name.lower()}),
                 also={"requiredPhiLevel": needed[field].name.lower()},
             )
             for field in fields

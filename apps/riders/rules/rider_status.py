@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lib.choices import TextChoices
 from lib.errors import InvalidInput
+from lib.messages import FieldName, Text
 from lib.messages import gettext_lazy as _
 
 if TYPE_CHECKING:
@@ -24,16 +25,16 @@ NEEDS_REASON: Final = frozenset({RiderStatus.INACTIVE, RiderStatus.ON_HOLD, Ride
 _OF_STATUS: Final[dict[str, Any]] = {"status_reason": "", "status_from": None, "status_until": None}
 
 
-def barred(rider: "Rider", day: date) -> str | None:
+def barred(rider: "Rider", day: date) -> Text | None:
     """Say why a rider's record allows no ride on that service date; None where it does."""
     begins, ends = rider.status_from, rider.status_until
     holds = (begins is None or begins <= day) and (ends is None or day <= ends)
     if rider.status == RiderStatus.DECEASED:
-        return "The rider's record says that they have died."
+        return _("The rider's record says that they have died.")
     if rider.status == RiderStatus.DO_NOT_BOOK and holds:
-        return "The rider is not to be booked."
+        return _("The rider is not to be booked.")
     if rider.status == RiderStatus.ON_HOLD and holds:
-        return "The rider is on hold on that day."
+        return _("The rider is on hold on that day.")
     return None
 
 
@@ -51,7 +52,9 @@ def check(rider: "Rider") -> None:
         InvalidInput: names `statusReason` or `statusUntil`.
     """
     if rider.status in NEEDS_REASON and not rider.status_reason:
-        raise InvalidInput("statusReason", "statusReason is required with this status.", detail_code="required")
+        raise InvalidInput("statusReason", _("%(field)s is required with this status."), detail_code="required")
     begins, ends = rider.status_from, rider.status_until
     if begins is not None and ends is not None and ends < begins:
-        raise InvalidInput("statusUntil", "statusUntil must not lie before statusFrom.")
+        raise InvalidInput(
+            "statusUntil", _("%(field)s must not lie before %(status_from)s."), status_from=FieldName("statusFrom")
+        )

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -140,7 +141,7 @@ class RideExceptionViewSet(ApiViewSet):
         """Show one exception."""
         exception = RideException.objects.visible_to(self.principal).filter(pk=id).first()
         if exception is None:
-            raise NotFound("exception")
+            raise NotFound(_("exception"))
         self._record_look(exception)
         return self._answer(exception)
 

@@ -4,6 +4,7 @@ from operator import or_
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from apps.rides.rules.lifecycle import ReasonList
 from apps.rides.rules.reasons import CODES
@@ -48,6 +49,6 @@ class ReasonCode(models.Model):
         """
         known = next((codes for reasons, codes in CODES.items() if reasons == self.reason_list), ())
         if self.parent_code not in known:
-            raise ValidationError({"parent_code": f"One of: {', '.join(known)}."})
+            raise ValidationError({"parent_code": _("One of: %(known)s.") % {"known": ", ".join(known)}})
         if self.code in known:
-            raise ValidationError({"code": "That is a built-in one: rides that bear it would count as another."})
+            raise ValidationError({"code": _("That is a built-in one: rides that bear it would count as another.")})

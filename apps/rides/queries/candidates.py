@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db.models import Count
+from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import Activation, Driver
 from apps.rides.models import Ride
@@ -18,6 +19,7 @@ from apps.rides.rules.ranking import approach, score
 from apps.rides.rules.travel import Place
 from lib.access import Principal
 from lib.errors import NotFound
+from lib.messages import Text
 
 # Drivers looked at for one ride; an operator with more narrows the list by provider.
 MOST_DRIVERS: Final = 500
@@ -42,7 +44,7 @@ class Candidate:
     shared_rides: int
     preferred: bool
     cost_minutes: float
-    reason: str
+    reason: Text
     attendant_required: bool
     violations: tuple[Violation, ...]
 
@@ -61,7 +63,7 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
     """
     ride = Ride.objects.visible_to(by).select_related("rider").filter(pk=ride_id).first()
     if ride is None:
-        raise NotFound("ride")
+        raise NotFound(_("ride"))
     needs = needs_of(ride, at=at)
     reach = Driver.objects.visible_to(by).exclude(activation=Activation.INACTIVE).filter(provider__active=True)
     if provider_id is not None:

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.events.models import Event
 from apps.organizations.models import ExternalId, SubjectType
 from apps.organizations.queries import NAMES_OF_ONE, external_ids_of
@@ -41,7 +43,7 @@ def ride(ride_id: UUID, by: Principal) -> Ride:
     """
     found = _RIDE.one(by, pk=ride_id)
     if found is None:
-        raise NotFound("ride")
+        raise NotFound(_("ride"))
     return found
 
 

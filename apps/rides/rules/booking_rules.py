@@ -12,6 +12,8 @@ from typing import Any, Final
 from apps.organizations.rules import stops
 from apps.rides.rules.draft import RideDraft
 from lib.errors import Detail
+from lib.messages import FieldName, Message, Text
+from lib.messages import gettext_lazy as _
 
 OLDEST_PICKUP: Final = timedelta(days=1)  # a ride that has just been driven may still be entered
 FARTHEST_PICKUP: Final = timedelta(days=731)  # beyond lie typing errors
@@ -33,14 +35,14 @@ class Question(StrEnum):
     AUTHORIZATION_EXPIRED = "authorization_expired"
 
 
-IN_WORDS: Final[Mapping[Question, str]] = {
-    Question.FACILITY_REVIEW: "The facility looks at every booking.",
-    Question.LEAD_TIME: "The pickup is nearer than the facility's lead time.",
-    Question.SERVICE_AREA: "A stop lies outside the service area.",
-    Question.UNKNOWN_COORDINATES: "Whether a stop lies in the service area is not known: it has no coordinates.",
-    Question.NO_FITTING_VEHICLE: "No vehicle in service has the places that the ride takes.",
-    Question.AUTHORIZATION_MISSING: "The payer asks for an authorization.",
-    Question.AUTHORIZATION_EXPIRED: "The payer's authorization ends before the day of the ride.",
+IN_WORDS: Final[Mapping[Question, Text]] = {
+    Question.FACILITY_REVIEW: _("The facility looks at every booking."),
+    Question.LEAD_TIME: _("The pickup is nearer than the facility's lead time."),
+    Question.SERVICE_AREA: _("A stop lies outside the service area."),
+    Question.UNKNOWN_COORDINATES: _("Whether a stop lies in the service area is not known: it has no coordinates."),
+    Question.NO_FITTING_VEHICLE: _("No vehicle in service has the places that the ride takes."),
+    Question.AUTHORIZATION_MISSING: _("The payer asks for an authorization."),
+    Question.AUTHORIZATION_EXPIRED: _("The payer's authorization ends before the day of the ride."),
 }
 
 
@@ -78,7 +80,7 @@ def review_reasons(facts: Facts) -> list[Question]:
     return [question for question, is_broken in broken.items() if is_broken]
 
 
-OUT_OF_ORDER: Final = "The return has to lie after the way there."
+OUT_OF_ORDER: Final = _("The return has to lie after the way there.")
 
 
 def follows(pickup_at: datetime, first_pickup_at: datetime, first_appointment_at: datetime | None) -> bool:
@@ -106,16 +108,21 @@ def times(
     """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count."""
     found = []
     if pickup_at < at - OLDEST_PICKUP:
-        found.append(_invalid("pickupTime", "pickupTime lies more than a day in the past."))
+        found.append(_invalid("pickupTime", _("%(field)s lies more than a day in the past.")))
     if pickup_at > at + FARTHEST_PICKUP:
-        found.append(_invalid("pickupTime", "pickupTime lies more than two years ahead."))
+        found.append(_invalid("pickupTime", _("%(field)s lies more than two years ahead.")))
     if appointment_at is not None and appointment_at <= pickup_at:
-        found.append(_invalid("appointmentTime", "appointmentTime has to lie after pickupTime."))
+        found.append(
+            _invalid(
+                "appointmentTime",
+                Message(_("%(field)s has to lie after %(other)s."), {"other": FieldName("pickupTime")}),
+            )
+        )
     if appointment_at is None:
         if draft.service_type == "dialysis" and leg_type != "return":
-            found.append(_required("appointmentTime", "A ride to dialysis needs its chair time as appointmentTime."))
+            found.append(_required("appointmentTime", _("A ride to dialysis needs its chair time as %(field)s.")))
         elif draft.scheduling_anchor == "appointment":
-            found.append(_required("appointmentTime", "schedulingAnchor appointment needs an appointmentTime."))
+            found.append(_required("appointmentTime", _("schedulingAnchor appointment needs an %(field)s.")))
     return found
 
 
@@ -123,10 +130,10 @@ def _discharge(draft: RideDraft) -> list[Detail]:
     if draft.service_type != "hospital_discharge":
         return []
     if draft.discharge is None:
-        return [_required("discharge", "A hospital discharge needs its discharge details.")]
+        return [_required("discharge", _("A hospital discharge needs its discharge details."))]
     details: Mapping[str, Any] = draft.discharge
     return [
-        _required(f"discharge.{key}", f"A hospital discharge needs discharge.{key}.")
+        _required(f"discharge.{key}", _("A hospital discharge needs %(field)s."))
         for key in DISCHARGE_REQUIRED
         if not details.get(key)
     ]
@@ -137,13 +144,13 @@ def _vehicle(draft: RideDraft, mobility: str) -> list[Detail]:
     lying = mobility.startswith("stretcher")
     in_chair = mobility in ("wheelchair", "wheelchair_power", "wheelchair_bariatric", "recliner_chair")
     if wanted and ((lying and wanted not in CARRIES_STRETCHER) or (in_chair and wanted not in CARRIES_WHEELCHAIR)):
-        return [_invalid("vehicleTypeRequested", "A vehicle of this type cannot carry the rider's mobility.")]
+        return [_invalid("vehicleTypeRequested", _("A vehicle of this type cannot carry the rider's mobility."))]
     return []
 
 
-def _invalid(field: str, message: str) -> Detail:
+def _invalid(field: str, message: Text) -> Detail:
     return Detail(field=field, code="invalid", message=message)
 
 
-def _required(field: str, message: str) -> Detail:
+def _required(field: str, message: Text) -> Detail:
     return Detail(field=field, code="required", message=message)

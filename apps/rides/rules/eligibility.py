@@ -13,7 +13,8 @@ from uuid import UUID
 from apps.fleet.rules.credentials import CredentialType, Lapse, Standing, Subject, lapses
 from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, Span, VehicleFacts
 from apps.rides.rules.travel import drive_minutes
-from lib.retelling import phrase
+from lib.messages import Message, Text, all_of
+from lib.messages import gettext_lazy as _
 
 # Steps a rider who does not walk unaided can be helped over by one person.
 STEPS_FOR_ONE_PERSON: Final = 3
@@ -25,6 +26,23 @@ REST: Final = timedelta(hours=8)
 # A shared rider's time on board: an hour, or twice the direct ride if longer.
 MAX_ONBOARD_MINUTES: Final = 60.0
 MAX_ONBOARD_FACTOR: Final = 2.0
+
+_ACTIVATIONS: Final = {"pending": _("pending"), "suspended": _("suspended"), "inactive": _("inactive")}
+_VEHICLE_STATUSES: Final = {
+    "out_of_service": _("out of service"),
+    "maintenance": _("maintenance"),
+    "retired": _("retired"),
+}
+_TRAININGS: Final = {
+    "wheelchair_securement": _("wheelchair securement"),
+    "stretcher": _("stretcher"),
+    "bariatric": _("bariatric"),
+    "oxygen": _("oxygen"),
+}
+_GENDERS: Final = {
+    "female": _("The rider asks for a female driver."),
+    "male": _("The rider asks for a male driver."),
+}
 
 
 class Kind(StrEnum):
@@ -59,7 +77,7 @@ class Violation:
 
     code: ViolationCode
     kind: Kind
-    message: str
+    message: Text
     subject_id: UUID
 
 
@@ -78,65 +96,81 @@ class Pairing:
 
 
 # What a check finds: words, and the id of what they are about.
-Findings = Iterator[tuple[str, UUID]]
+Findings = Iterator[tuple[Text, UUID]]
 
 
 def _inactive(pair: Pairing) -> Findings:
     for person in pair.crew:
         if person.activation != "active":
-            yield f"{_role(pair, person)} is {person.activation}, not active.", person.id
+            activation = _ACTIVATIONS[person.activation]
+            text = Message(
+                _("%(person)s is %(activation)s, not active."),
+                {"person": _role(pair, person), "activation": activation},
+            )
+            yield text, person.id
 
 
 def _out_of_service(pair: Pairing) -> Findings:
     vehicle = pair.vehicle
     if vehicle is not None and vehicle.status != "in_service":
-        yield f"The vehicle is {vehicle.status.replace('_', ' ')}.", vehicle.id
+        yield Message(_("The vehicle is %(status)s."), {"status": _VEHICLE_STATUSES[vehicle.status]}), vehicle.id
 
 
 def _other_provider(pair: Pairing) -> Findings:
     for person in pair.attendants:
         if person.provider_id != pair.driver.provider_id:
-            yield "The attendant works for another provider than the driver.", person.id
+            yield _("The attendant works for another provider than the driver."), person.id
     if pair.vehicle is not None and pair.vehicle.provider_id != pair.driver.provider_id:
-        yield "The vehicle belongs to another provider than the driver's.", pair.vehicle.id
+        yield _("The vehicle belongs to another provider than the driver's."), pair.vehicle.id
 
 
 def _papers(pair: Pairing) -> Findings:
     day = pair.needs.service_date
     for lapse in lapses(Subject.DRIVER, pair.driver.papers, day):
-        yield f"The driver's {_lapse_in_words(lapse)}.", pair.driver.id
+        yield Message(_("The driver's %(lapse)s."), {"lapse": _lapse_in_words(lapse)}), pair.driver.id
     for person in pair.attendants:
         # An attendant rides along: whatever concerns driving alone is not asked.
         for lapse in lapses(Subject.DRIVER, person.papers, day):
             if lapse.type not in {"driver_license", "mvr"}:
-                yield f"The attendant's {_lapse_in_words(lapse)}.", person.id
+                yield Message(_("The attendant's %(lapse)s."), {"lapse": _lapse_in_words(lapse)}), person.id
     if pair.vehicle is not None:
         for lapse in lapses(Subject.VEHICLE, pair.vehicle.papers, day):
-            yield f"The vehicle's {_lapse_in_words(lapse)}.", pair.vehicle.id
+            yield Message(_("The vehicle's %(lapse)s."), {"lapse": _lapse_in_words(lapse)}), pair.vehicle.id
 
 
 def _unsuitable(pair: Pairing) -> Findings:
     needs, vehicle = pair.needs, pair.vehicle
     if vehicle is None:
-        yield "The driver has no vehicle at that time: no shift, and no default vehicle.", pair.driver.id
+        yield _("The driver has no vehicle at that time: no shift, and no default vehicle."), pair.driver.id
         return
     if not any(config.holds(needs.spaces) for config in vehicle.configs):
-        yield f"The vehicle cannot be arranged for {_spaces_in_words(needs)}.", vehicle.id
+        yield (
+            Message(_("The vehicle cannot be arranged for %(spaces)s."), {"spaces": _spaces_in_words(needs)}),
+            vehicle.id,
+        )
     if needs.ambulance and vehicle.type != "bls_ambulance":
-        yield "The ride was booked as an ambulance.", vehicle.id
+        yield _("The ride was booked as an ambulance."), vehicle.id
     if needs.in_chair and vehicle.lift_type == "none":
-        yield "The vehicle has neither lift nor ramp.", vehicle.id
+        yield _("The vehicle has neither lift nor ramp."), vehicle.id
     rating, weight = vehicle.lift_rating_lb, needs.combined_weight_lb
     rolls_in = needs.in_chair or needs.on_stretcher
     if rolls_in and vehicle.lift_type != "none" and rating is not None and weight is not None and weight > rating:
-        yield f"The lift carries {rating} lb; rider and chair weigh {weight} lb.", vehicle.id
+        text = Message(
+            _("The lift carries %(rating)s lb; rider and chair weigh %(weight)s lb."),
+            {"rating": rating, "weight": weight},
+        )
+        yield text, vehicle.id
     width = vehicle.max_chair_width_in if vehicle.max_chair_width_in is not None else COMMON_CHAIR_WIDTH_IN
     if needs.in_chair and needs.chair_width_in is not None and needs.chair_width_in > width:
-        yield f"The door or ramp takes chairs up to {width:g} in; this one is {needs.chair_width_in:g} in.", vehicle.id
+        text = Message(
+            _("The door or ramp takes chairs up to %(most)s in; this one is %(width)s in."),
+            {"most": f"{width:g}", "width": f"{needs.chair_width_in:g}"},
+        )
+        yield text, vehicle.id
     if needs.bariatric and rolls_in and not vehicle.bariatric:
-        yield "The vehicle is not equipped for bariatric chairs or stretchers.", vehicle.id
+        yield _("The vehicle is not equipped for bariatric chairs or stretchers."), vehicle.id
     if needs.oxygen_mount and not vehicle.oxygen_mount:
-        yield "The vehicle has no oxygen mount.", vehicle.id
+        yield _("The vehicle has no oxygen mount."), vehicle.id
 
 
 def _unqualified(pair: Pairing) -> Findings:
@@ -149,28 +183,35 @@ def _unqualified(pair: Pairing) -> Findings:
     }
     for qualification, needed in asked.items():
         if needed and qualification not in pair.driver.qualifications:
-            yield f"The driver lacks the training: {qualification.replace('_', ' ')}.", pair.driver.id
+            training = _TRAININGS[qualification]
+            yield Message(_("The driver lacks the training: %(training)s."), {"training": training}), pair.driver.id
 
 
 def _excluded(pair: Pairing) -> Findings:
     for person in pair.crew:
         if person.id in pair.needs.excluded_driver_ids:
-            yield f"The rider is not to be paired with this {_role_word(pair, person)}.", person.id
+            text = Message(
+                _("The rider is not to be paired with this %(person)s."), {"person": _role_word(pair, person)}
+            )
+            yield text, person.id
         elif pair.needs.rider_id in person.excluded_rider_ids:
-            yield f"This {_role_word(pair, person)} is not to be paired with the rider.", person.id
+            text = Message(
+                _("This %(person)s is not to be paired with the rider."), {"person": _role_word(pair, person)}
+            )
+            yield text, person.id
 
 
 def _alone(pair: Pairing) -> Findings:
     needs = pair.needs
-    reasons = {
-        phrase("a stretcher"): needs.on_stretcher,
-        phrase("a bariatric rider"): needs.bariatric,
-        phrase(f"{needs.steps} steps"): needs.steps > STEPS_FOR_ONE_PERSON,
-        phrase("the rider's profile"): needs.second_person,
-    }
-    asking = [reason for reason, asks in reasons.items() if asks]
+    reasons: list[tuple[Text, bool]] = [
+        (_("a stretcher"), needs.on_stretcher),
+        (_("a bariatric rider"), needs.bariatric),
+        (Message(_("%(steps)s steps"), {"steps": needs.steps}), needs.steps > STEPS_FOR_ONE_PERSON),
+        (_("the rider's profile"), needs.second_person),
+    ]
+    asking = [reason for reason, asks in reasons if asks]
     if asking and not pair.attendants:
-        yield f"A second person is needed: {', '.join(asking)}.", pair.driver.id
+        yield Message(_("A second person is needed: %(reasons)s."), {"reasons": asking}), pair.driver.id
 
 
 def _conflicts(pair: Pairing) -> Findings:
@@ -185,7 +226,7 @@ def _conflicts(pair: Pairing) -> Findings:
     if pair.vehicle is not None:
         for shift in pair.vehicle.shifts:
             if shift.driver_id != pair.driver.id and shift.span.overlaps(mine.span):
-                yield "The vehicle is in another driver's shift at that time.", pair.vehicle.id
+                yield _("The vehicle is in another driver's shift at that time."), pair.vehicle.id
 
 
 def _off_duty(pair: Pairing) -> Findings:
@@ -193,23 +234,28 @@ def _off_duty(pair: Pairing) -> Findings:
     for person in pair.crew:
         role = _role(pair, person)
         if any(leave.overlaps(mine) for leave in person.leave):
-            yield f"{role} is on leave at that time.", person.id
+            yield Message(_("%(person)s is on leave at that time."), {"person": role}), person.id
         elif person.shifts and not any(shift.span.covers(mine) for shift in person.shifts):
-            yield f"The ride is not inside a shift of the {_role_word(pair, person)}.", person.id
+            text = Message(_("The ride is not inside a shift of the %(person)s."), {"person": _role_word(pair, person)})
+            yield text, person.id
         duty = _duty_with(mine, [errand.span for errand in person.errands])
         if duty > MAX_DUTY:
             hours = duty.total_seconds() / 3600
-            yield f"{role} would be on duty for {hours:.1f} h without {REST.seconds // 3600} h of rest.", person.id
+            text = Message(
+                _("%(person)s would be on duty for %(hours)s h without %(rest)s h of rest."),
+                {"person": role, "hours": f"{hours:.1f}", "rest": REST.seconds // 3600},
+            )
+            yield text, person.id
 
 
 def _preferences(pair: Pairing) -> Findings:
     needs, driver = pair.needs, pair.driver
     if needs.preferred_driver_ids and driver.id not in needs.preferred_driver_ids:
-        yield "Not one of the drivers whom the rider prefers.", driver.id
+        yield _("Not one of the drivers whom the rider prefers."), driver.id
     if needs.driver_gender and driver.gender != needs.driver_gender:
-        yield f"The rider asks for a {needs.driver_gender} driver.", driver.id
+        yield _GENDERS[needs.driver_gender], driver.id
     if needs.language and needs.language not in driver.languages:
-        yield "The driver does not speak the rider's language.", driver.id
+        yield _("The driver does not speak the rider's language."), driver.id
 
 
 def _on_board_too_long(pair: Pairing) -> Findings:
@@ -219,7 +265,7 @@ def _on_board_too_long(pair: Pairing) -> Findings:
     for other in pair.vehicle.errands:
         shared = other.driver_id == pair.driver.id and other.span.overlaps(mine.span)
         if shared and not _can_share(mine, other):
-            yield "Sharing the vehicle keeps a rider on board longer than allowed.", other.ride_id
+            yield _("Sharing the vehicle keeps a rider on board longer than allowed."), other.ride_id
 
 
 Check = Callable[[Pairing], Findings]
@@ -259,13 +305,13 @@ def violations(
     ]
 
 
-def _clash(mine: Errand, other: Errand, who: str) -> str:
+def _clash(mine: Errand, other: Errand, who: Text) -> Text:
     """Say why two rides cannot be driven one after the other, or nothing.
 
     The later one may begin as late as its window ends; where a place is not known, only overlap counts.
     """
     if mine.span.overlaps(other.span):
-        return f"{who} has another ride at that time."
+        return Message(_("%(person)s has another ride at that time."), {"person": who})
     first, second = (mine, other) if mine.span.starts_at < other.span.starts_at else (other, mine)
     needed = drive_minutes(first.dropoff, second.pickup)
     if needed is None:
@@ -273,8 +319,11 @@ def _clash(mine: Errand, other: Errand, who: str) -> str:
     spare = (second.latest_pickup_at - first.span.ends_at).total_seconds() / 60
     if needed <= spare:
         return ""
-    where = phrase("from the ride before") if first is other else phrase("to the ride after")
-    return f"{who} needs {needed:.0f} min {where} and has {spare:.0f}."
+    where = _("from the ride before") if first is other else _("to the ride after")
+    return Message(
+        _("%(person)s needs %(needed)s min %(where)s and has %(spare)s."),
+        {"person": who, "needed": f"{needed:.0f}", "where": where, "spare": f"{spare:.0f}"},
+    )
 
 
 def _can_share(mine: Errand, other: Errand) -> bool:
@@ -312,31 +361,39 @@ def _duty_with(mine: Span, others: list[Span]) -> timedelta:
     return ends_at - starts_at
 
 
-def _role_word(pair: Pairing, person: DriverFacts) -> str:
-    return phrase("driver") if person is pair.driver else phrase("attendant")
+def _role_word(pair: Pairing, person: DriverFacts) -> Text:
+    return _("driver") if person is pair.driver else _("attendant")
 
 
-def _role(pair: Pairing, person: DriverFacts) -> str:
-    return phrase("The driver") if person is pair.driver else phrase("The attendant")
+def _role(pair: Pairing, person: DriverFacts) -> Text:
+    return _("The driver") if person is pair.driver else _("The attendant")
 
 
-def _who(pair: Pairing, other: Errand) -> str:
+def _who(pair: Pairing, other: Errand) -> Text:
     """Name who of the pairing is taken by the other ride."""
     on_it = {other.driver_id, *other.attendant_ids}
     for person in pair.crew:
         if person.id in on_it:
             return _role(pair, person)
-    return phrase("The vehicle")
+    return _("The vehicle")
 
 
-def _lapse_in_words(lapse: Lapse) -> str:
-    paper = str(CredentialType(lapse.type).label)
+def _lapse_in_words(lapse: Lapse) -> Text:
+    paper = CredentialType(lapse.type).label
     if lapse.standing is Standing.EXPIRED and lapse.expires_on is not None:
-        return phrase(f"{paper} expires on {lapse.expires_on.isoformat()}, before the day of the ride")
-    return phrase(f"{paper} is rejected") if lapse.standing is Standing.REJECTED else phrase(f"{paper} is missing")
+        return Message(
+            _("%(paper)s expires on %(day)s, before the day of the ride"), {"paper": paper, "day": lapse.expires_on}
+        )
+    template = _("%(paper)s is rejected") if lapse.standing is Standing.REJECTED else _("%(paper)s is missing")
+    return Message(template, {"paper": paper})
 
 
-def _spaces_in_words(needs: RideNeeds) -> str:
+def _spaces_in_words(needs: RideNeeds) -> Text:
     spaces = needs.spaces
-    counted = {"ambulatory": spaces.ambulatory, "wheelchair": spaces.wheelchair, "stretcher": spaces.stretcher}
-    return " and ".join(f"{count} {kind}" for kind, count in counted.items() if count) or "this ride"
+    counted = (
+        (_("%(count)s ambulatory"), spaces.ambulatory),
+        (_("%(count)s wheelchair"), spaces.wheelchair),
+        (_("%(count)s stretcher"), spaces.stretcher),
+    )
+    texts = [Message(template, {"count": count}) for template, count in counted if count]
+    return all_of(texts) if texts else _("this ride")

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from apps.riders.rules.needs import Mobility
 from apps.rides.rules.lifecycle import SOFT_GUARDS, Guard
+from lib.messages import Message, Text, all_of, ngettext_lazy
+from lib.messages import gettext_lazy as _
 
 CORRECTION_WINDOW = timedelta(hours=72)  # `correctionWindowHours`
 # Minutes to wait before a no-show where the facility has not set its own (Veyo waits 5 or 10, V2).
@@ -29,15 +31,20 @@ SECURED: Final = frozenset(
     }
 )
 _ITEM_IN_WORDS: Final = {
-    "orderSigned": "the discharge order is not signed",
-    "oxygenDelivered": "oxygen has not been delivered",
+    "orderSigned": _("the discharge order is not signed"),
+    "oxygenDelivered": _("oxygen has not been delivered"),
 }
 _PROOF_IN_WORDS: Final = {
-    "odometer_start": "odometer",
-    "pickup_signature": "signature",
-    "pickup_signature_rider": "signature of the rider",
-    "pickup_signature_driver": "signature of the driver",
+    "odometer_start": _("odometer"),
+    "pickup_signature": _("signature"),
+    "pickup_signature_driver": _("signature of the driver"),
+    "pickup_signature_rider": _("signature of the rider"),
 }
+_ATTEMPTS: Final = ngettext_lazy(
+    "%(wanted)s contact attempt has to be logged; %(count)s so far.",
+    "%(wanted)s contact attempts have to be logged; %(count)s so far.",
+    "wanted",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class Facts:
     facility_wait_minutes: int | None
     arrived_at: datetime | None
     contact_attempts: tuple[ContactAttempt, ...] = ()
-    lapsed_credentials: tuple[str, ...] = ()
+    lapsed_credentials: tuple[Text, ...] = ()
     vehicle_in_service: bool = True
     securement_confirmed: bool = False
     proof_missing: tuple[str, ...] = ()  # as `documentation.missing_at` names it
@@ -84,7 +91,7 @@ class Failed:
     """A guard that is not met.  `soft` ones give way to an override with a reason."""
 
     guard: Guard
-    message: str
+    message: Text
 
     @property
     def soft(self) -> bool:
@@ -110,20 +117,20 @@ def wait_minutes(*, own: int | None, will_call: bool, service_type: str, at_faci
     return WAIT_AT_FACILITY_MINUTES if at_facility else WAIT_AT_HOME_MINUTES
 
 
-def _will_call_released(facts: Facts) -> str | None:
+def _will_call_released(facts: Facts) -> Text | None:
     if facts.will_call and facts.ready_at is None:
-        return "The rider has not been released: the facility or rider says ready first."
+        return _("The rider has not been released: the facility or rider says ready first.")
     return None
 
 
-def _credentials_valid(facts: Facts) -> str | None:
+def _credentials_valid(facts: Facts) -> Text | None:
     if facts.lapsed_credentials:
-        return f"Not valid today: {', '.join(facts.lapsed_credentials)}."
+        return Message(_("Not valid today: %(credentials)s."), {"credentials": facts.lapsed_credentials})
     return None
 
 
-def _vehicle_in_service(facts: Facts) -> str | None:
-    return None if facts.vehicle_in_service else "The vehicle is not in service."
+def _vehicle_in_service(facts: Facts) -> Text | None:
+    return None if facts.vehicle_in_service else _("The vehicle is not in service.")
 
 
 def held_back_by(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str]:
@@ -132,74 +139,74 @@ def held_back_by(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str
     return [item for item in wanted if checklist.get(item) is not True]
 
 
-def _discharge_checklist(facts: Facts) -> str | None:
+def _discharge_checklist(facts: Facts) -> Text | None:
     """Asked when a will-call is released, or else when the vehicle departs."""
     if facts.service_type != "hospital_discharge" or facts.ready_at is not None:
         return None
     held_back = held_back_by(facts.discharge_checklist, oxygen_uses=facts.oxygen_uses)
     open_items = [_ITEM_IN_WORDS[item] for item in held_back]
-    return f"Checklist: {' and '.join(open_items)}." if open_items else None
+    return Message(_("Checklist: %(items)s."), {"items": all_of(open_items)}) if open_items else None
 
 
-def _securement_confirmed(facts: Facts) -> str | None:
+def _securement_confirmed(facts: Facts) -> Text | None:
     if facts.mobility in SECURED and not facts.securement_confirmed:
-        return "The driver has not confirmed that the rider's chair or stretcher is secured."
+        return _("The driver has not confirmed that the rider's chair or stretcher is secured.")
     return None
 
 
-def _pickup_proof(facts: Facts) -> str | None:
-    missing = sorted(_PROOF_IN_WORDS[name] for name in facts.proof_missing)
-    return f"The payer wants at the pickup: {', '.join(missing)}." if missing else None
+def _pickup_proof(facts: Facts) -> Text | None:
+    missing = [text for name, text in _PROOF_IN_WORDS.items() if name in facts.proof_missing]
+    return Message(_("The payer wants at the pickup: %(proof)s."), {"proof": missing}) if missing else None
 
 
-def _arrived_in_window(facts: Facts) -> str | None:
+def _arrived_in_window(facts: Facts) -> Text | None:
     """A vehicle that came late cannot make a no-show: the ride ends unfulfilled, late_rider_left (PL, DR1)."""
     latest = facts.promised_pickup_by if facts.will_call and facts.promised_pickup_by else facts.window_ends_at
     if facts.arrived_at is None or facts.arrived_at > latest:
-        return "The vehicle came after the promised window; this is unfulfilled (late_rider_left), not a no-show."
+        return _("The vehicle came after the promised window; this is unfulfilled (late_rider_left), not a no-show.")
     return None
 
 
-def _waited_long_enough(facts: Facts) -> str | None:
+def _waited_long_enough(facts: Facts) -> Text | None:
     """Firm rides wait from the later of arrival and pickup time; released will-call from arrival."""
     if facts.arrived_at is None:
-        return "No arrival at the pickup has been recorded."
+        return _("No arrival at the pickup has been recorded.")
     since = facts.arrived_at if facts.will_call else max(facts.arrived_at, facts.pickup_at)
     wanted = no_show_wait_minutes(facts)
     if facts.at - since < timedelta(minutes=wanted):
-        return f"The driver has to wait {wanted} minutes."
+        return Message(_("The driver has to wait %(minutes)s minutes."), {"minutes": wanted})
     return None
 
 
-def _contact_attempted(facts: Facts) -> str | None:
+def _contact_attempted(facts: Facts) -> Text | None:
     """One attempt; two for discharge and dialysis, one of them to the facility."""
     strict = facts.service_type in ("hospital_discharge", "dialysis")
     wanted = 2 if strict else 1
     attempts = [attempt for attempt in facts.contact_attempts if attempt.at <= facts.at]
     if len(attempts) < wanted:
-        return f"{wanted} contact attempt{'s' if wanted > 1 else ''} have to be logged; {len(attempts)} so far."
+        return Message(_ATTEMPTS, {"wanted": wanted, "count": len(attempts)})
     if strict and not any(attempt.contacted == "facility" for attempt in attempts):
-        return "One contact attempt has to go to the facility."
+        return _("One contact attempt has to go to the facility.")
     return None
 
 
-def _handoff_named(facts: Facts) -> str | None:
+def _handoff_named(facts: Facts) -> Text | None:
     if facts.handoff_required and not facts.handoff_name:
-        return "The rider is handed to a person: who took over has to be named."
+        return _("The rider is handed to a person: who took over has to be named.")
     return None
 
 
-def _rider_location_known(facts: Facts) -> str | None:
-    return None if facts.rider_location_given else "Say where the rider is now."
+def _rider_location_known(facts: Facts) -> Text | None:
+    return None if facts.rider_location_given else _("Say where the rider is now.")
 
 
-def _correction_window_open(facts: Facts) -> str | None:
+def _correction_window_open(facts: Facts) -> Text | None:
     if facts.ended_at is not None and facts.at - facts.ended_at > CORRECTION_WINDOW:
-        return "Endings can be corrected for 72 hours."
+        return _("Endings can be corrected for 72 hours.")
     return None
 
 
-CHECKS: Final[Mapping[Guard, Callable[[Facts], str | None]]] = {
+CHECKS: Final[Mapping[Guard, Callable[[Facts], Text | None]]] = {
     Guard.WILL_CALL_RELEASED: _will_call_released,
     Guard.CREDENTIALS_VALID: _credentials_valid,
     Guard.VEHICLE_IN_SERVICE: _vehicle_in_service,

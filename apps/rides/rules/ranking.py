@@ -8,7 +8,8 @@ from apps.rides.rules.eligibility import Kind, Violation
 from apps.rides.rules.facts import DriverFacts, RideNeeds, VehicleFacts
 from apps.rides.rules.timing import AVERAGE_MPH
 from apps.rides.rules.travel import Place, road_miles
-from lib.retelling import phrase
+from lib.messages import Message, Text, listed, ngettext_lazy
+from lib.messages import gettext_lazy as _
 
 # Everything is weighed in minutes of empty driving, the one thing every dispatcher can judge.
 MINUTES_IF_UNLOCATED: Final = 30.0  # nobody knows where the driver is: as far as across town
@@ -22,9 +23,9 @@ MINUTES_PER_SOFT_VIOLATION: Final = 120.0  # never before a driver against whom 
 # What a vehicle can carry, in steps; the ride's own step is the lowest that serves it.
 _STEP_OF_TYPE: Final = {"wheelchair_van": 1, "stretcher_van": 2, "bls_ambulance": 3}
 _NAMES: Final = {
-    "wheelchair_van": phrase("wheelchair van"),
-    "stretcher_van": phrase("stretcher van"),
-    "bls_ambulance": phrase("bls ambulance"),
+    "wheelchair_van": _("wheelchair van"),
+    "stretcher_van": _("stretcher van"),
+    "bls_ambulance": _("BLS ambulance"),
 }
 
 
@@ -34,7 +35,7 @@ class Approach:
 
     free_minutes: int | None
     miles: float | None
-    from_what: str  # "the previous drop-off", "the last location", "the home base" or ""
+    from_what: Text  # "the previous drop-off", "the last location", "the home base" or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Score:
     """A lower cost is a better candidate; `reason` tells a dispatcher why, naming nobody."""
 
     cost_minutes: float
-    reason: str
+    reason: Text
 
 
 def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, home_base: Place | None) -> Approach:
@@ -52,9 +53,9 @@ def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, 
     before = max(earlier, key=lambda errand: errand.span.ends_at, default=None)
     free = None if before is None else int((begins_at - before.span.ends_at).total_seconds() // 60)
     origins = (
-        (None if before is None else before.dropoff, phrase("the previous drop-off")),
-        (last_seen, phrase("the last location")),
-        (home_base, phrase("the home base")),
+        (None if before is None else before.dropoff, _("the previous drop-off")),
+        (last_seen, _("the last location")),
+        (home_base, _("the home base")),
     )
     pickup = needs.errand.pickup
     for origin, from_what in origins:
@@ -91,23 +92,27 @@ def score(
     return Score(round(cost, 1), _in_words(way, vehicle, too_much, preferred=preferred, shared_rides=shared_rides))
 
 
-def _in_words(way: Approach, vehicle: VehicleFacts | None, too_much: int, *, preferred: bool, shared_rides: int) -> str:
-    words = []
+def _in_words(
+    way: Approach, vehicle: VehicleFacts | None, too_much: int, *, preferred: bool, shared_rides: int
+) -> Text:
+    words: list[Text] = []
     if way.free_minutes is None:
-        words.append(phrase("no ride before this one"))
+        words.append(_("no ride before this one"))
     elif way.free_minutes >= 0:
-        words.append(phrase(f"free {way.free_minutes} min before pickup"))
+        words.append(Message(_("free %(minutes)s min before pickup"), {"minutes": way.free_minutes}))
     else:
-        words.append(phrase("on another ride at pickup"))
+        words.append(_("on another ride at pickup"))
     if way.miles is None:
-        words.append(phrase("location not known"))
+        words.append(_("location not known"))
     else:
-        words.append(phrase(f"{way.miles:.1f} mi away from {way.from_what}"))
+        words.append(
+            Message(_("%(miles)s mi away from %(place)s"), {"miles": f"{way.miles:.1f}", "place": way.from_what})
+        )
     if shared_rides:
-        times = phrase("time") if shared_rides == 1 else phrase("times")
-        words.append(phrase(f"drove this rider {shared_rides} {times}"))
+        template = ngettext_lazy("drove this rider %(count)s time", "drove this rider %(count)s times", "count")
+        words.append(Message(template, {"count": shared_rides}))
     if preferred:
-        words.append(phrase("preferred driver"))
+        words.append(_("preferred driver"))
     if too_much and vehicle is not None:
-        words.append(phrase(f"{_NAMES[vehicle.type]} is more than the ride needs"))
-    return ", ".join(words)
+        words.append(Message(_("%(vehicle)s is more than the ride needs"), {"vehicle": _NAMES[vehicle.type]}))
+    return listed(words)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
 from apps.fleet.services import activation, vehicles
@@ -25,6 +26,7 @@ class RidesKeepComing(DomainError):
     """The driver was given further rides while these were being released."""
 
     code = Code.RESOURCE_BUSY
+    template = _("The driver is being given rides right now; try again.")
 
 
 class _MissedOne(Exception):
@@ -69,7 +71,7 @@ def change_activation(
     """
     release = release_future_rides and to != Activation.ACTIVE
     known: set[UUID] = set()
-    for _ in range(TRIES):
+    for _attempt in range(TRIES):
         if release:
             known |= set(_open_rides(Q(driver_id=driver_id), [RideStatus.ASSIGNED]).values_list("pk", flat=True))
         try:
@@ -78,7 +80,7 @@ def change_activation(
             )
         except _MissedOne:
             continue
-    raise RidesKeepComing("The driver is being given rides right now; try again.")
+    raise RidesKeepComing
 
 
 @transaction.atomic

@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.organizations import services as organizations
@@ -32,6 +33,7 @@ from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, ScopeMissing
+from lib.messages import Message, lowered
 from lib.scopes import Scope
 
 _WINDOW: Final = ("window_starts_at", "window_ends_at", "promised_pickup_by")
@@ -94,7 +96,7 @@ class FieldLocked(DomainError):
     code = Code.RULE_VIOLATION
 
     def __init__(self, names: list[str], status: RideStatus) -> None:
-        message = f"A ride that is {status.label.lower()} can no longer change this."
+        message = Message(_("A ride that is %(status)s can no longer change this."), {"status": lowered(status.label)})
         details = [Detail(field=name, code="locked", message=message) for name in names]
         super().__init__(message, details=details)
 
@@ -103,6 +105,7 @@ class AlreadyReleased(DomainError):
     """A will-call ride that has been released stays one."""
 
     code = Code.RULE_VIOLATION
+    template = _("The ride has been released; take the release back first.")
 
 
 @transaction.atomic
@@ -211,7 +214,7 @@ def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> 
     if too_late := [wire_name(name) for name in changes if name not in EDITABLE[status]]:
         raise FieldLocked(too_late, status)
     if ride.ready_at is not None and changes.get("will_call", True) is False:
-        raise AlreadyReleased("The ride has been released; take the release back first.")
+        raise AlreadyReleased
 
 
 def wire_name(part: str) -> str:

@@ -33,6 +33,8 @@ class Answer(TextChoices):
 class NothingAsked(DomainError):
     """Nobody waits for a driver here, or the planner has not been told of it yet."""
 
+    template = _("Nobody waits for an answer about this ride.")
+
 
 def asks(exception: RideException) -> bool:
     """Say whether an exception asks the planner: it stands, and the ladder has told others than the desk."""
@@ -64,7 +66,7 @@ def answer(
         raise ScopeMissing(Scope.RIDES_WRITE)
     asking = [one for one in RideException.objects.unsettled().filter(ride=ride).select_for_update() if asks(one)]
     if not asking:
-        raise NothingAsked("Nobody waits for an answer about this ride.")
+        raise NothingAsked
     if mobility is not None:
         ride = amending.amend(ride_id=ride.pk, changes={"accommodation": {"mobility": mobility.value}}, by=by, at=at)
     _keep(asking, answer, at=at)

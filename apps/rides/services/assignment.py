@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.fleet.models import Employment
@@ -126,7 +127,7 @@ def assign(
     require_permission(row, by)
     given = _checked(handover or Handover(), ride, action, by, at)
     if respond_by is not None and not offer:
-        raise InvalidInput("respondBy", "respondBy goes with offer.", detail_code="not_here")
+        raise InvalidInput("respondBy", _("%(field)s goes with offer."), detail_code="not_here")
     crew = locked_crew(driver_id=driver_id, vehicle_id=vehicle_id, attendant_ids=attendant_ids, by=by)
     present, ride.rider = _present(ride)
     if present is not None and crew.is_on(present):
@@ -179,8 +180,12 @@ def take_off(ride: Ride, *, reason_code: str, note: str, by: Principal, at: date
     require_permission(row, by)
     parent = check_reason(ReasonList.UNASSIGN, Action.UNASSIGN, reason_code, note)
     if ride.status == RideStatus.ARRIVED and parent not in AT_DOOR_UNASSIGN_REASONS:
-        allowed = ", ".join(AT_DOOR_UNASSIGN_REASONS)
-        raise InvalidInput("reasonCode", f"At the door: one of {allowed}.", detail_code="not_here")
+        raise InvalidInput(
+            "reasonCode",
+            _("At the door: one of %(reasons)s."),
+            detail_code="not_here",
+            reasons=AT_DOOR_UNASSIGN_REASONS,
+        )
     was_assigned = ride.status == RideStatus.ASSIGNED
     left = _left(ride)
     _close(ride, Assignment.Status.RELEASED, reason_code, at)
@@ -260,7 +265,10 @@ def _checked(given: Handover, ride: Ride, action: Action, by: Principal, at: dat
         of_transfers = {"riderLocation": given.rider_location, "location": given.place, "milesDriven": given.miles}
         if misplaced := [name for name, value in of_transfers.items() if value not in (None, "")]:
             raise FieldRefused(
-                [Detail(field=name, code="not_here", message=f"{name} is of a rider on board.") for name in misplaced]
+                [
+                    Detail(field=name, code="not_here", message=_("%(field)s is of a rider on board."))
+                    for name in misplaced
+                ]
             )
         return given
     report = StatusReport(
@@ -299,7 +307,7 @@ def _row_for(ride: Ride, crew: Crew, *, method: str, by: Principal, at: datetime
 
 def _offer(new: Assignment, respond_by: datetime, *, by: Principal, at: datetime) -> None:
     if respond_by <= at:
-        raise InvalidInput("respondBy", "respondBy must lie in the future.")
+        raise InvalidInput("respondBy", _("%(field)s must lie in the future."))
     Assignment.objects.filter(ride=new.ride, driver=new.driver, status=Assignment.Status.OFFERED).update(
         status=Assignment.Status.EXPIRED, ended_at=at, end_reason="offered_again"
     )

@@ -6,6 +6,8 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.audit.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
@@ -22,6 +24,7 @@ from apps.rides.services.legs import Leg
 from apps.rides.services.status import record_created, watching_of
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.messages import FieldName, Message
 from lib.rows import insert, sent_together
 from lib.scopes import Scope
 from lib.transactions import one_transaction
@@ -39,7 +42,7 @@ class OverlappingRide(DomainError):
     code = Code.DUPLICATE_RIDE
 
     def __init__(self, existing_id: UUID, *, way: str = "allowDuplicate", path: str = "") -> None:
-        message = f"The rider has a ride at this time; send {way} to book it anyway."
+        message = Message(_("The rider has a ride at this time; send %(way)s to book it anyway."), {"way": way})
         detail = Detail(
             field=f"{path}pickupTime", code="overlap", message=message, also={"existingId": str(existing_id)}
         )
@@ -52,7 +55,7 @@ class ReferenceTaken(DomainError):
     code = Code.DUPLICATE_RESOURCE
 
     def __init__(self, existing_id: UUID | None, *, path: str = "") -> None:
-        message = "A ride with this clientReference exists."
+        message = _("A ride with this clientReference exists.")
         also = {"existingId": str(existing_id)} if existing_id else {}
         super().__init__(
             message, details=[Detail(field=f"{path}clientReference", code="taken", message=message, also=also)]
@@ -63,6 +66,7 @@ class BookedAlready(DomainError):
     """A ride with this id of the caller's own was made before: the same wish came twice."""
 
     code = Code.DUPLICATE_RESOURCE
+    template = _("This ride was booked already.")
 
 
 class BoundToProviders(DomainError):
@@ -101,7 +105,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     drafts = [draft] if draft.return_leg is None else [draft, way_back(draft, draft.return_leg)]
     look = bookings.first_look(facility_ids(drafts), draft.rider_id, by)
     if ride_id is not None and Ride.objects.filter(pk=ride_id).exists():
-        raise BookedAlready("This ride was booked already.")
+        raise BookedAlready
     owner = _owner(draft, look.facilities, by)
     rider = _rider(draft, look.rider, owner, by, at)
     profile = look.profile if rider is look.rider else bookings.current_profile(rider.pk)
@@ -163,7 +167,7 @@ def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
             for a way back.
     """
     if draft.service_type == "hospital_discharge":
-        raise InvalidInput("returnLeg", "A hospital discharge has no return leg.")
+        raise InvalidInput("returnLeg", _("A hospital discharge has no return leg."))
     pickup_at = back.pickup_at
     if pickup_at is None and draft.service_type == "dialysis" and draft.appointment_at is not None:
         dialysis = draft.dialysis or {}
@@ -175,8 +179,9 @@ def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
     if pickup_at is None:
         raise InvalidInput(
             "returnLeg.pickupTime",
-            "returnLeg.pickupTime is required: the exact or, with willCall, the estimated time.",
+            _("%(field)s is required: the exact or, with %(will_call)s, the estimated time."),
             detail_code="required",
+            will_call=FieldName("willCall"),
         )
     if not booking_rules.follows(pickup_at, draft.pickup_at, draft.appointment_at):
         raise InvalidInput("returnLeg.pickupTime", booking_rules.OUT_OF_ORDER)
@@ -214,7 +219,7 @@ def require_right(by: Principal) -> None:
     if not by.has_scope(Scope.RIDES_WRITE):
         raise ScopeMissing(Scope.RIDES_WRITE)
     if by.provider_ids is not None:
-        raise BoundToProviders("A caller bound to transport providers cannot book rides.")
+        raise BoundToProviders(_("A caller bound to transport providers cannot book rides."))
 
 
 def facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
@@ -234,7 +239,7 @@ def _owner(draft: RideDraft, known: Mapping[UUID, Facility], by: Principal) -> F
     """
     if draft.facility_id is not None:
         if draft.facility_id not in known:
-            raise InvalidInput("facilityId", "There is no such facility.")
+            raise InvalidInput("facilityId", _("There is no such facility."))
         return known[draft.facility_id]
     for stop in (draft.pickup, draft.dropoff):
         if stop.get("facilityId") and UUID(str(stop["facilityId"])) in known:
@@ -245,7 +250,7 @@ def _owner(draft: RideDraft, known: Mapping[UUID, Facility], by: Principal) -> F
         only = bookings.facilities(by.facility_ids, by)
         if only:
             return next(iter(only.values()))
-    raise InvalidInput("facilityId", "facilityId is required.", detail_code="required")
+    raise InvalidInput("facilityId", _("%(field)s is required."), detail_code="required")
 
 
 def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Principal, at: datetime) -> Rider:
@@ -256,14 +261,14 @@ def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Pr
         ScopeMissing: a rider is given inline, and the caller may not write riders.
     """
     if (draft.rider_id is None) == (draft.rider is None):
-        raise InvalidInput("riderId", "riderId is required, or a rider, and not both.", detail_code="required")
+        raise InvalidInput("riderId", _("%(field)s is required, or a rider, and not both."), detail_code="required")
     if draft.rider is not None:
         if not by.has_scope(Scope.RIDERS_WRITE):
             raise ScopeMissing(Scope.RIDERS_WRITE)
         # Locks the row, too.
         return riders.match_or_register(draft=draft.rider, facility_id=owner.pk if owner else None, by=by, at=at)
     if found is None:
-        raise InvalidInput("riderId", "There is no such rider.")
+        raise InvalidInput("riderId", _("There is no such rider."))
     return found
 
 
@@ -277,7 +282,7 @@ def payer_of(payer_id: UUID | None, *, among: Mapping[UUID, Payer] | None = None
         return None
     payer = bookings.payer(payer_id) if among is None else among.get(payer_id)
     if payer is None:
-        raise InvalidInput("payer.payerId", "There is no such payer.")
+        raise InvalidInput("payer.payerId", _("There is no such payer."))
     return payer
 
 
@@ -375,6 +380,6 @@ def _save_once(ride: Ride, *, path: str, may_be_there: bool = False) -> None:
     if insert(ride, unless_taken=bool(ride.client_reference) or may_be_there):
         return
     if may_be_there and Ride.objects.filter(pk=ride.pk).exists():
-        raise BookedAlready("This ride was booked already.")
+        raise BookedAlready
     same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
     raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path)

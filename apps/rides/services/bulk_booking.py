@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.riders import services as riders
 from apps.rides.rules.draft import RideDraft
@@ -20,6 +21,7 @@ class TooMany(DomainError):
     """A bulk request holds more rides than one transaction should."""
 
     code = Code.VALIDATION_ERROR
+    template = _("At most %(most)s rides at a time.")
 
 
 @transaction.atomic
@@ -36,7 +38,7 @@ def book_many(
         DomainError: not `per_item`, and one was refused as `book` refuses it; the details say which.
     """
     if len(drafts) > MAX_BULK:
-        raise TooMany(f"At most {MAX_BULK} rides at a time.")
+        raise TooMany(most=MAX_BULK)
     _lock_riders(drafts, by)
     outcomes: list[Booked | DomainError] = []
     for position, draft in enumerate(drafts):

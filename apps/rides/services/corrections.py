@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.events.models import Event
 from apps.rides.models import Assignment, Milestone, Ride, RideException, RideLock
@@ -33,17 +34,18 @@ class AssignmentGone(DomainError):
     """The ride has no assignment that could be taken up again."""
 
     code = Code.ASSIGNMENT_CONFLICT
+    template = _("The ride has no assignment to take up again.")
 
 
 class LockedByExport(DomainError):
     """The ride's record was handed on in an export that is locked."""
 
     code = Code.LOCKED_BY_EXPORT
+    template = _("The ride is part of a locked export: unlock that first.")
 
     def __init__(self, lock: RideLock) -> None:
         super().__init__(
-            "The ride is part of a locked export: unlock that first.",
-            details=[Detail(code="locked_by_export", message="Handed on.", also={"exportId": str(lock.export_id)})],
+            details=[Detail(code="locked_by_export", message=_("Handed on."), also={"exportId": str(lock.export_id)})],
         )
 
 
@@ -53,7 +55,7 @@ class OccurrenceTaken(DomainError):
     code = Code.RULE_VIOLATION
 
     def __init__(self, existing: Ride | None) -> None:
-        message = "The standing order has made another ride in place of this one: cancel that one first."
+        message = _("The standing order has made another ride in place of this one: cancel that one first.")
         also = {"existingId": str(existing.pk)} if existing else {}
         super().__init__(message, details=[Detail(field="status", code="occurrence_taken", message=message, also=also)])
 
@@ -82,7 +84,7 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if was not in TERMINAL or report.status.value != ride.status_before_end:
         raise InvalidTransition(was, report.status.value)
     if not report.note.strip():
-        raise InvalidInput("note", "note is required: say why the ending is corrected.", detail_code="required")
+        raise InvalidInput("note", _("%(field)s is required: say why the ending is corrected."), detail_code="required")
     require([Guard.CORRECTION_WINDOW_OPEN], ride, report, occurred_at=at, by=by)
     if lock := RideLock.objects.filter(pk=ride.pk).first():
         raise LockedByExport(lock)
@@ -166,7 +168,7 @@ def _take_up_assignment(ride: Ride, report: StatusReport, overridden: list[str])
         return
     row = Assignment.objects.filter(pk=ride.assignment_id).first() if ride.assignment_id else None
     if row is None:
-        raise AssignmentGone("The ride has no assignment to take up again.")
+        raise AssignmentGone
     row.status, row.ended_at, row.end_reason, row.miles_attributed = Assignment.Status.ACCEPTED, None, "", None
     if overridden:
         row.overridden = list(dict.fromkeys([*row.overridden, *overridden]))

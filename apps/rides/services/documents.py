@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import DecimalField, Subquery, Sum, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Greatest
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import Payer
 from apps.rides.models import Assignment, Ride
@@ -27,6 +28,8 @@ _WIRE = {
     "attestation": "attestation",
     "handoff_name": "handoffName",
 }
+_OTHERWISE: Final = _("%(field)s is recorded otherwise.")
+_CORRECT_FIRST: Final = _("%(field)s is recorded otherwise: correct the ending first.")
 
 
 def set_odometer_start(ride: Ride, report: StatusReport) -> None:
@@ -47,7 +50,7 @@ def set_odometer_end(ride: Ride, report: StatusReport) -> None:
         return
     # A rescue vehicle has an odometer of its own.
     if not Assignment.objects.filter(ride=ride, sequence__gt=1).exists():
-        raise InvalidInput("odometer", "odometer must not lie below the one read at the pickup.")
+        raise InvalidInput("odometer", _("%(field)s must not lie below the one read at the pickup."))
 
 
 def set_miles(ride: Ride, report: StatusReport) -> None:
@@ -124,8 +127,8 @@ def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -
         if held not in (None, ""):
             read_now = name == "odometer_end" or (name == "odometer_start" and report.odometer_start is None)
             field = "odometer" if read_now else _WIRE[name]
-            first = ": correct the ending first" if ride.status == RideStatus.COMPLETED else ""
-            raise InvalidInput(field, f"{field} is recorded otherwise{first}.", detail_code="taken")
+            template = _CORRECT_FIRST if ride.status == RideStatus.COMPLETED else _OTHERWISE
+            raise InvalidInput(field, template, detail_code="taken")
         added.append(name)
     if not added and not signatures:
         return

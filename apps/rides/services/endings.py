@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db.models.expressions import Combinable
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import ReturnLegPolicy
 from apps.organizations.service_levels import service_levels
@@ -87,8 +88,12 @@ def end(
     reasons = ReasonList(row.target.value)  # each unhappy ending has the list of its own name
     parent_code = check_reason(reasons, action, report.reason_code, report.note)
     if action is Action.MARK_UNFULFILLED and row.source in WITH_DRIVER and parent_code not in PROVIDER_REASONS:
-        allowed = ", ".join(PROVIDER_REASONS)
-        raise InvalidInput("reasonCode", f"With a driver on the ride: one of {allowed}.", detail_code="not_here")
+        raise InvalidInput(
+            "reasonCode",
+            _("With a driver on the ride: one of %(reasons)s."),
+            detail_code="not_here",
+            reasons=PROVIDER_REASONS,
+        )
     overridden = require(row.guards, ride, report, occurred_at=occurred_at, by=by)
     _set_ending(ride, reasons, parent_code, report, occurred_at=occurred_at, by=by)
     end_assignment(ride, Assignment.Status.RELEASED, reason=report.reason_code, at=occurred_at)
@@ -122,21 +127,28 @@ def check_reason(reasons: ReasonList, action: Action, code: str, note: str) -> s
         InvalidInput: it is missing, unknown, not one for this step, or needs a note.
     """
     if not code:
-        raise InvalidInput("reasonCode", "reasonCode is required for this status.", detail_code="required")
+        raise InvalidInput("reasonCode", _("%(field)s is required for this status."), detail_code="required")
     parent = code
     if code not in CODES[reasons]:
         own = ReasonCode.objects.filter(reason_list=reasons.value, code=code, active=True).first()
         if own is None:
-            raise InvalidInput("reasonCode", f"Not a reason of the list {reasons.value}.", detail_code="unknown")
+            raise InvalidInput(
+                "reasonCode", _("Not a reason of the list %(list)s."), detail_code="unknown", list=reasons.value
+            )
         parent = own.parent_code
     if action is Action.ABORT and parent not in ABORT_REASONS:
         raise InvalidInput(
-            "reasonCode", f"With the rider on board: one of {', '.join(ABORT_REASONS)}.", detail_code="not_here"
+            "reasonCode",
+            _("With the rider on board: one of %(reasons)s."),
+            detail_code="not_here",
+            reasons=ABORT_REASONS,
         )
     if reasons is ReasonList.UNFULFILLED and action is not Action.ABORT and parent in ABORT_REASONS:
-        raise InvalidInput("reasonCode", "Only a ride in progress can be aborted.", detail_code="not_here")
+        raise InvalidInput("reasonCode", _("Only a ride in progress can be aborted."), detail_code="not_here")
     if code in NEEDS_NOTE and not note.strip():
-        raise InvalidInput("note", f"note is required with the reason {code}.", detail_code="required")
+        raise InvalidInput(
+            "note", _("%(field)s is required with the reason %(code)s."), detail_code="required", code=code
+        )
     return parent
 
 
@@ -165,7 +177,9 @@ def _set_ending(
         if not by.has_scope(Scope.ASSIGNMENTS_WRITE):
             raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)  # neither who drives nor who books judges whose doing it was
         if not report.note.strip():
-            raise InvalidInput("note", "note is required where fault is judged otherwise.", detail_code="required")
+            raise InvalidInput(
+                "note", _("%(field)s is required where fault is judged otherwise."), detail_code="required"
+            )
     ride.reason_code = report.reason_code
     ride.fault = (report.fault or by_default).value
     ride.ended_by = by.actor

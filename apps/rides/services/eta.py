@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import BY_ACTION, Action, RideStatus
@@ -28,10 +30,10 @@ def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: dat
         ScopeMissing: the caller does not report from the road.
     """
     if ride.status not in AWAITED:
-        raise InvalidInput("etaPickup", "etaPickup is taken while the vehicle is awaited at the pickup.")
+        raise InvalidInput("etaPickup", _("%(field)s is taken while the vehicle is awaited at the pickup."))
     require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
     if not said_at <= eta <= said_at + FARTHEST:
-        raise InvalidInput("etaPickup", "etaPickup has to lie within a day after the report.")
+        raise InvalidInput("etaPickup", _("%(field)s has to lie within a day after the report."))
     if ride.eta_pickup_at is not None and abs(eta - ride.eta_pickup_at) < WORTH_SAYING:
         return
     ride.eta_pickup_at = eta

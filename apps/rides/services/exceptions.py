@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.events import services as events
@@ -53,12 +54,14 @@ class AlreadySettled(DomainError):
     """The exception is resolved or dismissed."""
 
     code = Code.INVALID_TRANSITION
+    template = _("This exception has been closed.")
 
 
 class AlreadyClaimed(DomainError):
     """Somebody else has acknowledged it."""
 
     code = Code.INVALID_TRANSITION
+    template = _("Somebody else has acknowledged this exception.")
 
 
 def open_exception(
@@ -202,7 +205,7 @@ def acknowledge(
     _require_open(exception)
     if exception.status == ExceptionStatus.ACKNOWLEDGED:
         if exception.acknowledged_by != by.actor:
-            raise AlreadyClaimed("Somebody else has acknowledged this exception.")
+            raise AlreadyClaimed
         return exception
     exception.status = ExceptionStatus.ACKNOWLEDGED
     exception.acknowledged_at = at
@@ -238,7 +241,7 @@ def resolve(
     ride, exception = _locked(exception_id, by, expected_version)
     _require_open(exception)
     if code is ResolutionCode.OTHER and not note.strip():
-        raise InvalidInput("note", "note is required with the code other.", detail_code="required")
+        raise InvalidInput("note", _("%(field)s is required with the code other."), detail_code="required")
     status = ExceptionStatus.DISMISSED if dismiss else ExceptionStatus.RESOLVED
     exception.closed_by_hand = True
     _close(ride, exception, status, by=by, at=at, code=code, note=note)
@@ -258,10 +261,10 @@ def snooze(
         NotFound, ScopeMissing, StaleVersion, AlreadySettled: as for `acknowledge`.
         InvalidInput: the moment has passed, or lies more than a day ahead.
     """
-    _, exception = _locked(exception_id, by, expected_version)
+    _ride, exception = _locked(exception_id, by, expected_version)
     _require_open(exception)
     if until is not None and not at < until <= at + LONGEST_SNOOZE:
-        raise InvalidInput("until", "until has to lie within a day from now.")
+        raise InvalidInput("until", _("%(field)s has to lie within a day from now."))
     if exception.snoozed_until != until:
         exception.snoozed_until = until
         _save(exception, ["snoozed_until"], at=at)
@@ -273,7 +276,7 @@ def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> 
     """Lock the ride, if it is of one, then the exception: every writer takes them in this order."""
     about = RideException.objects.visible_to(by).filter(pk=exception_id).values_list("ride_id").first()
     if about is None:
-        raise NotFound("exception")
+        raise NotFound(_("exception"))
     if not by.has_scope(Scope.EXCEPTIONS_WRITE):
         raise ScopeMissing(Scope.EXCEPTIONS_WRITE)
     ride = locked(about[0], by) if about[0] is not None else None
@@ -285,7 +288,7 @@ def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> 
 
 def _require_open(exception: RideException) -> None:
     if exception.status in (ExceptionStatus.RESOLVED, ExceptionStatus.DISMISSED):
-        raise AlreadySettled("This exception has been closed.")
+        raise AlreadySettled
 
 
 def _close(

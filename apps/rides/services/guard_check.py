@@ -6,9 +6,11 @@ from typing import cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.fleet.models import Activation, VehicleStatus
 from apps.fleet.queries import papers_in_force
-from apps.fleet.rules.credentials import Subject, lapses
+from apps.fleet.rules.credentials import STANDINGS, CredentialType, Subject, lapses
 from apps.organizations.models import Payer
 from apps.rides.models import Milestone, Ride
 from apps.rides.rules.documentation import missing_at
@@ -20,6 +22,7 @@ from apps.rides.services.overriding import Override
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError
+from lib.messages import Message, Text, lowered
 
 _STANDING: Compiled[tuple[str | None, str | None]] = Compiled(
     lambda pk: Ride.objects.filter(pk=pk).values_list("driver__activation", "vehicle__status"), pk=UUID
@@ -108,7 +111,7 @@ def _standing(ride: Ride) -> tuple[str, str]:
     return activation or "", vehicle_status or ""
 
 
-def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[str, ...]:
+def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Text, ...]:
     """Name what keeps driver or vehicle off the road on the local day of the step.  One query."""
     today = occurred_at.astimezone(ZoneInfo(ride.timezone)).date()
     # Whoever is to depart has both: `ride_underway_has_driver_and_vehicle`.
@@ -118,8 +121,12 @@ def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[str, ..
         *lapses(Subject.DRIVER, papers[driver_id], today),
         *lapses(Subject.VEHICLE, papers[vehicle_id], today),
     ]
-    suspended = () if activation == Activation.ACTIVE else (f"driver ({activation})",)
-    return (*suspended, *(f"{lapse.type.replace('_', ' ')} ({lapse.standing})" for lapse in lapsed))
+    texts: list[tuple[Text, Text]] = [(CredentialType(lapse.type).label, STANDINGS[lapse.standing]) for lapse in lapsed]
+    if activation != Activation.ACTIVE:
+        texts.insert(0, (_("driver"), lowered(Activation(activation).label)))
+    return tuple(
+        Message(_("%(subject)s (%(standing)s)"), {"subject": subject, "standing": why}) for subject, why in texts
+    )
 
 
 def _proof_missing(payer: Payer | None, report: StatusReport) -> tuple[str, ...]:

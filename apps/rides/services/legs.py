@@ -9,6 +9,7 @@ from uuid import UUID
 
 import orjson
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations import queries as organizations
 from apps.organizations.models import BookingPolicy, Facility, Payer
@@ -328,7 +329,7 @@ def require_meeting_point(draft: RideDraft, facility: Facility | None, entrances
     """
     named = _meeting_point(draft)
     if named and (facility is None or entrances.get(UUID(str(named))) != facility.pk):
-        raise InvalidInput("discharge.pickupEntranceId", "The facility of the pickup has no such entrance.")
+        raise InvalidInput("discharge.pickupEntranceId", _("The facility of the pickup has no such entrance."))
 
 
 def _meeting_point(draft: RideDraft) -> Any:
@@ -348,7 +349,7 @@ def resolved_stop(
         return stop, None
     facility = known.get(UUID(stop["facilityId"]))
     if facility is None:
-        raise InvalidInput(f"{path}.facilityId", "There is no such facility.")
+        raise InvalidInput(f"{path}.facilityId", _("There is no such facility."))
     if stop["entranceId"] is not None and entrances.get(UUID(stop["entranceId"])) != facility.pk:
-        raise InvalidInput(f"{path}.entranceId", "The facility has no such entrance.")
+        raise InvalidInput(f"{path}.entranceId", _("The facility has no such entrance."))
     return stops.at_facility(stop, organizations.place_of(facility)), facility

@@ -3,11 +3,15 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrPromise
+
 from apps.rides.models import Milestone, Ride
 from apps.rides.rules.distance import meters_between
 from apps.rides.rules.status_report import MilestoneReport
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
+from lib.messages import Message, lowered
 from lib.rows import insert
 
 CLOCK_TOLERANCE = timedelta(minutes=2)  # how far a device's clock may run ahead of ours
@@ -32,9 +36,9 @@ class MilestoneOutOfOrder(DomainError):
 
     code = Code.MILESTONE_OUT_OF_ORDER
 
-    def __init__(self, what: str, *, field: str = "occurredAt") -> None:
-        message = f"{field} lies {what}."
-        super().__init__(message, details=[Detail(field=field, code="out_of_order", message=message)])
+    def __init__(self, template: StrPromise, *, field: str = "occurredAt", **parameters: object) -> None:
+        detail = Detail(field=field, code="out_of_order", message=Message(template, parameters))
+        super().__init__(detail.text, details=[detail])
 
 
 def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *, at: datetime) -> None:
@@ -45,10 +49,10 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
     """
     field = "readyAt" if milestone is Milestone.Type.READY else "occurredAt"
     if occurred_at > at + CLOCK_TOLERANCE:
-        raise MilestoneOutOfOrder("more than two minutes in the future", field=field)
+        raise MilestoneOutOfOrder(_("%(field)s lies more than two minutes in the future."), field=field)
     # Timing, waits and the time for corrections follow from the moment: it cannot be of before there was a ride.
     if occurred_at < min(ride.requested_at, ride.pickup_at - ENTERED_LATE):
-        raise MilestoneOutOfOrder("before the ride was asked for", field=field)
+        raise MilestoneOutOfOrder(_("%(field)s lies before the ride was asked for."), field=field)
     if milestone not in COLUMN_OF:
         return
     order = list(COLUMN_OF)
@@ -56,11 +60,11 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
     for other in order[:place]:
         recorded = getattr(ride, COLUMN_OF[other])
         if recorded is not None and occurred_at < recorded:
-            raise MilestoneOutOfOrder(f"before {other.value}")
+            raise MilestoneOutOfOrder(_("%(field)s lies before %(other)s."), other=lowered(other.label))
     for other in order[place + 1 :]:
         recorded = getattr(ride, COLUMN_OF[other])
         if recorded is not None and occurred_at > recorded:
-            raise MilestoneOutOfOrder(f"after {other.value}")
+            raise MilestoneOutOfOrder(_("%(field)s lies after %(other)s."), other=lowered(other.label))
 
 
 def check_ending(ride: Ride, occurred_at: datetime, *, at: datetime) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.rides.models import Assignment, Ride
@@ -30,6 +31,7 @@ class OfferOver(DomainError):
     """The time to respond has passed; the ride may be with somebody else."""
 
     code = Code.ASSIGNMENT_CONFLICT
+    template = _("The time to respond to this offer has passed.")
 
 
 @transaction.atomic
@@ -58,7 +60,7 @@ def accept(
     ride = offer.ride
     require_permission(transition_of(ride, Action.ASSIGN), by)
     if offer.respond_by is not None and at >= offer.respond_by:
-        raise OfferOver("The time to respond to this offer has passed.")
+        raise OfferOver
     crew = locked_crew(driver_id=offer.driver_id, vehicle_id=offer.vehicle_id, attendant_ids=offer.attendant_ids, by=by)
     found = judge(ride, crew, by=by, at=at)
     if any(one.kind is Kind.HARD or one.code.value not in offer.overridden for one in found):
@@ -122,7 +124,7 @@ def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expe
         rides = rides.filter(facility_id__in=by.facility_ids)
     ride = rides.select_for_update(of=("self",)).select_related("facility", "pickup_facility", "payer").first()
     if ride is None:
-        raise NotFound("ride")
+        raise NotFound(_("ride"))
     offers = Assignment.objects.filter(ride=ride, status=Assignment.Status.OFFERED)
     if by.provider_ids is not None:
         offers = offers.filter(provider_id__in=by.provider_ids)
@@ -135,7 +137,7 @@ def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expe
     if expected_version is not None and expected_version != ride.version:
         raise StaleVersion(ride.version)
     if len(found) > 1:
-        raise InvalidInput("assignmentId", "Several offers are open: name one.", detail_code="required")
+        raise InvalidInput("assignmentId", _("Several offers are open: name one."), detail_code="required")
     found[0].ride = ride
     return found[0]
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_lazy as _
+
 from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing
 from lib.scopes import Scope
@@ -25,4 +27,4 @@ def require_right(override: Override, by: Principal) -> None:
     if not by.has_scope(Scope.RIDES_OVERRIDE):
         raise ScopeMissing(Scope.RIDES_OVERRIDE)
     if not override.reason.strip():
-        raise InvalidInput("overrideReason", "overrideReason is required with an override.", detail_code="required")
+        raise InvalidInput("overrideReason", _("%(field)s is required with an override."), detail_code="required")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.fleet import queries as fleet
 from apps.fleet.models import Driver, Vehicle
 from apps.rides.models import Assignment, Ride
@@ -71,14 +73,14 @@ def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[
     """
     wanted = list(attendant_ids)
     if driver_id in wanted or len(set(wanted)) < len(wanted):
-        raise InvalidInput("attendantIds", "Each person is named once.", detail_code="repeated")
+        raise InvalidInput("attendantIds", _("Each person is named once."), detail_code="repeated")
     people, vehicle = fleet.locked([driver_id, *wanted], vehicle_id, by)
     if driver_id not in people:
-        raise InvalidInput("driverId", "There is no such driver.", detail_code="unknown")
+        raise InvalidInput("driverId", _("There is no such driver."), detail_code="unknown")
     if len(people) <= len(wanted):
-        raise InvalidInput("attendantIds", "There is no such attendant.", detail_code="unknown")
+        raise InvalidInput("attendantIds", _("There is no such attendant."), detail_code="unknown")
     if vehicle is None:
-        raise InvalidInput("vehicleId", "There is no such vehicle.", detail_code="unknown")
+        raise InvalidInput("vehicleId", _("There is no such vehicle."), detail_code="unknown")
     return Crew(people[driver_id], vehicle, tuple(people[person] for person in wanted))
 
 

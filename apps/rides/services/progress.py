@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Final, cast
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
@@ -79,8 +81,8 @@ def set_right(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: 
     require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
     milestone = Milestone.Type(moment.type)
     if ride.status in TERMINAL and getattr(ride, milestones.COLUMN_OF[milestone]) is not None:
-        message = f"{milestone.value} is recorded otherwise: correct the ending first."
-        raise InvalidInput("milestones", message, detail_code="taken")
+        template = _("%(milestone)s is recorded otherwise: correct the ending first.")
+        raise InvalidInput("milestones", template, detail_code="taken", milestone=milestone.value)
     columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
     if ride.boarded_at is not None:
         columns += _set_wait(ride, ride.boarded_at)

@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.fleet.services import drivers
 from apps.rides.models import Milestone, Ride
 from apps.rides.rules.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
@@ -98,7 +100,7 @@ def _require_place(report: StatusReport, was: RideStatus) -> None:
     lost = [wire_name(name) for name in misplaced(report, corrects=was in TERMINAL and report.status is not was)]
     if lost:
         raise FieldRefused(
-            [Detail(field=name, code="not_here", message=f"{name} has no place in this report.") for name in lost]
+            [Detail(field=name, code="not_here", message=_("%(field)s has no place in this report.")) for name in lost]
         )
 
 
@@ -123,7 +125,7 @@ def _apply_milestone(
             _record_only(ride, moment, report, by=by, at=at)
         return []
     if milestone is Milestone.Type.READY:
-        raise InvalidInput("milestones", "A release is POST /rides/{id}/ready.", detail_code="not_here")
+        raise InvalidInput("milestones", _("A release is POST /rides/{id}/ready."), detail_code="not_here")
     if getattr(ride, milestones.COLUMN_OF[milestone]) == moment.occurred_at:
         return []  # a device repeats what it is not sure has arrived
     if milestones.has_passed(ride, milestone):
@@ -178,7 +180,7 @@ def _dispatch(
     if row.action is Action.CONFIRM:
         return confirming.confirm(ride, report, by=by, at=at)
     if row.action in (Action.ASSIGN, Action.REASSIGN):
-        raise InvalidInput("status", "A driver is assigned by PUT /rides/{id}/assignment.", detail_code="not_here")
+        raise InvalidInput("status", _("A driver is assigned by PUT /rides/{id}/assignment."), detail_code="not_here")
     if row.action is Action.UNASSIGN:
         assignment.take_off(ride, reason_code=report.reason_code, note=report.note, by=by, at=at)
         return []

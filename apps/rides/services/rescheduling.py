@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Final
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.rides.models import Ride
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.rules import booking_rules
@@ -41,7 +43,7 @@ def require_order(ride: Ride, *, field: str) -> None:
     for other in others.only("leg_sequence", "pickup_at", "appointment_at"):
         first, second = sorted((ride, other), key=lambda leg: leg.leg_sequence)
         if not booking_rules.follows(second.pickup_at, first.pickup_at, first.appointment_at):
-            message = "The legs of a trip have to stay in their order."
+            message = _("The legs of a trip have to stay in their order.")
             raise FieldRefused([Detail(field=field, code="leg_order", message=message)])
 
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import orjson
 from django.db.models import JSONField
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import Facility, Payer
 from apps.riders.models import AccommodationProfile, Rider
@@ -32,8 +33,9 @@ from lib.crypto import sealed_in
 from lib.db.bulk_copy import copy_rows
 from lib.errors import Code
 from lib.ids import uuid7
+from lib.messages import Text
 
-_TAKEN: Final = "The rider has a ride at this time."
+_TAKEN: Final = _("The rider has a ride at this time.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Refused:
     """Why a day cannot be booked; `existing_id` is the ride that is in its way."""
 
     code: Code
-    message: str
+    message: Text
     existing_id: UUID | None = None
 
 
@@ -228,7 +230,7 @@ def book_days(days: Sequence[Day], *, by: Principal, at: datetime) -> list[tuple
     asked = [(day, day.parts()) for day in days]
     times = [(time.pickup_at, part.takes) for _, parts in asked for part, time in parts]
     if not times:
-        return [() for _ in days]
+        return [() for _day in days]
     agendas = bookings.agendas(
         {day.course.rider.pk for day in days},
         starts_at=min(pickup_at for pickup_at, _ in times),
@@ -284,8 +286,8 @@ class _Set:
                 leg.draft, time.pickup_at, time.appointment_at, at=self.at, leg_type=leg.leg_type
             )
             if broken:
-                return Refused(Code.VALIDATION_ERROR, str(broken[0].text))
-        for (_, first), (_, second) in pairwise(parts):
+                return Refused(Code.VALIDATION_ERROR, broken[0].text)
+        for (_first_part, first), (_second_part, second) in pairwise(parts):
             if not booking_rules.follows(second.pickup_at, first.pickup_at, first.appointment_at):
                 return Refused(Code.VALIDATION_ERROR, booking_rules.OUT_OF_ORDER)
         return None

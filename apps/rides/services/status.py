@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.audit.services import audit
 from apps.events import services as events
 from apps.rides.models import Ride
@@ -20,6 +22,7 @@ from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, 
 from lib.access import Principal
 from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, NotFound, ScopeMissing, StaleVersion
+from lib.messages import Message, listed, lowered
 from lib.rows import update
 
 CORRECTED_EVENT = "ride.corrected"
@@ -41,23 +44,29 @@ class OfferedOnly(DomainError):
     """The ride is shown to the caller because it is offered to them; it is theirs once they have accepted."""
 
     code = Code.FORBIDDEN
+    template = _("The ride is offered to you: accept it first.")
 
 
 class InvalidTransition(DomainError):
     """The table has no such step from the ride's status."""
 
     code = Code.INVALID_TRANSITION
+    template = _("A ride that is %(was)s cannot become %(wanted)s.")
 
     def __init__(self, was: RideStatus, wanted: str) -> None:
-        allowed = [status.value for status in allowed_from(was)]
+        allowed = allowed_from(was)
+        possible = (
+            listed([lowered(status.label) for status in allowed]) if allowed else _("nothing, the ride has ended")
+        )
         super().__init__(
-            f"A ride that is {was.label.lower()} cannot become {wanted.replace('_', ' ')}.",
+            was=lowered(was.label),
+            wanted=lowered(RideStatus(wanted).label),
             details=[
                 Detail(
                     field="status",
                     code="invalid_transition",
-                    message=f"Possible from here: {', '.join(allowed) or 'nothing, the ride has ended'}.",
-                    also={"from": was.value, "to": wanted, "allowed": allowed},
+                    message=Message(_("Possible from here: %(statuses)s."), {"statuses": possible}),
+                    also={"from": was.value, "to": wanted, "allowed": [status.value for status in allowed]},
                 )
             ],
         )
@@ -82,8 +91,8 @@ def locked(ride_id: UUID, by: Principal, *, expected_version: int | None = None)
     ride = _LOCKED.one(by, pk=ride_id)
     if ride is None:
         if by.provider_ids is not None and Ride.objects.visible_to(by).filter(pk=ride_id).exists():
-            raise OfferedOnly("The ride is offered to you: accept it first.")
-        raise NotFound("ride")
+            raise OfferedOnly
+        raise NotFound(_("ride"))
     if expected_version is not None and expected_version != ride.version:
         raise StaleVersion(ride.version)
     return ride

@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.organizations.service_levels import service_levels
@@ -39,12 +40,14 @@ class NotWillCall(DomainError):
     """The ride has a firm pickup time: there is nothing to release."""
 
     code = Code.RULE_VIOLATION
+    template = _("The ride has a firm pickup time and needs no release.")
 
 
 class NotReleasable(DomainError):
     """The ride is not waiting: it is not promised yet, on its way, or over."""
 
     code = Code.INVALID_TRANSITION
+    template = _("The ride is not waiting for its release.")
 
 
 @transaction.atomic
@@ -147,13 +150,13 @@ def _locked(ride_id: UUID, expected_version: int | None, by: Principal) -> Ride:
     if not (by.has_scope(Scope.RIDES_WRITE) or by.has_scope(Scope.RIDES_STATUS)):
         raise ScopeMissing(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
     if not ride.will_call:
-        raise NotWillCall("The ride has a firm pickup time and needs no release.")
+        raise NotWillCall
     return ride
 
 
 def _require_waiting(ride: Ride) -> None:
     if ride.status not in RELEASABLE:
-        raise NotReleasable("The ride is not waiting for its release.")
+        raise NotReleasable
 
 
 def _window_before(ride: Ride) -> timing.Window:
