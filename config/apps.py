@@ -1,10 +1,9 @@
 """Makes the composition root known to Django: for its checks, and to have texts ready before the first request."""
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.core.checks import Tags, register
 
 from config import deployment_checks, translations
-from lib import admin_words
 
 
 class Carelane(AppConfig):
@@ -13,9 +12,6 @@ class Carelane(AppConfig):
 
     def ready(self) -> None:
         translations.compile_all()
-        for config in apps.get_app_configs():
-            if config.name.startswith("apps."):
-                admin_words.translate(config)
         for check in (
             deployment_checks.shared_cache,
             deployment_checks.shared_limits,

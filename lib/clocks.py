@@ -39,4 +39,5 @@ def clock(at: datetime | time, *, seconds: bool = False) -> str:
     rest = f"{at.minute:02}:{at.second:02}" if seconds else f"{at.minute:02}"
     if not shows_twelve_hours():
         return f"{at.hour:02}:{rest}"
-    return f"{at.hour % 12 or 12}:{rest}\N{NO-BREAK SPACE}{_('AM') if at.hour < 12 else _('PM')}"
+    half = _("AM") if at.hour < 12 else _("PM")
+    return f"{at.hour % 12 or 12}:{rest}\N{NO-BREAK SPACE}{half}"

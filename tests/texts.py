@@ -18,8 +18,8 @@ from pathlib import Path
 import polib
 from django.utils.text import camel_case_to_spaces
 from django.utils.translation.template import templatize
-
 from lib.admin_words import APP, COLUMN, TABLE
+
 from lib.retelling import CONTEXT
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,25 +18,28 @@ class AuditEntry(models.Model):
         DENIED = "denied", _("Denied")
         FAILED = "failed", _("Failed")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    at = models.DateTimeField(db_default=Now())  # the database's clock
-    actor = models.CharField(max_length=60)
-    role = models.CharField(max_length=20, blank=True)
-    action = models.CharField(max_length=60)  # "rides.read", "rides.assign", "tokens.revoke", "sign_in", ...
-    subject_type = models.CharField(max_length=20, blank=True)
-    subject_id = models.UUIDField(null=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    at = models.DateTimeField(_("at"), db_default=Now())  # the database's clock
+    actor = models.CharField(_("actor"), max_length=60)
+    role = models.CharField(_("role"), max_length=20, blank=True)
+    action = models.CharField(
+        _("action"), max_length=60
+    )  # "rides.read", "rides.assign", "tokens.revoke", "sign_in", ...
+    subject_type = models.CharField(_("subject type"), max_length=20, blank=True)
+    subject_id = models.UUIDField(_("subject id"), null=True)
     # Every rider whose data the answer showed or the change touched.
-    rider_ids = ArrayField(models.UUIDField(), default=list)
-    facility_id = models.UUIDField(null=True)
-    phi = models.CharField("PHI level", max_length=7, blank=True)  # the level of detail shown
-    reason = models.CharField(max_length=500, blank=True)
-    outcome = models.CharField(max_length=6, choices=Outcome, default=Outcome.DONE)
-    details = models.JSONField(default=dict)  # names of fields changed, never their values
-    request_id = models.CharField(max_length=64, blank=True)
-    ip = models.GenericIPAddressField("IP address", null=True)
+    rider_ids = ArrayField(models.UUIDField(), default=list, verbose_name=_("rider ids"))
+    facility_id = models.UUIDField(_("facility id"), null=True)
+    phi = models.CharField(_("PHI level"), max_length=7, blank=True)  # the level of detail shown
+    reason = models.CharField(_("reason"), max_length=500, blank=True)
+    outcome = models.CharField(_("outcome"), max_length=6, choices=Outcome, default=Outcome.DONE)
+    details = models.JSONField(_("details"), default=dict)  # names of fields changed, never their values
+    request_id = models.CharField(_("request id"), max_length=64, blank=True)
+    ip = models.GenericIPAddressField(_("IP address"), null=True)
 
     class Meta:
-        verbose_name_plural = "audit trail"
+        verbose_name = _("audit entry")
+        verbose_name_plural = _("audit trail")
         indexes = [
             models.Index(fields=["-at", "id"], name="audit_newest"),
             models.Index(fields=["subject_type", "subject_id", "-at"], name="audit_of_subject"),
@@ -51,10 +54,14 @@ class AuditEntry(models.Model):
 class AuditSeal(models.Model):
     """One link of the hash chain over the audit trail: SHA-256 of the link before and of the entry's canonical form."""
 
-    number = models.BigIntegerField(primary_key=True)  # gap-free from 1
-    entry = models.OneToOneField(AuditEntry, models.PROTECT, related_name="seal")
-    digest = models.BinaryField(max_length=32)
-    sealed_at = models.DateTimeField(db_default=Now())
+    number = models.BigIntegerField(_("number"), primary_key=True)  # gap-free from 1
+    entry = models.OneToOneField(AuditEntry, models.PROTECT, related_name="seal", verbose_name=_("entry"))
+    digest = models.BinaryField(_("digest"), max_length=32)
+    sealed_at = models.DateTimeField(_("sealed at"), db_default=Now())
+
+    class Meta:
+        verbose_name = _("audit seal")
+        verbose_name_plural = _("audit seals")
 
     def __str__(self) -> str:
         return f"audit seal {self.number}"

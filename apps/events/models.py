@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from apps.events.xid8 import CurrentTransactionId, OldestRunningTransactionId, Xid8Field
 from lib.ids import uuid7
@@ -48,25 +49,27 @@ class EventQuerySet(models.QuerySet["Event"]):
 class Event(models.Model):
     """One change of one record.  Carries ids, statuses and instants; never names, phones or addresses."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    transaction = Xid8Field(db_default=CurrentTransactionId(), editable=False)
-    type = models.CharField(max_length=40)
-    subject_type = models.CharField(max_length=20)
-    subject_id = models.UUIDField()
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    transaction = Xid8Field(_("transaction"), db_default=CurrentTransactionId(), editable=False)
+    type = models.CharField(_("type"), max_length=40)
+    subject_type = models.CharField(_("subject type"), max_length=20)
+    subject_id = models.UUIDField(_("subject id"))
     # The subject's version after the change: dense from 1 for rides, so that receivers can order and spot gaps.
-    sequence = models.PositiveIntegerField()
+    sequence = models.PositiveIntegerField(_("sequence"))
     # Ids and no foreign keys: every app records events, so that this one lies below all others.
-    facility_id = models.UUIDField("facility", null=True)
-    provider_id = models.UUIDField("transport provider", null=True)
-    occurred_at = models.DateTimeField()  # when it happened, by the reporter's clock
-    recorded_at = models.DateTimeField(db_default=Now(), editable=False)
-    actor = models.CharField(max_length=60)  # "user:<id>", "token:<id>", "system"
-    request_id = models.CharField(max_length=64, blank=True)
-    data = models.JSONField(default=dict)  # camelCase, as it is published
+    facility_id = models.UUIDField(_("facility"), null=True)
+    provider_id = models.UUIDField(_("transport provider"), null=True)
+    occurred_at = models.DateTimeField(_("occurred at"))  # when it happened, by the reporter's clock
+    recorded_at = models.DateTimeField(_("recorded at"), db_default=Now(), editable=False)
+    actor = models.CharField(_("actor"), max_length=60)  # "user:<id>", "token:<id>", "system"
+    request_id = models.CharField(_("request id"), max_length=64, blank=True)
+    data = models.JSONField(_("data"), default=dict)  # camelCase, as it is published
 
     objects = EventQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
         constraints = [
             # A lost update would record the same version twice; the database refuses it.
             models.UniqueConstraint(name="event_sequence_once", fields=["subject_type", "subject_id", "sequence"]),
@@ -90,8 +93,12 @@ class Unpublished(models.Model):
     of one subject's events rise with their sequence, because its row is locked while they are recorded.
     """
 
-    id = models.BigAutoField(primary_key=True)
-    event_id = models.UUIDField()
+    id = models.BigAutoField(_("id"), primary_key=True)
+    event_id = models.UUIDField(_("event id"))
+
+    class Meta:
+        verbose_name = _("unpublished")
+        verbose_name_plural = _("unpublisheds")
 
     def __str__(self) -> str:
         return f"unpublished event {self.pk}"

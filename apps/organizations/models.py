@@ -46,13 +46,16 @@ def default_escalation_minutes() -> list[int]:
 class EscalationPolicy(models.Model):
     """Who hears of a discharge ride without a driver, and when."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    name = models.CharField(max_length=100, unique=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(_("name"), max_length=100, unique=True)
     # Minutes after release of each step: offer, dispatcher alarm, wider pool, supervisor, no driver available.
-    step_minutes = ArrayField(models.PositiveSmallIntegerField(), size=5, default=default_escalation_minutes)
+    step_minutes = ArrayField(
+        models.PositiveSmallIntegerField(), size=5, default=default_escalation_minutes, verbose_name=_("step minutes")
+    )
 
     class Meta:
-        verbose_name_plural = "escalation policies"
+        verbose_name = _("escalation policy")
+        verbose_name_plural = _("escalation policies")
 
     def __str__(self) -> str:
         return self.name
@@ -72,38 +75,45 @@ class Facility(PostalAddress):
     Minutes are service levels of this facility; the defaults are policy, not fact.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    name = models.CharField(max_length=200)
-    kind = models.CharField(max_length=12, choices=FacilityKind)
-    timezone = models.CharField(max_length=64, validators=[validate_zone])
-    geofence_radius_meters = models.PositiveIntegerField(default=150)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(_("name"), max_length=200)
+    kind = models.CharField(_("kind"), max_length=12, choices=FacilityKind)
+    timezone = models.CharField(_("timezone"), max_length=64, validators=[validate_zone])
+    geofence_radius_meters = models.PositiveIntegerField(_("geofence radius meters"), default=150)
     # [{"days": ["mon", ...], "opens": "HH:MM", "closes": "HH:MM"}], local wall time
-    hours = models.JSONField(default=list, blank=True)
-    booking_policy = models.CharField(max_length=12, choices=BookingPolicy, default=BookingPolicy.AUTO_CONFIRM)
-    lead_time_minutes = models.PositiveIntegerField(default=0)
-    discharge_target_minutes = models.PositiveIntegerField(default=60)
-    discharge_max_minutes = models.PositiveIntegerField(default=180)
-    will_call_response_minutes = models.PositiveIntegerField(default=60)
-    pickup_late_minutes = models.PositiveIntegerField(default=15)
-    pickup_early_minutes = models.PositiveIntegerField(default=15)
-    arrive_early_minutes = models.PositiveIntegerField(default=15)
-    arrive_too_early_minutes = models.PositiveIntegerField(default=60)
+    hours = models.JSONField(_("hours"), default=list, blank=True)
+    booking_policy = models.CharField(
+        _("booking policy"), max_length=12, choices=BookingPolicy, default=BookingPolicy.AUTO_CONFIRM
+    )
+    lead_time_minutes = models.PositiveIntegerField(_("lead time minutes"), default=0)
+    discharge_target_minutes = models.PositiveIntegerField(_("discharge target minutes"), default=60)
+    discharge_max_minutes = models.PositiveIntegerField(_("discharge max minutes"), default=180)
+    will_call_response_minutes = models.PositiveIntegerField(_("will call response minutes"), default=60)
+    pickup_late_minutes = models.PositiveIntegerField(_("pickup late minutes"), default=15)
+    pickup_early_minutes = models.PositiveIntegerField(_("pickup early minutes"), default=15)
+    arrive_early_minutes = models.PositiveIntegerField(_("arrive early minutes"), default=15)
+    arrive_too_early_minutes = models.PositiveIntegerField(_("arrive too early minutes"), default=60)
     # Null: 5 at homes, 10 at facilities, 15 for discharges and will-call.
-    no_show_wait_minutes = models.PositiveIntegerField(null=True, blank=True)
-    late_cancel_minutes = models.PositiveIntegerField(default=120)
-    return_leg_policy = models.CharField(max_length=6, choices=ReturnLegPolicy, default=ReturnLegPolicy.HOLD)
-    escalation_policy = models.ForeignKey(EscalationPolicy, models.PROTECT, null=True, blank=True)
+    no_show_wait_minutes = models.PositiveIntegerField(_("no show wait minutes"), null=True, blank=True)
+    late_cancel_minutes = models.PositiveIntegerField(_("late cancel minutes"), default=120)
+    return_leg_policy = models.CharField(
+        _("return leg policy"), max_length=6, choices=ReturnLegPolicy, default=ReturnLegPolicy.HOLD
+    )
+    escalation_policy = models.ForeignKey(
+        EscalationPolicy, models.PROTECT, null=True, blank=True, verbose_name=_("escalation policy")
+    )
     # Origin and destination letter on claims: H hospital, R residence, J and G dialysis, N SNF, P physician, D other.
-    modifier_code = models.CharField(max_length=1, default="D")
-    active = models.BooleanField(default=True)
-    version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    modifier_code = models.CharField(_("modifier code"), max_length=1, default="D")
+    active = models.BooleanField(_("active"), default=True)
+    version = models.PositiveIntegerField(_("version"), default=1)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     objects = FacilityQuerySet.as_manager()
 
     class Meta:
-        verbose_name_plural = "facilities"
+        verbose_name = _("facility")
+        verbose_name_plural = _("facilities")
         constraints = [
             on_the_globe("facility_on_the_globe"),
             models.CheckConstraint(name="facility_kind_known", condition=Q(kind__in=FacilityKind.values)),
@@ -130,17 +140,19 @@ class Facility(PostalAddress):
 class Entrance(models.Model):
     """A door of a facility where riders are met."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    facility = models.ForeignKey(Facility, models.CASCADE, related_name="entrances")
-    name = models.CharField(max_length=100)
-    lat = models.DecimalField("latitude", max_digits=9, decimal_places=6, null=True, blank=True)
-    lng = models.DecimalField("longitude", max_digits=9, decimal_places=6, null=True, blank=True)
-    instructions = models.CharField(max_length=500, blank=True)
-    hours = models.CharField(max_length=200, blank=True)
-    curb_rules = models.CharField(max_length=200, blank=True)
-    wheelchair_ok = models.BooleanField(default=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    facility = models.ForeignKey(Facility, models.CASCADE, related_name="entrances", verbose_name=_("facility"))
+    name = models.CharField(_("name"), max_length=100)
+    lat = models.DecimalField(_("latitude"), max_digits=9, decimal_places=6, null=True, blank=True)
+    lng = models.DecimalField(_("longitude"), max_digits=9, decimal_places=6, null=True, blank=True)
+    instructions = models.CharField(_("instructions"), max_length=500, blank=True)
+    hours = models.CharField(_("hours"), max_length=200, blank=True)
+    curb_rules = models.CharField(_("curb rules"), max_length=200, blank=True)
+    wheelchair_ok = models.BooleanField(_("wheelchair ok"), default=True)
 
     class Meta:
+        verbose_name = _("entrance")
+        verbose_name_plural = _("entrances")
         constraints = [
             models.UniqueConstraint(name="entrance_name_once", fields=["facility", "name"]),
             on_the_globe("entrance_on_the_globe"),
@@ -162,14 +174,16 @@ class ContactRole(TextChoices):
 class Contact(models.Model):
     """Whom to call at a facility, by role."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    facility = models.ForeignKey(Facility, models.CASCADE, related_name="contacts")
-    role = models.CharField(max_length=12, choices=ContactRole)
-    name = models.CharField(max_length=100)
-    phone = models.CharField(max_length=16)  # E.164
-    ext = models.CharField("extension", max_length=10, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    facility = models.ForeignKey(Facility, models.CASCADE, related_name="contacts", verbose_name=_("facility"))
+    role = models.CharField(_("role"), max_length=12, choices=ContactRole)
+    name = models.CharField(_("name"), max_length=100)
+    phone = models.CharField(_("phone"), max_length=16)  # E.164
+    ext = models.CharField(_("extension"), max_length=10, blank=True)
 
     class Meta:
+        verbose_name = _("contact")
+        verbose_name_plural = _("contacts")
         constraints = [
             models.CheckConstraint(name="contact_role_known", condition=Q(role__in=ContactRole.values)),
             models.CheckConstraint(name="contact_phone_e164", condition=Q(phone__regex=r"^\+[1-9][0-9]{6,14}$")),
@@ -203,22 +217,26 @@ class CalendarShift(models.Model):
         ALL = "all", _("All")
         SELECTED = "selected", _("selected standing orders")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    facility = models.ForeignKey(Facility, models.CASCADE, related_name="calendar_shifts")
-    from_date = models.DateField()
-    to_date = models.DateField(null=True, blank=True)  # null: no service that day
-    new_chair_time = models.TimeField(null=True, blank=True)
-    offset_minutes = models.SmallIntegerField(null=True, blank=True)
-    applies_to = models.CharField(max_length=8, choices=AppliesTo, default=AppliesTo.ALL)
-    standing_order_ids = ArrayField(models.UUIDField(), default=list, blank=True)
-    created_by = models.CharField(max_length=60, blank=True, db_default="")  # "user:<id>", "token:<id>", "system"
-    created_at = models.DateTimeField(null=True, blank=True)
-    applied_at = models.DateTimeField(null=True, blank=True)
-    undone_at = models.DateTimeField(null=True, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    facility = models.ForeignKey(Facility, models.CASCADE, related_name="calendar_shifts", verbose_name=_("facility"))
+    from_date = models.DateField(_("from date"))
+    to_date = models.DateField(_("to date"), null=True, blank=True)  # null: no service that day
+    new_chair_time = models.TimeField(_("new chair time"), null=True, blank=True)
+    offset_minutes = models.SmallIntegerField(_("offset minutes"), null=True, blank=True)
+    applies_to = models.CharField(_("applies to"), max_length=8, choices=AppliesTo, default=AppliesTo.ALL)
+    standing_order_ids = ArrayField(models.UUIDField(), default=list, blank=True, verbose_name=_("standing order ids"))
+    created_by = models.CharField(
+        _("created by"), max_length=60, blank=True, db_default=""
+    )  # "user:<id>", "token:<id>", "system"
+    created_at = models.DateTimeField(_("created at"), null=True, blank=True)
+    applied_at = models.DateTimeField(_("applied at"), null=True, blank=True)
+    undone_at = models.DateTimeField(_("undone at"), null=True, blank=True)
 
     objects = CalendarShiftQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("calendar shift")
+        verbose_name_plural = _("calendar shifts")
         constraints = [
             models.CheckConstraint(
                 name="calendar_shift_undone_was_applied",
@@ -250,14 +268,18 @@ class TransportProviderQuerySet(models.QuerySet["TransportProvider"]):
 class TransportProvider(models.Model):
     """A company or fleet that drives."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    name = models.CharField(max_length=200, unique=True)
-    phone = models.CharField(max_length=16, blank=True)
-    timezone = models.CharField(max_length=64, validators=[validate_zone])
-    active = models.BooleanField(default=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(_("name"), max_length=200, unique=True)
+    phone = models.CharField(_("phone"), max_length=16, blank=True)
+    timezone = models.CharField(_("timezone"), max_length=64, validators=[validate_zone])
+    active = models.BooleanField(_("active"), default=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     objects = TransportProviderQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("transport provider")
+        verbose_name_plural = _("transport providers")
 
     def __str__(self) -> str:
         return self.name
@@ -272,13 +294,17 @@ class HomeBaseQuerySet(models.QuerySet["HomeBase"]):
 class HomeBase(PostalAddress):
     """Where a provider's vehicles stand overnight and drivers begin."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="home_bases")
-    name = models.CharField(max_length=100)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    provider = models.ForeignKey(
+        TransportProvider, models.PROTECT, related_name="home_bases", verbose_name=_("provider")
+    )
+    name = models.CharField(_("name"), max_length=100)
 
     objects = HomeBaseQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("home base")
+        verbose_name_plural = _("home bases")
         constraints = [
             models.UniqueConstraint(name="home_base_name_once", fields=["provider", "name"]),
             on_the_globe("home_base_on_the_globe"),
@@ -307,15 +333,19 @@ class Payer(models.Model):
         DRIVER = "driver", _("Driver")
         BOTH = "both", _("Both")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    name = models.CharField(max_length=200, unique=True)
-    signature_rule = models.CharField(max_length=7, choices=SignatureRule, default=SignatureRule.NONE)
-    signers = models.CharField(max_length=6, choices=Signers, default=Signers.ANY, db_default=Signers.ANY)
-    odometer_required = models.BooleanField(default=False)
-    authorization_required = models.BooleanField(default=False)
-    active = models.BooleanField(default=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(_("name"), max_length=200, unique=True)
+    signature_rule = models.CharField(
+        _("signature rule"), max_length=7, choices=SignatureRule, default=SignatureRule.NONE
+    )
+    signers = models.CharField(_("signers"), max_length=6, choices=Signers, default=Signers.ANY, db_default=Signers.ANY)
+    odometer_required = models.BooleanField(_("odometer required"), default=False)
+    authorization_required = models.BooleanField(_("authorization required"), default=False)
+    active = models.BooleanField(_("active"), default=True)
 
     class Meta:
+        verbose_name = _("payer")
+        verbose_name_plural = _("payers")
         constraints = [
             models.CheckConstraint(
                 name="payer_signature_rule_known",
@@ -349,14 +379,16 @@ class ExternalId(models.Model):
     names records of apps above this one, and outlives nothing since nothing is deleted.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    subject_type = models.CharField(max_length=14, choices=SubjectType)
-    subject_id = models.UUIDField()
-    system = models.CharField(max_length=100)
-    value = models.CharField(max_length=100)
-    type = models.CharField(max_length=50, blank=True)  # "mrn", "encounter", "order", ...
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    subject_type = models.CharField(_("subject type"), max_length=14, choices=SubjectType)
+    subject_id = models.UUIDField(_("subject id"))
+    system = models.CharField(_("system"), max_length=100)
+    value = models.CharField(_("value"), max_length=100)
+    type = models.CharField(_("type"), max_length=50, blank=True)  # "mrn", "encounter", "order", ...
 
     class Meta:
+        verbose_name = _("external id")
+        verbose_name_plural = _("external ids")
         constraints = [
             models.CheckConstraint(
                 name="external_id_subject_type_known", condition=Q(subject_type__in=SubjectType.values)

@@ -51,43 +51,51 @@ class Rider(models.Model):
     `home_address` and `saved_places` are Stops in the API's shape (apps/organizations/rules/stops.py says which keys).
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    first_name = models.CharField(max_length=100)
-    last_name = models.CharField(max_length=100)
-    preferred_name = models.CharField(max_length=100, blank=True)
-    date_of_birth = models.DateField(null=True, blank=True)
-    medicaid_id_encrypted = models.BinaryField(null=True, blank=True)
-    medicaid_id_index = models.BinaryField(null=True, blank=True, max_length=32)
-    member_id_encrypted = models.BinaryField(null=True, blank=True)
-    member_id_index = models.BinaryField(null=True, blank=True, max_length=32)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    first_name = models.CharField(_("first name"), max_length=100)
+    last_name = models.CharField(_("last name"), max_length=100)
+    preferred_name = models.CharField(_("preferred name"), max_length=100, blank=True)
+    date_of_birth = models.DateField(_("date of birth"), null=True, blank=True)
+    medicaid_id_encrypted = models.BinaryField(_("medicaid id encrypted"), null=True, blank=True)
+    medicaid_id_index = models.BinaryField(_("medicaid id index"), null=True, blank=True, max_length=32)
+    member_id_encrypted = models.BinaryField(_("member id encrypted"), null=True, blank=True)
+    member_id_index = models.BinaryField(_("member id index"), null=True, blank=True, max_length=32)
     # [{"number": E.164, "ext": "", "kind": "mobile|home|work|other"}], the preferred one first
-    phones = models.JSONField(default=list, blank=True)
-    sms_consent = models.CharField("SMS consent", max_length=7, choices=Consent, default=Consent.UNKNOWN)
-    sms_consent_at = models.DateTimeField("SMS consent at", null=True, blank=True)
-    email = models.EmailField(blank=True)
-    language = models.CharField(max_length=35, default="en")  # BCP 47
-    interpreter_needed = models.BooleanField(default=False)
-    contact_preference = models.CharField(max_length=9, choices=ContactPreference, default=ContactPreference.VOICE)
-    home_address = models.JSONField(null=True, blank=True)
-    saved_places = models.JSONField(default=list, blank=True)
-    # [{"name", "phone", "relation", "notify": [event types]}]
-    caregivers = models.JSONField(default=list, blank=True)
-    emergency_contact = models.JSONField(null=True, blank=True)  # {"name", "phone", "relation"}
-    facilities = models.ManyToManyField(Facility, through="RiderFacility", related_name="riders")
-    # Drivers live in a sibling app: ids, checked as they are written (lib/reference_checks.py).
-    preferred_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True)
-    excluded_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True)
-    driver_gender_preference = models.CharField(
-        max_length=6, blank=True, choices=[("female", "female"), ("male", "male")]
+    phones = models.JSONField(_("phones"), default=list, blank=True)
+    sms_consent = models.CharField(_("SMS consent"), max_length=7, choices=Consent, default=Consent.UNKNOWN)
+    sms_consent_at = models.DateTimeField(_("SMS consent at"), null=True, blank=True)
+    email = models.EmailField(_("email"), blank=True)
+    language = models.CharField(_("language"), max_length=35, default="en")  # BCP 47
+    interpreter_needed = models.BooleanField(_("interpreter needed"), default=False)
+    contact_preference = models.CharField(
+        _("contact preference"), max_length=9, choices=ContactPreference, default=ContactPreference.VOICE
     )
-    status = models.CharField(max_length=11, choices=RiderStatus, default=RiderStatus.ACTIVE)
-    status_reason = models.CharField(max_length=200, blank=True)
-    status_from = models.DateField(null=True, blank=True)
-    status_until = models.DateField(null=True, blank=True)
-    verified = models.BooleanField(default=False)
-    version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    home_address = models.JSONField(_("home address"), null=True, blank=True)
+    saved_places = models.JSONField(_("saved places"), default=list, blank=True)
+    # [{"name", "phone", "relation", "notify": [event types]}]
+    caregivers = models.JSONField(_("caregivers"), default=list, blank=True)
+    emergency_contact = models.JSONField(_("emergency contact"), null=True, blank=True)  # {"name", "phone", "relation"}
+    facilities = models.ManyToManyField(
+        Facility, through="RiderFacility", related_name="riders", verbose_name=_("facilities")
+    )
+    # Drivers live in a sibling app: ids, checked as they are written (lib/reference_checks.py).
+    preferred_driver_ids = ArrayField(
+        models.UUIDField(), default=list, blank=True, verbose_name=_("preferred driver ids")
+    )
+    excluded_driver_ids = ArrayField(
+        models.UUIDField(), default=list, blank=True, verbose_name=_("excluded driver ids")
+    )
+    driver_gender_preference = models.CharField(
+        _("driver gender preference"), max_length=6, blank=True, choices=[("female", "female"), ("male", "male")]
+    )
+    status = models.CharField(_("status"), max_length=11, choices=RiderStatus, default=RiderStatus.ACTIVE)
+    status_reason = models.CharField(_("status reason"), max_length=200, blank=True)
+    status_from = models.DateField(_("status from"), null=True, blank=True)
+    status_until = models.DateField(_("status until"), null=True, blank=True)
+    verified = models.BooleanField(_("verified"), default=False)
+    version = models.PositiveIntegerField(_("version"), default=1)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     medicaid_id = sealed_text("medicaid_id", indexed=True)
     member_id = sealed_text("member_id", indexed=True)
@@ -95,6 +103,8 @@ class Rider(models.Model):
     objects = RiderQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("rider")
+        verbose_name_plural = _("riders")
         constraints = [
             models.CheckConstraint(name="rider_status_known", condition=Q(status__in=RiderStatus.values)),
             models.CheckConstraint(
@@ -136,11 +146,13 @@ class Rider(models.Model):
 class RiderFacility(models.Model):
     """A facility that may see and book a rider."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    rider = models.ForeignKey(Rider, models.CASCADE)
-    facility = models.ForeignKey(Facility, models.PROTECT)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    rider = models.ForeignKey(Rider, models.CASCADE, verbose_name=_("rider"))
+    facility = models.ForeignKey(Facility, models.PROTECT, verbose_name=_("facility"))
 
     class Meta:
+        verbose_name = _("rider facility")
+        verbose_name_plural = _("rider facilitys")
         constraints = [models.UniqueConstraint(name="rider_facility_once", fields=["facility", "rider"])]
 
     def __str__(self) -> str:
@@ -150,45 +162,54 @@ class RiderFacility(models.Model):
 class AccommodationProfile(models.Model):
     """What one rider needs, as of one version.  A change makes the next version; rides keep a snapshot of theirs."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    rider = models.ForeignKey(Rider, models.PROTECT, related_name="accommodation_profiles")
-    number = models.PositiveIntegerField()  # 1, 2, 3, ... within the rider
-    current = models.BooleanField(default=True)
-    recorded_at = models.DateTimeField()
-    recorded_by = models.CharField(max_length=60)
-    mobility = models.CharField(max_length=20, choices=Mobility, default=Mobility.AMBULATORY)
-    return_mobility = models.CharField(max_length=20, choices=Mobility, blank=True)  # "": the same
-    assist_level = models.CharField(max_length=17, choices=AssistLevel, default=AssistLevel.DOOR_TO_DOOR)
-    handoff_required = models.BooleanField(default=False)
-    must_not_be_left_alone = models.BooleanField(default=False)
-    chair_width_in = models.DecimalField(max_digits=4, decimal_places=1, null=True, blank=True)
-    chair_weight_lb = models.PositiveSmallIntegerField(null=True, blank=True)
-    provide_chair = models.BooleanField(default=False)
-    rider_weight_lb = models.PositiveSmallIntegerField(null=True, blank=True)
-    oxygen_uses = models.BooleanField(default=False)
-    oxygen_liters_per_minute = models.DecimalField(max_digits=3, decimal_places=1, null=True, blank=True)
-    oxygen_source = models.CharField(max_length=12, choices=OxygenSource, blank=True)
-    home_steps = models.PositiveSmallIntegerField(default=0)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    rider = models.ForeignKey(Rider, models.PROTECT, related_name="accommodation_profiles", verbose_name=_("rider"))
+    number = models.PositiveIntegerField(_("number"))  # 1, 2, 3, ... within the rider
+    current = models.BooleanField(_("current"), default=True)
+    recorded_at = models.DateTimeField(_("recorded at"))
+    recorded_by = models.CharField(_("recorded by"), max_length=60)
+    mobility = models.CharField(_("mobility"), max_length=20, choices=Mobility, default=Mobility.AMBULATORY)
+    return_mobility = models.CharField(
+        _("return mobility"), max_length=20, choices=Mobility, blank=True
+    )  # "": the same
+    assist_level = models.CharField(
+        _("assist level"), max_length=17, choices=AssistLevel, default=AssistLevel.DOOR_TO_DOOR
+    )
+    handoff_required = models.BooleanField(_("handoff required"), default=False)
+    must_not_be_left_alone = models.BooleanField(_("must not be left alone"), default=False)
+    chair_width_in = models.DecimalField(_("chair width in"), max_digits=4, decimal_places=1, null=True, blank=True)
+    chair_weight_lb = models.PositiveSmallIntegerField(_("chair weight lb"), null=True, blank=True)
+    provide_chair = models.BooleanField(_("provide chair"), default=False)
+    rider_weight_lb = models.PositiveSmallIntegerField(_("rider weight lb"), null=True, blank=True)
+    oxygen_uses = models.BooleanField(_("oxygen uses"), default=False)
+    oxygen_liters_per_minute = models.DecimalField(
+        _("oxygen liters per minute"), max_digits=3, decimal_places=1, null=True, blank=True
+    )
+    oxygen_source = models.CharField(_("oxygen source"), max_length=12, choices=OxygenSource, blank=True)
+    home_steps = models.PositiveSmallIntegerField(_("home steps"), default=0)
     stair_equipment = models.CharField(
+        _("stair equipment"),
         max_length=11,
         default="none",
         choices=StairEquipment,
     )
-    second_person = models.BooleanField(default=False)
-    service_animal = models.BooleanField(default=False)
-    child_seat = models.BooleanField(default=False)
-    hearing = models.CharField(max_length=6, choices=Severity, default=Severity.NONE)
-    vision = models.CharField(max_length=6, choices=Severity, default=Severity.NONE)
-    cognition = models.CharField(max_length=6, choices=Severity, default=Severity.NONE)
-    speech = models.CharField(max_length=6, choices=Severity, default=Severity.NONE)
-    precautions = models.CharField(max_length=8, choices=Precautions, default=Precautions.NONE)
-    load_minutes = models.PositiveSmallIntegerField()
-    unload_minutes = models.PositiveSmallIntegerField()
-    equipment = ArrayField(models.CharField(max_length=50), default=list, blank=True)
-    driver_notes = models.CharField(max_length=1000, blank=True)
-    dispatcher_notes = models.CharField(max_length=1000, blank=True)
+    second_person = models.BooleanField(_("second person"), default=False)
+    service_animal = models.BooleanField(_("service animal"), default=False)
+    child_seat = models.BooleanField(_("child seat"), default=False)
+    hearing = models.CharField(_("hearing"), max_length=6, choices=Severity, default=Severity.NONE)
+    vision = models.CharField(_("vision"), max_length=6, choices=Severity, default=Severity.NONE)
+    cognition = models.CharField(_("cognition"), max_length=6, choices=Severity, default=Severity.NONE)
+    speech = models.CharField(_("speech"), max_length=6, choices=Severity, default=Severity.NONE)
+    precautions = models.CharField(_("precautions"), max_length=8, choices=Precautions, default=Precautions.NONE)
+    load_minutes = models.PositiveSmallIntegerField(_("load minutes"))
+    unload_minutes = models.PositiveSmallIntegerField(_("unload minutes"))
+    equipment = ArrayField(models.CharField(max_length=50), default=list, blank=True, verbose_name=_("equipment"))
+    driver_notes = models.CharField(_("driver notes"), max_length=1000, blank=True)
+    dispatcher_notes = models.CharField(_("dispatcher notes"), max_length=1000, blank=True)
 
     class Meta:
+        verbose_name = _("accommodation profile")
+        verbose_name_plural = _("accommodation profiles")
         constraints = [
             models.UniqueConstraint(name="accommodation_number_once", fields=["rider", "number"]),
             models.UniqueConstraint(name="accommodation_one_current", fields=["rider"], condition=Q(current=True)),

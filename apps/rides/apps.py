@@ -1,10 +1,12 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 from lib.reference_checks import checks
 
 
 class RidesConfig(AppConfig):
     name = "apps.rides"
+    verbose_name = _("Rides")
 
     def ready(self) -> None:
         """Let riders and fleet check ids of each other's records: rides stand above both."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import polib
 import pytest
-
 from lib.admin_words import COLUMN, TABLE
+
 from lib.retelling import CONTEXT
 from tests import texts
 

@@ -21,9 +21,14 @@ class Migration(migrations.Migration):
             fields=[
                 ("password", models.CharField(max_length=128, verbose_name="password")),
                 ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("email", models.EmailField(max_length=254, unique=True)),
-                ("name", models.CharField(max_length=150)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("email", models.EmailField(max_length=254, unique=True, verbose_name="email")),
+                ("name", models.CharField(max_length=150, verbose_name="name")),
                 (
                     "role",
                     models.CharField(
@@ -37,10 +42,11 @@ class Migration(migrations.Migration):
                             ("auditor", "Auditor"),
                         ],
                         max_length=20,
+                        verbose_name="role",
                     ),
                 ),
                 ("is_active", models.BooleanField(default=True, verbose_name="active")),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
                 (
                     "single_keys",
                     models.BooleanField(db_default=True, default=True, verbose_name="single-key shortcuts"),
@@ -52,14 +58,29 @@ class Migration(migrations.Migration):
                     "alert_notices",
                     models.BooleanField(db_default=False, default=False, verbose_name="browser notifications"),
                 ),
-                ("language", models.CharField(blank=True, db_default="", default="", max_length=8)),
-                ("facilities", models.ManyToManyField(blank=True, related_name="members", to="organizations.facility")),
+                (
+                    "language",
+                    models.CharField(blank=True, db_default="", default="", max_length=8, verbose_name="language"),
+                ),
+                (
+                    "facilities",
+                    models.ManyToManyField(
+                        blank=True, related_name="members", to="organizations.facility", verbose_name="facilities"
+                    ),
+                ),
                 (
                     "providers",
-                    models.ManyToManyField(blank=True, related_name="members", to="organizations.transportprovider"),
+                    models.ManyToManyField(
+                        blank=True,
+                        related_name="members",
+                        to="organizations.transportprovider",
+                        verbose_name="providers",
+                    ),
                 ),
             ],
             options={
+                "verbose_name": "user",
+                "verbose_name_plural": "users",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
@@ -84,26 +105,33 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Alert",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("kind", models.CharField(max_length=40)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=40, verbose_name="kind")),
                 (
                     "severity",
                     models.CharField(
-                        choices=[("info", "Info"), ("warning", "Warning"), ("critical", "Critical")], max_length=8
+                        choices=[("info", "Info"), ("warning", "Warning"), ("critical", "Critical")],
+                        max_length=8,
+                        verbose_name="severity",
                     ),
                 ),
-                ("scope", models.CharField(max_length=30)),
-                ("key", models.CharField(max_length=100)),
-                ("title_message", models.JSONField()),
-                ("text_messages", models.JSONField(default=list)),
-                ("path", models.CharField(blank=True, max_length=200)),
-                ("created_at", models.DateTimeField()),
-                ("resolved_at", models.DateTimeField(null=True)),
-                ("acknowledged_at", models.DateTimeField(null=True)),
-                ("acknowledged_by", models.CharField(blank=True, max_length=60)),
-                ("emailed_at", models.DateTimeField(null=True)),
-                ("claim_id", models.UUIDField(null=True)),
-                ("lease_until", models.DateTimeField(null=True)),
+                ("scope", models.CharField(max_length=30, verbose_name="scope")),
+                ("key", models.CharField(max_length=100, verbose_name="key")),
+                ("title_message", models.JSONField(verbose_name="title message")),
+                ("text_messages", models.JSONField(default=list, verbose_name="text messages")),
+                ("path", models.CharField(blank=True, max_length=200, verbose_name="path")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("resolved_at", models.DateTimeField(null=True, verbose_name="resolved at")),
+                ("acknowledged_at", models.DateTimeField(null=True, verbose_name="acknowledged at")),
+                ("acknowledged_by", models.CharField(blank=True, max_length=60, verbose_name="acknowledged by")),
+                ("emailed_at", models.DateTimeField(null=True, verbose_name="emailed at")),
+                ("claim_id", models.UUIDField(null=True, verbose_name="claim id")),
+                ("lease_until", models.DateTimeField(null=True, verbose_name="lease until")),
                 (
                     "facility",
                     models.ForeignKey(
@@ -112,6 +140,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="organizations.facility",
+                        verbose_name="facility",
                     ),
                 ),
                 (
@@ -122,10 +151,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="organizations.transportprovider",
+                        verbose_name="provider",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "alert",
+                "verbose_name_plural": "alerts",
                 "indexes": [
                     models.Index(fields=["-created_at", "id"], name="alert_newest"),
                     models.Index(
@@ -159,14 +191,23 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ApiClient",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("name", models.CharField(max_length=100, unique=True)),
-                ("max_token_age_days", models.PositiveSmallIntegerField(default=365)),
-                ("contact_email", models.EmailField(blank=True, max_length=254)),
-                ("active", models.BooleanField(default=True)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100, unique=True, verbose_name="name")),
+                (
+                    "max_token_age_days",
+                    models.PositiveSmallIntegerField(default=365, verbose_name="max token age days"),
+                ),
+                ("contact_email", models.EmailField(blank=True, max_length=254, verbose_name="contact email")),
+                ("active", models.BooleanField(default=True, verbose_name="active")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
             ],
             options={
+                "verbose_name_plural": "API clients",
                 "verbose_name": "API client",
                 "constraints": [
                     models.CheckConstraint(
@@ -179,11 +220,16 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ApiToken",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("name", models.CharField(blank=True, max_length=100)),
-                ("key_id", models.CharField(max_length=12, unique=True)),
-                ("digest", models.BinaryField(max_length=32)),
-                ("pepper_id", models.CharField(max_length=16)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("name", models.CharField(blank=True, max_length=100, verbose_name="name")),
+                ("key_id", models.CharField(max_length=12, unique=True, verbose_name="key id")),
+                ("digest", models.BinaryField(max_length=32, verbose_name="digest")),
+                ("pepper_id", models.CharField(max_length=16, verbose_name="pepper id")),
                 (
                     "role",
                     models.CharField(
@@ -199,24 +245,29 @@ class Migration(migrations.Migration):
                             ("full-access", "full access"),
                         ],
                         max_length=20,
+                        verbose_name="role",
                     ),
                 ),
                 (
                     "scopes",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=30), blank=True, null=True, size=None
+                        base_field=models.CharField(max_length=30),
+                        blank=True,
+                        null=True,
+                        size=None,
+                        verbose_name="scopes",
                     ),
                 ),
                 (
                     "facility_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, null=True, size=None
+                        base_field=models.UUIDField(), blank=True, null=True, size=None, verbose_name="facility ids"
                     ),
                 ),
                 (
                     "provider_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, null=True, size=None
+                        base_field=models.UUIDField(), blank=True, null=True, size=None, verbose_name="provider ids"
                     ),
                 ),
                 (
@@ -239,19 +290,22 @@ class Migration(migrations.Migration):
                         verbose_name="PHI level",
                     ),
                 ),
-                ("not_before", models.DateTimeField(blank=True, null=True)),
-                ("expires_at", models.DateTimeField()),
-                ("revoked_at", models.DateTimeField(blank=True, null=True)),
-                ("revoked_reason", models.CharField(blank=True, max_length=200)),
-                ("overlap_until", models.DateTimeField(blank=True, null=True)),
-                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("not_before", models.DateTimeField(blank=True, null=True, verbose_name="not before")),
+                ("expires_at", models.DateTimeField(verbose_name="expires at")),
+                ("revoked_at", models.DateTimeField(blank=True, null=True, verbose_name="revoked at")),
+                ("revoked_reason", models.CharField(blank=True, max_length=200, verbose_name="revoked reason")),
+                ("overlap_until", models.DateTimeField(blank=True, null=True, verbose_name="overlap until")),
+                ("last_used_at", models.DateTimeField(blank=True, null=True, verbose_name="last used at")),
                 ("last_used_ip", models.GenericIPAddressField(blank=True, null=True, verbose_name="last used from")),
-                ("created_by", models.CharField(max_length=60)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("created_by", models.CharField(max_length=60, verbose_name="created by")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
                 (
                     "client",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="tokens", to="accounts.apiclient"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="tokens",
+                        to="accounts.apiclient",
+                        verbose_name="client",
                     ),
                 ),
                 (
@@ -262,10 +316,12 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="replaced_by",
                         to="accounts.apitoken",
+                        verbose_name="replaces",
                     ),
                 ),
             ],
             options={
+                "verbose_name_plural": "API tokens",
                 "verbose_name": "API token",
                 "indexes": [models.Index(fields=["client", "-created_at"], name="api_token_of_client")],
                 "constraints": [
@@ -312,19 +368,28 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="IdempotencyRecord",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("key", models.CharField(max_length=255)),
-                ("fingerprint", models.BinaryField(max_length=32)),
-                ("status", models.PositiveSmallIntegerField(null=True)),
-                ("headers", models.JSONField(default=dict)),
-                ("body_encrypted", models.BinaryField(null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("key", models.CharField(max_length=255, verbose_name="key")),
+                ("fingerprint", models.BinaryField(max_length=32, verbose_name="fingerprint")),
+                ("status", models.PositiveSmallIntegerField(null=True, verbose_name="status")),
+                ("headers", models.JSONField(default=dict, verbose_name="headers")),
+                ("body_encrypted", models.BinaryField(null=True, verbose_name="body encrypted")),
                 (
                     "rider_ids",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), default=list, size=None),
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(), default=list, size=None, verbose_name="rider ids"
+                    ),
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), db_index=True),
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), db_index=True, verbose_name="created at"
+                    ),
                 ),
                 (
                     "client",
@@ -333,23 +398,34 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="accounts.apiclient",
+                        verbose_name="client",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "idempotency record",
+                "verbose_name_plural": "idempotency records",
                 "constraints": [models.UniqueConstraint(fields=("client", "key"), name="idempotency_key_once")],
             },
         ),
         migrations.CreateModel(
             name="ListPreferences",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("page", models.CharField(max_length=30)),
-                ("rows", models.PositiveSmallIntegerField(null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("page", models.CharField(max_length=30, verbose_name="page")),
+                ("rows", models.PositiveSmallIntegerField(null=True, verbose_name="rows")),
                 (
                     "hidden_columns",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=40), default=list, size=None
+                        base_field=models.CharField(max_length=40),
+                        default=list,
+                        size=None,
+                        verbose_name="hidden columns",
                     ),
                 ),
                 (
@@ -358,10 +434,12 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="list_preferences",
                         to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "list preferences",
                 "verbose_name_plural": "list preferences",
                 "constraints": [models.UniqueConstraint(fields=("user", "page"), name="list_preferences_once")],
             },
@@ -369,10 +447,15 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="SavedView",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("page", models.CharField(max_length=30)),
-                ("name", models.CharField(max_length=60)),
-                ("query", models.CharField(blank=True, max_length=500)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("page", models.CharField(max_length=30, verbose_name="page")),
+                ("name", models.CharField(max_length=60, verbose_name="name")),
+                ("query", models.CharField(blank=True, max_length=500, verbose_name="query")),
                 (
                     "shared_with",
                     models.CharField(
@@ -385,19 +468,23 @@ class Migration(migrations.Migration):
                         db_default="",
                         default="",
                         max_length=8,
+                        verbose_name="shared with",
                     ),
                 ),
-                ("created_at", models.DateTimeField()),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
                 (
                     "user",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="saved_views",
                         to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "saved view",
+                "verbose_name_plural": "saved views",
                 "constraints": [
                     models.UniqueConstraint(fields=("user", "page", "name"), name="saved_view_name_once"),
                     models.CheckConstraint(

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.accounts.rules.admin_rights import allows, allows_some
 from apps.accounts.rules.roles import (
@@ -39,23 +40,27 @@ class UserManager(BaseUserManager["User"]):
 class User(AbstractBaseUser):
     """A person with an account.  Rights come from `role` alone: there are no superusers and no permission rows."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    email = models.EmailField(unique=True)
-    name = models.CharField(max_length=150)
-    role = models.CharField(max_length=20, choices=UserRole)
-    is_active = models.BooleanField("active", default=True)
-    facilities = models.ManyToManyField(Facility, blank=True, related_name="members")
-    providers = models.ManyToManyField(TransportProvider, blank=True, related_name="members")
-    created_at = models.DateTimeField(auto_now_add=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    email = models.EmailField(_("email"), unique=True)
+    name = models.CharField(_("name"), max_length=150)
+    role = models.CharField(_("role"), max_length=20, choices=UserRole)
+    is_active = models.BooleanField(_("active"), default=True)
+    facilities = models.ManyToManyField(Facility, blank=True, related_name="members", verbose_name=_("facilities"))
+    providers = models.ManyToManyField(
+        TransportProvider, blank=True, related_name="members", verbose_name=_("providers")
+    )
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     # How pages are for this person.  The usual is the database's, too: an older release adds people meanwhile.
-    single_keys = models.BooleanField("single-key shortcuts", default=True, db_default=True)  # WCAG 2.1.4: may be off
-    compact = models.BooleanField("compact pages", default=False, db_default=False)
-    twelve_hours = models.BooleanField("12-hour clock", null=True)  # None: as the organization (CLOCK_HOURS)
+    single_keys = models.BooleanField(
+        _("single-key shortcuts"), default=True, db_default=True
+    )  # WCAG 2.1.4: may be off
+    compact = models.BooleanField(_("compact pages"), default=False, db_default=False)
+    twelve_hours = models.BooleanField(_("12-hour clock"), null=True)  # None: as the organization (CLOCK_HOURS)
     # How a new alert makes itself known in a page that nobody looks at.
-    alert_sound = models.BooleanField("sound for alerts", default=False, db_default=False)
-    alert_notices = models.BooleanField("browser notifications", default=False, db_default=False)
+    alert_sound = models.BooleanField(_("sound for alerts"), default=False, db_default=False)
+    alert_notices = models.BooleanField(_("browser notifications"), default=False, db_default=False)
     # Of settings.LANGUAGES; empty: as the browser says.  No list of them here: another language changes no table.
-    language = models.CharField(max_length=8, blank=True, default="", db_default="")
+    language = models.CharField(_("language"), max_length=8, blank=True, default="", db_default="")
 
     objects = UserManager()
 
@@ -64,6 +69,8 @@ class User(AbstractBaseUser):
     REQUIRED_FIELDS = ["name", "role"]
 
     class Meta:
+        verbose_name = _("user")
+        verbose_name_plural = _("users")
         constraints = [models.CheckConstraint(name="user_role_known", condition=Q(role__in=UserRole.values))]
 
     def __str__(self) -> str:
@@ -101,16 +108,17 @@ class User(AbstractBaseUser):
 class ApiClient(models.Model):
     """An outside system: its tokens come and go, its idempotency keys and external references stay."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    name = models.CharField(max_length=100, unique=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(_("name"), max_length=100, unique=True)
     # The integrator's rotation policy: no token of this client may live longer (interface spec, 5.3).
-    max_token_age_days = models.PositiveSmallIntegerField(default=365)
-    contact_email = models.EmailField(blank=True)
-    active = models.BooleanField(default=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    max_token_age_days = models.PositiveSmallIntegerField(_("max token age days"), default=365)
+    contact_email = models.EmailField(_("contact email"), blank=True)
+    active = models.BooleanField(_("active"), default=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
-        verbose_name = "API client"
+        verbose_name_plural = pgettext_lazy("table", "API clients")
+        verbose_name = pgettext_lazy("table", "API client")
         constraints = [
             models.CheckConstraint(
                 name="api_client_token_age_within_a_year",
@@ -156,36 +164,45 @@ class ApiToken(models.Model):
         LIMITED = "limited", _("Limited")
         FULL = "full", _("Full")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    client = models.ForeignKey(ApiClient, models.PROTECT, related_name="tokens")
-    name = models.CharField(max_length=100, blank=True)
-    key_id = models.CharField(max_length=12, unique=True)
-    digest = models.BinaryField(max_length=32)
-    pepper_id = models.CharField(max_length=16)
-    role = models.CharField(max_length=20, choices=TokenRole)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    client = models.ForeignKey(ApiClient, models.PROTECT, related_name="tokens", verbose_name=_("client"))
+    name = models.CharField(_("name"), max_length=100, blank=True)
+    key_id = models.CharField(_("key id"), max_length=12, unique=True)
+    digest = models.BinaryField(_("digest"), max_length=32)
+    pepper_id = models.CharField(_("pepper id"), max_length=16)
+    role = models.CharField(_("role"), max_length=20, choices=TokenRole)
     # Narrower than the role's bundle, or null for all of it.
-    scopes = ArrayField(models.CharField(max_length=30), null=True, blank=True)
-    facility_ids = ArrayField(models.UUIDField(), null=True, blank=True)  # null: every facility
-    provider_ids = ArrayField(models.UUIDField(), null=True, blank=True)  # null: every provider
+    scopes = ArrayField(models.CharField(max_length=30), null=True, blank=True, verbose_name=_("scopes"))
+    facility_ids = ArrayField(
+        models.UUIDField(), null=True, blank=True, verbose_name=_("facility ids")
+    )  # null: every facility
+    provider_ids = ArrayField(
+        models.UUIDField(), null=True, blank=True, verbose_name=_("provider ids")
+    )  # null: every provider
     # Empty: anywhere.
-    allowed_cidrs = ArrayField(models.CharField(max_length=43), verbose_name="allowed CIDRs", default=list, blank=True)
-    api_version = models.CharField("API version", max_length=10)
-    phi_level = models.CharField("PHI level", max_length=7, choices=PhiLevel, default=PhiLevel.NONE)
-    not_before = models.DateTimeField(null=True, blank=True)
-    expires_at = models.DateTimeField()
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    revoked_reason = models.CharField(max_length=200, blank=True)
-    replaces = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="replaced_by")
-    overlap_until = models.DateTimeField(null=True, blank=True)  # set on the older one at rotation
-    last_used_at = models.DateTimeField(null=True, blank=True)  # to the minute
-    last_used_ip = models.GenericIPAddressField("last used from", null=True, blank=True)
-    created_by = models.CharField(max_length=60)
-    created_at = models.DateTimeField(auto_now_add=True)
+    allowed_cidrs = ArrayField(
+        models.CharField(max_length=43), verbose_name=_("allowed CIDRs"), default=list, blank=True
+    )
+    api_version = models.CharField(pgettext_lazy("column", "API version"), max_length=10)
+    phi_level = models.CharField(_("PHI level"), max_length=7, choices=PhiLevel, default=PhiLevel.NONE)
+    not_before = models.DateTimeField(_("not before"), null=True, blank=True)
+    expires_at = models.DateTimeField(_("expires at"))
+    revoked_at = models.DateTimeField(_("revoked at"), null=True, blank=True)
+    revoked_reason = models.CharField(_("revoked reason"), max_length=200, blank=True)
+    replaces = models.OneToOneField(
+        "self", models.PROTECT, null=True, blank=True, related_name="replaced_by", verbose_name=_("replaces")
+    )
+    overlap_until = models.DateTimeField(_("overlap until"), null=True, blank=True)  # set on the older one at rotation
+    last_used_at = models.DateTimeField(_("last used at"), null=True, blank=True)  # to the minute
+    last_used_ip = models.GenericIPAddressField(_("last used from"), null=True, blank=True)
+    created_by = models.CharField(_("created by"), max_length=60)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     objects = ApiTokenQuerySet.as_manager()
 
     class Meta:
-        verbose_name = "API token"
+        verbose_name_plural = pgettext_lazy("table", "API tokens")
+        verbose_name = pgettext_lazy("table", "API token")
         constraints = [
             models.CheckConstraint(name="api_token_role_known", condition=Q(role__in=TokenRole.values)),
             models.CheckConstraint(
@@ -212,19 +229,21 @@ class ApiToken(models.Model):
 class IdempotencyRecord(models.Model):
     """What a POST with an Idempotency-Key answered, kept 7 days; written in the transaction of the change itself."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    client = models.ForeignKey(ApiClient, models.CASCADE, related_name="+", db_index=False)
-    key = models.CharField(max_length=255)
-    fingerprint = models.BinaryField(max_length=32)  # SHA-256 of method, path and canonical body
-    status = models.PositiveSmallIntegerField(null=True)
-    headers = models.JSONField(default=dict)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    client = models.ForeignKey(ApiClient, models.CASCADE, related_name="+", db_index=False, verbose_name=_("client"))
+    key = models.CharField(_("key"), max_length=255)
+    fingerprint = models.BinaryField(_("fingerprint"), max_length=32)  # SHA-256 of method, path and canonical body
+    status = models.PositiveSmallIntegerField(_("status"), null=True)
+    headers = models.JSONField(_("headers"), default=dict)
     # Sealed: an answer may carry rider data, and outlives the request here.
-    body_encrypted = models.BinaryField(null=True)
+    body_encrypted = models.BinaryField(_("body encrypted"), null=True)
     # Whom the answer tells of: every repeat of it is one more look at them.
-    rider_ids = ArrayField(models.UUIDField(), default=list)
-    created_at = models.DateTimeField(db_default=Now(), db_index=True)
+    rider_ids = ArrayField(models.UUIDField(), default=list, verbose_name=_("rider ids"))
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), db_index=True)
 
     class Meta:
+        verbose_name = _("idempotency record")
+        verbose_name_plural = _("idempotency records")
         constraints = [models.UniqueConstraint(name="idempotency_key_once", fields=["client", "key"])]
 
     def __str__(self) -> str:
@@ -260,31 +279,37 @@ class Alert(models.Model):
         WARNING = "warning", _("Warning")
         CRITICAL = "critical", _("Critical")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    kind = models.CharField(max_length=40)  # "webhook.endpoint.failing", ...
-    severity = models.CharField(max_length=8, choices=Severity)
-    scope = models.CharField(max_length=30)  # whoever has it is told
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(_("kind"), max_length=40)  # "webhook.endpoint.failing", ...
+    severity = models.CharField(_("severity"), max_length=8, choices=Severity)
+    scope = models.CharField(_("scope"), max_length=30)  # whoever has it is told
     # Whom it concerns.
-    facility = models.ForeignKey(Facility, models.CASCADE, null=True, blank=True, related_name="+")
-    provider = models.ForeignKey(TransportProvider, models.CASCADE, null=True, blank=True, related_name="+")
+    facility = models.ForeignKey(
+        Facility, models.CASCADE, null=True, blank=True, related_name="+", verbose_name=_("facility")
+    )
+    provider = models.ForeignKey(
+        TransportProvider, models.CASCADE, null=True, blank=True, related_name="+", verbose_name=_("provider")
+    )
     # What it is about; while an alert of this key is open there is no second one.
-    key = models.CharField(max_length=100)
+    key = models.CharField(_("key"), max_length=100)
     # Messages as JSON, see lib.messages: `title` and `text` are what they say in the reader's language.
-    title_message = models.JSONField()
-    text_messages = models.JSONField(default=list)  # one a line
-    path = models.CharField(max_length=200, blank=True)  # of the page that shows more
-    created_at = models.DateTimeField()
-    resolved_at = models.DateTimeField(null=True)  # by itself
-    acknowledged_at = models.DateTimeField(null=True)
-    acknowledged_by = models.CharField(max_length=60, blank=True)
-    emailed_at = models.DateTimeField(null=True)
+    title_message = models.JSONField(_("title message"))
+    text_messages = models.JSONField(_("text messages"), default=list)  # one a line
+    path = models.CharField(_("path"), max_length=200, blank=True)  # of the page that shows more
+    created_at = models.DateTimeField(_("created at"))
+    resolved_at = models.DateTimeField(_("resolved at"), null=True)  # by itself
+    acknowledged_at = models.DateTimeField(_("acknowledged at"), null=True)
+    acknowledged_by = models.CharField(_("acknowledged by"), max_length=60, blank=True)
+    emailed_at = models.DateTimeField(_("emailed at"), null=True)
     # Of the worker that sends the mail (lib/db/leases.py).
-    claim_id = models.UUIDField(null=True)
-    lease_until = models.DateTimeField(null=True)
+    claim_id = models.UUIDField(_("claim id"), null=True)
+    lease_until = models.DateTimeField(_("lease until"), null=True)
 
     objects = AlertQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("alert")
+        verbose_name_plural = _("alerts")
         constraints = [
             models.UniqueConstraint(
                 name="alert_open_once",

@@ -20,21 +20,29 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Export",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("dataset", models.CharField(max_length=20)),
-                ("dataset_version", models.PositiveSmallIntegerField()),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("dataset", models.CharField(max_length=20, verbose_name="dataset")),
+                ("dataset_version", models.PositiveSmallIntegerField(verbose_name="dataset version")),
                 (
                     "format",
                     models.CharField(
                         choices=[("ndjson", "NDJSON"), ("csv", "CSV"), ("xlsx", "XLSX"), ("parquet", "Parquet")],
                         max_length=7,
+                        verbose_name="format",
                     ),
                 ),
                 (
                     "columns",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), size=None),
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=40), size=None, verbose_name="columns"
+                    ),
                 ),
-                ("filters", models.JSONField(default=dict)),
+                ("filters", models.JSONField(default=dict, verbose_name="filters")),
                 (
                     "state",
                     models.CharField(
@@ -49,39 +57,47 @@ class Migration(migrations.Migration):
                         ],
                         default="queued",
                         max_length=9,
+                        verbose_name="state",
                     ),
                 ),
-                ("created_by", models.CharField(max_length=60)),
+                ("created_by", models.CharField(max_length=60, verbose_name="created by")),
                 (
                     "facility_ids",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), null=True, size=None),
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(), null=True, size=None, verbose_name="facility ids"
+                    ),
                 ),
                 (
                     "provider_ids",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), null=True, size=None),
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(), null=True, size=None, verbose_name="provider ids"
+                    ),
                 ),
-                ("phi", models.PositiveSmallIntegerField(default=0)),
-                ("created_at", models.DateTimeField()),
+                ("phi", models.PositiveSmallIntegerField(default=0, verbose_name="phi")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
                 (
                     "sent_to",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), db_default=[], default=list, size=None
+                        base_field=models.UUIDField(), db_default=[], default=list, size=None, verbose_name="sent to"
                     ),
                 ),
-                ("total", models.PositiveIntegerField(null=True)),
-                ("rows", models.PositiveIntegerField(default=0)),
-                ("bytes", models.PositiveBigIntegerField(default=0)),
-                ("sha256", models.CharField(blank=True, max_length=64)),
-                ("data_as_of", models.DateTimeField(blank=True, null=True)),
-                ("error_code", models.CharField(blank=True, max_length=40)),
-                ("due_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
-                ("claim_id", models.UUIDField(blank=True, null=True)),
-                ("lease_until", models.DateTimeField(blank=True, null=True)),
-                ("ended_at", models.DateTimeField(blank=True, null=True)),
-                ("expires_at", models.DateTimeField(blank=True, null=True)),
-                ("locked", models.BooleanField(default=False)),
-                ("version", models.PositiveIntegerField(default=1)),
+                ("total", models.PositiveIntegerField(null=True, verbose_name="total")),
+                ("rows", models.PositiveIntegerField(default=0, verbose_name="rows")),
+                ("bytes", models.PositiveBigIntegerField(default=0, verbose_name="bytes")),
+                ("sha256", models.CharField(blank=True, max_length=64, verbose_name="sha256")),
+                ("data_as_of", models.DateTimeField(blank=True, null=True, verbose_name="data as of")),
+                ("error_code", models.CharField(blank=True, max_length=40, verbose_name="error code")),
+                (
+                    "due_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name="due at"),
+                ),
+                ("attempts", models.PositiveSmallIntegerField(default=0, verbose_name="attempts")),
+                ("claim_id", models.UUIDField(blank=True, null=True, verbose_name="claim id")),
+                ("lease_until", models.DateTimeField(blank=True, null=True, verbose_name="lease until")),
+                ("ended_at", models.DateTimeField(blank=True, null=True, verbose_name="ended at")),
+                ("expires_at", models.DateTimeField(blank=True, null=True, verbose_name="expires at")),
+                ("locked", models.BooleanField(default=False, verbose_name="locked")),
+                ("version", models.PositiveIntegerField(default=1, verbose_name="version")),
                 (
                     "client",
                     models.ForeignKey(
@@ -90,10 +106,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="accounts.apiclient",
+                        verbose_name="client",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "export",
+                "verbose_name_plural": "exports",
                 "indexes": [
                     models.Index(fields=["created_at", "id"], name="export_list"),
                     models.Index(condition=models.Q(("state", "queued")), fields=["due_at"], name="export_due"),
@@ -146,13 +165,23 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ExportDestination",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("kind", models.CharField(choices=[("s3", "S3 bucket"), ("sftp", "SFTP server")], max_length=4)),
-                ("name", models.CharField(max_length=100)),
-                ("description", models.CharField(blank=True, max_length=500)),
-                ("active", models.BooleanField(default=True)),
-                ("folder", models.CharField(blank=True, max_length=500)),
-                ("username", models.CharField(max_length=128)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("s3", "S3 bucket"), ("sftp", "SFTP server")], max_length=4, verbose_name="kind"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100, verbose_name="name")),
+                ("description", models.CharField(blank=True, max_length=500, verbose_name="description")),
+                ("active", models.BooleanField(default=True, verbose_name="active")),
+                ("folder", models.CharField(blank=True, max_length=500, verbose_name="folder")),
+                ("username", models.CharField(max_length=128, verbose_name="username")),
                 (
                     "sign_in",
                     models.CharField(
@@ -162,30 +191,33 @@ class Migration(migrations.Migration):
                             ("private_key", "private key"),
                         ],
                         max_length=11,
+                        verbose_name="sign in",
                     ),
                 ),
-                ("secret_encrypted", models.BinaryField(null=True)),
-                ("endpoint_url", models.CharField(blank=True, max_length=500)),
-                ("region", models.CharField(blank=True, max_length=40)),
-                ("bucket", models.CharField(blank=True, max_length=63)),
-                ("path_style", models.BooleanField(default=False)),
-                ("host", models.CharField(blank=True, max_length=253)),
-                ("port", models.PositiveIntegerField(null=True)),
-                ("host_key", models.CharField(blank=True, max_length=2000)),
-                ("phi_agreed_by", models.CharField(blank=True, max_length=60)),
-                ("phi_agreed_at", models.DateTimeField(null=True)),
-                ("tested_at", models.DateTimeField(null=True)),
-                ("test_code", models.CharField(blank=True, max_length=20)),
-                ("sent_at", models.DateTimeField(null=True)),
-                ("failed_at", models.DateTimeField(null=True)),
-                ("failure_code", models.CharField(blank=True, max_length=20)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("created_by", models.CharField(max_length=60)),
-                ("created_at", models.DateTimeField()),
-                ("updated_at", models.DateTimeField()),
-                ("deleted_at", models.DateTimeField(null=True)),
+                ("secret_encrypted", models.BinaryField(null=True, verbose_name="secret encrypted")),
+                ("endpoint_url", models.CharField(blank=True, max_length=500, verbose_name="endpoint url")),
+                ("region", models.CharField(blank=True, max_length=40, verbose_name="region")),
+                ("bucket", models.CharField(blank=True, max_length=63, verbose_name="bucket")),
+                ("path_style", models.BooleanField(default=False, verbose_name="path style")),
+                ("host", models.CharField(blank=True, max_length=253, verbose_name="host")),
+                ("port", models.PositiveIntegerField(null=True, verbose_name="port")),
+                ("host_key", models.CharField(blank=True, max_length=2000, verbose_name="host key")),
+                ("phi_agreed_by", models.CharField(blank=True, max_length=60, verbose_name="phi agreed by")),
+                ("phi_agreed_at", models.DateTimeField(null=True, verbose_name="phi agreed at")),
+                ("tested_at", models.DateTimeField(null=True, verbose_name="tested at")),
+                ("test_code", models.CharField(blank=True, max_length=20, verbose_name="test code")),
+                ("sent_at", models.DateTimeField(null=True, verbose_name="sent at")),
+                ("failed_at", models.DateTimeField(null=True, verbose_name="failed at")),
+                ("failure_code", models.CharField(blank=True, max_length=20, verbose_name="failure code")),
+                ("version", models.PositiveIntegerField(default=1, verbose_name="version")),
+                ("created_by", models.CharField(max_length=60, verbose_name="created by")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("updated_at", models.DateTimeField(verbose_name="updated at")),
+                ("deleted_at", models.DateTimeField(null=True, verbose_name="deleted at")),
             ],
             options={
+                "verbose_name": "export destination",
+                "verbose_name_plural": "export destinations",
                 "indexes": [models.Index(fields=["-created_at", "id"], name="export_destination_newest")],
                 "constraints": [
                     models.CheckConstraint(
@@ -243,57 +275,82 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ExportLink",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("digest", models.BinaryField(max_length=32, unique=True)),
-                ("made_for", models.CharField(max_length=60)),
-                ("role", models.CharField(max_length=20)),
-                ("made_at", models.DateTimeField()),
-                ("expires_at", models.DateTimeField()),
-                ("used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("digest", models.BinaryField(max_length=32, unique=True, verbose_name="digest")),
+                ("made_for", models.CharField(max_length=60, verbose_name="made for")),
+                ("role", models.CharField(max_length=20, verbose_name="role")),
+                ("made_at", models.DateTimeField(verbose_name="made at")),
+                ("expires_at", models.DateTimeField(verbose_name="expires at")),
+                ("used_at", models.DateTimeField(blank=True, null=True, verbose_name="used at")),
                 (
                     "export",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="links", to="exports.export"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="links",
+                        to="exports.export",
+                        verbose_name="export",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "export link",
+                "verbose_name_plural": "export links",
                 "indexes": [models.Index(fields=["expires_at"], name="export_link_expiry")],
             },
         ),
         migrations.CreateModel(
             name="ReportSchedule",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("kind", models.CharField(choices=[("export", "export"), ("report", "report")], max_length=6)),
-                ("name", models.CharField(max_length=60)),
-                ("created_by", models.CharField(max_length=60)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("export", "export"), ("report", "report")], max_length=6, verbose_name="kind"
+                    ),
+                ),
+                ("name", models.CharField(max_length=60, verbose_name="name")),
+                ("created_by", models.CharField(max_length=60, verbose_name="created by")),
                 (
                     "facility_ids",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), null=True, size=None),
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(), null=True, size=None, verbose_name="facility ids"
+                    ),
                 ),
                 (
                     "provider_ids",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), null=True, size=None),
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(), null=True, size=None, verbose_name="provider ids"
+                    ),
                 ),
-                ("phi", models.PositiveSmallIntegerField(default=0)),
-                ("dataset", models.CharField(blank=True, max_length=20)),
+                ("phi", models.PositiveSmallIntegerField(default=0, verbose_name="phi")),
+                ("dataset", models.CharField(blank=True, max_length=20, verbose_name="dataset")),
                 (
                     "format",
                     models.CharField(
                         blank=True,
                         choices=[("ndjson", "NDJSON"), ("csv", "CSV"), ("xlsx", "XLSX"), ("parquet", "Parquet")],
                         max_length=7,
+                        verbose_name="format",
                     ),
                 ),
                 (
                     "columns",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=40), null=True, size=None
+                        base_field=models.CharField(max_length=40), null=True, size=None, verbose_name="columns"
                     ),
                 ),
-                ("report", models.CharField(blank=True, max_length=40)),
-                ("filters", models.JSONField(default=dict)),
+                ("report", models.CharField(blank=True, max_length=40, verbose_name="report")),
+                ("filters", models.JSONField(default=dict, verbose_name="filters")),
                 (
                     "covers",
                     models.CharField(
@@ -305,6 +362,7 @@ class Migration(migrations.Migration):
                             ("changes", "what changed since the last run"),
                         ],
                         max_length=14,
+                        verbose_name="covers",
                     ),
                 ),
                 (
@@ -317,25 +375,28 @@ class Migration(migrations.Migration):
                             ("month", "every month"),
                         ],
                         max_length=8,
+                        verbose_name="every",
                     ),
                 ),
                 (
                     "weekdays",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.PositiveSmallIntegerField(), default=list, size=None
+                        base_field=models.PositiveSmallIntegerField(), default=list, size=None, verbose_name="weekdays"
                     ),
                 ),
-                ("month_day", models.PositiveSmallIntegerField(default=1)),
-                ("at_time", models.TimeField()),
-                ("zone", models.CharField(max_length=64)),
-                ("next_at", models.DateTimeField()),
+                ("month_day", models.PositiveSmallIntegerField(default=1, verbose_name="month day")),
+                ("at_time", models.TimeField(verbose_name="at time")),
+                ("zone", models.CharField(max_length=64, verbose_name="zone")),
+                ("next_at", models.DateTimeField(verbose_name="next at")),
                 (
                     "way",
                     models.CharField(
-                        choices=[("mail", "by e-mail"), ("destination", "to a destination")], max_length=11
+                        choices=[("mail", "by e-mail"), ("destination", "to a destination")],
+                        max_length=11,
+                        verbose_name="way",
                     ),
                 ),
-                ("active", models.BooleanField(default=True)),
+                ("active", models.BooleanField(default=True, verbose_name="active")),
                 (
                     "paused_for",
                     models.CharField(
@@ -347,14 +408,15 @@ class Migration(migrations.Migration):
                             ("nobody_left", "nobody is left who may get it"),
                         ],
                         max_length=20,
+                        verbose_name="paused for",
                     ),
                 ),
-                ("begun_at", models.DateTimeField()),
-                ("failures", models.PositiveSmallIntegerField(default=0)),
-                ("notice_due_at", models.DateTimeField(null=True)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("created_at", models.DateTimeField()),
-                ("updated_at", models.DateTimeField()),
+                ("begun_at", models.DateTimeField(verbose_name="begun at")),
+                ("failures", models.PositiveSmallIntegerField(default=0, verbose_name="failures")),
+                ("notice_due_at", models.DateTimeField(null=True, verbose_name="notice due at")),
+                ("version", models.PositiveIntegerField(default=1, verbose_name="version")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("updated_at", models.DateTimeField(verbose_name="updated at")),
                 (
                     "client",
                     models.ForeignKey(
@@ -362,6 +424,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="accounts.apiclient",
+                        verbose_name="client",
                     ),
                 ),
                 (
@@ -371,9 +434,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="exports.exportdestination",
+                        verbose_name="destination",
                     ),
                 ),
-                ("recipients", models.ManyToManyField(related_name="+", to=settings.AUTH_USER_MODEL)),
+                (
+                    "recipients",
+                    models.ManyToManyField(related_name="+", to=settings.AUTH_USER_MODEL, verbose_name="recipients"),
+                ),
                 (
                     "user",
                     models.ForeignKey(
@@ -381,10 +448,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="report_schedules",
                         to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "report schedule",
+                "verbose_name_plural": "report schedules",
                 "indexes": [
                     models.Index(fields=["-created_at", "id"], name="report_schedule_newest"),
                     models.Index(condition=models.Q(("active", True)), fields=["next_at"], name="report_schedule_due"),
@@ -458,12 +528,17 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="ScheduleRun",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("due_at", models.DateTimeField()),
-                ("by_hand", models.BooleanField(default=False)),
-                ("first_day", models.DateField(null=True)),
-                ("last_day", models.DateField(null=True)),
-                ("changed_since", models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("due_at", models.DateTimeField(verbose_name="due at")),
+                ("by_hand", models.BooleanField(default=False, verbose_name="by hand")),
+                ("first_day", models.DateField(null=True, verbose_name="first day")),
+                ("last_day", models.DateField(null=True, verbose_name="last day")),
+                ("changed_since", models.DateTimeField(null=True, verbose_name="changed since")),
                 (
                     "state",
                     models.CharField(
@@ -478,33 +553,45 @@ class Migration(migrations.Migration):
                         ],
                         default="queued",
                         max_length=7,
+                        verbose_name="state",
                     ),
                 ),
-                ("outcome", models.CharField(blank=True, max_length=40)),
+                ("outcome", models.CharField(blank=True, max_length=40, verbose_name="outcome")),
                 (
                     "mailed_to",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), default=list, size=None),
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(), default=list, size=None, verbose_name="mailed to"
+                    ),
                 ),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
-                ("try_at", models.DateTimeField()),
-                ("claim_id", models.UUIDField(null=True)),
-                ("lease_until", models.DateTimeField(null=True)),
-                ("created_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
+                ("attempts", models.PositiveSmallIntegerField(default=0, verbose_name="attempts")),
+                ("try_at", models.DateTimeField(verbose_name="try at")),
+                ("claim_id", models.UUIDField(null=True, verbose_name="claim id")),
+                ("lease_until", models.DateTimeField(null=True, verbose_name="lease until")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("ended_at", models.DateTimeField(null=True, verbose_name="ended at")),
                 (
                     "export",
                     models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="exports.export"
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="exports.export",
+                        verbose_name="export",
                     ),
                 ),
                 (
                     "schedule",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="exports.reportschedule"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="exports.reportschedule",
+                        verbose_name="schedule",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "schedule run",
+                "verbose_name_plural": "schedule runs",
                 "indexes": [
                     models.Index(condition=models.Q(("state", "queued")), fields=["try_at"], name="schedule_run_due"),
                     models.Index(
@@ -558,7 +645,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="SuggestedCode",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
                 (
                     "item",
                     models.CharField(
@@ -575,6 +667,7 @@ class Migration(migrations.Migration):
                             ("waiting", "waiting time"),
                         ],
                         max_length=18,
+                        verbose_name="item",
                     ),
                 ),
                 ("code", models.CharField(blank=True, max_length=5, verbose_name="HCPCS code")),
@@ -586,10 +679,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="organizations.payer",
+                        verbose_name="payer",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "suggested code",
+                "verbose_name_plural": "suggested codes",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(

@@ -28,12 +28,14 @@ class SuggestedCode(models.Model):
     A suggestion and no more: whoever bills decides.  An empty code suggests nothing.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    item = models.CharField(max_length=18, choices=CodedItem)
-    payer = models.ForeignKey(Payer, models.CASCADE, null=True, blank=True, related_name="+")
-    code = models.CharField("HCPCS code", max_length=5, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    item = models.CharField(_("item"), max_length=18, choices=CodedItem)
+    payer = models.ForeignKey(Payer, models.CASCADE, null=True, blank=True, related_name="+", verbose_name=_("payer"))
+    code = models.CharField(_("HCPCS code"), max_length=5, blank=True)
 
     class Meta:
+        verbose_name = _("suggested code")
+        verbose_name_plural = _("suggested codes")
         constraints = [
             models.CheckConstraint(name="suggested_code_item_known", condition=Q(item__in=CodedItem.values)),
             models.CheckConstraint(

@@ -41,44 +41,52 @@ class ExportDestination(models.Model):
         PASSWORD = "password", _("password")
         PRIVATE_KEY = "private_key", _("private key")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    kind = models.CharField(max_length=4, choices=Kind)
-    name = models.CharField(max_length=100)
-    description = models.CharField(max_length=500, blank=True)
-    active = models.BooleanField(default=True)
-    folder = models.CharField(max_length=500, blank=True)  # prefix of keys, or path; without a slash at its end
-    username = models.CharField(max_length=128)  # access key id of a bucket
-    sign_in = models.CharField(max_length=11, choices=SignIn)
-    secret_encrypted = models.BinaryField(null=True)  # null: it was removed
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(_("kind"), max_length=4, choices=Kind)
+    name = models.CharField(_("name"), max_length=100)
+    description = models.CharField(_("description"), max_length=500, blank=True)
+    active = models.BooleanField(_("active"), default=True)
+    folder = models.CharField(
+        _("folder"), max_length=500, blank=True
+    )  # prefix of keys, or path; without a slash at its end
+    username = models.CharField(_("username"), max_length=128)  # access key id of a bucket
+    sign_in = models.CharField(_("sign in"), max_length=11, choices=SignIn)
+    secret_encrypted = models.BinaryField(_("secret encrypted"), null=True)  # null: it was removed
     # Of buckets.
-    endpoint_url = models.CharField(max_length=500, blank=True)  # without the bucket
-    region = models.CharField(max_length=40, blank=True)
-    bucket = models.CharField(max_length=63, blank=True)
-    path_style = models.BooleanField(default=False)  # the bucket stands in the path, and not in the host name
+    endpoint_url = models.CharField(_("endpoint url"), max_length=500, blank=True)  # without the bucket
+    region = models.CharField(_("region"), max_length=40, blank=True)
+    bucket = models.CharField(_("bucket"), max_length=63, blank=True)
+    path_style = models.BooleanField(
+        _("path style"), default=False
+    )  # the bucket stands in the path, and not in the host name
     # Of servers.
-    host = models.CharField(max_length=253, blank=True)
-    port = models.PositiveIntegerField(null=True)
-    host_key = models.CharField(max_length=2000, blank=True)  # type and base64, as in known_hosts; "": none agreed on
+    host = models.CharField(_("host"), max_length=253, blank=True)
+    port = models.PositiveIntegerField(_("port"), null=True)
+    host_key = models.CharField(
+        _("host key"), max_length=2000, blank=True
+    )  # type and base64, as in known_hosts; "": none agreed on
     # Who said, and when, that rider data may go there.
-    phi_agreed_by = models.CharField(max_length=60, blank=True)
-    phi_agreed_at = models.DateTimeField(null=True)
+    phi_agreed_by = models.CharField(_("phi agreed by"), max_length=60, blank=True)
+    phi_agreed_at = models.DateTimeField(_("phi agreed at"), null=True)
     # What came of it, last; a code is that of UploadErrorCode.
-    tested_at = models.DateTimeField(null=True)
-    test_code = models.CharField(max_length=20, blank=True)  # "": it worked
-    sent_at = models.DateTimeField(null=True)
-    failed_at = models.DateTimeField(null=True)
-    failure_code = models.CharField(max_length=20, blank=True)  # of the failure at `failed_at`
-    version = models.PositiveIntegerField(default=1)  # counts what people change
-    created_by = models.CharField(max_length=60)
-    created_at = models.DateTimeField()
-    updated_at = models.DateTimeField()
-    deleted_at = models.DateTimeField(null=True)
+    tested_at = models.DateTimeField(_("tested at"), null=True)
+    test_code = models.CharField(_("test code"), max_length=20, blank=True)  # "": it worked
+    sent_at = models.DateTimeField(_("sent at"), null=True)
+    failed_at = models.DateTimeField(_("failed at"), null=True)
+    failure_code = models.CharField(_("failure code"), max_length=20, blank=True)  # of the failure at `failed_at`
+    version = models.PositiveIntegerField(_("version"), default=1)  # counts what people change
+    created_by = models.CharField(_("created by"), max_length=60)
+    created_at = models.DateTimeField(_("created at"))
+    updated_at = models.DateTimeField(_("updated at"))
+    deleted_at = models.DateTimeField(_("deleted at"), null=True)
 
     secret = sealed_text("secret")
 
     objects = ExportDestinationQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("export destination")
+        verbose_name_plural = _("export destinations")
         constraints = [
             models.CheckConstraint(
                 name="export_destination_is_of_its_kind",

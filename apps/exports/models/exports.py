@@ -59,42 +59,48 @@ class Export(models.Model):
         XLSX = "xlsx", _("XLSX")
         PARQUET = "parquet", _("Parquet")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    dataset = models.CharField(max_length=20)
-    dataset_version = models.PositiveSmallIntegerField()
-    format = models.CharField(max_length=7, choices=Format)
-    columns = ArrayField(models.CharField(max_length=40))
-    filters = models.JSONField(default=dict)  # ids, days and statuses, as the API spells them; never a person
-    state = models.CharField(max_length=9, choices=State, default=State.QUEUED)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    dataset = models.CharField(_("dataset"), max_length=20)
+    dataset_version = models.PositiveSmallIntegerField(_("dataset version"))
+    format = models.CharField(_("format"), max_length=7, choices=Format)
+    columns = ArrayField(models.CharField(max_length=40), verbose_name=_("columns"))
+    filters = models.JSONField(
+        _("filters"), default=dict
+    )  # ids, days and statuses, as the API spells them; never a person
+    state = models.CharField(_("state"), max_length=9, choices=State, default=State.QUEUED)
     # Of whoever asked.
-    created_by = models.CharField(max_length=60)
-    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, blank=True, related_name="+")
-    facility_ids = ArrayField(models.UUIDField(), null=True)  # null: every facility
-    provider_ids = ArrayField(models.UUIDField(), null=True)  # null: every provider
-    phi = models.PositiveSmallIntegerField(default=Phi.NONE.value)  # lib.access.Phi
-    created_at = models.DateTimeField()
+    created_by = models.CharField(_("created by"), max_length=60)
+    client = models.ForeignKey(
+        ApiClient, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("client")
+    )
+    facility_ids = ArrayField(models.UUIDField(), null=True, verbose_name=_("facility ids"))  # null: every facility
+    provider_ids = ArrayField(models.UUIDField(), null=True, verbose_name=_("provider ids"))  # null: every provider
+    phi = models.PositiveSmallIntegerField(_("phi"), default=Phi.NONE.value)  # lib.access.Phi
+    created_at = models.DateTimeField(_("created at"))
     # People who were told that it is ready, besides whoever asked.
-    sent_to = ArrayField(models.UUIDField(), default=list, db_default=[])
+    sent_to = ArrayField(models.UUIDField(), default=list, db_default=[], verbose_name=_("sent to"))
 
-    total = models.PositiveIntegerField(null=True)  # rows counted when it began
-    rows = models.PositiveIntegerField(default=0)
-    bytes = models.PositiveBigIntegerField(default=0)
-    sha256 = models.CharField(max_length=64, blank=True)
-    data_as_of = models.DateTimeField(null=True, blank=True)  # what the database that was read knew
-    error_code = models.CharField(max_length=40, blank=True)
-    due_at = models.DateTimeField(db_default=Now())
-    attempts = models.PositiveSmallIntegerField(default=0)
-    claim_id = models.UUIDField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
-    expires_at = models.DateTimeField(null=True, blank=True)  # when its file goes
+    total = models.PositiveIntegerField(_("total"), null=True)  # rows counted when it began
+    rows = models.PositiveIntegerField(_("rows"), default=0)
+    bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
+    sha256 = models.CharField(_("sha256"), max_length=64, blank=True)
+    data_as_of = models.DateTimeField(_("data as of"), null=True, blank=True)  # what the database that was read knew
+    error_code = models.CharField(_("error code"), max_length=40, blank=True)
+    due_at = models.DateTimeField(_("due at"), db_default=Now())
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    claim_id = models.UUIDField(_("claim id"), null=True, blank=True)
+    lease_until = models.DateTimeField(_("lease until"), null=True, blank=True)
+    ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)  # when its file goes
     # Whether rides in it may not be corrected any more: their rows of this version were handed on for good.
-    locked = models.BooleanField(default=False)
-    version = models.PositiveIntegerField(default=1)
+    locked = models.BooleanField(_("locked"), default=False)
+    version = models.PositiveIntegerField(_("version"), default=1)
 
     objects = ExportQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("export")
+        verbose_name_plural = _("exports")
         constraints = [
             models.CheckConstraint(
                 name="export_state_known",
@@ -131,16 +137,18 @@ class Export(models.Model):
 class ExportLink(models.Model):
     """An address that hands a file over once, within minutes; kept by the digest of what stands in it."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    export = models.ForeignKey(Export, models.CASCADE, related_name="links")
-    digest = models.BinaryField(max_length=32, unique=True)
-    made_for = models.CharField(max_length=60)
-    role = models.CharField(max_length=20)
-    made_at = models.DateTimeField()
-    expires_at = models.DateTimeField()
-    used_at = models.DateTimeField(null=True, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    export = models.ForeignKey(Export, models.CASCADE, related_name="links", verbose_name=_("export"))
+    digest = models.BinaryField(_("digest"), max_length=32, unique=True)
+    made_for = models.CharField(_("made for"), max_length=60)
+    role = models.CharField(_("role"), max_length=20)
+    made_at = models.DateTimeField(_("made at"))
+    expires_at = models.DateTimeField(_("expires at"))
+    used_at = models.DateTimeField(_("used at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("export link")
+        verbose_name_plural = _("export links")
         indexes = [models.Index(fields=["expires_at"], name="export_link_expiry")]
 
     def __str__(self) -> str:

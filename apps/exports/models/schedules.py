@@ -71,50 +71,58 @@ class ReportSchedule(models.Model):
         MAIL = "mail", _("by e-mail")
         DESTINATION = "destination", _("to a destination")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    kind = models.CharField(max_length=6, choices=Kind)
-    name = models.CharField(max_length=60)
-    user = models.ForeignKey(User, models.CASCADE, null=True, related_name="report_schedules")
-    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, related_name="+")
-    created_by = models.CharField(max_length=60)
-    facility_ids = ArrayField(models.UUIDField(), null=True)  # null: every facility
-    provider_ids = ArrayField(models.UUIDField(), null=True)  # null: every provider
-    phi = models.PositiveSmallIntegerField(default=Phi.NONE.value)  # lib.access.Phi
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(_("kind"), max_length=6, choices=Kind)
+    name = models.CharField(_("name"), max_length=60)
+    user = models.ForeignKey(User, models.CASCADE, null=True, related_name="report_schedules", verbose_name=_("user"))
+    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, related_name="+", verbose_name=_("client"))
+    created_by = models.CharField(_("created by"), max_length=60)
+    facility_ids = ArrayField(models.UUIDField(), null=True, verbose_name=_("facility ids"))  # null: every facility
+    provider_ids = ArrayField(models.UUIDField(), null=True, verbose_name=_("provider ids"))  # null: every provider
+    phi = models.PositiveSmallIntegerField(_("phi"), default=Phi.NONE.value)  # lib.access.Phi
 
     # What: of an export dataset, format and columns (null: all of the level); of a report `report`.
-    dataset = models.CharField(max_length=20, blank=True)
-    format = models.CharField(max_length=7, choices=Export.Format, blank=True)
-    columns = ArrayField(models.CharField(max_length=40), null=True)
-    report = models.CharField(max_length=40, blank=True)  # OVERVIEW, or the key of a definition
-    filters = models.JSONField(default=dict)  # ids and words, as the API spells them; never a person, never a day
-    covers = models.CharField(max_length=14, choices=Covers)
+    dataset = models.CharField(_("dataset"), max_length=20, blank=True)
+    format = models.CharField(_("format"), max_length=7, choices=Export.Format, blank=True)
+    columns = ArrayField(models.CharField(max_length=40), null=True, verbose_name=_("columns"))
+    report = models.CharField(_("report"), max_length=40, blank=True)  # OVERVIEW, or the key of a definition
+    filters = models.JSONField(
+        _("filters"), default=dict
+    )  # ids and words, as the API spells them; never a person, never a day
+    covers = models.CharField(_("covers"), max_length=14, choices=Covers)
 
     # When.
-    every = models.CharField(max_length=8, choices=Every)
-    weekdays = ArrayField(models.PositiveSmallIntegerField(), default=list)  # Monday 0
-    month_day = models.PositiveSmallIntegerField(default=1)
-    at_time = models.TimeField()
-    zone = models.CharField(max_length=64)
-    next_at = models.DateTimeField()
+    every = models.CharField(_("every"), max_length=8, choices=Every)
+    weekdays = ArrayField(models.PositiveSmallIntegerField(), default=list, verbose_name=_("weekdays"))  # Monday 0
+    month_day = models.PositiveSmallIntegerField(_("month day"), default=1)
+    at_time = models.TimeField(_("at time"))
+    zone = models.CharField(_("zone"), max_length=64)
+    next_at = models.DateTimeField(_("next at"))
 
     # To whom.
-    way = models.CharField(max_length=11, choices=Way)
-    recipients = models.ManyToManyField(User, related_name="+")
-    destination = models.ForeignKey(ExportDestination, models.PROTECT, null=True, related_name="+")
+    way = models.CharField(_("way"), max_length=11, choices=Way)
+    recipients = models.ManyToManyField(User, related_name="+", verbose_name=_("recipients"))
+    destination = models.ForeignKey(
+        ExportDestination, models.PROTECT, null=True, related_name="+", verbose_name=_("destination")
+    )
 
-    active = models.BooleanField(default=True)
-    paused_for = models.CharField(max_length=20, choices=Pause, blank=True)
-    begun_at = models.DateTimeField()  # since when it makes what it makes now: changes are counted from there
-    failures = models.PositiveSmallIntegerField(default=0)  # runs in a row
+    active = models.BooleanField(_("active"), default=True)
+    paused_for = models.CharField(_("paused for"), max_length=20, choices=Pause, blank=True)
+    begun_at = models.DateTimeField(
+        _("begun at")
+    )  # since when it makes what it makes now: changes are counted from there
+    failures = models.PositiveSmallIntegerField(_("failures"), default=0)  # runs in a row
     # The owner hears by mail that it was paused; null: there is nothing to say.
-    notice_due_at = models.DateTimeField(null=True)
-    version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField()
-    updated_at = models.DateTimeField()
+    notice_due_at = models.DateTimeField(_("notice due at"), null=True)
+    version = models.PositiveIntegerField(_("version"), default=1)
+    created_at = models.DateTimeField(_("created at"))
+    updated_at = models.DateTimeField(_("updated at"))
 
     objects = ReportScheduleQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("report schedule")
+        verbose_name_plural = _("report schedules")
         constraints = [
             models.CheckConstraint(
                 name="report_schedule_has_one_owner",
@@ -190,27 +198,31 @@ class ScheduleRun(models.Model):
     everything.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    schedule = models.ForeignKey(ReportSchedule, models.CASCADE, related_name="runs")
-    due_at = models.DateTimeField()
-    by_hand = models.BooleanField(default=False)
-    first_day = models.DateField(null=True)
-    last_day = models.DateField(null=True)
-    changed_since = models.DateTimeField(null=True)
-    state = models.CharField(max_length=7, choices=RunState, default=RunState.QUEUED)
-    outcome = models.CharField(max_length=40, blank=True)  # of schedule_words.Outcome, or of UploadErrorCode
-    export = models.ForeignKey(Export, models.PROTECT, null=True, related_name="+")
-    mailed_to = ArrayField(models.UUIDField(), default=list)  # people who have it
-    attempts = models.PositiveSmallIntegerField(default=0)  # at sending it
-    try_at = models.DateTimeField()
-    claim_id = models.UUIDField(null=True)
-    lease_until = models.DateTimeField(null=True)
-    created_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    schedule = models.ForeignKey(ReportSchedule, models.CASCADE, related_name="runs", verbose_name=_("schedule"))
+    due_at = models.DateTimeField(_("due at"))
+    by_hand = models.BooleanField(_("by hand"), default=False)
+    first_day = models.DateField(_("first day"), null=True)
+    last_day = models.DateField(_("last day"), null=True)
+    changed_since = models.DateTimeField(_("changed since"), null=True)
+    state = models.CharField(_("state"), max_length=7, choices=RunState, default=RunState.QUEUED)
+    outcome = models.CharField(
+        _("outcome"), max_length=40, blank=True
+    )  # of schedule_words.Outcome, or of UploadErrorCode
+    export = models.ForeignKey(Export, models.PROTECT, null=True, related_name="+", verbose_name=_("export"))
+    mailed_to = ArrayField(models.UUIDField(), default=list, verbose_name=_("mailed to"))  # people who have it
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)  # at sending it
+    try_at = models.DateTimeField(_("try at"))
+    claim_id = models.UUIDField(_("claim id"), null=True)
+    lease_until = models.DateTimeField(_("lease until"), null=True)
+    created_at = models.DateTimeField(_("created at"))
+    ended_at = models.DateTimeField(_("ended at"), null=True)
 
     objects = ScheduleRunQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("schedule run")
+        verbose_name_plural = _("schedule runs")
         constraints = [
             # Every moment once, however many workers look at the clock.
             models.UniqueConstraint(name="schedule_run_once", fields=["schedule", "due_at"]),

@@ -21,12 +21,17 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Driver",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("first_name", models.CharField(max_length=100)),
-                ("last_name", models.CharField(max_length=100)),
-                ("phone", models.CharField(max_length=16)),
-                ("email", models.EmailField(blank=True, max_length=254)),
-                ("photo_url", models.URLField(blank=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("first_name", models.CharField(max_length=100, verbose_name="first name")),
+                ("last_name", models.CharField(max_length=100, verbose_name="last name")),
+                ("phone", models.CharField(max_length=16, verbose_name="phone")),
+                ("email", models.EmailField(blank=True, max_length=254, verbose_name="email")),
+                ("photo_url", models.URLField(blank=True, verbose_name="photo url")),
                 (
                     "employment",
                     models.CharField(
@@ -38,6 +43,7 @@ class Migration(migrations.Migration):
                         ],
                         default="employee",
                         max_length=15,
+                        verbose_name="employment",
                     ),
                 ),
                 (
@@ -51,25 +57,44 @@ class Migration(migrations.Migration):
                         ],
                         default="pending",
                         max_length=9,
+                        verbose_name="activation",
                     ),
                 ),
-                ("activation_reason", models.CharField(blank=True, max_length=200)),
-                ("activation_changed_at", models.DateTimeField(blank=True, null=True)),
-                ("activation_changed_by", models.CharField(blank=True, max_length=60)),
-                ("on_break", models.BooleanField(default=False)),
+                ("activation_reason", models.CharField(blank=True, max_length=200, verbose_name="activation reason")),
+                (
+                    "activation_changed_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="activation changed at"),
+                ),
+                (
+                    "activation_changed_by",
+                    models.CharField(blank=True, max_length=60, verbose_name="activation changed by"),
+                ),
+                ("on_break", models.BooleanField(default=False, verbose_name="on break")),
                 (
                     "languages",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=35), blank=True, default=list, size=None
+                        base_field=models.CharField(max_length=35),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="languages",
                     ),
                 ),
                 (
                     "gender",
-                    models.CharField(blank=True, choices=[("female", "female"), ("male", "male")], max_length=6),
+                    models.CharField(
+                        blank=True,
+                        choices=[("female", "female"), ("male", "male")],
+                        max_length=6,
+                        verbose_name="gender",
+                    ),
                 ),
-                ("license_number_encrypted", models.BinaryField(blank=True, null=True)),
-                ("license_state", models.CharField(blank=True, max_length=2)),
-                ("license_class", models.CharField(blank=True, max_length=10)),
+                (
+                    "license_number_encrypted",
+                    models.BinaryField(blank=True, null=True, verbose_name="license number encrypted"),
+                ),
+                ("license_state", models.CharField(blank=True, max_length=2, verbose_name="license state")),
+                ("license_class", models.CharField(blank=True, max_length=10, verbose_name="license class")),
                 (
                     "qualifications",
                     django.contrib.postgres.fields.ArrayField(
@@ -87,24 +112,39 @@ class Migration(migrations.Migration):
                         blank=True,
                         default=list,
                         size=None,
+                        verbose_name="qualifications",
                     ),
                 ),
                 (
                     "excluded_rider_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, default=list, size=None
+                        base_field=models.UUIDField(),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="excluded rider ids",
                     ),
                 ),
-                ("last_lat", models.DecimalField(blank=True, decimal_places=6, max_digits=9, null=True)),
-                ("last_lng", models.DecimalField(blank=True, decimal_places=6, max_digits=9, null=True)),
-                ("last_located_at", models.DateTimeField(blank=True, null=True)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "last_lat",
+                    models.DecimalField(blank=True, decimal_places=6, max_digits=9, null=True, verbose_name="last lat"),
+                ),
+                (
+                    "last_lng",
+                    models.DecimalField(blank=True, decimal_places=6, max_digits=9, null=True, verbose_name="last lng"),
+                ),
+                ("last_located_at", models.DateTimeField(blank=True, null=True, verbose_name="last located at")),
+                ("version", models.PositiveIntegerField(default=1, verbose_name="version")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="updated at")),
                 (
                     "home_base",
                     models.ForeignKey(
-                        blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to="organizations.homebase"
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="organizations.homebase",
+                        verbose_name="home base",
                     ),
                 ),
                 (
@@ -113,10 +153,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="drivers",
                         to="organizations.transportprovider",
+                        verbose_name="provider",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "driver",
+                "verbose_name_plural": "drivers",
                 "indexes": [models.Index(fields=["created_at", "id"], name="driver_list")],
                 "constraints": [
                     models.CheckConstraint(
@@ -181,15 +224,20 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Vehicle",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("unit_number", models.CharField(max_length=20)),
-                ("make", models.CharField(blank=True, max_length=50)),
-                ("model", models.CharField(blank=True, max_length=50)),
-                ("year", models.PositiveSmallIntegerField(blank=True, null=True)),
-                ("color", models.CharField(blank=True, max_length=30)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("unit_number", models.CharField(max_length=20, verbose_name="unit number")),
+                ("make", models.CharField(blank=True, max_length=50, verbose_name="make")),
+                ("model", models.CharField(blank=True, max_length=50, verbose_name="model")),
+                ("year", models.PositiveSmallIntegerField(blank=True, null=True, verbose_name="year")),
+                ("color", models.CharField(blank=True, max_length=30, verbose_name="color")),
                 ("vin", models.CharField(blank=True, max_length=17, verbose_name="VIN")),
-                ("license_plate", models.CharField(max_length=12)),
-                ("plate_state", models.CharField(blank=True, max_length=2)),
+                ("license_plate", models.CharField(max_length=12, verbose_name="license plate")),
+                ("plate_state", models.CharField(blank=True, max_length=2, verbose_name="plate state")),
                 (
                     "type",
                     models.CharField(
@@ -204,6 +252,7 @@ class Migration(migrations.Migration):
                             ("volunteer", "Volunteer"),
                         ],
                         max_length=14,
+                        verbose_name="type",
                     ),
                 ),
                 (
@@ -217,12 +266,16 @@ class Migration(migrations.Migration):
                         ],
                         default="in_service",
                         max_length=14,
+                        verbose_name="status",
                     ),
                 ),
                 (
                     "lift_type",
                     models.CharField(
-                        choices=[("none", "None"), ("ramp", "Ramp"), ("lift", "Lift")], default="none", max_length=4
+                        choices=[("none", "None"), ("ramp", "Ramp"), ("lift", "Lift")],
+                        default="none",
+                        max_length=4,
+                        verbose_name="lift type",
                     ),
                 ),
                 (
@@ -235,17 +288,21 @@ class Migration(migrations.Migration):
                         blank=True, decimal_places=1, max_digits=4, null=True, verbose_name="widest chair, in"
                     ),
                 ),
-                ("oxygen_mount", models.BooleanField(default=False)),
-                ("bariatric", models.BooleanField(default=False)),
-                ("stair_chair", models.BooleanField(default=False)),
-                ("odometer_miles", models.PositiveIntegerField(blank=True, null=True)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("oxygen_mount", models.BooleanField(default=False, verbose_name="oxygen mount")),
+                ("bariatric", models.BooleanField(default=False, verbose_name="bariatric")),
+                ("stair_chair", models.BooleanField(default=False, verbose_name="stair chair")),
+                ("odometer_miles", models.PositiveIntegerField(blank=True, null=True, verbose_name="odometer miles")),
+                ("version", models.PositiveIntegerField(default=1, verbose_name="version")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="updated at")),
                 (
                     "home_base",
                     models.ForeignKey(
-                        blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to="organizations.homebase"
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="organizations.homebase",
+                        verbose_name="home base",
                     ),
                 ),
                 (
@@ -254,10 +311,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="vehicles",
                         to="organizations.transportprovider",
+                        verbose_name="provider",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "vehicle",
+                "verbose_name_plural": "vehicles",
                 "indexes": [models.Index(fields=["unit_number", "id"], name="vehicle_list")],
                 "constraints": [
                     models.UniqueConstraint(fields=("provider", "unit_number"), name="vehicle_unit_number_once"),
@@ -296,22 +356,33 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Shift",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("starts_at", models.DateTimeField()),
-                ("ends_at", models.DateTimeField()),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("starts_at", models.DateTimeField(verbose_name="starts at")),
+                ("ends_at", models.DateTimeField(verbose_name="ends at")),
                 (
                     "status",
                     models.CharField(
-                        choices=[("planned", "Planned"), ("cancelled", "Cancelled")], default="planned", max_length=9
+                        choices=[("planned", "Planned"), ("cancelled", "Cancelled")],
+                        default="planned",
+                        max_length=9,
+                        verbose_name="status",
                     ),
                 ),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("version", models.PositiveIntegerField(default=1, verbose_name="version")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="updated at")),
                 (
                     "driver",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="shifts", to="fleet.driver"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="shifts",
+                        to="fleet.driver",
+                        verbose_name="driver",
                     ),
                 ),
                 (
@@ -320,16 +391,22 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="organizations.transportprovider",
+                        verbose_name="provider",
                     ),
                 ),
                 (
                     "vehicle",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="shifts", to="fleet.vehicle"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="shifts",
+                        to="fleet.vehicle",
+                        verbose_name="vehicle",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "shift",
+                "verbose_name_plural": "shifts",
                 "indexes": [models.Index(fields=["starts_at", "id"], name="shift_list")],
                 "constraints": [
                     models.CheckConstraint(
@@ -382,12 +459,18 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.SET_NULL,
                 related_name="+",
                 to="fleet.vehicle",
+                verbose_name="default vehicle",
             ),
         ),
         migrations.CreateModel(
             name="Credential",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
                 (
                     "type",
                     models.CharField(
@@ -410,22 +493,31 @@ class Migration(migrations.Migration):
                             ("state_permit", "state permit"),
                         ],
                         max_length=20,
+                        verbose_name="type",
                     ),
                 ),
-                ("number", models.CharField(blank=True, max_length=50)),
-                ("issuer", models.CharField(blank=True, max_length=100)),
-                ("issued_on", models.DateField(blank=True, null=True)),
-                ("expires_on", models.DateField(blank=True, null=True)),
-                ("entered_by", models.CharField(blank=True, db_default="", default="", max_length=60)),
-                ("verified_at", models.DateTimeField(blank=True, null=True)),
-                ("verified_by", models.CharField(blank=True, max_length=60)),
-                ("rejected", models.BooleanField(default=False)),
-                ("document_id", models.UUIDField(blank=True, null=True)),
-                ("blocking", models.BooleanField()),
-                ("warn_days", models.PositiveSmallIntegerField(default=30)),
-                ("reminded_days", models.PositiveSmallIntegerField(blank=True, editable=False, null=True)),
-                ("replaced", models.BooleanField(default=False)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("number", models.CharField(blank=True, max_length=50, verbose_name="number")),
+                ("issuer", models.CharField(blank=True, max_length=100, verbose_name="issuer")),
+                ("issued_on", models.DateField(blank=True, null=True, verbose_name="issued on")),
+                ("expires_on", models.DateField(blank=True, null=True, verbose_name="expires on")),
+                (
+                    "entered_by",
+                    models.CharField(blank=True, db_default="", default="", max_length=60, verbose_name="entered by"),
+                ),
+                ("verified_at", models.DateTimeField(blank=True, null=True, verbose_name="verified at")),
+                ("verified_by", models.CharField(blank=True, max_length=60, verbose_name="verified by")),
+                ("rejected", models.BooleanField(default=False, verbose_name="rejected")),
+                ("document_id", models.UUIDField(blank=True, null=True, verbose_name="document id")),
+                ("blocking", models.BooleanField(verbose_name="blocking")),
+                ("warn_days", models.PositiveSmallIntegerField(default=30, verbose_name="warn days")),
+                (
+                    "reminded_days",
+                    models.PositiveSmallIntegerField(
+                        blank=True, editable=False, null=True, verbose_name="reminded days"
+                    ),
+                ),
+                ("replaced", models.BooleanField(default=False, verbose_name="replaced")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
                 (
                     "driver",
                     models.ForeignKey(
@@ -434,6 +526,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="credentials",
                         to="fleet.driver",
+                        verbose_name="driver",
                     ),
                 ),
                 (
@@ -444,10 +537,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="credentials",
                         to="fleet.vehicle",
+                        verbose_name="vehicle",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "credential",
+                "verbose_name_plural": "credentials",
                 "indexes": [
                     models.Index(
                         condition=models.Q(("replaced", False)), fields=["expires_on"], name="credential_by_expiry"
@@ -560,19 +656,29 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="CapacityConfig",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("name", models.CharField(max_length=50)),
-                ("ambulatory", models.PositiveSmallIntegerField(default=0)),
-                ("wheelchair", models.PositiveSmallIntegerField(default=0)),
-                ("stretcher", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("name", models.CharField(max_length=50, verbose_name="name")),
+                ("ambulatory", models.PositiveSmallIntegerField(default=0, verbose_name="ambulatory")),
+                ("wheelchair", models.PositiveSmallIntegerField(default=0, verbose_name="wheelchair")),
+                ("stretcher", models.PositiveSmallIntegerField(default=0, verbose_name="stretcher")),
                 (
                     "vehicle",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="capacity_configs", to="fleet.vehicle"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="capacity_configs",
+                        to="fleet.vehicle",
+                        verbose_name="vehicle",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "capacity config",
+                "verbose_name_plural": "capacity configs",
                 "constraints": [
                     models.UniqueConstraint(fields=("vehicle", "name"), name="capacity_config_name_once"),
                     models.CheckConstraint(
@@ -587,7 +693,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Document",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
                 (
                     "kind",
                     models.CharField(
@@ -597,24 +708,30 @@ class Migration(migrations.Migration):
                             (lib.file_kinds.FileKind["PNG"], lib.file_kinds.FileKind["PNG"]),
                         ],
                         max_length=15,
+                        verbose_name="kind",
                     ),
                 ),
-                ("size", models.PositiveIntegerField()),
-                ("digest", models.BinaryField()),
-                ("content_encrypted", models.BinaryField(null=True)),
-                ("added_at", models.DateTimeField()),
-                ("added_by", models.CharField(max_length=60)),
-                ("removed_at", models.DateTimeField(null=True)),
-                ("removed_by", models.CharField(blank=True, max_length=60)),
-                ("removal_reason", models.CharField(blank=True, max_length=500)),
+                ("size", models.PositiveIntegerField(verbose_name="size")),
+                ("digest", models.BinaryField(verbose_name="digest")),
+                ("content_encrypted", models.BinaryField(null=True, verbose_name="content encrypted")),
+                ("added_at", models.DateTimeField(verbose_name="added at")),
+                ("added_by", models.CharField(max_length=60, verbose_name="added by")),
+                ("removed_at", models.DateTimeField(null=True, verbose_name="removed at")),
+                ("removed_by", models.CharField(blank=True, max_length=60, verbose_name="removed by")),
+                ("removal_reason", models.CharField(blank=True, max_length=500, verbose_name="removal reason")),
                 (
                     "credential",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="documents", to="fleet.credential"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="documents",
+                        to="fleet.credential",
+                        verbose_name="credential",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "document",
+                "verbose_name_plural": "documents",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
@@ -659,18 +776,28 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Leave",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("starts_at", models.DateTimeField()),
-                ("ends_at", models.DateTimeField()),
-                ("reason", models.CharField(blank=True, max_length=100)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("starts_at", models.DateTimeField(verbose_name="starts at")),
+                ("ends_at", models.DateTimeField(verbose_name="ends at")),
+                ("reason", models.CharField(blank=True, max_length=100, verbose_name="reason")),
                 (
                     "driver",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="leave", to="fleet.driver"
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="leave",
+                        to="fleet.driver",
+                        verbose_name="driver",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "leave",
+                "verbose_name_plural": "leaves",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("starts_at__lt", models.F("ends_at"))), name="leave_forward"

@@ -5,6 +5,8 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.fleet.models.crew import Driver, Vehicle
 from apps.fleet.rules.credentials import TYPES_OF, CredentialType, Subject
@@ -27,30 +29,40 @@ class CredentialQuerySet(models.QuerySet["Credential"]):
 class Credential(models.Model):
     """One paper of one driver or one vehicle.  Its standing on a day is computed, see credentials.py."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    driver = models.ForeignKey(Driver, models.PROTECT, null=True, blank=True, related_name="credentials")
-    vehicle = models.ForeignKey(Vehicle, models.PROTECT, null=True, blank=True, related_name="credentials")
-    type = models.CharField(max_length=20, choices=CredentialType)
-    number = models.CharField(max_length=50, blank=True)
-    issuer = models.CharField(max_length=100, blank=True)
-    issued_on = models.DateField(null=True, blank=True)
-    expires_on = models.DateField(null=True, blank=True)  # last day it is valid; null: it does not expire
-    entered_by = models.CharField(max_length=60, blank=True, default="", db_default="")  # "": before that was kept
-    verified_at = models.DateTimeField(null=True, blank=True)
-    verified_by = models.CharField(max_length=60, blank=True)
-    rejected = models.BooleanField(default=False)
-    document_id = models.UUIDField(null=True, blank=True)
-    blocking = models.BooleanField()
-    warn_days = models.PositiveSmallIntegerField(default=30)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    driver = models.ForeignKey(
+        Driver, models.PROTECT, null=True, blank=True, related_name="credentials", verbose_name=_("driver")
+    )
+    vehicle = models.ForeignKey(
+        Vehicle, models.PROTECT, null=True, blank=True, related_name="credentials", verbose_name=_("vehicle")
+    )
+    type = models.CharField(_("type"), max_length=20, choices=CredentialType)
+    number = models.CharField(_("number"), max_length=50, blank=True)
+    issuer = models.CharField(_("issuer"), max_length=100, blank=True)
+    issued_on = models.DateField(_("issued on"), null=True, blank=True)
+    expires_on = models.DateField(
+        _("expires on"), null=True, blank=True
+    )  # last day it is valid; null: it does not expire
+    entered_by = models.CharField(
+        _("entered by"), max_length=60, blank=True, default="", db_default=""
+    )  # "": before that was kept
+    verified_at = models.DateTimeField(_("verified at"), null=True, blank=True)
+    verified_by = models.CharField(_("verified by"), max_length=60, blank=True)
+    rejected = models.BooleanField(pgettext_lazy("column", "rejected"), default=False)
+    document_id = models.UUIDField(_("document id"), null=True, blank=True)
+    blocking = models.BooleanField(_("blocking"))
+    warn_days = models.PositiveSmallIntegerField(_("warn days"), default=30)
     reminded_days = models.PositiveSmallIntegerField(
-        null=True, blank=True, editable=False
+        _("reminded days"), null=True, blank=True, editable=False
     )  # the last of REMINDERS told
-    replaced = models.BooleanField(default=False)  # a newer paper of the type took its place
-    created_at = models.DateTimeField(auto_now_add=True)
+    replaced = models.BooleanField(_("replaced"), default=False)  # a newer paper of the type took its place
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     objects = CredentialQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("credential")
+        verbose_name_plural = _("credentials")
         constraints = [
             models.CheckConstraint(
                 name="credential_of_one_subject",

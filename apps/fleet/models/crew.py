@@ -58,33 +58,37 @@ class OfProviderQuerySet(models.QuerySet[_Row]):
 class Vehicle(models.Model):
     """One vehicle.  How many it carries is in its capacity configurations."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="vehicles")
-    unit_number = models.CharField(max_length=20)
-    make = models.CharField(max_length=50, blank=True)
-    model = models.CharField(max_length=50, blank=True)
-    year = models.PositiveSmallIntegerField(null=True, blank=True)
-    color = models.CharField(max_length=30, blank=True)
-    vin = models.CharField("VIN", max_length=17, blank=True)
-    license_plate = models.CharField(max_length=12)
-    plate_state = models.CharField(max_length=2, blank=True)
-    type = models.CharField(max_length=14, choices=VehicleType)
-    status = models.CharField(max_length=14, choices=VehicleStatus, default=VehicleStatus.IN_SERVICE)
-    lift_type = models.CharField(max_length=4, choices=LiftType, default=LiftType.NONE)
-    lift_rating_lb = models.PositiveSmallIntegerField("lift rating, lb", null=True, blank=True)
-    max_chair_width_in = models.DecimalField("widest chair, in", max_digits=4, decimal_places=1, null=True, blank=True)
-    oxygen_mount = models.BooleanField(default=False)
-    bariatric = models.BooleanField(default=False)
-    stair_chair = models.BooleanField(default=False)
-    odometer_miles = models.PositiveIntegerField(null=True, blank=True)
-    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True)
-    version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="vehicles", verbose_name=_("provider"))
+    unit_number = models.CharField(_("unit number"), max_length=20)
+    make = models.CharField(_("make"), max_length=50, blank=True)
+    model = models.CharField(_("model"), max_length=50, blank=True)
+    year = models.PositiveSmallIntegerField(_("year"), null=True, blank=True)
+    color = models.CharField(_("color"), max_length=30, blank=True)
+    vin = models.CharField(_("VIN"), max_length=17, blank=True)
+    license_plate = models.CharField(_("license plate"), max_length=12)
+    plate_state = models.CharField(_("plate state"), max_length=2, blank=True)
+    type = models.CharField(_("type"), max_length=14, choices=VehicleType)
+    status = models.CharField(_("status"), max_length=14, choices=VehicleStatus, default=VehicleStatus.IN_SERVICE)
+    lift_type = models.CharField(_("lift type"), max_length=4, choices=LiftType, default=LiftType.NONE)
+    lift_rating_lb = models.PositiveSmallIntegerField(_("lift rating, lb"), null=True, blank=True)
+    max_chair_width_in = models.DecimalField(
+        _("widest chair, in"), max_digits=4, decimal_places=1, null=True, blank=True
+    )
+    oxygen_mount = models.BooleanField(_("oxygen mount"), default=False)
+    bariatric = models.BooleanField(_("bariatric"), default=False)
+    stair_chair = models.BooleanField(_("stair chair"), default=False)
+    odometer_miles = models.PositiveIntegerField(_("odometer miles"), null=True, blank=True)
+    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True, verbose_name=_("home base"))
+    version = models.PositiveIntegerField(_("version"), default=1)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     objects = OfProviderQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("vehicle")
+        verbose_name_plural = _("vehicles")
         constraints = [
             models.UniqueConstraint(name="vehicle_unit_number_once", fields=["provider", "unit_number"]),
             models.CheckConstraint(name="vehicle_type_known", condition=Q(type__in=VehicleType.values)),
@@ -104,14 +108,16 @@ class Vehicle(models.Model):
 class CapacityConfig(models.Model):
     """One way to arrange a vehicle's seats and spaces; a fold-down seat makes configurations alternatives."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    vehicle = models.ForeignKey(Vehicle, models.CASCADE, related_name="capacity_configs")
-    name = models.CharField(max_length=50)
-    ambulatory = models.PositiveSmallIntegerField(default=0)
-    wheelchair = models.PositiveSmallIntegerField(default=0)
-    stretcher = models.PositiveSmallIntegerField(default=0)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    vehicle = models.ForeignKey(Vehicle, models.CASCADE, related_name="capacity_configs", verbose_name=_("vehicle"))
+    name = models.CharField(_("name"), max_length=50)
+    ambulatory = models.PositiveSmallIntegerField(_("ambulatory"), default=0)
+    wheelchair = models.PositiveSmallIntegerField(_("wheelchair"), default=0)
+    stretcher = models.PositiveSmallIntegerField(_("stretcher"), default=0)
 
     class Meta:
+        verbose_name = _("capacity config")
+        verbose_name_plural = _("capacity configs")
         constraints = [
             models.UniqueConstraint(name="capacity_config_name_once", fields=["vehicle", "name"]),
             models.CheckConstraint(
@@ -150,41 +156,50 @@ class Qualification(TextChoices):
 class Driver(models.Model):
     """A person who drives, or attends, for one transport provider."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="drivers")
-    first_name = models.CharField(max_length=100)
-    last_name = models.CharField(max_length=100)
-    phone = models.CharField(max_length=16)  # E.164
-    email = models.EmailField(blank=True)
-    photo_url = models.URLField(blank=True)
-    employment = models.CharField(max_length=15, choices=Employment, default=Employment.EMPLOYEE)
-    activation = models.CharField(max_length=9, choices=Activation, default=Activation.PENDING)
-    activation_reason = models.CharField(max_length=200, blank=True)
-    activation_changed_at = models.DateTimeField(null=True, blank=True)
-    activation_changed_by = models.CharField(max_length=60, blank=True)
-    on_break = models.BooleanField(default=False)
-    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True)
-    languages = ArrayField(models.CharField(max_length=35), default=list, blank=True)
-    gender = models.CharField(max_length=6, blank=True, choices=[("female", "female"), ("male", "male")])
-    license_number_encrypted = models.BinaryField(null=True, blank=True)
-    license_state = models.CharField(max_length=2, blank=True)
-    license_class = models.CharField(max_length=10, blank=True)
-    qualifications = ArrayField(models.CharField(max_length=21, choices=Qualification), default=list, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="drivers", verbose_name=_("provider"))
+    first_name = models.CharField(_("first name"), max_length=100)
+    last_name = models.CharField(_("last name"), max_length=100)
+    phone = models.CharField(_("phone"), max_length=16)  # E.164
+    email = models.EmailField(_("email"), blank=True)
+    photo_url = models.URLField(_("photo url"), blank=True)
+    employment = models.CharField(_("employment"), max_length=15, choices=Employment, default=Employment.EMPLOYEE)
+    activation = models.CharField(_("activation"), max_length=9, choices=Activation, default=Activation.PENDING)
+    activation_reason = models.CharField(_("activation reason"), max_length=200, blank=True)
+    activation_changed_at = models.DateTimeField(_("activation changed at"), null=True, blank=True)
+    activation_changed_by = models.CharField(_("activation changed by"), max_length=60, blank=True)
+    on_break = models.BooleanField(_("on break"), default=False)
+    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True, verbose_name=_("home base"))
+    languages = ArrayField(models.CharField(max_length=35), default=list, blank=True, verbose_name=_("languages"))
+    gender = models.CharField(_("gender"), max_length=6, blank=True, choices=[("female", "female"), ("male", "male")])
+    license_number_encrypted = models.BinaryField(_("license number encrypted"), null=True, blank=True)
+    license_state = models.CharField(_("license state"), max_length=2, blank=True)
+    license_class = models.CharField(_("license class"), max_length=10, blank=True)
+    qualifications = ArrayField(
+        models.CharField(max_length=21, choices=Qualification),
+        default=list,
+        blank=True,
+        verbose_name=_("qualifications"),
+    )
     # Riders this driver must not be paired with; riders live in a sibling app.
-    excluded_rider_ids = ArrayField(models.UUIDField(), default=list, blank=True)
-    default_vehicle = models.ForeignKey(Vehicle, models.SET_NULL, null=True, blank=True, related_name="+")
-    last_lat = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
-    last_lng = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
-    last_located_at = models.DateTimeField(null=True, blank=True)
-    version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    excluded_rider_ids = ArrayField(models.UUIDField(), default=list, blank=True, verbose_name=_("excluded rider ids"))
+    default_vehicle = models.ForeignKey(
+        Vehicle, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("default vehicle")
+    )
+    last_lat = models.DecimalField(_("last lat"), max_digits=9, decimal_places=6, null=True, blank=True)
+    last_lng = models.DecimalField(_("last lng"), max_digits=9, decimal_places=6, null=True, blank=True)
+    last_located_at = models.DateTimeField(_("last located at"), null=True, blank=True)
+    version = models.PositiveIntegerField(_("version"), default=1)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     license_number = sealed_text("license_number")
 
     objects = OfProviderQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("driver")
+        verbose_name_plural = _("drivers")
         constraints = [
             models.CheckConstraint(name="driver_employment_known", condition=Q(employment__in=Employment.values)),
             models.CheckConstraint(name="driver_activation_known", condition=Q(activation__in=Activation.values)),
@@ -211,13 +226,15 @@ class Driver(models.Model):
 class Leave(models.Model):
     """Days or hours a driver is away."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    driver = models.ForeignKey(Driver, models.CASCADE, related_name="leave")
-    starts_at = models.DateTimeField()
-    ends_at = models.DateTimeField()
-    reason = models.CharField(max_length=100, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    driver = models.ForeignKey(Driver, models.CASCADE, related_name="leave", verbose_name=_("driver"))
+    starts_at = models.DateTimeField(_("starts at"))
+    ends_at = models.DateTimeField(_("ends at"))
+    reason = models.CharField(_("reason"), max_length=100, blank=True)
 
     class Meta:
+        verbose_name = _("leave")
+        verbose_name_plural = _("leaves")
         constraints = [models.CheckConstraint(name="leave_forward", condition=Q(starts_at__lt=F("ends_at")))]
 
     def __str__(self) -> str:
@@ -231,20 +248,22 @@ class Shift(models.Model):
         PLANNED = "planned", _("Planned")
         CANCELLED = "cancelled", _("Cancelled")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+")
-    driver = models.ForeignKey(Driver, models.PROTECT, related_name="shifts")
-    vehicle = models.ForeignKey(Vehicle, models.PROTECT, related_name="shifts")
-    starts_at = models.DateTimeField()
-    ends_at = models.DateTimeField()
-    status = models.CharField(max_length=9, choices=Status, default=Status.PLANNED)
-    version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+", verbose_name=_("provider"))
+    driver = models.ForeignKey(Driver, models.PROTECT, related_name="shifts", verbose_name=_("driver"))
+    vehicle = models.ForeignKey(Vehicle, models.PROTECT, related_name="shifts", verbose_name=_("vehicle"))
+    starts_at = models.DateTimeField(_("starts at"))
+    ends_at = models.DateTimeField(_("ends at"))
+    status = models.CharField(_("status"), max_length=9, choices=Status, default=Status.PLANNED)
+    version = models.PositiveIntegerField(_("version"), default=1)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     objects = OfProviderQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("shift")
+        verbose_name_plural = _("shifts")
         constraints = [
             models.CheckConstraint(name="shift_status_known", condition=Q(status__in=["planned", "cancelled"])),
             models.CheckConstraint(name="shift_forward", condition=Q(starts_at__lt=F("ends_at"))),

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models.credential import Credential
 from lib.crypto import sealed_bytes
@@ -38,23 +39,25 @@ class Document(models.Model):
     # Rows of up to some megabytes, that are read at once when all are sealed anew.
     RESEALED_AT_ONCE: Final = 4
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    credential = models.ForeignKey(Credential, models.PROTECT, related_name="documents")
-    kind = models.CharField(max_length=15, choices=[(kind, kind) for kind in FileKind])
-    size = models.PositiveIntegerField()  # bytes
-    digest = models.BinaryField()  # keyed: tells the same file sent twice
-    content_encrypted = models.BinaryField(null=True)
-    added_at = models.DateTimeField()
-    added_by = models.CharField(max_length=60)
-    removed_at = models.DateTimeField(null=True)
-    removed_by = models.CharField(max_length=60, blank=True)
-    removal_reason = models.CharField(max_length=500, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    credential = models.ForeignKey(Credential, models.PROTECT, related_name="documents", verbose_name=_("credential"))
+    kind = models.CharField(_("kind"), max_length=15, choices=[(kind, kind) for kind in FileKind])
+    size = models.PositiveIntegerField(_("size"))  # bytes
+    digest = models.BinaryField(_("digest"))  # keyed: tells the same file sent twice
+    content_encrypted = models.BinaryField(_("content encrypted"), null=True)
+    added_at = models.DateTimeField(_("added at"))
+    added_by = models.CharField(_("added by"), max_length=60)
+    removed_at = models.DateTimeField(_("removed at"), null=True)
+    removed_by = models.CharField(_("removed by"), max_length=60, blank=True)
+    removal_reason = models.CharField(_("removal reason"), max_length=500, blank=True)
 
     content = sealed_bytes("content")
 
     objects = DocumentQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("document")
+        verbose_name_plural = _("documents")
         constraints = [
             models.CheckConstraint(name="document_kind_known", condition=Q(kind__in=list(FileKind))),
             models.CheckConstraint(name="document_holds_something", condition=Q(size__gt=0)),

@@ -18,16 +18,30 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Rider",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("first_name", models.CharField(max_length=100)),
-                ("last_name", models.CharField(max_length=100)),
-                ("preferred_name", models.CharField(blank=True, max_length=100)),
-                ("date_of_birth", models.DateField(blank=True, null=True)),
-                ("medicaid_id_encrypted", models.BinaryField(blank=True, null=True)),
-                ("medicaid_id_index", models.BinaryField(blank=True, max_length=32, null=True)),
-                ("member_id_encrypted", models.BinaryField(blank=True, null=True)),
-                ("member_id_index", models.BinaryField(blank=True, max_length=32, null=True)),
-                ("phones", models.JSONField(blank=True, default=list)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("first_name", models.CharField(max_length=100, verbose_name="first name")),
+                ("last_name", models.CharField(max_length=100, verbose_name="last name")),
+                ("preferred_name", models.CharField(blank=True, max_length=100, verbose_name="preferred name")),
+                ("date_of_birth", models.DateField(blank=True, null=True, verbose_name="date of birth")),
+                (
+                    "medicaid_id_encrypted",
+                    models.BinaryField(blank=True, null=True, verbose_name="medicaid id encrypted"),
+                ),
+                (
+                    "medicaid_id_index",
+                    models.BinaryField(blank=True, max_length=32, null=True, verbose_name="medicaid id index"),
+                ),
+                ("member_id_encrypted", models.BinaryField(blank=True, null=True, verbose_name="member id encrypted")),
+                (
+                    "member_id_index",
+                    models.BinaryField(blank=True, max_length=32, null=True, verbose_name="member id index"),
+                ),
+                ("phones", models.JSONField(blank=True, default=list, verbose_name="phones")),
                 (
                     "sms_consent",
                     models.CharField(
@@ -38,9 +52,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("sms_consent_at", models.DateTimeField(blank=True, null=True, verbose_name="SMS consent at")),
-                ("email", models.EmailField(blank=True, max_length=254)),
-                ("language", models.CharField(default="en", max_length=35)),
-                ("interpreter_needed", models.BooleanField(default=False)),
+                ("email", models.EmailField(blank=True, max_length=254, verbose_name="email")),
+                ("language", models.CharField(default="en", max_length=35, verbose_name="language")),
+                ("interpreter_needed", models.BooleanField(default=False, verbose_name="interpreter needed")),
                 (
                     "contact_preference",
                     models.CharField(
@@ -52,27 +66,41 @@ class Migration(migrations.Migration):
                         ],
                         default="voice",
                         max_length=9,
+                        verbose_name="contact preference",
                     ),
                 ),
-                ("home_address", models.JSONField(blank=True, null=True)),
-                ("saved_places", models.JSONField(blank=True, default=list)),
-                ("caregivers", models.JSONField(blank=True, default=list)),
-                ("emergency_contact", models.JSONField(blank=True, null=True)),
+                ("home_address", models.JSONField(blank=True, null=True, verbose_name="home address")),
+                ("saved_places", models.JSONField(blank=True, default=list, verbose_name="saved places")),
+                ("caregivers", models.JSONField(blank=True, default=list, verbose_name="caregivers")),
+                ("emergency_contact", models.JSONField(blank=True, null=True, verbose_name="emergency contact")),
                 (
                     "preferred_driver_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, default=list, size=None
+                        base_field=models.UUIDField(),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="preferred driver ids",
                     ),
                 ),
                 (
                     "excluded_driver_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, default=list, size=None
+                        base_field=models.UUIDField(),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="excluded driver ids",
                     ),
                 ),
                 (
                     "driver_gender_preference",
-                    models.CharField(blank=True, choices=[("female", "female"), ("male", "male")], max_length=6),
+                    models.CharField(
+                        blank=True,
+                        choices=[("female", "female"), ("male", "male")],
+                        max_length=6,
+                        verbose_name="driver gender preference",
+                    ),
                 ),
                 (
                     "status",
@@ -86,17 +114,20 @@ class Migration(migrations.Migration):
                         ],
                         default="active",
                         max_length=11,
+                        verbose_name="status",
                     ),
                 ),
-                ("status_reason", models.CharField(blank=True, max_length=200)),
-                ("status_from", models.DateField(blank=True, null=True)),
-                ("status_until", models.DateField(blank=True, null=True)),
-                ("verified", models.BooleanField(default=False)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("status_reason", models.CharField(blank=True, max_length=200, verbose_name="status reason")),
+                ("status_from", models.DateField(blank=True, null=True, verbose_name="status from")),
+                ("status_until", models.DateField(blank=True, null=True, verbose_name="status until")),
+                ("verified", models.BooleanField(default=False, verbose_name="verified")),
+                ("version", models.PositiveIntegerField(default=1, verbose_name="version")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="updated at")),
             ],
             options={
+                "verbose_name": "rider",
+                "verbose_name_plural": "riders",
                 "indexes": [
                     models.Index(fields=["created_at", "id"], name="rider_list"),
                     models.Index(
@@ -171,14 +202,30 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="RiderFacility",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
                 (
                     "facility",
-                    models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to="organizations.facility"),
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="organizations.facility",
+                        verbose_name="facility",
+                    ),
                 ),
-                ("rider", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="riders.rider")),
+                (
+                    "rider",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to="riders.rider", verbose_name="rider"
+                    ),
+                ),
             ],
             options={
+                "verbose_name": "rider facility",
+                "verbose_name_plural": "rider facilitys",
                 "constraints": [models.UniqueConstraint(fields=("facility", "rider"), name="rider_facility_once")],
             },
         ),
@@ -186,17 +233,25 @@ class Migration(migrations.Migration):
             model_name="rider",
             name="facilities",
             field=models.ManyToManyField(
-                related_name="riders", through="riders.RiderFacility", to="organizations.facility"
+                related_name="riders",
+                through="riders.RiderFacility",
+                to="organizations.facility",
+                verbose_name="facilities",
             ),
         ),
         migrations.CreateModel(
             name="AccommodationProfile",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("number", models.PositiveIntegerField()),
-                ("current", models.BooleanField(default=True)),
-                ("recorded_at", models.DateTimeField()),
-                ("recorded_by", models.CharField(max_length=60)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                ("current", models.BooleanField(default=True, verbose_name="current")),
+                ("recorded_at", models.DateTimeField(verbose_name="recorded at")),
+                ("recorded_by", models.CharField(max_length=60, verbose_name="recorded by")),
                 (
                     "mobility",
                     models.CharField(
@@ -213,6 +268,7 @@ class Migration(migrations.Migration):
                         ],
                         default="ambulatory",
                         max_length=20,
+                        verbose_name="mobility",
                     ),
                 ),
                 (
@@ -231,6 +287,7 @@ class Migration(migrations.Migration):
                             ("stretcher_bariatric", "bariatric stretcher"),
                         ],
                         max_length=20,
+                        verbose_name="return mobility",
                     ),
                 ),
                 (
@@ -244,18 +301,32 @@ class Migration(migrations.Migration):
                         ],
                         default="door_to_door",
                         max_length=17,
+                        verbose_name="assist level",
                     ),
                 ),
-                ("handoff_required", models.BooleanField(default=False)),
-                ("must_not_be_left_alone", models.BooleanField(default=False)),
-                ("chair_width_in", models.DecimalField(blank=True, decimal_places=1, max_digits=4, null=True)),
-                ("chair_weight_lb", models.PositiveSmallIntegerField(blank=True, null=True)),
-                ("provide_chair", models.BooleanField(default=False)),
-                ("rider_weight_lb", models.PositiveSmallIntegerField(blank=True, null=True)),
-                ("oxygen_uses", models.BooleanField(default=False)),
+                ("handoff_required", models.BooleanField(default=False, verbose_name="handoff required")),
+                ("must_not_be_left_alone", models.BooleanField(default=False, verbose_name="must not be left alone")),
+                (
+                    "chair_width_in",
+                    models.DecimalField(
+                        blank=True, decimal_places=1, max_digits=4, null=True, verbose_name="chair width in"
+                    ),
+                ),
+                (
+                    "chair_weight_lb",
+                    models.PositiveSmallIntegerField(blank=True, null=True, verbose_name="chair weight lb"),
+                ),
+                ("provide_chair", models.BooleanField(default=False, verbose_name="provide chair")),
+                (
+                    "rider_weight_lb",
+                    models.PositiveSmallIntegerField(blank=True, null=True, verbose_name="rider weight lb"),
+                ),
+                ("oxygen_uses", models.BooleanField(default=False, verbose_name="oxygen uses")),
                 (
                     "oxygen_liters_per_minute",
-                    models.DecimalField(blank=True, decimal_places=1, max_digits=3, null=True),
+                    models.DecimalField(
+                        blank=True, decimal_places=1, max_digits=3, null=True, verbose_name="oxygen liters per minute"
+                    ),
                 ),
                 (
                     "oxygen_source",
@@ -263,42 +334,56 @@ class Migration(migrations.Migration):
                         blank=True,
                         choices=[("own_tank", "own tank"), ("concentrator", "Concentrator"), ("vehicle", "Vehicle")],
                         max_length=12,
+                        verbose_name="oxygen source",
                     ),
                 ),
-                ("home_steps", models.PositiveSmallIntegerField(default=0)),
+                ("home_steps", models.PositiveSmallIntegerField(default=0, verbose_name="home steps")),
                 (
                     "stair_equipment",
                     models.CharField(
                         choices=[("none", "none"), ("ramp", "ramp"), ("stair_chair", "stair chair")],
                         default="none",
                         max_length=11,
+                        verbose_name="stair equipment",
                     ),
                 ),
-                ("second_person", models.BooleanField(default=False)),
-                ("service_animal", models.BooleanField(default=False)),
-                ("child_seat", models.BooleanField(default=False)),
+                ("second_person", models.BooleanField(default=False, verbose_name="second person")),
+                ("service_animal", models.BooleanField(default=False, verbose_name="service animal")),
+                ("child_seat", models.BooleanField(default=False, verbose_name="child seat")),
                 (
                     "hearing",
                     models.CharField(
-                        choices=[("none", "None"), ("some", "Some"), ("severe", "Severe")], default="none", max_length=6
+                        choices=[("none", "None"), ("some", "Some"), ("severe", "Severe")],
+                        default="none",
+                        max_length=6,
+                        verbose_name="hearing",
                     ),
                 ),
                 (
                     "vision",
                     models.CharField(
-                        choices=[("none", "None"), ("some", "Some"), ("severe", "Severe")], default="none", max_length=6
+                        choices=[("none", "None"), ("some", "Some"), ("severe", "Severe")],
+                        default="none",
+                        max_length=6,
+                        verbose_name="vision",
                     ),
                 ),
                 (
                     "cognition",
                     models.CharField(
-                        choices=[("none", "None"), ("some", "Some"), ("severe", "Severe")], default="none", max_length=6
+                        choices=[("none", "None"), ("some", "Some"), ("severe", "Severe")],
+                        default="none",
+                        max_length=6,
+                        verbose_name="cognition",
                     ),
                 ),
                 (
                     "speech",
                     models.CharField(
-                        choices=[("none", "None"), ("some", "Some"), ("severe", "Severe")], default="none", max_length=6
+                        choices=[("none", "None"), ("some", "Some"), ("severe", "Severe")],
+                        default="none",
+                        max_length=6,
+                        verbose_name="speech",
                     ),
                 ),
                 (
@@ -312,28 +397,36 @@ class Migration(migrations.Migration):
                         ],
                         default="none",
                         max_length=8,
+                        verbose_name="precautions",
                     ),
                 ),
-                ("load_minutes", models.PositiveSmallIntegerField()),
-                ("unload_minutes", models.PositiveSmallIntegerField()),
+                ("load_minutes", models.PositiveSmallIntegerField(verbose_name="load minutes")),
+                ("unload_minutes", models.PositiveSmallIntegerField(verbose_name="unload minutes")),
                 (
                     "equipment",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=50), blank=True, default=list, size=None
+                        base_field=models.CharField(max_length=50),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="equipment",
                     ),
                 ),
-                ("driver_notes", models.CharField(blank=True, max_length=1000)),
-                ("dispatcher_notes", models.CharField(blank=True, max_length=1000)),
+                ("driver_notes", models.CharField(blank=True, max_length=1000, verbose_name="driver notes")),
+                ("dispatcher_notes", models.CharField(blank=True, max_length=1000, verbose_name="dispatcher notes")),
                 (
                     "rider",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="accommodation_profiles",
                         to="riders.rider",
+                        verbose_name="rider",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "accommodation profile",
+                "verbose_name_plural": "accommodation profiles",
                 "constraints": [
                     models.UniqueConstraint(fields=("rider", "number"), name="accommodation_number_once"),
                     models.UniqueConstraint(

@@ -22,7 +22,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Ride",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
                 (
                     "leg_type",
                     models.CharField(
@@ -34,10 +39,11 @@ class Migration(migrations.Migration):
                         ],
                         default="one_way",
                         max_length=12,
+                        verbose_name="leg type",
                     ),
                 ),
-                ("leg_sequence", models.PositiveSmallIntegerField(default=1)),
-                ("client_reference", models.CharField(blank=True, max_length=100)),
+                ("leg_sequence", models.PositiveSmallIntegerField(default=1, verbose_name="leg sequence")),
+                ("client_reference", models.CharField(blank=True, max_length=100, verbose_name="client reference")),
                 (
                     "service_type",
                     models.CharField(
@@ -53,6 +59,7 @@ class Migration(migrations.Migration):
                         ],
                         default="appointment",
                         max_length=22,
+                        verbose_name="service type",
                     ),
                 ),
                 (
@@ -65,32 +72,45 @@ class Migration(migrations.Migration):
                         ],
                         default="routine",
                         max_length=15,
+                        verbose_name="priority",
                     ),
                 ),
-                ("pickup_at", models.DateTimeField()),
+                ("pickup_at", models.DateTimeField(verbose_name="pickup at")),
                 (
                     "pickup_time_kind",
                     models.CharField(
-                        choices=[("firm", "Firm"), ("estimated", "Estimated")], default="firm", max_length=9
+                        choices=[("firm", "Firm"), ("estimated", "Estimated")],
+                        default="firm",
+                        max_length=9,
+                        verbose_name="pickup time kind",
                     ),
                 ),
-                ("appointment_at", models.DateTimeField(blank=True, null=True)),
+                ("appointment_at", models.DateTimeField(blank=True, null=True, verbose_name="appointment at")),
                 (
                     "scheduling_anchor",
                     models.CharField(
-                        choices=[("pickup", "Pickup"), ("appointment", "Appointment")], default="pickup", max_length=11
+                        choices=[("pickup", "Pickup"), ("appointment", "Appointment")],
+                        default="pickup",
+                        max_length=11,
+                        verbose_name="scheduling anchor",
                     ),
                 ),
-                ("window_starts_at", models.DateTimeField()),
-                ("window_ends_at", models.DateTimeField()),
-                ("timezone", models.CharField(max_length=64)),
-                ("service_date", models.DateField()),
-                ("pickup", models.JSONField()),
-                ("dropoff", models.JSONField()),
-                ("pickup_access_encrypted", models.BinaryField(blank=True, null=True)),
-                ("dropoff_access_encrypted", models.BinaryField(blank=True, null=True)),
-                ("will_call", models.BooleanField(default=False)),
-                ("ready_at", models.DateTimeField(blank=True, null=True)),
+                ("window_starts_at", models.DateTimeField(verbose_name="window starts at")),
+                ("window_ends_at", models.DateTimeField(verbose_name="window ends at")),
+                ("timezone", models.CharField(max_length=64, verbose_name="timezone")),
+                ("service_date", models.DateField(verbose_name="service date")),
+                ("pickup", models.JSONField(verbose_name="pickup")),
+                ("dropoff", models.JSONField(verbose_name="dropoff")),
+                (
+                    "pickup_access_encrypted",
+                    models.BinaryField(blank=True, null=True, verbose_name="pickup access encrypted"),
+                ),
+                (
+                    "dropoff_access_encrypted",
+                    models.BinaryField(blank=True, null=True, verbose_name="dropoff access encrypted"),
+                ),
+                ("will_call", models.BooleanField(default=False, verbose_name="will call")),
+                ("ready_at", models.DateTimeField(blank=True, null=True, verbose_name="ready at")),
                 (
                     "ready_source",
                     models.CharField(
@@ -105,14 +125,21 @@ class Migration(migrations.Migration):
                             ("driver", "Driver"),
                         ],
                         max_length=15,
+                        verbose_name="ready source",
                     ),
                 ),
-                ("promised_pickup_by", models.DateTimeField(blank=True, null=True)),
-                ("will_call_expires_at", models.DateTimeField(blank=True, null=True)),
-                ("facility_delay_minutes", models.PositiveIntegerField(default=0)),
-                ("accommodation", models.JSONField()),
-                ("accommodation_version", models.PositiveIntegerField()),
-                ("companions", models.JSONField(default=dict)),
+                ("promised_pickup_by", models.DateTimeField(blank=True, null=True, verbose_name="promised pickup by")),
+                (
+                    "will_call_expires_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="will call expires at"),
+                ),
+                (
+                    "facility_delay_minutes",
+                    models.PositiveIntegerField(default=0, verbose_name="facility delay minutes"),
+                ),
+                ("accommodation", models.JSONField(verbose_name="accommodation")),
+                ("accommodation_version", models.PositiveIntegerField(verbose_name="accommodation version")),
+                ("companions", models.JSONField(default=dict, verbose_name="companions")),
                 (
                     "vehicle_type_requested",
                     models.CharField(
@@ -128,15 +155,16 @@ class Migration(migrations.Migration):
                             ("volunteer", "Volunteer"),
                         ],
                         max_length=14,
+                        verbose_name="vehicle type requested",
                     ),
                 ),
-                ("spaces_ambulatory", models.PositiveSmallIntegerField(default=0)),
-                ("spaces_wheelchair", models.PositiveSmallIntegerField(default=0)),
-                ("spaces_stretcher", models.PositiveSmallIntegerField(default=0)),
-                ("discharge", models.JSONField(blank=True, null=True)),
-                ("dialysis", models.JSONField(blank=True, null=True)),
-                ("standing_order_id", models.UUIDField(blank=True, null=True)),
-                ("occurrence_key", models.CharField(blank=True, max_length=100)),
+                ("spaces_ambulatory", models.PositiveSmallIntegerField(default=0, verbose_name="spaces ambulatory")),
+                ("spaces_wheelchair", models.PositiveSmallIntegerField(default=0, verbose_name="spaces wheelchair")),
+                ("spaces_stretcher", models.PositiveSmallIntegerField(default=0, verbose_name="spaces stretcher")),
+                ("discharge", models.JSONField(blank=True, null=True, verbose_name="discharge")),
+                ("dialysis", models.JSONField(blank=True, null=True, verbose_name="dialysis")),
+                ("standing_order_id", models.UUIDField(blank=True, null=True, verbose_name="standing order id")),
+                ("occurrence_key", models.CharField(blank=True, max_length=100, verbose_name="occurrence key")),
                 (
                     "occurrence_state",
                     models.CharField(
@@ -147,23 +175,37 @@ class Migration(migrations.Migration):
                             ("shifted", "shifted"),
                         ],
                         max_length=12,
+                        verbose_name="occurrence state",
                     ),
                 ),
-                ("program_code", models.CharField(blank=True, max_length=30)),
-                ("authorization_number", models.CharField(blank=True, max_length=50)),
-                ("authorization_expires_on", models.DateField(blank=True, null=True)),
-                ("payer_member_id_encrypted", models.BinaryField(blank=True, null=True)),
-                ("driver_notes", models.CharField(blank=True, max_length=1000)),
-                ("dispatcher_notes", models.CharField(blank=True, max_length=1000)),
-                ("facility_notes", models.CharField(blank=True, max_length=1000)),
-                ("requested_by", models.JSONField(default=dict)),
-                ("requested_at", models.DateTimeField()),
-                ("confirm_by", models.DateTimeField(blank=True, null=True)),
-                ("scheduled_at", models.DateTimeField(blank=True, null=True)),
+                ("program_code", models.CharField(blank=True, max_length=30, verbose_name="program code")),
+                (
+                    "authorization_number",
+                    models.CharField(blank=True, max_length=50, verbose_name="authorization number"),
+                ),
+                (
+                    "authorization_expires_on",
+                    models.DateField(blank=True, null=True, verbose_name="authorization expires on"),
+                ),
+                (
+                    "payer_member_id_encrypted",
+                    models.BinaryField(blank=True, null=True, verbose_name="payer member id encrypted"),
+                ),
+                ("driver_notes", models.CharField(blank=True, max_length=1000, verbose_name="driver notes")),
+                ("dispatcher_notes", models.CharField(blank=True, max_length=1000, verbose_name="dispatcher notes")),
+                ("facility_notes", models.CharField(blank=True, max_length=1000, verbose_name="facility notes")),
+                ("requested_by", models.JSONField(default=dict, verbose_name="requested by")),
+                ("requested_at", models.DateTimeField(verbose_name="requested at")),
+                ("confirm_by", models.DateTimeField(blank=True, null=True, verbose_name="confirm by")),
+                ("scheduled_at", models.DateTimeField(blank=True, null=True, verbose_name="scheduled at")),
                 (
                     "review_reasons",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=30), blank=True, default=list, size=None
+                        base_field=models.CharField(max_length=30),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="review reasons",
                     ),
                 ),
                 (
@@ -183,9 +225,10 @@ class Migration(migrations.Migration):
                         ],
                         default="scheduled",
                         max_length=11,
+                        verbose_name="status",
                     ),
                 ),
-                ("status_changed_at", models.DateTimeField()),
+                ("status_changed_at", models.DateTimeField(verbose_name="status changed at")),
                 (
                     "status_before_end",
                     models.CharField(
@@ -203,28 +246,34 @@ class Migration(migrations.Migration):
                             ("unfulfilled", "Unfulfilled"),
                         ],
                         max_length=11,
+                        verbose_name="status before end",
                     ),
                 ),
-                ("departed_at", models.DateTimeField(blank=True, null=True)),
-                ("arrived_pickup_at", models.DateTimeField(blank=True, null=True)),
-                ("boarded_at", models.DateTimeField(blank=True, null=True)),
-                ("arrived_dropoff_at", models.DateTimeField(blank=True, null=True)),
-                ("dropped_off_at", models.DateTimeField(blank=True, null=True)),
-                ("eta_pickup_at", models.DateTimeField(blank=True, null=True)),
-                ("assignment_id", models.UUIDField(blank=True, null=True)),
+                ("departed_at", models.DateTimeField(blank=True, null=True, verbose_name="departed at")),
+                ("arrived_pickup_at", models.DateTimeField(blank=True, null=True, verbose_name="arrived pickup at")),
+                ("boarded_at", models.DateTimeField(blank=True, null=True, verbose_name="boarded at")),
+                ("arrived_dropoff_at", models.DateTimeField(blank=True, null=True, verbose_name="arrived dropoff at")),
+                ("dropped_off_at", models.DateTimeField(blank=True, null=True, verbose_name="dropped off at")),
+                ("eta_pickup_at", models.DateTimeField(blank=True, null=True, verbose_name="eta pickup at")),
+                ("assignment_id", models.UUIDField(blank=True, null=True, verbose_name="assignment id")),
                 (
                     "attendant_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, default=list, size=None
+                        base_field=models.UUIDField(), blank=True, default=list, size=None, verbose_name="attendant ids"
                     ),
                 ),
                 (
                     "preferred_driver_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, db_default=[], default=list, size=None
+                        base_field=models.UUIDField(),
+                        blank=True,
+                        db_default=[],
+                        default=list,
+                        size=None,
+                        verbose_name="preferred driver ids",
                     ),
                 ),
-                ("reason_code", models.CharField(blank=True, max_length=40)),
+                ("reason_code", models.CharField(blank=True, max_length=40, verbose_name="reason code")),
                 (
                     "fault",
                     models.CharField(
@@ -237,6 +286,7 @@ class Migration(migrations.Migration):
                             ("none", "None"),
                         ],
                         max_length=8,
+                        verbose_name="fault",
                     ),
                 ),
                 (
@@ -250,52 +300,89 @@ class Migration(migrations.Migration):
                             ("advance", "in advance"),
                         ],
                         max_length=8,
+                        verbose_name="cancellation timing",
                     ),
                 ),
-                ("ended_by", models.CharField(blank=True, max_length=60)),
-                ("end_note", models.CharField(blank=True, max_length=1000)),
-                ("estimated_miles", models.DecimalField(blank=True, decimal_places=2, max_digits=7, null=True)),
-                ("estimated_minutes", models.PositiveIntegerField(blank=True, null=True)),
-                ("loaded_miles", models.DecimalField(blank=True, decimal_places=2, max_digits=7, null=True)),
+                ("ended_by", models.CharField(blank=True, max_length=60, verbose_name="ended by")),
+                ("end_note", models.CharField(blank=True, max_length=1000, verbose_name="end note")),
+                (
+                    "estimated_miles",
+                    models.DecimalField(
+                        blank=True, decimal_places=2, max_digits=7, null=True, verbose_name="estimated miles"
+                    ),
+                ),
+                (
+                    "estimated_minutes",
+                    models.PositiveIntegerField(blank=True, null=True, verbose_name="estimated minutes"),
+                ),
+                (
+                    "loaded_miles",
+                    models.DecimalField(
+                        blank=True, decimal_places=2, max_digits=7, null=True, verbose_name="loaded miles"
+                    ),
+                ),
                 (
                     "loaded_miles_source",
                     models.CharField(
                         blank=True,
                         choices=[("gps", "Gps"), ("odometer", "Odometer"), ("routed", "Routed")],
                         max_length=8,
+                        verbose_name="loaded miles source",
                     ),
                 ),
-                ("odometer_start", models.DecimalField(blank=True, decimal_places=1, max_digits=9, null=True)),
-                ("odometer_end", models.DecimalField(blank=True, decimal_places=1, max_digits=9, null=True)),
-                ("wait_minutes", models.PositiveIntegerField(blank=True, null=True)),
-                ("onboard_minutes", models.PositiveIntegerField(blank=True, null=True)),
-                ("signatures", models.JSONField(blank=True, default=list)),
-                ("attestation", models.JSONField(blank=True, null=True)),
-                ("handoff_name", models.CharField(blank=True, max_length=100)),
+                (
+                    "odometer_start",
+                    models.DecimalField(
+                        blank=True, decimal_places=1, max_digits=9, null=True, verbose_name="odometer start"
+                    ),
+                ),
+                (
+                    "odometer_end",
+                    models.DecimalField(
+                        blank=True, decimal_places=1, max_digits=9, null=True, verbose_name="odometer end"
+                    ),
+                ),
+                ("wait_minutes", models.PositiveIntegerField(blank=True, null=True, verbose_name="wait minutes")),
+                ("onboard_minutes", models.PositiveIntegerField(blank=True, null=True, verbose_name="onboard minutes")),
+                ("signatures", models.JSONField(blank=True, default=list, verbose_name="signatures")),
+                ("attestation", models.JSONField(blank=True, null=True, verbose_name="attestation")),
+                ("handoff_name", models.CharField(blank=True, max_length=100, verbose_name="handoff name")),
                 (
                     "missing_documents",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=30), blank=True, default=list, size=None
+                        base_field=models.CharField(max_length=30),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="missing documents",
                     ),
                 ),
-                ("open_exception_count", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "open_exception_count",
+                    models.PositiveSmallIntegerField(default=0, verbose_name="open exception count"),
+                ),
                 (
                     "max_exception_severity",
                     models.CharField(
                         blank=True,
                         choices=[("info", "Info"), ("warning", "Warning"), ("critical", "Critical")],
                         max_length=8,
+                        verbose_name="max exception severity",
                     ),
                 ),
                 (
                     "watch_at",
                     models.DateTimeField(
-                        blank=True, db_default=django.db.models.functions.datetime.Now(), editable=False, null=True
+                        blank=True,
+                        db_default=django.db.models.functions.datetime.Now(),
+                        editable=False,
+                        null=True,
+                        verbose_name="watch at",
                     ),
                 ),
-                ("version", models.PositiveIntegerField(default=0)),
-                ("created_at", models.DateTimeField()),
-                ("updated_at", models.DateTimeField()),
+                ("version", models.PositiveIntegerField(default=0, verbose_name="version")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("updated_at", models.DateTimeField(verbose_name="updated at")),
                 (
                     "client",
                     models.ForeignKey(
@@ -305,6 +392,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="accounts.apiclient",
+                        verbose_name="client",
                     ),
                 ),
                 (
@@ -316,6 +404,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="rides",
                         to="fleet.driver",
+                        verbose_name="driver",
                     ),
                 ),
                 (
@@ -327,6 +416,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="organizations.facility",
+                        verbose_name="dropoff facility",
                     ),
                 ),
                 (
@@ -338,6 +428,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="rides",
                         to="organizations.facility",
+                        verbose_name="facility",
                     ),
                 ),
                 (
@@ -349,6 +440,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="organizations.payer",
+                        verbose_name="payer",
                     ),
                 ),
                 (
@@ -360,6 +452,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="organizations.facility",
+                        verbose_name="pickup facility",
                     ),
                 ),
                 (
@@ -371,6 +464,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="organizations.transportprovider",
+                        verbose_name="provider",
                     ),
                 ),
                 (
@@ -380,6 +474,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="rides",
                         to="riders.rider",
+                        verbose_name="rider",
                     ),
                 ),
                 (
@@ -391,10 +486,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="rides",
                         to="fleet.vehicle",
+                        verbose_name="vehicle",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "ride",
+                "verbose_name_plural": "rides",
                 "indexes": [
                     models.Index(fields=["pickup_at", "id"], name="ride_by_pickup"),
                     models.Index(fields=["status", "pickup_at", "id"], name="ride_by_status"),
@@ -748,15 +846,22 @@ class Migration(migrations.Migration):
                         related_name="+",
                         serialize=False,
                         to="organizations.facility",
+                        verbose_name="facility",
                     ),
                 ),
-                ("settings", models.CharField(max_length=32)),
+                ("settings", models.CharField(max_length=32, verbose_name="settings")),
             ],
+            options={"verbose_name": "watched facility", "verbose_name_plural": "watched facilitys"},
         ),
         migrations.CreateModel(
             name="ReasonCode",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
                 (
                     "reason_list",
                     models.CharField(
@@ -767,14 +872,17 @@ class Migration(migrations.Migration):
                             ("unassign", "unassign"),
                         ],
                         max_length=11,
+                        verbose_name="reason list",
                     ),
                 ),
-                ("code", models.CharField(max_length=40)),
-                ("label", models.CharField(max_length=100)),
-                ("parent_code", models.CharField(max_length=40)),
-                ("active", models.BooleanField(default=True)),
+                ("code", models.CharField(max_length=40, verbose_name="code")),
+                ("label", models.CharField(max_length=100, verbose_name="label")),
+                ("parent_code", models.CharField(max_length=40, verbose_name="parent code")),
+                ("active", models.BooleanField(default=True, verbose_name="active")),
             ],
             options={
+                "verbose_name": "reason code",
+                "verbose_name_plural": "reason codes",
                 "constraints": [
                     models.UniqueConstraint(fields=("reason_list", "code"), name="reason_code_once"),
                     models.CheckConstraint(
@@ -895,25 +1003,36 @@ class Migration(migrations.Migration):
                         related_name="+",
                         serialize=False,
                         to="rides.ride",
+                        verbose_name="ride",
                     ),
                 ),
-                ("export_id", models.UUIDField(db_index=True)),
-                ("locked_at", models.DateTimeField()),
+                ("export_id", models.UUIDField(db_index=True, verbose_name="export id")),
+                ("locked_at", models.DateTimeField(verbose_name="locked at")),
             ],
+            options={"verbose_name": "ride lock", "verbose_name_plural": "ride locks"},
         ),
         migrations.CreateModel(
             name="Trip",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("service_date", models.DateField()),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("service_date", models.DateField(verbose_name="service date")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
                 (
                     "rider",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="trips", to="riders.rider"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="trips",
+                        to="riders.rider",
+                        verbose_name="rider",
                     ),
                 ),
             ],
+            options={"verbose_name": "trip", "verbose_name_plural": "trips"},
         ),
         migrations.AddField(
             model_name="ride",
@@ -924,31 +1043,47 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="rides",
                 to="rides.trip",
+                verbose_name="trip",
             ),
         ),
         migrations.CreateModel(
             name="BookingDraft",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("key", models.UUIDField()),
-                ("form_data_encrypted", models.BinaryField()),
-                ("created_at", models.DateTimeField()),
-                ("saved_at", models.DateTimeField(db_index=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("key", models.UUIDField(verbose_name="key")),
+                ("form_data_encrypted", models.BinaryField(verbose_name="form data encrypted")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("saved_at", models.DateTimeField(db_index=True, verbose_name="saved at")),
                 (
                     "user",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "booking draft",
+                "verbose_name_plural": "booking drafts",
                 "constraints": [models.UniqueConstraint(fields=("user", "key"), name="booking_draft_once")],
             },
         ),
         migrations.CreateModel(
             name="Milestone",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
                 (
                     "type",
                     models.CharField(
@@ -963,10 +1098,16 @@ class Migration(migrations.Migration):
                             ("handoff", "Handoff"),
                         ],
                         max_length=15,
+                        verbose_name="type",
                     ),
                 ),
-                ("occurred_at", models.DateTimeField()),
-                ("recorded_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("occurred_at", models.DateTimeField(verbose_name="occurred at")),
+                (
+                    "recorded_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), verbose_name="recorded at"
+                    ),
+                ),
                 (
                     "source",
                     models.CharField(
@@ -979,19 +1120,28 @@ class Migration(migrations.Migration):
                             ("system", "System"),
                         ],
                         max_length=17,
+                        verbose_name="source",
                     ),
                 ),
-                ("lat", models.DecimalField(blank=True, decimal_places=6, max_digits=9, null=True)),
-                ("lng", models.DecimalField(blank=True, decimal_places=6, max_digits=9, null=True)),
-                ("accuracy_meters", models.PositiveIntegerField(blank=True, null=True)),
-                ("distance_from_stop_meters", models.PositiveIntegerField(blank=True, null=True)),
-                ("actor", models.CharField(max_length=60)),
-                ("edited", models.BooleanField(default=False)),
-                ("voided", models.BooleanField(default=False)),
-                ("note", models.CharField(blank=True, max_length=500)),
+                ("lat", models.DecimalField(blank=True, decimal_places=6, max_digits=9, null=True, verbose_name="lat")),
+                ("lng", models.DecimalField(blank=True, decimal_places=6, max_digits=9, null=True, verbose_name="lng")),
+                ("accuracy_meters", models.PositiveIntegerField(blank=True, null=True, verbose_name="accuracy meters")),
+                (
+                    "distance_from_stop_meters",
+                    models.PositiveIntegerField(blank=True, null=True, verbose_name="distance from stop meters"),
+                ),
+                ("actor", models.CharField(max_length=60, verbose_name="actor")),
+                ("edited", models.BooleanField(default=False, verbose_name="edited")),
+                ("voided", models.BooleanField(default=False, verbose_name="voided")),
+                ("note", models.CharField(blank=True, max_length=500, verbose_name="note")),
                 (
                     "contacted",
-                    models.CharField(blank=True, choices=[("rider", "rider"), ("facility", "facility")], max_length=10),
+                    models.CharField(
+                        blank=True,
+                        choices=[("rider", "rider"), ("facility", "facility")],
+                        max_length=10,
+                        verbose_name="contacted",
+                    ),
                 ),
                 (
                     "ride",
@@ -1000,10 +1150,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="milestones",
                         to="rides.ride",
+                        verbose_name="ride",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "milestone",
+                "verbose_name_plural": "milestones",
                 "indexes": [models.Index(fields=["ride", "occurred_at"], name="milestone_of_ride")],
                 "constraints": [
                     models.CheckConstraint(
@@ -1053,12 +1206,17 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Assignment",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("sequence", models.PositiveSmallIntegerField(default=1)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("sequence", models.PositiveSmallIntegerField(default=1, verbose_name="sequence")),
                 (
                     "attendant_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, default=list, size=None
+                        base_field=models.UUIDField(), blank=True, default=list, size=None, verbose_name="attendant ids"
                     ),
                 ),
                 (
@@ -1074,6 +1232,7 @@ class Migration(migrations.Migration):
                             ("completed", "Completed"),
                         ],
                         max_length=10,
+                        verbose_name="status",
                     ),
                 ),
                 (
@@ -1088,27 +1247,40 @@ class Migration(migrations.Migration):
                         ],
                         default="manual",
                         max_length=16,
+                        verbose_name="method",
                     ),
                 ),
-                ("offered_at", models.DateTimeField()),
-                ("respond_by", models.DateTimeField(blank=True, null=True)),
-                ("responded_at", models.DateTimeField(blank=True, null=True)),
-                ("decline_reason", models.CharField(blank=True, max_length=200)),
-                ("assigned_by", models.CharField(max_length=60)),
+                ("offered_at", models.DateTimeField(verbose_name="offered at")),
+                ("respond_by", models.DateTimeField(blank=True, null=True, verbose_name="respond by")),
+                ("responded_at", models.DateTimeField(blank=True, null=True, verbose_name="responded at")),
+                ("decline_reason", models.CharField(blank=True, max_length=200, verbose_name="decline reason")),
+                ("assigned_by", models.CharField(max_length=60, verbose_name="assigned by")),
                 (
                     "overridden",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=30), blank=True, default=list, size=None
+                        base_field=models.CharField(max_length=30),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="overridden",
                     ),
                 ),
-                ("override_reason", models.CharField(blank=True, max_length=500)),
-                ("started_at", models.DateTimeField(blank=True, null=True)),
-                ("ended_at", models.DateTimeField(blank=True, null=True)),
-                ("end_reason", models.CharField(blank=True, max_length=40)),
-                ("miles_attributed", models.DecimalField(blank=True, decimal_places=2, max_digits=7, null=True)),
-                ("driver_name", models.CharField(max_length=201)),
-                ("license_number_encrypted", models.BinaryField(blank=True, null=True)),
-                ("vehicle_plate", models.CharField(max_length=12)),
+                ("override_reason", models.CharField(blank=True, max_length=500, verbose_name="override reason")),
+                ("started_at", models.DateTimeField(blank=True, null=True, verbose_name="started at")),
+                ("ended_at", models.DateTimeField(blank=True, null=True, verbose_name="ended at")),
+                ("end_reason", models.CharField(blank=True, max_length=40, verbose_name="end reason")),
+                (
+                    "miles_attributed",
+                    models.DecimalField(
+                        blank=True, decimal_places=2, max_digits=7, null=True, verbose_name="miles attributed"
+                    ),
+                ),
+                ("driver_name", models.CharField(max_length=201, verbose_name="driver name")),
+                (
+                    "license_number_encrypted",
+                    models.BinaryField(blank=True, null=True, verbose_name="license number encrypted"),
+                ),
+                ("vehicle_plate", models.CharField(max_length=12, verbose_name="vehicle plate")),
                 (
                     "driver",
                     models.ForeignKey(
@@ -1116,6 +1288,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="assignments",
                         to="fleet.driver",
+                        verbose_name="driver",
                     ),
                 ),
                 (
@@ -1124,22 +1297,31 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="organizations.transportprovider",
+                        verbose_name="provider",
                     ),
                 ),
                 (
                     "vehicle",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="assignments", to="fleet.vehicle"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="assignments",
+                        to="fleet.vehicle",
+                        verbose_name="vehicle",
                     ),
                 ),
                 (
                     "ride",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="assignments", to="rides.ride"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="assignments",
+                        to="rides.ride",
+                        verbose_name="ride",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "assignment",
+                "verbose_name_plural": "assignments",
                 "indexes": [
                     models.Index(
                         condition=models.Q(("status", "offered")), fields=["respond_by"], name="assignment_offer_due"
@@ -1199,8 +1381,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="RideException",
             fields=[
-                ("id", models.UUIDField(default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ("standing_order_id", models.UUIDField(blank=True, null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=lib.ids.uuid7, editable=False, primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("standing_order_id", models.UUIDField(blank=True, null=True, verbose_name="standing order id")),
                 (
                     "type",
                     models.CharField(
@@ -1241,12 +1428,15 @@ class Migration(migrations.Migration):
                             ("rider_hospitalized_suspected", "Rider Hospitalized Suspected"),
                         ],
                         max_length=28,
+                        verbose_name="type",
                     ),
                 ),
                 (
                     "severity",
                     models.CharField(
-                        choices=[("info", "Info"), ("warning", "Warning"), ("critical", "Critical")], max_length=8
+                        choices=[("info", "Info"), ("warning", "Warning"), ("critical", "Critical")],
+                        max_length=8,
+                        verbose_name="severity",
                     ),
                 ),
                 (
@@ -1260,17 +1450,18 @@ class Migration(migrations.Migration):
                         ],
                         default="open",
                         max_length=12,
+                        verbose_name="status",
                     ),
                 ),
-                ("opened_at", models.DateTimeField()),
-                ("opened_by", models.CharField(max_length=60)),
-                ("detected_by", models.CharField(max_length=40)),
-                ("due_at", models.DateTimeField(blank=True, null=True)),
-                ("snoozed_until", models.DateTimeField(blank=True, null=True)),
-                ("acknowledged_at", models.DateTimeField(blank=True, null=True)),
-                ("acknowledged_by", models.CharField(blank=True, max_length=60)),
-                ("resolved_at", models.DateTimeField(blank=True, null=True)),
-                ("resolved_by", models.CharField(blank=True, max_length=60)),
+                ("opened_at", models.DateTimeField(verbose_name="opened at")),
+                ("opened_by", models.CharField(max_length=60, verbose_name="opened by")),
+                ("detected_by", models.CharField(max_length=40, verbose_name="detected by")),
+                ("due_at", models.DateTimeField(blank=True, null=True, verbose_name="due at")),
+                ("snoozed_until", models.DateTimeField(blank=True, null=True, verbose_name="snoozed until")),
+                ("acknowledged_at", models.DateTimeField(blank=True, null=True, verbose_name="acknowledged at")),
+                ("acknowledged_by", models.CharField(blank=True, max_length=60, verbose_name="acknowledged by")),
+                ("resolved_at", models.DateTimeField(blank=True, null=True, verbose_name="resolved at")),
+                ("resolved_by", models.CharField(blank=True, max_length=60, verbose_name="resolved by")),
                 (
                     "resolution_code",
                     models.CharField(
@@ -1287,21 +1478,29 @@ class Migration(migrations.Migration):
                             ("other", "Other"),
                         ],
                         max_length=17,
+                        verbose_name="resolution code",
                     ),
                 ),
-                ("resolution_note", models.CharField(blank=True, max_length=1000)),
-                ("closed_by_hand", models.BooleanField(db_default=False, default=False, editable=False)),
-                ("summary", models.CharField(max_length=200)),
-                ("details", models.JSONField(default=dict)),
-                ("escalation_level", models.PositiveSmallIntegerField(default=0)),
+                ("resolution_note", models.CharField(blank=True, max_length=1000, verbose_name="resolution note")),
+                (
+                    "closed_by_hand",
+                    models.BooleanField(db_default=False, default=False, editable=False, verbose_name="closed by hand"),
+                ),
+                ("summary", models.CharField(max_length=200, verbose_name="summary")),
+                ("details", models.JSONField(default=dict, verbose_name="details")),
+                ("escalation_level", models.PositiveSmallIntegerField(default=0, verbose_name="escalation level")),
                 (
                     "related_exception_ids",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), blank=True, default=list, size=None
+                        base_field=models.UUIDField(),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="related exception ids",
                     ),
                 ),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("updated_at", models.DateTimeField()),
+                ("version", models.PositiveIntegerField(default=1, verbose_name="version")),
+                ("updated_at", models.DateTimeField(verbose_name="updated at")),
                 (
                     "facility",
                     models.ForeignKey(
@@ -1311,6 +1510,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="organizations.facility",
+                        verbose_name="facility",
                     ),
                 ),
                 (
@@ -1321,6 +1521,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
+                        verbose_name="owner",
                     ),
                 ),
                 (
@@ -1331,12 +1532,17 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="exceptions",
                         to="rides.ride",
+                        verbose_name="ride",
                     ),
                 ),
                 (
                     "rider",
                     models.ForeignKey(
-                        db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="riders.rider"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="riders.rider",
+                        verbose_name="rider",
                     ),
                 ),
                 (
@@ -1348,10 +1554,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="rides.trip",
+                        verbose_name="trip",
                     ),
                 ),
             ],
             options={
+                "verbose_name": "ride exception",
+                "verbose_name_plural": "ride exceptions",
                 "indexes": [
                     models.Index(fields=["opened_at", "id"], name="exception_list"),
                     models.Index(

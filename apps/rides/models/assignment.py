@@ -31,34 +31,38 @@ class Assignment(models.Model):
         SERIES = "series", _("Series")
         API = "api", _("API")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    ride = models.ForeignKey(Ride, models.PROTECT, related_name="assignments")
-    sequence = models.PositiveSmallIntegerField(default=1)  # 2 and up: rescue vehicles of a transfer
-    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+")
-    driver = models.ForeignKey(Driver, models.PROTECT, related_name="assignments", db_index=False)
-    vehicle = models.ForeignKey(Vehicle, models.PROTECT, related_name="assignments")
-    attendant_ids = ArrayField(models.UUIDField(), default=list, blank=True)
-    status = models.CharField(max_length=10, choices=Status)
-    method = models.CharField(max_length=16, choices=Method, default=Method.MANUAL)
-    offered_at = models.DateTimeField()
-    respond_by = models.DateTimeField(null=True, blank=True)
-    responded_at = models.DateTimeField(null=True, blank=True)
-    decline_reason = models.CharField(max_length=200, blank=True)
-    assigned_by = models.CharField(max_length=60)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    ride = models.ForeignKey(Ride, models.PROTECT, related_name="assignments", verbose_name=_("ride"))
+    sequence = models.PositiveSmallIntegerField(_("sequence"), default=1)  # 2 and up: rescue vehicles of a transfer
+    provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+", verbose_name=_("provider"))
+    driver = models.ForeignKey(
+        Driver, models.PROTECT, related_name="assignments", db_index=False, verbose_name=_("driver")
+    )
+    vehicle = models.ForeignKey(Vehicle, models.PROTECT, related_name="assignments", verbose_name=_("vehicle"))
+    attendant_ids = ArrayField(models.UUIDField(), default=list, blank=True, verbose_name=_("attendant ids"))
+    status = models.CharField(_("status"), max_length=10, choices=Status)
+    method = models.CharField(_("method"), max_length=16, choices=Method, default=Method.MANUAL)
+    offered_at = models.DateTimeField(_("offered at"))
+    respond_by = models.DateTimeField(_("respond by"), null=True, blank=True)
+    responded_at = models.DateTimeField(_("responded at"), null=True, blank=True)
+    decline_reason = models.CharField(_("decline reason"), max_length=200, blank=True)
+    assigned_by = models.CharField(_("assigned by"), max_length=60)
     # Soft checks that were overridden, by violation code, and why.
-    overridden = ArrayField(models.CharField(max_length=30), default=list, blank=True)
-    override_reason = models.CharField(max_length=500, blank=True)
-    started_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
-    end_reason = models.CharField(max_length=40, blank=True)
-    miles_attributed = models.DecimalField(max_digits=7, decimal_places=2, null=True, blank=True)
-    driver_name = models.CharField(max_length=201)
-    license_number_encrypted = models.BinaryField(null=True, blank=True)
-    vehicle_plate = models.CharField(max_length=12)
+    overridden = ArrayField(models.CharField(max_length=30), default=list, blank=True, verbose_name=_("overridden"))
+    override_reason = models.CharField(_("override reason"), max_length=500, blank=True)
+    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
+    ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
+    end_reason = models.CharField(_("end reason"), max_length=40, blank=True)
+    miles_attributed = models.DecimalField(_("miles attributed"), max_digits=7, decimal_places=2, null=True, blank=True)
+    driver_name = models.CharField(_("driver name"), max_length=201)
+    license_number_encrypted = models.BinaryField(_("license number encrypted"), null=True, blank=True)
+    vehicle_plate = models.CharField(_("vehicle plate"), max_length=12)
 
     license_number = sealed_text("license_number")
 
     class Meta:
+        verbose_name = _("assignment")
+        verbose_name_plural = _("assignments")
         constraints = [
             models.CheckConstraint(
                 name="assignment_status_known",

@@ -1,6 +1,7 @@
 from typing import Self
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from lib.access import Principal
@@ -20,17 +21,21 @@ class BookingDraft(models.Model):
     `key` is the form's, which becomes the id of the ride.  `form_data` is JSON, fields of the form by name.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    user = models.ForeignKey(User, models.CASCADE, related_name="+")
-    key = models.UUIDField()
-    form_data_encrypted = models.BinaryField()  # names, birth dates, addresses of riders who are nobody's record yet
-    created_at = models.DateTimeField()
-    saved_at = models.DateTimeField(db_index=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(User, models.CASCADE, related_name="+", verbose_name=_("user"))
+    key = models.UUIDField(_("key"))
+    form_data_encrypted = models.BinaryField(
+        _("form data encrypted")
+    )  # names, birth dates, addresses of riders who are nobody's record yet
+    created_at = models.DateTimeField(_("created at"))
+    saved_at = models.DateTimeField(_("saved at"), db_index=True)
 
     form_data = sealed_text("form_data")
     objects = BookingDraftQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("booking draft")
+        verbose_name_plural = _("booking drafts")
         constraints = [models.UniqueConstraint(name="booking_draft_once", fields=["user", "key"])]
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@ from typing import TYPE_CHECKING
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.organizations.models import Facility
@@ -39,39 +40,49 @@ class RideException(models.Model):
     At most one is unsettled per ride, or per order, and type.  The order is a row of an app above this one.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    ride = models.ForeignKey(Ride, models.PROTECT, null=True, blank=True, related_name="exceptions")
-    standing_order_id = models.UUIDField(null=True, blank=True)
-    trip = models.ForeignKey(Trip, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
-    rider = models.ForeignKey(Rider, models.PROTECT, related_name="+", db_index=False)
-    facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
-    type = models.CharField(max_length=28, choices=ExceptionType)
-    severity = models.CharField(max_length=8, choices=ExceptionSeverity)
-    status = models.CharField(max_length=12, choices=ExceptionStatus, default=ExceptionStatus.OPEN)
-    opened_at = models.DateTimeField()
-    opened_by = models.CharField(max_length=60)
-    detected_by = models.CharField(max_length=40)  # the rule or transition, such as "T21"
-    due_at = models.DateTimeField(null=True, blank=True)
-    owner = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+")
-    snoozed_until = models.DateTimeField(null=True, blank=True)
-    acknowledged_at = models.DateTimeField(null=True, blank=True)
-    acknowledged_by = models.CharField(max_length=60, blank=True)
-    resolved_at = models.DateTimeField(null=True, blank=True)
-    resolved_by = models.CharField(max_length=60, blank=True)
-    resolution_code = models.CharField(max_length=17, choices=ResolutionCode, blank=True)
-    resolution_note = models.CharField(max_length=1000, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    ride = models.ForeignKey(
+        Ride, models.PROTECT, null=True, blank=True, related_name="exceptions", verbose_name=_("ride")
+    )
+    standing_order_id = models.UUIDField(_("standing order id"), null=True, blank=True)
+    trip = models.ForeignKey(
+        Trip, models.PROTECT, null=True, blank=True, related_name="+", db_index=False, verbose_name=_("trip")
+    )
+    rider = models.ForeignKey(Rider, models.PROTECT, related_name="+", db_index=False, verbose_name=_("rider"))
+    facility = models.ForeignKey(
+        Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False, verbose_name=_("facility")
+    )
+    type = models.CharField(_("type"), max_length=28, choices=ExceptionType)
+    severity = models.CharField(_("severity"), max_length=8, choices=ExceptionSeverity)
+    status = models.CharField(_("status"), max_length=12, choices=ExceptionStatus, default=ExceptionStatus.OPEN)
+    opened_at = models.DateTimeField(_("opened at"))
+    opened_by = models.CharField(_("opened by"), max_length=60)
+    detected_by = models.CharField(_("detected by"), max_length=40)  # the rule or transition, such as "T21"
+    due_at = models.DateTimeField(_("due at"), null=True, blank=True)
+    owner = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("owner"))
+    snoozed_until = models.DateTimeField(_("snoozed until"), null=True, blank=True)
+    acknowledged_at = models.DateTimeField(_("acknowledged at"), null=True, blank=True)
+    acknowledged_by = models.CharField(_("acknowledged by"), max_length=60, blank=True)
+    resolved_at = models.DateTimeField(_("resolved at"), null=True, blank=True)
+    resolved_by = models.CharField(_("resolved by"), max_length=60, blank=True)
+    resolution_code = models.CharField(_("resolution code"), max_length=17, choices=ResolutionCode, blank=True)
+    resolution_note = models.CharField(_("resolution note"), max_length=1000, blank=True)
     # A person has decided about it: the clock does not open it again for what was known then.
-    closed_by_hand = models.BooleanField(default=False, db_default=False, editable=False)
-    summary = models.CharField(max_length=200)
-    details = models.JSONField(default=dict)
-    escalation_level = models.PositiveSmallIntegerField(default=0)
-    related_exception_ids = ArrayField(models.UUIDField(), default=list, blank=True)
-    version = models.PositiveIntegerField(default=1)
-    updated_at = models.DateTimeField()
+    closed_by_hand = models.BooleanField(_("closed by hand"), default=False, db_default=False, editable=False)
+    summary = models.CharField(_("summary"), max_length=200)
+    details = models.JSONField(_("details"), default=dict)
+    escalation_level = models.PositiveSmallIntegerField(_("escalation level"), default=0)
+    related_exception_ids = ArrayField(
+        models.UUIDField(), default=list, blank=True, verbose_name=_("related exception ids")
+    )
+    version = models.PositiveIntegerField(_("version"), default=1)
+    updated_at = models.DateTimeField(_("updated at"))
 
     objects = RideExceptionQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("ride exception")
+        verbose_name_plural = _("ride exceptions")
         constraints = [
             models.CheckConstraint(
                 name="exception_of_ride_or_order",

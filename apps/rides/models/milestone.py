@@ -29,24 +29,28 @@ class Milestone(models.Model):
         SMS = "sms", _("text message")
         SYSTEM = "system", _("System")
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    ride = models.ForeignKey(Ride, models.PROTECT, related_name="milestones", db_index=False)
-    type = models.CharField(max_length=15, choices=Type)
-    occurred_at = models.DateTimeField()
-    recorded_at = models.DateTimeField(db_default=Now())
-    source = models.CharField(max_length=17, choices=Source)
-    lat = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
-    lng = models.DecimalField(max_digits=9, decimal_places=6, null=True, blank=True)
-    accuracy_meters = models.PositiveIntegerField(null=True, blank=True)
-    distance_from_stop_meters = models.PositiveIntegerField(null=True, blank=True)
-    actor = models.CharField(max_length=60)
-    edited = models.BooleanField(default=False)  # entered over an earlier one
-    voided = models.BooleanField(default=False)
-    note = models.CharField(max_length=500, blank=True)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    ride = models.ForeignKey(Ride, models.PROTECT, related_name="milestones", db_index=False, verbose_name=_("ride"))
+    type = models.CharField(_("type"), max_length=15, choices=Type)
+    occurred_at = models.DateTimeField(_("occurred at"))
+    recorded_at = models.DateTimeField(_("recorded at"), db_default=Now())
+    source = models.CharField(_("source"), max_length=17, choices=Source)
+    lat = models.DecimalField(_("lat"), max_digits=9, decimal_places=6, null=True, blank=True)
+    lng = models.DecimalField(_("lng"), max_digits=9, decimal_places=6, null=True, blank=True)
+    accuracy_meters = models.PositiveIntegerField(_("accuracy meters"), null=True, blank=True)
+    distance_from_stop_meters = models.PositiveIntegerField(_("distance from stop meters"), null=True, blank=True)
+    actor = models.CharField(_("actor"), max_length=60)
+    edited = models.BooleanField(_("edited"), default=False)  # entered over an earlier one
+    voided = models.BooleanField(_("voided"), default=False)
+    note = models.CharField(_("note"), max_length=500, blank=True)
     # Of contact attempts: whom.
-    contacted = models.CharField(max_length=10, blank=True, choices=[("rider", "rider"), ("facility", "facility")])
+    contacted = models.CharField(
+        _("contacted"), max_length=10, blank=True, choices=[("rider", "rider"), ("facility", "facility")]
+    )
 
     class Meta:
+        verbose_name = _("milestone")
+        verbose_name_plural = _("milestones")
         constraints = [
             models.CheckConstraint(
                 name="milestone_type_known",

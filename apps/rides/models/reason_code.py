@@ -4,7 +4,7 @@ from operator import or_
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from apps.rides.rules.lifecycle import ReasonList
 from apps.rides.rules.reasons import CODES
@@ -18,16 +18,18 @@ def _parent_of_the_list() -> Q:
 class ReasonCode(models.Model):
     """A reason that the operator added to one of the lists; `parent_code` is the built-in one it counts as."""
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     reason_list = models.CharField(
-        max_length=11, choices=[(item.value, item.value.replace("_", " ")) for item in ReasonList]
+        _("reason list"), max_length=11, choices=[(item.value, item.value.replace("_", " ")) for item in ReasonList]
     )
-    code = models.CharField(max_length=40)
-    label = models.CharField(max_length=100)
-    parent_code = models.CharField(max_length=40)
-    active = models.BooleanField(default=True)
+    code = models.CharField(_("code"), max_length=40)
+    label = models.CharField(_("label"), max_length=100)
+    parent_code = models.CharField(_("parent code"), max_length=40)
+    active = models.BooleanField(_("active"), default=True)
 
     class Meta:
+        verbose_name = _("reason code")
+        verbose_name_plural = _("reason codes")
         constraints = [
             models.UniqueConstraint(name="reason_code_once", fields=["reason_list", "code"]),
             models.CheckConstraint(name="reason_code_form", condition=Q(code__regex=r"^[a-z][a-z0-9_]*$")),
@@ -49,6 +51,6 @@ class ReasonCode(models.Model):
         """
         known = next((codes for reasons, codes in CODES.items() if reasons == self.reason_list), ())
         if self.parent_code not in known:
-            raise ValidationError({"parent_code": _("One of: %(known)s.") % {"known": ", ".join(known)}})
+            raise ValidationError({"parent_code": f"One of: {', '.join(known)}."})
         if self.code in known:
-            raise ValidationError({"code": _("That is a built-in one: rides that bear it would count as another.")})
+            raise ValidationError({"code": "That is a built-in one: rides that bear it would count as another."})

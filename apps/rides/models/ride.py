@@ -114,130 +114,188 @@ class Ride(models.Model):
     in `milestones`, which also keep who said so, when, and what was voided.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    trip = models.ForeignKey(Trip, models.PROTECT, null=True, blank=True, related_name="rides")
-    leg_type = models.CharField(max_length=12, choices=LegType, default=LegType.ONE_WAY)
-    leg_sequence = models.PositiveSmallIntegerField(default=1)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    trip = models.ForeignKey(Trip, models.PROTECT, null=True, blank=True, related_name="rides", verbose_name=_("trip"))
+    leg_type = models.CharField(_("leg type"), max_length=12, choices=LegType, default=LegType.ONE_WAY)
+    leg_sequence = models.PositiveSmallIntegerField(_("leg sequence"), default=1)
     # The client that booked it and its own name for it: at most one ride per pair.
-    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
-    client_reference = models.CharField(max_length=100, blank=True)
-    rider = models.ForeignKey(Rider, models.PROTECT, related_name="rides", db_index=False)
-    facility = models.ForeignKey(Facility, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
-    service_type = models.CharField(max_length=22, choices=ServiceType, default=ServiceType.APPOINTMENT)
-    priority = models.CharField(max_length=15, choices=Priority, default=Priority.ROUTINE)
+    client = models.ForeignKey(
+        ApiClient, models.PROTECT, null=True, blank=True, related_name="+", db_index=False, verbose_name=_("client")
+    )
+    client_reference = models.CharField(_("client reference"), max_length=100, blank=True)
+    rider = models.ForeignKey(Rider, models.PROTECT, related_name="rides", db_index=False, verbose_name=_("rider"))
+    facility = models.ForeignKey(
+        Facility,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="rides",
+        db_index=False,
+        verbose_name=_("facility"),
+    )
+    service_type = models.CharField(
+        _("service type"), max_length=22, choices=ServiceType, default=ServiceType.APPOINTMENT
+    )
+    priority = models.CharField(_("priority"), max_length=15, choices=Priority, default=Priority.ROUTINE)
 
-    pickup_at = models.DateTimeField()
-    pickup_time_kind = models.CharField(max_length=9, choices=PickupTimeKind, default=PickupTimeKind.FIRM)
-    appointment_at = models.DateTimeField(null=True, blank=True)
-    scheduling_anchor = models.CharField(max_length=11, choices=SchedulingAnchor, default=SchedulingAnchor.PICKUP)
-    window_starts_at = models.DateTimeField()
-    window_ends_at = models.DateTimeField()
-    timezone = models.CharField(max_length=64)
-    service_date = models.DateField()  # local day of pickup_at in timezone
+    pickup_at = models.DateTimeField(_("pickup at"))
+    pickup_time_kind = models.CharField(
+        _("pickup time kind"), max_length=9, choices=PickupTimeKind, default=PickupTimeKind.FIRM
+    )
+    appointment_at = models.DateTimeField(_("appointment at"), null=True, blank=True)
+    scheduling_anchor = models.CharField(
+        _("scheduling anchor"), max_length=11, choices=SchedulingAnchor, default=SchedulingAnchor.PICKUP
+    )
+    window_starts_at = models.DateTimeField(_("window starts at"))
+    window_ends_at = models.DateTimeField(_("window ends at"))
+    timezone = models.CharField(_("timezone"), max_length=64)
+    service_date = models.DateField(_("service date"))  # local day of pickup_at in timezone
 
-    pickup = models.JSONField()
-    dropoff = models.JSONField()
+    pickup = models.JSONField(_("pickup"))
+    dropoff = models.JSONField(_("dropoff"))
     pickup_facility = models.ForeignKey(
-        Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+        Facility,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        verbose_name=_("pickup facility"),
     )
     dropoff_facility = models.ForeignKey(
-        Facility, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+        Facility,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        verbose_name=_("dropoff facility"),
     )
     # Door codes and where the key is: sealed, shown to those who drive or dispatch.
-    pickup_access_encrypted = models.BinaryField(null=True, blank=True)
-    dropoff_access_encrypted = models.BinaryField(null=True, blank=True)
-    will_call = models.BooleanField(default=False)
-    ready_at = models.DateTimeField(null=True, blank=True)
-    ready_source = models.CharField(max_length=15, choices=ReadySource, blank=True)
-    promised_pickup_by = models.DateTimeField(null=True, blank=True)
-    will_call_expires_at = models.DateTimeField(null=True, blank=True)
+    pickup_access_encrypted = models.BinaryField(_("pickup access encrypted"), null=True, blank=True)
+    dropoff_access_encrypted = models.BinaryField(_("dropoff access encrypted"), null=True, blank=True)
+    will_call = models.BooleanField(_("will call"), default=False)
+    ready_at = models.DateTimeField(_("ready at"), null=True, blank=True)
+    ready_source = models.CharField(_("ready source"), max_length=15, choices=ReadySource, blank=True)
+    promised_pickup_by = models.DateTimeField(_("promised pickup by"), null=True, blank=True)
+    will_call_expires_at = models.DateTimeField(_("will call expires at"), null=True, blank=True)
     # Minutes a retracted release cost; they count as the facility's delay.
-    facility_delay_minutes = models.PositiveIntegerField(default=0)
+    facility_delay_minutes = models.PositiveIntegerField(_("facility delay minutes"), default=0)
 
-    accommodation = models.JSONField()
-    accommodation_version = models.PositiveIntegerField()
+    accommodation = models.JSONField(_("accommodation"))
+    accommodation_version = models.PositiveIntegerField(_("accommodation version"))
     # Counts of escorts, attendantsProvided and children, and whether a serviceAnimal comes.
-    companions = models.JSONField(default=dict)
-    vehicle_type_requested = models.CharField(max_length=14, choices=VehicleType, blank=True)
-    spaces_ambulatory = models.PositiveSmallIntegerField(default=0)
-    spaces_wheelchair = models.PositiveSmallIntegerField(default=0)
-    spaces_stretcher = models.PositiveSmallIntegerField(default=0)
-    discharge = models.JSONField(null=True, blank=True)
-    dialysis = models.JSONField(null=True, blank=True)
+    companions = models.JSONField(_("companions"), default=dict)
+    vehicle_type_requested = models.CharField(
+        _("vehicle type requested"), max_length=14, choices=VehicleType, blank=True
+    )
+    spaces_ambulatory = models.PositiveSmallIntegerField(_("spaces ambulatory"), default=0)
+    spaces_wheelchair = models.PositiveSmallIntegerField(_("spaces wheelchair"), default=0)
+    spaces_stretcher = models.PositiveSmallIntegerField(_("spaces stretcher"), default=0)
+    discharge = models.JSONField(_("discharge"), null=True, blank=True)
+    dialysis = models.JSONField(_("dialysis"), null=True, blank=True)
 
     # Set by recurring rides; the order itself comes with them.
-    standing_order_id = models.UUIDField(null=True, blank=True)
-    occurrence_key = models.CharField(max_length=100, blank=True)  # "<order>:<date>:<leg>", whatever day it moves to
-    occurrence_state = models.CharField(max_length=12, choices=OccurrenceState, blank=True)
+    standing_order_id = models.UUIDField(_("standing order id"), null=True, blank=True)
+    occurrence_key = models.CharField(
+        _("occurrence key"), max_length=100, blank=True
+    )  # "<order>:<date>:<leg>", whatever day it moves to
+    occurrence_state = models.CharField(_("occurrence state"), max_length=12, choices=OccurrenceState, blank=True)
 
-    payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+", db_index=False)
-    program_code = models.CharField(max_length=30, blank=True)
-    authorization_number = models.CharField(max_length=50, blank=True)
-    authorization_expires_on = models.DateField(null=True, blank=True)
-    payer_member_id_encrypted = models.BinaryField(null=True, blank=True)
-
-    driver_notes = models.CharField(max_length=1000, blank=True)
-    dispatcher_notes = models.CharField(max_length=1000, blank=True)  # never to drivers or webhooks
-    facility_notes = models.CharField(max_length=1000, blank=True)
-    # Of the person who asked: userId, name, phone, role.
-    requested_by = models.JSONField(default=dict)
-    requested_at = models.DateTimeField()
-    # Of a request: when it becomes an exception; 30 minutes of its facility's opening hours (timing.confirm_by).
-    confirm_by = models.DateTimeField(null=True, blank=True)
-    scheduled_at = models.DateTimeField(null=True, blank=True)
-    # Soft rules that were broken at booking, by code; a request waits for a person because of them.
-    review_reasons = ArrayField(models.CharField(max_length=30), default=list, blank=True)
-
-    status = models.CharField(max_length=11, choices=RideStatus, default=RideStatus.SCHEDULED)
-    status_changed_at = models.DateTimeField()
-    status_before_end = models.CharField(max_length=11, choices=RideStatus, blank=True)  # what `correct` returns to
-    departed_at = models.DateTimeField(null=True, blank=True)
-    arrived_pickup_at = models.DateTimeField(null=True, blank=True)
-    boarded_at = models.DateTimeField(null=True, blank=True)
-    arrived_dropoff_at = models.DateTimeField(null=True, blank=True)
-    dropped_off_at = models.DateTimeField(null=True, blank=True)
-    eta_pickup_at = models.DateTimeField(null=True, blank=True)
-
-    assignment_id = models.UUIDField(null=True, blank=True)  # the accepted one; its row points here
-    provider = models.ForeignKey(
-        TransportProvider, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    payer = models.ForeignKey(
+        Payer, models.PROTECT, null=True, blank=True, related_name="+", db_index=False, verbose_name=_("payer")
     )
-    driver = models.ForeignKey(Driver, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
-    vehicle = models.ForeignKey(Vehicle, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False)
-    attendant_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    program_code = models.CharField(_("program code"), max_length=30, blank=True)
+    authorization_number = models.CharField(_("authorization number"), max_length=50, blank=True)
+    authorization_expires_on = models.DateField(_("authorization expires on"), null=True, blank=True)
+    payer_member_id_encrypted = models.BinaryField(_("payer member id encrypted"), null=True, blank=True)
+
+    driver_notes = models.CharField(_("driver notes"), max_length=1000, blank=True)
+    dispatcher_notes = models.CharField(
+        _("dispatcher notes"), max_length=1000, blank=True
+    )  # never to drivers or webhooks
+    facility_notes = models.CharField(_("facility notes"), max_length=1000, blank=True)
+    # Of the person who asked: userId, name, phone, role.
+    requested_by = models.JSONField(_("requested by"), default=dict)
+    requested_at = models.DateTimeField(_("requested at"))
+    # Of a request: when it becomes an exception; 30 minutes of its facility's opening hours (timing.confirm_by).
+    confirm_by = models.DateTimeField(_("confirm by"), null=True, blank=True)
+    scheduled_at = models.DateTimeField(_("scheduled at"), null=True, blank=True)
+    # Soft rules that were broken at booking, by code; a request waits for a person because of them.
+    review_reasons = ArrayField(
+        models.CharField(max_length=30), default=list, blank=True, verbose_name=_("review reasons")
+    )
+
+    status = models.CharField(_("status"), max_length=11, choices=RideStatus, default=RideStatus.SCHEDULED)
+    status_changed_at = models.DateTimeField(_("status changed at"))
+    status_before_end = models.CharField(
+        _("status before end"), max_length=11, choices=RideStatus, blank=True
+    )  # what `correct` returns to
+    departed_at = models.DateTimeField(_("departed at"), null=True, blank=True)
+    arrived_pickup_at = models.DateTimeField(_("arrived pickup at"), null=True, blank=True)
+    boarded_at = models.DateTimeField(_("boarded at"), null=True, blank=True)
+    arrived_dropoff_at = models.DateTimeField(_("arrived dropoff at"), null=True, blank=True)
+    dropped_off_at = models.DateTimeField(_("dropped off at"), null=True, blank=True)
+    eta_pickup_at = models.DateTimeField(_("eta pickup at"), null=True, blank=True)
+
+    assignment_id = models.UUIDField(_("assignment id"), null=True, blank=True)  # the accepted one; its row points here
+    provider = models.ForeignKey(
+        TransportProvider,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        verbose_name=_("provider"),
+    )
+    driver = models.ForeignKey(
+        Driver, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False, verbose_name=_("driver")
+    )
+    vehicle = models.ForeignKey(
+        Vehicle, models.PROTECT, null=True, blank=True, related_name="rides", db_index=False, verbose_name=_("vehicle")
+    )
+    attendant_ids = ArrayField(models.UUIDField(), default=list, blank=True, verbose_name=_("attendant ids"))
     # Of the standing order it comes from, beside those of the rider.
-    preferred_driver_ids = ArrayField(models.UUIDField(), default=list, blank=True, db_default=[])
+    preferred_driver_ids = ArrayField(
+        models.UUIDField(), default=list, blank=True, db_default=[], verbose_name=_("preferred driver ids")
+    )
 
-    reason_code = models.CharField(max_length=40, blank=True)  # of the ending
-    fault = models.CharField(max_length=8, choices=Fault, blank=True)
-    cancellation_timing = models.CharField(max_length=8, choices=CancellationTiming, blank=True)
-    ended_by = models.CharField(max_length=60, blank=True)
-    end_note = models.CharField(max_length=1000, blank=True)
+    reason_code = models.CharField(_("reason code"), max_length=40, blank=True)  # of the ending
+    fault = models.CharField(_("fault"), max_length=8, choices=Fault, blank=True)
+    cancellation_timing = models.CharField(
+        _("cancellation timing"), max_length=8, choices=CancellationTiming, blank=True
+    )
+    ended_by = models.CharField(_("ended by"), max_length=60, blank=True)
+    end_note = models.CharField(_("end note"), max_length=1000, blank=True)
 
-    estimated_miles = models.DecimalField(max_digits=7, decimal_places=2, null=True, blank=True)
-    estimated_minutes = models.PositiveIntegerField(null=True, blank=True)
-    loaded_miles = models.DecimalField(max_digits=7, decimal_places=2, null=True, blank=True)
-    loaded_miles_source = models.CharField(max_length=8, choices=MilesSource, blank=True)
-    odometer_start = models.DecimalField(max_digits=9, decimal_places=1, null=True, blank=True)
-    odometer_end = models.DecimalField(max_digits=9, decimal_places=1, null=True, blank=True)
-    wait_minutes = models.PositiveIntegerField(null=True, blank=True)
-    onboard_minutes = models.PositiveIntegerField(null=True, blank=True)
+    estimated_miles = models.DecimalField(_("estimated miles"), max_digits=7, decimal_places=2, null=True, blank=True)
+    estimated_minutes = models.PositiveIntegerField(_("estimated minutes"), null=True, blank=True)
+    loaded_miles = models.DecimalField(_("loaded miles"), max_digits=7, decimal_places=2, null=True, blank=True)
+    loaded_miles_source = models.CharField(_("loaded miles source"), max_length=8, choices=MilesSource, blank=True)
+    odometer_start = models.DecimalField(_("odometer start"), max_digits=9, decimal_places=1, null=True, blank=True)
+    odometer_end = models.DecimalField(_("odometer end"), max_digits=9, decimal_places=1, null=True, blank=True)
+    wait_minutes = models.PositiveIntegerField(_("wait minutes"), null=True, blank=True)
+    onboard_minutes = models.PositiveIntegerField(_("onboard minutes"), null=True, blank=True)
     # [{"signer": "rider|driver|facility", "stop": "pickup|dropoff", "name", "at"}]
-    signatures = models.JSONField(default=list, blank=True)
-    attestation = models.JSONField(null=True, blank=True)  # {"driverName", "at", "text"}
-    handoff_name = models.CharField(max_length=100, blank=True)
-    missing_documents = ArrayField(models.CharField(max_length=30), default=list, blank=True)
+    signatures = models.JSONField(_("signatures"), default=list, blank=True)
+    attestation = models.JSONField(_("attestation"), null=True, blank=True)  # {"driverName", "at", "text"}
+    handoff_name = models.CharField(_("handoff name"), max_length=100, blank=True)
+    missing_documents = ArrayField(
+        models.CharField(max_length=30), default=list, blank=True, verbose_name=_("missing documents")
+    )
 
-    open_exception_count = models.PositiveSmallIntegerField(default=0)
-    max_exception_severity = models.CharField(max_length=8, choices=ExceptionSeverity, blank=True)
+    open_exception_count = models.PositiveSmallIntegerField(_("open exception count"), default=0)
+    max_exception_severity = models.CharField(
+        _("max exception severity"), max_length=8, choices=ExceptionSeverity, blank=True
+    )
 
     # When the clock next means something to this ride (watch_rules.py); null: never.  Written with every change of the
     # ride; a row that somebody writes without it is looked at once, at once (docs/adr/0019).
-    watch_at = models.DateTimeField(null=True, blank=True, editable=False, db_default=Now())
+    watch_at = models.DateTimeField(_("watch at"), null=True, blank=True, editable=False, db_default=Now())
 
-    version = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField()
-    updated_at = models.DateTimeField()
+    version = models.PositiveIntegerField(_("version"), default=0)
+    created_at = models.DateTimeField(_("created at"))
+    updated_at = models.DateTimeField(_("updated at"))
 
     pickup_access = sealed_text("pickup_access")
     dropoff_access = sealed_text("dropoff_access")
@@ -246,6 +304,8 @@ class Ride(models.Model):
     objects = RideQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("ride")
+        verbose_name_plural = _("rides")
         constraints = [
             _known("status", RideStatus),
             _known("status_before_end", RideStatus, blank=True),

@@ -1,4 +1,5 @@
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from apps.rides.models.ride import Ride
 
@@ -9,9 +10,13 @@ class RideLock(models.Model):
     `export_id` says in what; exports live in an app above this one.
     """
 
-    ride = models.OneToOneField(Ride, models.PROTECT, primary_key=True, related_name="+")
-    export_id = models.UUIDField(db_index=True)
-    locked_at = models.DateTimeField()
+    ride = models.OneToOneField(Ride, models.PROTECT, primary_key=True, related_name="+", verbose_name=_("ride"))
+    export_id = models.UUIDField(_("export id"), db_index=True)
+    locked_at = models.DateTimeField(_("locked at"))
+
+    class Meta:
+        verbose_name = _("ride lock")
+        verbose_name_plural = _("ride locks")
 
     def __str__(self) -> str:
         return f"ride lock {self.pk}"
