@@ -81,8 +81,12 @@ def _joined(texts: Sequence[object]) -> str:
     return ", ".join(map(str, texts))
 
 
+def _lowered(text: object) -> str:
+    return str(text).lower()
+
+
 listed = lazy(_joined, str)  # texts with commas between them
-_lower = lazy(str.lower, str)
+lowered = lazy(_lowered, str)  # a label as it stands within a sentence
 
 
 def any_of(texts: Sequence[Text]) -> Text:
@@ -95,11 +99,6 @@ def all_of(texts: Sequence[Text]) -> Text:
     """Join texts with "and"."""
     *others, last = texts
     return Message(gettext_lazy("%(others)s and %(last)s"), {"others": others, "last": last}) if others else last
-
-
-def lowered(label: str | StrPromise) -> str | StrPromise:
-    """Write a label as it stands within a sentence."""
-    return _lower(label)  # type: ignore[arg-type]  # a lazy function takes lazy texts as well
 
 
 def _formatted(value: object) -> object:

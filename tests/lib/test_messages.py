@@ -9,7 +9,7 @@ from django.utils.translation import ngettext_lazy, override
 from apps.riders.rules.needs import Mobility
 from lib.console_forms import put_on
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
-from lib.messages import FieldName, Message
+from lib.messages import FieldName, Message, lowered
 
 
 class _Refused(DomainError):
@@ -27,12 +27,14 @@ def test_error_has_the_language_of_whoever_reads_it() -> None:
 
 def test_parameters_that_are_texts_follow_the_language() -> None:
     error = ScopeMissing("rides:write", "rides:status")
-    labels = Message(_("%(others)s or %(last)s"), {"others": [Mobility.STRETCHER.label, "x"], "last": _("Nobody")})
+    labels = Message(
+        _("%(others)s or %(last)s"), {"others": [lowered(Mobility.STRETCHER.label), "x"], "last": _("Nobody")}
+    )
 
     assert str(error) == "This needs the scope rides:write or rides:status."
     with override("es"):
         assert str(error) == "Esto necesita el permiso rides:write o rides:status."
-        assert str(labels) == "Camilla, x o Nadie"
+        assert str(labels) == "camilla, x o Nadie"
 
 
 def test_template_may_have_plural_forms() -> None:

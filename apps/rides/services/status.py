@@ -58,18 +58,17 @@ class InvalidTransition(DomainError):
         possible = (
             listed([lowered(status.label) for status in allowed]) if allowed else _("nothing, the ride has ended")
         )
-        super().__init__(
-            was=lowered(was.label),
-            wanted=lowered(RideStatus(wanted).label),
-            details=[
-                Detail(
-                    field="status",
-                    code="invalid_transition",
-                    message=Message(_("Possible from here: %(statuses)s."), {"statuses": possible}),
-                    also={"from": was.value, "to": wanted, "allowed": [status.value for status in allowed]},
-                )
-            ],
+        detail = Detail(
+            field="status",
+            code="invalid_transition",
+            message=Message(_("Possible from here: %(statuses)s."), {"statuses": possible}),
+            also={"from": was.value, "to": wanted, "allowed": [status.value for status in allowed]},
         )
+        if wanted in RideStatus.values:
+            super().__init__(was=lowered(was.label), wanted=lowered(RideStatus(wanted).label), details=[detail])
+        else:  # a milestone, or an action
+            template = _("A ride that is %(was)s does not allow this step.")
+            super().__init__(template, was=lowered(was.label), details=[detail])
 
 
 @dataclass(frozen=True, slots=True)
