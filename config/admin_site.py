@@ -14,7 +14,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from lib.access import Principal
 from lib.admin import ScopedAdmin, ScopedSite
 
@@ -53,13 +53,13 @@ class CarelaneAdminSite(ScopedSite):
     ) -> None:
         by = principal_of(request)
         rider_ids = list(rider_ids)
-        audit.record(
+        record_read(
             by=by,
             action=action,
             subject_type=subject_type,
             subject_id=subject_id,
             rider_ids=rider_ids,
-            phi=by.phi.name.lower() if rider_ids else "",
+            phi=bool(rider_ids),
             details=details,
         )
 

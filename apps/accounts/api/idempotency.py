@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from apps.accounts.services import idempotency
 from apps.audit.services import audit
+from apps.audit.views import record_read
 from lib.access import Principal
 from lib.api.json import JsonRenderer, canonical
 from lib.api.pagination import reach
@@ -106,13 +107,7 @@ def _repeat(view: Any, answer: idempotency.Answer) -> HttpResponse:
     if answer.rider_ids:
         by: Principal = view.principal
         route = view.request.resolver_match.route
-        audit.record(
-            by=by,
-            action="answers.repeat",
-            rider_ids=answer.rider_ids,
-            phi=by.phi.name.lower(),
-            details={"route": route},
-        )
+        record_read(by=by, action="answers.repeat", rider_ids=answer.rider_ids, details={"route": route})
     response = HttpResponse(answer.body, status=answer.status, content_type="application/json")
     for name, value in answer.headers.items():
         response[name] = value

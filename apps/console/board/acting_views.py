@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.accounts.sessions import principal_of, zone_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.board import words
 from apps.console.board.forms import AssignForm, TakeOffForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
@@ -69,7 +69,7 @@ def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Show one ride of the board: what a dispatcher decides by, and what can be done."""
     by = principal_of(request)
     found = ride_in_reach(ride_id, by)
-    audit.record(
+    record_read(
         by=by,
         action="rides.read",
         subject_type="ride",
@@ -190,7 +190,7 @@ def _assign_page(
 ) -> HttpResponse:
     by = principal_of(request)
     ranked = candidates(ride_id=found.pk, by=by, at=timezone.now())
-    audit.record(by=by, action="rides.candidates", subject_type="ride", subject_id=found.pk, rider_ids=[found.rider_id])
+    record_read(by=by, action="rides.candidates", subject_type="ride", subject_id=found.pk, rider_ids=[found.rider_id])
     chosen = str(form["driver_id"].value() or "")
     against = list(violations)
     context = {

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.board import timeline, words
 from apps.console.board.cards import card, row
 from apps.console.board.counters import counters
@@ -179,7 +179,7 @@ def _drivers(found: Board, reader: Reader) -> list[tuple[str, str]]:
 
 
 def _audit(found: Board, by: Principal) -> None:
-    audit.record(
+    record_read(
         by=by,
         action="rides.board",
         subject_type="ride",

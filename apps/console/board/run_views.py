@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.board.cards import row
 from apps.console.board.page import page_of, reader_of
 from apps.console.kit.rights import require_scope
@@ -31,7 +31,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     if not found.lanes:
         raise Http404
     (lane,) = found.lanes
-    audit.record(
+    record_read(
         by=reader.by,
         action="rides.run",
         subject_type="driver",

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.board import words
 from apps.console.board.cards import card
 from apps.console.board.forms import accepted
@@ -39,7 +39,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     page = page_of(request, reader)
     chosen = _chosen(request)
     found = preview(Axis(page.day, reader.zone.key), ride_ids=chosen, by=reader.by, at=reader.at)
-    audit.record(
+    record_read(
         by=reader.by,
         action="rides.suggestions",
         subject_type="ride",

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.booking import form_drafts
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.queries import drafts as queries
@@ -27,7 +27,7 @@ def book_drafts(request: HttpRequest) -> HttpResponse:
     by = principal_of(request)
     rows, riders = form_drafts.rows(queries.own(by), by)
     if riders:
-        audit.record(by=by, action="riders.read", subject_type="rider", rider_ids=[rider.pk for rider in riders])
+        record_read(by=by, action="riders.read", subject_type="rider", rider_ids=[rider.pk for rider in riders])
     return render(request, "rides/book_drafts.html", {"rows": rows, "days": drafts.KEPT_FOR.days})
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Value
 from django.db.models.functions import Concat, Lower
 
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.booking.place_fields import line_of
 from apps.riders import queries as riders
 from apps.riders.labels import mobility_said, needs_said, whole_name
@@ -55,12 +55,11 @@ def find(text: str, *, by: Principal, most: int = MOST) -> Found:
         rows = riders.search(criteria, by=by).order_by(_BY_NAME, "pk")
         if found := list(rows[: most + 1]):
             break
-    audit.record(
+    record_read(
         by=by,
         action="riders.search",
         subject_type="rider",
         rider_ids=[rider.pk for rider in found[:most]],
-        phi=by.phi.name.lower(),
         details={"criteria": sorted(_RECORDED.get(name, name) for name in tried)},
     )
     shown = riders.records(found[:most], by=by) if found else []

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.booking import booking_desk, sheet
 from apps.console.booking.form import Desk
 from apps.console.booking.sheet import Line, SheetForm
@@ -56,13 +56,8 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
 def _record_looks(desk: Desk, lines: Sequence[Line]) -> None:
     """Leave in the trail whom the rows were about."""
     found = {line.rider_id for line in lines if line.rider_id}
-    audit.record(
-        by=desk.by,
-        action="riders.search",
-        subject_type="rider",
-        rider_ids=found,
-        phi=desk.by.phi.name.lower(),
-        details={"criteria": ["external_id"]},
+    record_read(
+        by=desk.by, action="riders.search", subject_type="rider", rider_ids=found, details={"criteria": ["external_id"]}
     )
 
 

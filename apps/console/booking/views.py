@@ -20,7 +20,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.booking import booking_desk, repeat, rider_combo
 from apps.console.booking.form import BookingForm, Desk
 from apps.console.booking.presets import PRESETS
@@ -107,7 +107,7 @@ def _begun(request: HttpRequest, now: datetime) -> BookingForm:
         form.initial = {**form.initial, **repeat.values_of(ride, form, desk.rider)}
         if "beside" in request.GET:
             form.initial |= repeat.beside(ride, desk.zone, now)
-        audit.record(
+        record_read(
             by=desk.by,
             action="rides.read",
             subject_type="ride",
@@ -170,7 +170,7 @@ def _page(request: HttpRequest, form: BookingForm, *, do: str = "") -> HttpRespo
 
 
 def _record_look(desk: Desk, rider_ids: Sequence[UUID]) -> None:
-    audit.record(by=desk.by, action="riders.read", subject_type="rider", subject_id=rider_ids[0], rider_ids=rider_ids)
+    record_read(by=desk.by, action="riders.read", subject_type="rider", subject_id=rider_ids[0], rider_ids=rider_ids)
 
 
 def _seen(form: BookingForm) -> Seen:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.board import counters
 from apps.console.exceptions.forms import HISTORY, QUEUE, CloseForm, HistoryFilter, QueueFilter, SnoozeForm
 from apps.console.kit.lists import Filters, arranged, views_of
@@ -128,14 +128,13 @@ def page(
     """Show an exception; `returned` is a form with its errors, `conflict` who was quicker."""
     by, now = principal_of(request), timezone.now()
     found = found_exception(exception_id, by)
-    audit.record(
+    record_read(
         by=by,
         action="exceptions.read",
         subject_type="exception",
         subject_id=found.pk,
         rider_ids=[found.rider_id],
         facility_id=found.facility_id,
-        phi=by.phi.name.lower(),
     )
     names = accounts.names_of([found.resolved_by, found.acknowledged_by, found.opened_by])
     fresh = {"version": found.version}
@@ -195,10 +194,4 @@ def _facilities(by: Principal) -> list[tuple[UUID, str]]:
 
 
 def _record_list(rows: list[RideException], by: Principal) -> None:
-    audit.record(
-        by=by,
-        action="exceptions.list",
-        subject_type="exception",
-        rider_ids=[one.rider_id for one in rows],
-        phi=by.phi.name.lower(),
-    )
+    record_read(by=by, action="exceptions.list", subject_type="exception", rider_ids=[one.rider_id for one in rows])

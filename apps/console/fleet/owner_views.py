@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.fleet import words as words
 from apps.console.fleet.credential_board import LAPSED, Asked, Cell, board
 from apps.console.fleet.forms import KINDS, ActivationForm
@@ -191,13 +191,12 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
 def affected(rides: RideQuerySet, owner: Owner, by: Principal, becomes: Callable[[Ride], str]) -> dict[str, Any]:
     """List the rides that are given to a driver or vehicle, and what becomes of each; the trail says who looked."""
     rows = list(rides.select_related("rider", "facility")[: MOST_RIDES + 1])
-    audit.record(
+    record_read(
         by=by,
         action=f"{owner.kind}.rides",
         subject_type=owner.subject.value,
         subject_id=owner.record.pk,
         rider_ids=[ride.rider_id for ride in rows[:MOST_RIDES]],
-        phi=by.phi.name.lower(),
     )
     shown = [
         {

@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from lib import pdf
 
 
@@ -23,7 +23,7 @@ def printed(request: HttpRequest, make: Callable[[], bytes], *, name: str, inste
     except pdf.PangoMissing:
         messages.error(request, _("Papers need Pango on the server, which is not installed (docs/operations.md)."))
         return redirect(instead)
-    audit.record(by=principal_of(request), **trail)
+    record_read(by=principal_of(request), **trail)
     return HttpResponse(
         paper, content_type="application/pdf", headers={"Content-Disposition": f'inline; filename="{name}.pdf"'}
     )

@@ -16,7 +16,7 @@ from django.utils.formats import date_format
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.planner_day import day_rows
 from apps.console.ride.ride_forms import Overridable, Versioned
@@ -161,13 +161,12 @@ def _group(found: facility_day.FacilityDay, by: Principal, now: dt.datetime) -> 
 
 
 def _record(found: facility_day.FacilityDay, by: Principal, action: str) -> None:
-    audit.record(
+    record_read(
         by=by,
         action=action,
         subject_type="facility",
         subject_id=found.facility.pk,
         rider_ids=[ride.rider_id for ride in found.rides],
         facility_id=found.facility.pk,
-        phi=by.phi.name.lower(),
         details={"day": found.day.isoformat()},
     )

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.booking import rider_combo
 from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import reconcile_messages
@@ -106,6 +106,6 @@ def _find(request: HttpRequest, by: Principal) -> HttpResponse:
 
 
 def _editor(request: HttpRequest, form: Any, rider: Rider, by: Principal, **context: Any) -> HttpResponse:
-    audit.record(by=by, action="riders.read", subject_type="rider", subject_id=rider.pk, rider_ids=[rider.pk])
+    record_read(by=by, action="riders.read", subject_type="rider", subject_id=rider.pk, rider_ids=[rider.pk])
     context |= {"form": form, "name": rider_name(rider, by)}
     return render(request, "recurring/editor.html", context, status=UNPROCESSABLE if form.errors else 200)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.recurring import labels
 from apps.console.recurring.rights import found_facility, opens
@@ -75,7 +75,7 @@ def orders(request: HttpRequest) -> HttpResponse:
         return render(request, "recurring/facilities.html", context | {"tallies": roster.tallies(by=by)})
     facility = found_facility(facility_id, by)
     lines, has_more = roster.lines(facility, form.statuses(), by=by, at=now)
-    audit.record(
+    record_read(
         by=by,
         action="standing_orders.list",
         subject_type="standing_order",

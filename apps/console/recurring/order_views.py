@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of, zone_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.booking.place_fields import line_of
 from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import labels, occurrence_form
@@ -55,7 +55,7 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
     ahead = today + timedelta(days=order.generation_horizon_days)
     found = calendar(order, min(begin, today), max(end, ahead), at=now)
     terms = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
-    audit.record(
+    record_read(
         by=by,
         action="standing_orders.read",
         subject_type="standing_order",

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.recurring import labels
 from apps.console.recurring.rights import found_facility, opens
 from apps.organizations.models import Facility
@@ -39,7 +39,7 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     chosen = _chosen(request.GET.get("date", ""), today)
     found = day_sheet.sheet(facility, chosen, by=by, at=now)
     seen = [visit.order.rider_id for visit in found.here] + [order.rider_id for order, _one in found.gone]
-    audit.record(
+    record_read(
         by=by,
         action="standing_orders.list",
         subject_type="standing_order",

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of, zone_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import labels
 from apps.console.recurring.forms import time_field
@@ -139,7 +139,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     by, now = principal_of(request), timezone.now()
     found = _found(shift_id, by)
     moves = [] if found.undone_at else calendar_shifts.preview(shift_id=shift_id, by=by, at=now)
-    audit.record(
+    record_read(
         by=by,
         action="calendar_shifts.preview",
         subject_type="calendar_shift",
@@ -246,7 +246,7 @@ def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID
     riding = StandingOrder.objects.visible_to(by).riding().filter(facility=facility).select_related("rider")
     orders = list(riding.order_by("rider__last_name", "rider__first_name", "pk")[: roster.MOST])
     lines = roster.lines_of(orders, today=timing.local_day(now, facility.timezone), at=now)
-    audit.record(
+    record_read(
         by=by,
         action="standing_orders.list",
         subject_type="standing_order",

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.kit.lists import arranged
 from apps.console.kit.rights import require_scope
 from apps.console.reports import labels
@@ -174,12 +174,12 @@ def _list(request: HttpRequest, context: dict[str, Any], sought: Sought) -> Http
         "has_minutes": any(row["minutes"] for row in rows),
         "says_counted": sought.count is None,
     }
-    audit.record(
+    record_read(
         by=by,
         action="reports.rides",
         subject_type="ride",
         rider_ids=[row["rider_id"] for row in rows] if may_name(by) else [],
-        phi=by.phi.name.lower() if may_name(by) else "",
+        phi=may_name(by),
         details={**sought.of, "rows": len(rows)},
     )
     return render(request, "reports/rides.html", context)

@@ -55,6 +55,7 @@ def report(
         name=f"{name}-{selection.first}-{selection.last}",
         instead=f"{request.path}?{instead.urlencode()}",
         action="reports.print",
+        phi=False,
         subject_type="report",
         details=details,
     )

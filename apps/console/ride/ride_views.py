@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.queries import names_of
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import ride_panel, words
 from apps.console.ride.ride_forms import (
@@ -68,14 +68,13 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
     by, now = principal_of(request), timezone.now()
     ride = found_ride(ride_id, by)
     story = ride_story.story(ride, by)
-    audit.record(
+    record_read(
         by=by,
         action="rides.read",
         subject_type="ride",
         subject_id=ride.pk,
         rider_ids=[ride.rider_id, *(leg.rider_id for leg in story.legs)],
         facility_id=ride.facility_id,
-        phi=by.phi.name.lower(),
     )
     deeds = _offered(ride, by, now)
     own = ride_story.own_reasons()

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.booking import rider_combo
 from apps.console.ride import words
 from apps.fleet import queries as fleet
@@ -103,13 +103,7 @@ def _rides(text: str, by: Principal) -> list[SearchResult]:
         return []
     rows = list(rides_called(text, by=by).select_related("rider").order_by("-pickup_at", "pk")[:MOST])
     if rows:
-        audit.record(
-            by=by,
-            action="rides.search",
-            subject_type="ride",
-            rider_ids=[ride.rider_id for ride in rows],
-            phi=by.phi.name.lower(),
-        )
+        record_read(by=by, action="rides.search", subject_type="ride", rider_ids=[ride.rider_id for ride in rows])
     return [
         SearchResult(
             _("Ride"),

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.audit.services import audit
+from apps.audit.views import record_read
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import require_scope
 from apps.console.webhooks import words
@@ -86,13 +86,12 @@ def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     found = _found(delivery_id, by)
     shown = queries.show(found, by=by)
     if shown.sensitive and not shown.redacted:
-        audit.record(
+        record_read(
             by=by,
             action="webhooks.read_delivery",
             subject_type="delivery",
             subject_id=delivery_id,
             rider_ids=shown.rider_ids,
-            phi=by.phi.name.lower(),
         )
     others = queries.found(queries.Wanted(endpoint_id=found.endpoint_id, event_id=found.event_id), by=by)
     context = {

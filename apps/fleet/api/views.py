@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.fleet import queries
 from apps.fleet.api import serializers
 from apps.fleet.models import Activation, Driver, Employment, Shift, Vehicle, VehicleStatus, VehicleType
@@ -32,7 +32,7 @@ class DriverQuery(PageQuery):
     provider_id = fields.Uuid(required=False)
 
 
-class DriverViewSet(ApiViewSet):
+class DriverViewSet(AuditedReads, ApiViewSet):
     """Drivers."""
 
     scopes = {
@@ -65,7 +65,7 @@ class DriverViewSet(ApiViewSet):
         """Read a driver."""
         answer = self._answer_one(id)
         if serializers.may_see_numbers(self.principal):
-            audit.record(by=self.principal, action="drivers.read_license", subject_type="driver", subject_id=id)
+            self.record_read("drivers.read_license", subject_type="driver", subject_id=id, phi=False)
         return answer
 
     def partial_update(self, request: Request, id: UUID) -> Response:
@@ -98,13 +98,11 @@ class DriverViewSet(ApiViewSet):
         self.shown = rows
         self.excluded_riders = queries.excluded_riders(rows, self.principal)
         if riders := {rider_id for rider_ids in self.excluded_riders.values() for rider_id in rider_ids}:
-            audit.record(
-                by=self.principal,
-                action="drivers.read",
+            self.record_read(
+                "drivers.read",
                 subject_type="driver",
                 subject_id=next(iter(rows)).pk if len(rows) == 1 else None,
                 rider_ids=riders,
-                phi=self.principal.phi.name.lower(),
             )
 
     def _answer_one(self, driver_id: UUID, headers: dict[str, str] | None = None) -> Response:

@@ -7,7 +7,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.organizations.schemas.calendar_shifts import CalendarShiftOut
 from apps.recurring.api.bodies import CalendarShiftIn, shift_of
 from apps.recurring.queries import orders
@@ -97,7 +97,7 @@ class FacilityShiftViewSet(ApiViewSet):
         return self.answer(shift, headers={"Location": f"/api/calendar-shifts/{shift.pk}"})
 
 
-class CalendarShiftViewSet(ApiViewSet):
+class CalendarShiftViewSet(AuditedReads, ApiViewSet):
     """Moved days."""
 
     scopes = {
@@ -121,13 +121,11 @@ class CalendarShiftViewSet(ApiViewSet):
     def preview(self, request: Request, id: UUID) -> Response:
         """Say what a shift moves, or has moved, and what stands in the way."""
         moves = calendar_shifts.preview(shift_id=id, by=self.principal, at=self.at)
-        audit.record(
-            by=self.principal,
-            action="calendar_shifts.preview",
+        self.record_read(
+            "calendar_shifts.preview",
             subject_type="calendar_shift",
             subject_id=id,
             rider_ids=[move.order.rider_id for move in moves],
-            phi=self.principal.phi.name.lower(),
         )
         reached = named_rides.in_reach([move.conflicting_ride_id for move in moves], self.principal)
         return self.answer(whole([_shown(move, reached) for move in moves]))

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.organizations import queries as organizations
 from apps.organizations.models import SubjectType
 from apps.recurring.api import bodies
@@ -75,7 +76,7 @@ class DateInPath(In):
     date = fields.LocalDate()
 
 
-class _OrderViews(ApiViewSet):
+class _OrderViews(AuditedReads, ApiViewSet):
     """What operations on standing orders share: how an order is shown, and that a look at it is recorded."""
 
     _shown: dict[str, Any] = {}  # replaced on the instance, never changed
@@ -85,12 +86,10 @@ class _OrderViews(ApiViewSet):
 
     def _list(self, rows: StandingOrderQuerySet, *, rider_ids: Sequence[UUID] = ()) -> Response:
         page = self.page(rows)
-        audit.record(
-            by=self.principal,
-            action="standing_orders.list",
+        self.record_read(
+            "standing_orders.list",
             subject_type="standing_order",
             rider_ids=[*rider_ids, *(one.rider_id for one in page.rows)],
-            phi=self.principal.phi.name.lower(),
         )
         self._shown = {"disclosure": disclosure_of(self.principal)}
         return self.answer_page(replace(page, rows=orders.records(page.rows, at=self.at)))
@@ -121,14 +120,12 @@ class _OrderViews(ApiViewSet):
         return self.answer(record, version=order.version, settled=settled, headers=headers)
 
     def _record_look(self, order: StandingOrder, action: str) -> None:
-        audit.record(
-            by=self.principal,
-            action=action,
+        self.record_read(
+            action,
             subject_type="standing_order",
             subject_id=order.pk,
             rider_ids=[order.rider_id],
             facility_id=order.facility_id,
-            phi=self.principal.phi.name.lower(),
         )
 
     def _by_whom(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.riders import queries, services
 from apps.riders.api.serializers import (
     RegisteredOut,
@@ -34,7 +34,7 @@ from lib.scopes import Scope
 _STANDING: Final = frozenset({"status", "status_from", "status_until"})
 
 
-class RiderViewSet(ApiViewSet):
+class RiderViewSet(AuditedReads, ApiViewSet):
     """Riders: who they are, how to reach them, and what they need.
 
     How much of a rider is answered depends on the token's PHI level: at none ids, status and mobility, at limited also
@@ -180,11 +180,4 @@ class RiderViewSet(ApiViewSet):
         return queries.records(riders, by=self.principal)
 
     def _audit(self, action: str, rider_ids: Sequence[UUID], **columns: Any) -> None:
-        audit.record(
-            by=self.principal,
-            action=action,
-            subject_type="rider",
-            rider_ids=rider_ids,
-            phi=self.principal.phi.name.lower(),
-            **columns,
-        )
+        self.record_read(action, subject_type="rider", rider_ids=rider_ids, **columns)

@@ -5,7 +5,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.riders.schemas.accommodation import AccommodationIn, AccommodationVersionOut
 from apps.rides.services import accommodation_change
 from lib.api import fields
@@ -29,7 +29,7 @@ class AccommodationChangeOut(AccommodationVersionOut):
         }
 
 
-class RiderAccommodationViewSet(ApiViewSet):
+class RiderAccommodationViewSet(AuditedReads, ApiViewSet):
     """What riders need."""
 
     scopes = {"update": Scope.RIDERS_WRITE}
@@ -51,12 +51,5 @@ class RiderAccommodationViewSet(ApiViewSet):
             by=self.principal,
             at=self.at,
         )
-        audit.record(
-            by=self.principal,
-            action="riders.read_accommodation",
-            subject_type="rider",
-            subject_id=id,
-            rider_ids=[id],
-            phi=self.principal.phi.name.lower(),
-        )
+        self.record_read("riders.read_accommodation", subject_type="rider", subject_id=id, rider_ids=[id])
         return self.answer(change, version=change.profile.rider.version)

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.rides.api.report_bodies import PlaceIn
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.candidates import Candidate, candidates
@@ -177,7 +177,7 @@ class CandidateListOut(OutShape):
     page = WholePageOut()
 
 
-class AssignmentViewSet(ApiViewSet):
+class AssignmentViewSet(AuditedReads, ApiViewSet):
     """Who drives a ride."""
 
     scopes = {
@@ -258,13 +258,7 @@ class AssignmentViewSet(ApiViewSet):
         """Rank the drivers who may take a ride, best first with the reason, then those who may not and why."""
         ranked = candidates(ride_id=id, by=self.principal, at=self.at, **self.query)
         rider_ids = Ride.objects.filter(pk=id).values_list("rider_id", flat=True)
-        audit.record(
-            by=self.principal,
-            action="rides.candidates",
-            subject_type="ride",
-            subject_id=id,
-            rider_ids=rider_ids,
-        )
+        self.record_read("rides.candidates", subject_type="ride", subject_id=id, rider_ids=rider_ids)
         return self.answer(whole(ranked))
 
     def _by_whom(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.rides.api.filters import ExceptionQuery
 from apps.rides.api.report_bodies import ResolveIn, SnoozeIn
 from apps.rides.models import RideException
@@ -98,7 +99,7 @@ class RideExceptionOut(Out):
         return (exception.resolution_note or None) if level >= Phi.FULL else None
 
 
-class RideExceptionViewSet(ApiViewSet):
+class RideExceptionViewSet(AuditedReads, ApiViewSet):
     """Exceptions of rides and standing orders: listed, claimed and settled."""
 
     scopes = {
@@ -127,13 +128,7 @@ class RideExceptionViewSet(ApiViewSet):
         """List exceptions, the newest first."""
         wanted = {_FILTERS[name]: value for name, value in self.query.items() if name in _FILTERS}
         page = self.page(RideException.objects.visible_to(self.principal).filter(**wanted), sort="-opened_at")
-        audit.record(
-            by=self.principal,
-            action="exceptions.list",
-            subject_type="exception",
-            rider_ids=[one.rider_id for one in page.rows],
-            phi=self.principal.phi.name.lower(),
-        )
+        self.record_read("exceptions.list", subject_type="exception", rider_ids=[one.rider_id for one in page.rows])
         self._look_at(page.rows)
         return self.answer_page(page)
 
@@ -192,12 +187,10 @@ class RideExceptionViewSet(ApiViewSet):
         self.out_of_reach = named_rides.out_of_reach(shown, self.principal)
 
     def _record_look(self, exception: RideException) -> None:
-        audit.record(
-            by=self.principal,
-            action="exceptions.read",
+        self.record_read(
+            "exceptions.read",
             subject_type="exception",
             subject_id=exception.pk,
             rider_ids=[exception.rider_id],
             facility_id=exception.facility_id,
-            phi=self.principal.phi.name.lower(),
         )

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.rides.api import report_bodies, ride_page
 from apps.rides.api.filters import RideQuery
 from apps.rides.api.report_bodies import ReadyIn, StatusIn
@@ -28,7 +29,7 @@ from lib.errors import Code, DomainError
 from lib.scopes import Scope
 
 
-class RideViewSet(ApiViewSet):
+class RideViewSet(AuditedReads, ApiViewSet):
     """Rides: booked, listed, changed, and moved through their life."""
 
     scopes = {
@@ -192,14 +193,8 @@ class RideViewSet(ApiViewSet):
         return self._answer_ride(ride)
 
     def _record_look(self, ride: Ride, action: str) -> None:
-        audit.record(
-            by=self.principal,
-            action=action,
-            subject_type="ride",
-            subject_id=ride.pk,
-            rider_ids=[ride.rider_id],
-            facility_id=ride.facility_id,
-            phi=self.principal.phi.name.lower(),
+        self.record_read(
+            action, subject_type="ride", subject_id=ride.pk, rider_ids=[ride.rider_id], facility_id=ride.facility_id
         )
 
     def _outcome(self, one: booking.Booked | DomainError) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.audit.services import audit
+from apps.audit.views import AuditedReads
 from apps.webhooks import examples
 from apps.webhooks.api import catalogue_shapes, delivery_shapes, serializers
 from apps.webhooks.models import Endpoint, Job
@@ -216,7 +216,7 @@ class RecoveryViewSet(ApiViewSet):
         return self.answer(job)
 
 
-class DeliveryViewSet(ApiViewSet):
+class DeliveryViewSet(AuditedReads, ApiViewSet):
     """What was sent, to whom, and what came of it; kept for 30 days, unless your operator says otherwise."""
 
     scopes = dict.fromkeys(("list", "retrieve", "resend", "cancel"), Scope.WEBHOOKS_MANAGE)
@@ -246,13 +246,8 @@ class DeliveryViewSet(ApiViewSet):
             raise NotFound("webhook delivery")
         shown = deliveries.show(delivery, by=self.principal)
         if shown.sensitive and not shown.redacted:
-            audit.record(
-                by=self.principal,
-                action="webhooks.read_delivery",
-                subject_type="delivery",
-                subject_id=id,
-                rider_ids=shown.rider_ids,
-                phi=self.principal.phi.name.lower(),
+            self.record_read(
+                "webhooks.read_delivery", subject_type="delivery", subject_id=id, rider_ids=shown.rider_ids
             )
         return self.answer(shown)
 
