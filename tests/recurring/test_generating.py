@@ -105,18 +105,18 @@ def test_orders_are_gone_over_together(django_assert_max_num_queries: Any) -> No
 
 
 @pytest.mark.django_db
-def test_order_that_cannot_be_followed_is_left_and_the_others_go_on(
+def test_order_that_cannot_be_reconciled_is_left_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     poison, good = cast.order(), cast.order()
-    follow = reconcile_rides.reconcile
+    reconcile = reconcile_rides.reconcile
 
     def dangerous(orders: Any, **given: Any) -> Any:
         if any(order.pk == poison.pk for order in orders):
             raise RuntimeError("poison")
-        return follow(orders, **given)
+        return reconcile(orders, **given)
 
-    monkeypatch.setattr(reconcile_rides, "follow", dangerous)
+    monkeypatch.setattr(reconcile_rides, "reconcile", dangerous)
 
     assert _generate(NOW + 3 * DAY) == 1
 

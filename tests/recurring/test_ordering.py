@@ -81,7 +81,7 @@ def test_every_ride_is_told_of_and_the_order_once(centre: Facility, rider: Rider
     assert (of_order.subject_id, of_order.sequence, of_order.facility_id) == (made.pk, 1, centre.pk)
     assert "Canary" not in str(list(Event.objects.values_list("data", flat=True)))
     trail = {entry.action: entry for entry in AuditEntry.objects.all()}
-    assert sorted(trail) == ["standing_orders.reconcile", "standing_orders.order"]
+    assert sorted(trail) == ["standing_orders.order", "standing_orders.reconcile"]
     assert trail["standing_orders.reconcile"].details == {"created": 24}
     assert trail["standing_orders.reconcile"].rider_ids == [rider.pk]
 

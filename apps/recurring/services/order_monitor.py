@@ -110,7 +110,7 @@ def _to_warn(at: datetime) -> Sequence[UUID]:
     ahead = {f"left{days}": F("today") + timedelta(days=days) for days in WARNED_AHEAD}
     untold = Q()
     for days in WARNED_AHEAD:
-        told = Q(end_told__isnull=True) | Q(end_told__gt=days)
+        told = Q(end_reminder_days__isnull=True) | Q(end_reminder_days__gt=days)
         untold |= Q(last__lte=Cast(ahead[f"left{days}"], DateField())) & told
     return list(ends.filter(untold, last__gte=F("today")).values_list("pk", flat=True))
 
