@@ -147,7 +147,7 @@ def _check_report(wish: Wish, by: Principal) -> None:
     if wish.filters.get("service_type", ServiceType.values[0]) not in ServiceType.values:
         raise InvalidInput("serviceType", f"serviceType must be one of: {', '.join(ServiceType.values)}.")
     if wish.filters.get("basis", Basis.CLOSED) not in (Basis.CLOSED, Basis.LIVE):
-        raise InvalidInput("basis", "basis must be closed or current.")
+        raise InvalidInput("basis", "basis must be closed or live.")
     check_reach(wish.filters, by)
 
 
