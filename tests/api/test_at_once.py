@@ -18,7 +18,7 @@ ONE = override_settings(API_RATE_CONCURRENT=1)
 
 
 @pytest.mark.django_db
-def test_twenty_requests_may_be_under_way_and_one_more_is_refused(api: TokenClient) -> None:
+def test_twenty_requests_at_once_are_served_and_one_more_refused(api: TokenClient) -> None:
     under_way = [slots.take(str(api.token.pk), of=20) for _ in range(20)]
 
     refused = api.get("/api/payers")

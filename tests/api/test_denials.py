@@ -34,7 +34,7 @@ def denied() -> list[tuple[str, str, UUID | None, str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "once"}])
-def test_step_that_is_not_the_callers_leaves_the_denial_and_nothing_else(headers: dict[str, str]) -> None:
+def test_denied_step_of_a_bulk_request_leaves_only_the_denial(headers: dict[str, str]) -> None:
     ride = ride_in(RideStatus.ASSIGNED)
     booker = api_with(TokenRole.EHR_INTEGRATOR)
     before = state()
@@ -51,9 +51,7 @@ def test_step_that_is_not_the_callers_leaves_the_denial_and_nothing_else(headers
 
 
 @pytest.mark.parametrize("refused", [1, 3])
-def test_ride_of_a_bulk_request_that_is_denied_leaves_the_row_that_it_would_leave_alone(
-    refused: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_denied_ride_of_a_bulk_request_is_audited_as_if_alone(refused: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rights = SCOPES_OF_TOKEN[TokenRole.FULL_ACCESS] - {Scope.RIDERS_WRITE}
     monkeypatch.setitem(SCOPES_OF_TOKEN, TokenRole.FULL_ACCESS, rights)
     booker = api_with(TokenRole.FULL_ACCESS)

@@ -58,7 +58,7 @@ def test_api_answers_the_same_the_long_way(api: TokenClient) -> None:
 
 
 @pytest.mark.urls("tests.api.sample")
-def test_refusal_of_a_plain_view_becomes_an_error_object_of_its_own_length(api: TokenClient) -> None:
+def test_refusal_of_a_plain_view_becomes_an_error_object(api: TokenClient) -> None:
     response = api.get("/api/closed")
 
     error = error_of(response)

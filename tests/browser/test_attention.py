@@ -95,7 +95,7 @@ def _shown(*pages: Page) -> list[list[Any]]:
     return [one for page in pages for one in page.evaluate("() => window.__shown")]
 
 
-def test_title_counts_what_is_open_and_follows_in_tabs_that_nobody_sees(inspector_of: InspectorOf) -> None:
+def test_title_counts_open_alerts_also_in_hidden_tabs(inspector_of: InspectorOf) -> None:
     desk = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
     with _window(desk) as context:
         page, hidden = _open(context, desk), _open(context, desk, "/console/board/", HIDDEN)
@@ -114,9 +114,7 @@ def test_title_counts_what_is_open_and_follows_in_tabs_that_nobody_sees(inspecto
         assert (_played(page, hidden), _shown(page, hidden)) == (0, []), "both are off until somebody wants them"
 
 
-def test_new_alerts_sound_once_in_a_batch_in_one_tab_and_are_not_told_of_again(
-    inspector_of: InspectorOf, dana: User
-) -> None:
+def test_new_alerts_sound_once_per_batch_in_one_tab(inspector_of: InspectorOf, dana: User) -> None:
     _tell("Was open before")
     desk = inspector_of(dana)
     with _window(desk) as context:
@@ -151,9 +149,7 @@ def test_new_alerts_sound_once_in_a_batch_in_one_tab_and_are_not_told_of_again(
     assert again == (1, [last])
 
 
-def test_sound_can_be_muted_by_keyboard_and_says_when_the_browser_keeps_it(
-    inspector_of: InspectorOf, dana: User
-) -> None:
+def test_sound_is_muted_by_keyboard_and_a_blocked_sound_is_named(inspector_of: InspectorOf, dana: User) -> None:
     desk = inspector_of(dana)
     with _window(desk) as context:
         page = _open(context, desk)

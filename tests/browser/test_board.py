@@ -98,7 +98,7 @@ def test_b4_keys_assign_and_the_focus_stays_on_the_ride(page: Page, day: Day) ->
     assert page.locator(f".lane #ride-{ride.pk}").count() == 1
 
 
-def test_b3_a_card_dragged_onto_a_lane_is_assigned_and_undo_restores(page: Page, day: Day) -> None:
+def test_b3_card_dragged_to_a_driver_is_assigned_and_undone(page: Page, day: Day) -> None:
     ride, driver = day.waiting[0], day.drivers[0]
     waiting = page.locator("[data-counter=waiting] strong")
     before = int(waiting.inner_text())
@@ -128,7 +128,7 @@ def test_b5_a_stale_copy_is_told_and_overwrites_nothing(page: Page, day: Day) ->
     assert _driver_of(ride) is None
 
 
-def test_b6_a_stretcher_does_not_go_into_a_van_that_has_no_place_for_it(page: Page, day: Day) -> None:
+def test_b6_stretcher_ride_is_refused_by_a_van_without_room(page: Page, day: Day) -> None:
     ride = day.waiting[0]
     Ride.objects.filter(pk=ride.pk).update(spaces_ambulatory=0, spaces_stretcher=1)
 
@@ -160,7 +160,7 @@ def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: Day) ->
     assert page.evaluate("() => document.getElementById('timeline').scrollTop") == scrolled
 
 
-def test_b7_a_running_drag_is_not_cancelled_by_what_others_change(page: Page, day: Day) -> None:
+def test_b7_drag_survives_changes_of_others(page: Page, day: Day) -> None:
     """The queue is put in anew when the drag is over: the card stays the same element while it is held."""
     ride, other, driver = day.waiting[0], day.waiting[1], day.drivers[0]
     card, lane = page.locator(f"#ride-{ride.pk}"), page.locator(f"#lane-{driver.pk}")
@@ -190,7 +190,7 @@ def test_b7_a_running_drag_is_not_cancelled_by_what_others_change(page: Page, da
 
 
 @pytest.mark.parametrize("first", ["many", "resync"])
-def test_b7_much_that_changes_during_a_drag_is_asked_for_as_a_whole(page: Page, day: Day, first: str) -> None:
+def test_b7_many_changes_during_a_drag_are_fetched_as_a_whole(page: Page, day: Day, first: str) -> None:
     """An address has no room for all names, and what was to be asked for as a whole stays so when names follow."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/board/changes/" in request.url else None)
@@ -218,7 +218,7 @@ def test_b7_much_that_changes_during_a_drag_is_asked_for_as_a_whole(page: Page, 
     assert [url for url in asked if "ride=" in url or "driver=" in url] == []
 
 
-def test_b3_undo_of_what_somebody_has_changed_since_overwrites_nothing(page: Page, day: Day) -> None:
+def test_b3_undo_overwrites_no_later_change(page: Page, day: Day) -> None:
     ride, driver = day.waiting[0], day.drivers[0]
     _drop(page, ride, f"#lane-{driver.pk}")
     _assigned(page)
@@ -230,7 +230,7 @@ def test_b3_undo_of_what_somebody_has_changed_since_overwrites_nothing(page: Pag
     assert _driver_of(ride) == driver.pk
 
 
-def test_b8_arrows_visit_every_ride_of_a_lane_in_the_order_of_time(page: Page, day: Day) -> None:
+def test_b8_arrow_keys_visit_the_rides_of_a_driver_by_time(page: Page, day: Day) -> None:
     lane = page.locator(".lane").first
     expected = [
         str(pk)
@@ -285,7 +285,7 @@ def test_b13_on_a_phone_queue_and_drivers_are_switched_between(page: Page, day: 
     assert faults(page) == []
 
 
-def test_w1_one_key_releases_a_will_call_and_another_desk_sees_it_within_a_second(
+def test_w1_released_will_call_shows_elsewhere_within_a_second(
     inspector_of: Callable[[User | None], Inspector], transactional_db: None
 ) -> None:
     """On a smaller day, with all of its will-calls: what counts is the way between the desks, the median of it."""
@@ -326,7 +326,7 @@ def test_b11_without_script_lanes_are_read_and_rides_assigned(desk: Inspector, d
     assert _driver_of(ride) is not None
 
 
-def test_b14_suggestions_are_accepted_in_one_request_and_discarding_changes_nothing(page: Page, day: Day) -> None:
+def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: Day) -> None:
     for driver in day.drivers[3:40]:
         assert driver.default_vehicle is not None
         factories.file_papers(driver, driver.default_vehicle)
@@ -351,7 +351,7 @@ def test_b14_suggestions_are_accepted_in_one_request_and_discarding_changes_noth
     assert found + faults(page) == []
 
 
-def test_marks_of_the_map_are_walked_by_keys_and_offer_what_can_be_done(
+def test_map_marks_are_reached_by_keys_and_offer_actions(
     inspector_of: Callable[[User | None], Inspector], transactional_db: None
 ) -> None:
     """On a small day: every mark is a button to axe, and takes its time."""
@@ -385,7 +385,7 @@ def test_marks_of_the_map_are_walked_by_keys_and_offer_what_can_be_done(
     assert _driver_of(second) is None
 
 
-def test_r1_ride_has_an_address_of_its_own_and_back_leads_to_where_the_board_was(page: Page, day: Day) -> None:
+def test_r1_ride_has_its_own_url_and_back_restores_the_board(page: Page, day: Day) -> None:
     """How soon it opens is measured by `make bench ONLY=board`."""
     ride = day.waiting[-1]
     scrolled = """() => ["#timeline", "#queue"].map((one) => document.querySelector(one))

@@ -77,7 +77,7 @@ def _ends(page: Page, selector: str) -> float:
         (23, ["00:00", "01:00", "03:00"], ("01:30", "03:30")),
     ],
 )
-def test_b12_days_on_which_the_clocks_change_are_drawn_as_long_as_they_are(
+def test_b12_days_of_clock_changes_are_drawn_in_full_length(
     desk: Inspector, hours: int, around: list[str], clocks: tuple[str, str]
 ) -> None:
     """Half past one and an hour later, around the hour that comes twice or never."""
@@ -105,7 +105,7 @@ def test_b12_days_on_which_the_clocks_change_are_drawn_as_long_as_they_are(
     assert found == [], "\n".join(found)
 
 
-def test_f1_run_sheet_of_forty_rides_is_made_within_three_seconds_and_has_them_in_order(desk: Inspector) -> None:
+def test_f1_run_sheet_of_forty_rides_takes_under_three_seconds(desk: Inspector) -> None:
     pango.needed()
     driver, begins = _driver(), Axis(TOMORROW, CHICAGO).starts_at + HOUR
     for number in reversed(range(40)):

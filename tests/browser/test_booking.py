@@ -87,7 +87,7 @@ def test_pages_of_the_desk_are_sound(desk: Inspector, grace: Rider) -> None:
     assert found == [], "\n".join(found)
 
 
-def test_k1_k3_discharge_of_a_known_rider_takes_a_name_and_a_time(desk: Inspector, grace: Rider) -> None:
+def test_k1_k3_discharge_of_a_known_rider_takes_name_and_time(desk: Inspector, grace: Rider) -> None:
     for number in range(3):
         factories.RiderFactory.create(first_name=f"Walter{number}", last_name="Gray")  # out of reach
     with desk.context() as context:
@@ -148,7 +148,7 @@ def test_combobox_is_walked_by_arrows_and_left_by_escape(desk: Inspector, hospit
     assert found == [], "\n".join(found)
 
 
-def test_k4_k5_what_is_wrong_leads_to_its_field_and_what_was_typed_stays(desk: Inspector, grace: Rider) -> None:
+def test_k4_k5_error_links_to_its_field_and_input_stays(desk: Inspector, grace: Rider) -> None:
     with desk.context() as context:
         page = context.new_page()
         page.goto(desk.url + BOOK)
@@ -222,9 +222,7 @@ def test_k6_k7_second_ride_of_a_day_is_warned_of_and_booked_once(desk: Inspector
     assert found == [], "\n".join(found)
 
 
-def test_k8_riders_are_found_among_five_thousand_in_less_than_200_ms(
-    inspector_of: InspectorOf, hospital: Facility
-) -> None:
+def test_k8_rider_search_among_five_thousand_takes_under_200_ms(inspector_of: InspectorOf, hospital: Facility) -> None:
     """`make bench` asks among 100,000; here is the way to the page with it."""
     now = timezone.now()
     names = [f"{onset}{end}" for onset in ("Wal", "Mar", "Hen", "Ros", "Pet") for end in ("sh", "ters", "son", "ley")]

@@ -76,7 +76,7 @@ def _scene(facility: Facility) -> tuple[Ride, Ride]:
     return signed, unsigned
 
 
-def test_w2_day_is_worked_through_and_a_second_ready_changes_nothing(
+def test_w2_day_is_worked_through_and_a_second_ready_is_ignored(
     inspector_of: InspectorOf, transactional_db: None
 ) -> None:
     facility = factories.FacilityFactory.create(name="St. Brigid Hospital")

@@ -55,7 +55,7 @@ def _type(page: Page) -> None:
     expect(page.locator("#draft-told")).to_contain_text("Kept as a draft at")
 
 
-def test_u3_draft_survives_the_end_of_the_session_and_is_offered_after_it(
+def test_u3_draft_survives_the_session_and_is_offered_again(
     desk: Inspector, planner: User, grace: Rider, inspector_of: InspectorOf
 ) -> None:
     with desk.context() as context:

@@ -261,9 +261,7 @@ def test_e1_driver_who_is_silent_appears_once_within_a_second(inspector_of: Insp
     assert RideException.objects.filter(type=ExceptionType.MILESTONE_GAP).count() == 3
 
 
-def test_w3_e4_will_call_nobody_released_shows_an_hour_before_closing_and_goes_when_it_is(
-    inspector_of: InspectorOf, dana: User
-) -> None:
+def test_w3_e4_unreleased_will_call_alerts_hour_before_closing(inspector_of: InspectorOf, dana: User) -> None:
     """The facility closes an hour from now; the page that is open follows by itself."""
     now = timezone.now().replace(second=0, microsecond=0)
     closes = now.astimezone(ZoneInfo("America/Chicago")) + 60 * MINUTE

@@ -99,7 +99,7 @@ def test_pages_of_the_fleet_are_sound_for_each_reader(inspector_of: InspectorOf,
     assert found == [], "\n".join(found)
 
 
-def test_c1_a_lapsed_paper_keeps_a_driver_off_rides_until_it_is_renewed(inspector_of: InspectorOf, sam: User) -> None:
+def test_c1_expired_credential_blocks_a_driver_until_renewed(inspector_of: InspectorOf, sam: User) -> None:
     driver, vehicle = fit_pair(last_name="Diaz", first_name="Ada")
     driver.credentials.filter(type="mvr").update(expires_on=today() - DAY)
     at = timezone.now() + dt.timedelta(hours=5)
@@ -146,9 +146,7 @@ def test_c1_a_lapsed_paper_keeps_a_driver_off_rides_until_it_is_renewed(inspecto
     assert found == [], "\n".join(found)
 
 
-def test_c2_c3_c4_two_hundred_rows_are_sorted_soon_and_saved_as_they_are(
-    inspector_of: InspectorOf, sam: User, tmp_path: Path
-) -> None:
+def test_c2_c3_c4_two_hundred_rows_are_sorted_and_saved(inspector_of: InspectorOf, sam: User, tmp_path: Path) -> None:
     _crews(199)
     last, _vehicle = fit_pair(last_name="Aaron", first_name="Ada")  # first by name
     factories.CredentialFactory.create(driver=last, type="drug_screen", expires_on=today() + 6 * DAY, blocking=False)

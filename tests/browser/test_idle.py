@@ -35,7 +35,7 @@ def _last_active(desk: Inspector) -> Any:
     return SessionStore(session_key=desk.cookies[0]["value"])[LAST_ACTIVE_AT]
 
 
-def test_u3_warning_is_answered_by_keyboard_and_what_was_typed_stays(desk: Inspector) -> None:
+def test_u3_idle_warning_is_answered_by_keyboard_and_input_stays(desk: Inspector) -> None:
     with desk.context() as context:
         page = context.new_page()
         page.clock.install()

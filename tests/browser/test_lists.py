@@ -85,7 +85,7 @@ def test_heads_of_columns_sort_with_and_without_script(inspector_of: InspectorOf
     assert found == [], "\n".join(found)
 
 
-def test_drivers_that_were_searched_for_stay_found_when_they_are_sorted(inspector_of: InspectorOf, dana: User) -> None:
+def test_search_for_drivers_stays_when_they_are_sorted(inspector_of: InspectorOf, dana: User) -> None:
     for name in ("Adair", "Adams", "Brooks"):
         fit_driver(last_name=name)
     inspector = inspector_of(dana)

@@ -89,7 +89,7 @@ def _happen() -> str:
     return str(ride)
 
 
-def test_b2_change_of_another_process_is_in_the_page_within_a_second(desk: Inspector) -> None:
+def test_b2_change_of_another_process_shows_within_a_second(desk: Inspector) -> None:
     with _window(desk) as context:
         page = context.new_page()
         page.clock.install()
@@ -117,9 +117,7 @@ def test_b2_change_of_another_process_is_in_the_page_within_a_second(desk: Inspe
         assert (held, focused.split()[0]) == ("1 ride today", "tile"), "nothing moves under a person's hands"
 
 
-def test_b9_page_says_that_the_server_is_away_and_looks_at_everything_when_it_is_back(
-    desk: Inspector, machine: Machine
-) -> None:
+def test_b9_page_shows_a_lost_server_and_reloads_when_it_is_back(desk: Inspector, machine: Machine) -> None:
     with _window(desk) as context:
         page = _open(context, desk)
         _is_live(page)

@@ -138,7 +138,7 @@ def test_a2_content_of_admin_takes_most_of_the_window(inspector_of: InspectorOf,
     ],
     ids=str,
 )
-def test_a3_what_happened_is_looked_at_in_the_data_admin_and_never_changed(
+def test_a3_data_admin_shows_history_and_never_changes_it(
     inspector_of: InspectorOf, role: UserRole, tables: tuple[str, ...]
 ) -> None:
     """Searching is all that can be typed there."""

@@ -108,7 +108,7 @@ def test_p16_wall_screen_shows_initials_in_every_part_that_comes(
     assert found == [], "\n".join(found)
 
 
-def test_p16_privacy_mode_works_without_script_and_outlasts_the_session(
+def test_p16_privacy_mode_works_without_script_across_sessions(
     inspector_of: Callable[[User | None], Inspector], transactional_db: None
 ) -> None:
     rider = factories.RiderFactory.create(last_name=LAST, first_name=FIRST)

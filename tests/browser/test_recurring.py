@@ -173,7 +173,7 @@ def test_calendar_is_walked_by_arrow_keys_and_has_one_stop(desk: Inspector) -> N
     assert saturday.startswith("Saturday")
 
 
-def test_calendar_stays_within_its_month_and_skips_what_a_phone_leaves_out(desk: Inspector) -> None:
+def test_calendar_stays_in_its_month_and_skips_hidden_cells(desk: Inspector) -> None:
     centre = cast.dialysis_centre()
     order = _order(centre, PEOPLE[0])
     first = (_monday(centre.timezone).replace(day=1) + 40 * DAY).replace(day=1)  # the next month
@@ -228,7 +228,7 @@ def test_day_is_moved_by_keyboard_alone(desk: Inspector) -> None:
     assert found == [], "\n".join(found)
 
 
-def test_hold_that_is_wrong_comes_back_with_its_values_and_leads_to_its_fields(desk: Inspector) -> None:
+def test_invalid_hold_keeps_its_values_and_links_to_its_fields(desk: Inspector) -> None:
     centre = cast.dialysis_centre()
     order = _order(centre, PEOPLE[0])
     monday = _monday(centre.timezone)
@@ -397,7 +397,7 @@ def test_folded_parts_are_opened_filled_and_mended_by_keyboard(desk: Inspector) 
     assert says[-3:] == ["Mobility", "Escorts: 1", "Zelinski, Marek"]
 
 
-def test_address_of_another_place_is_asked_for_where_one_is_to_be_typed(desk: Inspector) -> None:
+def test_address_of_another_place_is_requested_when_typed(desk: Inspector) -> None:
     order = _order(cast.dialysis_centre(), PEOPLE[0])
     with desk.context() as context:
         page = context.new_page()

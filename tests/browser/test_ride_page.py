@@ -101,7 +101,7 @@ def test_ride_pages_are_sound_for_each_reader(inspector_of: InspectorOf, dana: U
     assert found == [], "\n".join(found)
 
 
-def test_r1_address_can_be_shared_and_back_returns_to_where_one_was(inspector_of: InspectorOf, dana: User) -> None:
+def test_r1_url_of_a_report_can_be_shared_and_back_returns(inspector_of: InspectorOf, dana: User) -> None:
     first = _ride(dana)
     inspector = inspector_of(dana)
     with inspector.context() as context:
@@ -118,7 +118,7 @@ def test_r1_address_can_be_shared_and_back_returns_to_where_one_was(inspector_of
     assert was > 100
 
 
-def test_r2_cancel_asks_for_a_reason_and_is_told_with_user_and_time(inspector_of: InspectorOf, dana: User) -> None:
+def test_r2_cancel_needs_a_reason_and_shows_user_and_time(inspector_of: InspectorOf, dana: User) -> None:
     ride = _ride(dana)
     inspector, found = inspector_of(dana), []
     with inspector.context() as context:

@@ -31,9 +31,7 @@ def service(transactional_db: None) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("has_factor", [False, True], ids=["enrols first", "has one"])
-def test_u4_no_page_and_no_part_of_one_names_a_rider_before_the_second_factor(
-    inspector_of: InspectorOf, has_factor: bool
-) -> None:
+def test_u4_no_page_or_part_names_a_rider_before_second_factor(inspector_of: InspectorOf, has_factor: bool) -> None:
     cache.clear()
     person = factories.UserFactory.create(role=UserRole.DISPATCH_SUPERVISOR)
     person.set_password(PASSWORD)

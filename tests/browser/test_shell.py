@@ -187,7 +187,7 @@ def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorO
 
 
 @pytest.mark.parametrize("twelve", [False, True], ids=["24 hours", "12 hours"])
-def test_u2_every_time_on_a_page_is_written_by_the_clock_that_is_preferred(
+def test_u2_times_on_pages_use_the_preferred_clock(
     inspector_of: InspectorOf, dana: User, ride: Ride, twelve: bool
 ) -> None:
     User.objects.filter(pk=dana.pk).update(twelve_hours=twelve)

@@ -54,7 +54,7 @@ def test_sign_in_by_keyboard_and_out_again(inspector_of: InspectorOf) -> None:
         assert "/accounts/login/" in page.url
 
 
-def test_sessions_fit_on_a_phone_whatever_the_browser_calls_itself(inspector_of: InspectorOf) -> None:
+def test_sessions_fit_on_a_phone_with_any_user_agent(inspector_of: InspectorOf) -> None:
     person = factories.UserFactory.create(role=UserRole.DISPATCHER)
     person.set_password("a heron stands in the canal")
     person.save()

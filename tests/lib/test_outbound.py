@@ -55,7 +55,7 @@ def test_the_public_internet_is_allowed(address: str) -> None:
         ("fd00:ec2::254", False),
     ],
 )
-def test_a_network_of_the_setting_is_let_through_and_metadata_never_is(address: str, allowed: bool) -> None:
+def test_configured_network_is_allowed_and_metadata_never(address: str, allowed: bool) -> None:
     assert PRIVATE.allow(ipaddress.ip_address(address)) is allowed
 
 
@@ -119,7 +119,7 @@ def test_an_ordinary_address_passes(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["https://8.8.8.8/", "https://[2606:4700:4700::1111]/"])
-def test_an_address_in_place_of_a_name_passes_in_networks_that_are_let_through_alone(url: str) -> None:
+def test_ip_address_as_host_passes_in_allowed_networks_alone(url: str) -> None:
     networks = tuple(ipaddress.ip_network(text) for text in ("8.8.8.0/24", "2606:4700::/32"))
 
     check_url(url, Rules(networks=networks))
@@ -243,7 +243,7 @@ def _post_to_rebinding_name(times: int, **guard: Any) -> tuple[int, list[str]]:
 
 
 @pytest.mark.real_clock
-def test_a_name_that_changes_its_answer_reaches_only_what_is_allowed() -> None:
+def test_host_that_changes_its_dns_answer_reaches_allowed_ips() -> None:
     """Loopback stands in for both: 127.0.0.1 is the receiver outside, 127.0.0.2 and .3 are the inside of the house.
 
     Ten thousand connections.

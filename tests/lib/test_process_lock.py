@@ -23,7 +23,7 @@ def _hold(path: Path) -> None:
         pass
 
 
-def test_lock_of_another_process_is_refused_with_its_number_until_that_process_dies(tmp_path: Path) -> None:
+def test_process_lock_is_refused_with_pid_until_the_holder_dies(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     command = [sys.executable, "-c", HOLD, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:

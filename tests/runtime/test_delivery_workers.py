@@ -15,7 +15,7 @@ from tests.webhooks import made
 @pytest.mark.parametrize(
     "name", ["deploy/compose.yaml", "deploy/systemd/carelane-deliveries.service", "docs/operations.md"]
 )
-def test_workers_of_deliveries_are_threads_so_that_one_goes_on_while_others_wait(name: str) -> None:
+def test_delivery_workers_are_threads_that_block_no_other(name: str) -> None:
     """A process of its own would not be free for a new shift before its last answer has come."""
     text = re.sub(r'[\[\],"]|\n +', " ", (ROOT / name).read_text())
     commands = [one for one in re.split(r"(?=celery )", text) if re.search(r"^celery .*--queues\s+\S*webhooks", one)]

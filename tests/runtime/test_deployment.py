@@ -41,7 +41,7 @@ def _manage(environment: dict[str, str], *arguments: str) -> "subprocess.Complet
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_owner_migrates_and_the_other_role_serves_without_owning_anything(server: EmbeddedPostgres) -> None:
+def test_owner_migrates_and_the_service_role_owns_nothing(server: EmbeddedPostgres) -> None:
     psql = embedded_postgres._programs() / "psql"
     command = [str(psql), "-v", "ON_ERROR_STOP=1", "-q", "-h", str(server.socket_folder), "-U", "postgres"]
     command += ["-d", "carelane", "-f", "deploy/roles.sql"]

@@ -86,7 +86,7 @@ def test_database_on_another_machine_has_to_prove_itself(
 
 
 @pytest.mark.django_db
-def test_demo_mode_is_refused_on_a_database_that_is_not_below_var(settings: LazySettings) -> None:
+def test_demo_mode_is_refused_on_a_database_outside_var(settings: LazySettings) -> None:
     settings.DEMO_MODE = True
     settings.VAR_DIR = "/nowhere"
 
@@ -137,7 +137,7 @@ def test_checks_are_registered_for_deployments_alone() -> None:
     assert apps.get_app_config("carelane").name == "config"
 
 
-def test_timetable_names_tasks_that_exist_and_are_woken_at_least_hourly() -> None:
+def test_beat_schedule_names_known_tasks_run_at_least_hourly() -> None:
     celery.app.loader.import_default_modules()
 
     assert set(TIMETABLE) <= set(celery.app.tasks)

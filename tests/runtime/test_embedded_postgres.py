@@ -110,7 +110,7 @@ def test_server_that_a_killed_run_left_is_replaced(make: Make, tmp_path: Path) -
     assert not psutil.pid_exists(int(left)) or psutil.Process(int(left)).status() == psutil.STATUS_ZOMBIE
 
 
-def test_pid_file_that_names_a_stranger_is_ignored_and_the_stranger_left_alone(make: Make, tmp_path: Path) -> None:
+def test_pid_file_of_a_foreign_process_is_ignored(make: Make, tmp_path: Path) -> None:
     server = make(tmp_path / "postgres")
     server.start()
     server.stop()
@@ -201,7 +201,7 @@ def test_log_of_the_server_repeats_no_value(make: Make, tmp_path: Path) -> None:
 
 
 @as_root
-def test_root_opens_closed_folders_for_passing_through_and_no_further(tmp_path: Path) -> None:
+def test_root_opens_closed_folders_for_search_only(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     said: list[str] = []

@@ -106,7 +106,7 @@ def test_server_that_never_answers_is_given_up(
 
 
 @as_root
-def test_programs_closed_to_the_account_are_opened_for_reading_alone(
+def test_programs_closed_to_the_account_become_readable_only(
     server: EmbeddedPostgres, programs: Path, said: list[str]
 ) -> None:
     _program(programs / "postgres", "exit 0")

@@ -110,9 +110,7 @@ def _started_from(var: Path) -> list[str]:
 
 
 @pytest.mark.real_clock
-def test_run_serves_delivers_and_leaves_nothing_behind_however_it_is_ended(
-    start: Start, port: int, tmp_path: Path
-) -> None:
+def test_run_serves_delivers_and_leaves_nothing_behind(start: Start, port: int, tmp_path: Path) -> None:
     var = tmp_path / "var"
 
     first = start(port)

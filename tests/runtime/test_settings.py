@@ -139,7 +139,7 @@ def test_https_address_makes_cookies_secure() -> None:
     )
 
 
-def test_plain_http_on_this_machine_works_without_demo_mode_and_keeps_the_second_factor() -> None:
+def test_plain_local_http_works_without_demo_mode_and_keeps_2fa() -> None:
     done = _load(_production() | {"BASE_URL": "http://localhost:8000"}, *NAMES)
 
     assert done.stdout == (
