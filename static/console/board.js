@@ -207,7 +207,7 @@ const nextCard = (card, step) => {
 const act = {
   q: () => firstCard()?.focus(),
   a: (id) => id && openDialog(addressOf(id, "assign/"), id),
-  u: (id) => id && openDialog(addressOf(id, "take-off/"), id),
+  u: (id) => id && openDialog(addressOf(id, "unassign/"), id),
   r: (id) => id && shownRide(id)?.closest(".will-call") && send(addressOf(id, "ready/"), {}),
   x: (id) => choose(id),
   t: () => toNow(),
@@ -293,7 +293,7 @@ document.addEventListener("drop", (event) => {
   const from = laneOfRide(id)[0];
   if (target.classList.contains("lane")) {
     if (target.dataset.driver !== from) assign(id, target.dataset.driver);
-  } else if (from) openDialog(addressOf(id, "take-off/"), id);
+  } else if (from) openDialog(addressOf(id, "unassign/"), id);
 });
 
 // --- What changes -----------------------------------------------------------------------------------

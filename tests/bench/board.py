@@ -153,7 +153,7 @@ def _changes(browser: Browser, first: str, second: str, signed_in: str, day: Day
         for number in range(CHANGES):
             ride, driver = day.waiting[number], day.drivers[number % 3]
             began = time.perf_counter()
-            planning.put_on(
+            planning.assign(
                 chosen=Chosen(ride.pk, Ride.objects.values_list("version", flat=True).get(pk=ride.pk)),
                 driver_id=driver.pk,
                 override_reason="measured",

@@ -75,7 +75,7 @@ def test_the_board_and_its_pages_are_sound(desk: Inspector, day: Day) -> None:
     found += desk.inspect(f"{BOARD}?day={day.date + dt.timedelta(days=60)}", name="board-empty")
     found += desk.inspect(f"{BOARD}rides/{ride.pk}/", name="board-ride")
     found += desk.inspect(f"{BOARD}rides/{ride.pk}/assign/", name="board-assign")
-    found += desk.inspect(f"{BOARD}rides/{ride.pk}/take-off/", name="board-take-off")
+    found += desk.inspect(f"{BOARD}rides/{ride.pk}/unassign/", name="board-unassign")
     found += desk.inspect(f"{BOARD}drivers/{day.drivers[9].pk}/?day={day.date}", name="board-run")
 
     assert found == [], "\n".join(found)

@@ -79,7 +79,7 @@ def _pages(scene: Scene) -> list[str]:
         f"{BOARD}changes/?ride={waiting}&ride={driven}",
         f"{BOARD}rides/{waiting}/",
         f"{BOARD}rides/{waiting}/assign/",
-        f"{BOARD}rides/{driven}/take-off/",
+        f"{BOARD}rides/{driven}/unassign/",
         f"{BOARD}drivers/{scene.driven.driver_id}/",
         f"/console/rides/{waiting}/",
         "/console/exceptions/",

@@ -151,7 +151,7 @@ def test_a_stale_copy_is_refused_and_overwrites_nothing(desk: Client, ride: Ride
     desk.post(at(ride, "assign/"), {"driver_id": first.pk, "version": 1})
 
     stale = desk.post(at(ride, "assign/"), {"driver_id": second.pk, "version": 1}, headers=HTMX)
-    off = desk.post(at(ride, "take-off/"), {"reason_code": "replanned", "version": 1}, headers=HTMX)
+    off = desk.post(at(ride, "unassign/"), {"reason_code": "replanned", "version": 1}, headers=HTMX)
     plain = desk.post(at(ride, "assign/"), {"driver_id": second.pk, "version": 1}, follow=True)
 
     assert (stale.status_code, off.status_code) == (409, 409)
@@ -258,15 +258,15 @@ def test_what_is_over_is_not_assigned(desk: Client, ride: Ride) -> None:
 def test_taking_off_says_why(desk: Client, ride: Ride) -> None:
     driver = able()
     factories.put_driver_on(ride, driver=driver)
-    form = desk.get(at(ride, "take-off/"))
+    form = desk.get(at(ride, "unassign/"))
 
-    refused = desk.post(at(ride, "take-off/"), {"reason_code": "other", "version": ride.version})
-    unknown = desk.post(at(ride, "take-off/"), {"reason_code": "boredom", "version": ride.version})
+    refused = desk.post(at(ride, "unassign/"), {"reason_code": "other", "version": ride.version})
+    unknown = desk.post(at(ride, "unassign/"), {"reason_code": "boredom", "version": ride.version})
     ride.refresh_from_db()
     assert (refused.status_code, unknown.status_code, ride.driver_id) == (422, 422, driver.pk)
     assert "Note" in text_of(refused)
 
-    done = desk.post(at(ride, "take-off/"), {"reason_code": "driver_ill", "version": ride.version}, follow=True)
+    done = desk.post(at(ride, "unassign/"), {"reason_code": "driver_ill", "version": ride.version}, follow=True)
 
     ride.refresh_from_db()
     assert (ride.status, ride.driver_id, told(done)) == ("scheduled", None, ["The ride waits for a driver."])
@@ -274,7 +274,7 @@ def test_taking_off_says_why(desk: Client, ride: Ride) -> None:
 
 
 def test_taking_off_where_nobody_drives_changes_nothing(desk: Client, ride: Ride) -> None:
-    done = event(desk.post(at(ride, "take-off/"), {"reason_code": "replanned", "version": 1}, headers=HTMX))
+    done = event(desk.post(at(ride, "unassign/"), {"reason_code": "replanned", "version": 1}, headers=HTMX))
 
     ride.refresh_from_db()
     assert (done["undo"], ride.version) == (None, 1)
@@ -309,7 +309,7 @@ def test_what_is_not_there_is_not_found(desk: Client) -> None:
     nowhere = f"{BOARD}rides/{uuid7()}/"
 
     assert desk.get(nowhere).status_code == 404
-    for act in ("assign/", "take-off/"):
+    for act in ("assign/", "unassign/"):
         assert (desk.get(nowhere + act).status_code, desk.post(nowhere + act).status_code) == (404, 404)
     assert desk.post(nowhere + "ready/").status_code == 404
     assert desk.post(f"{BOARD}drivers/{uuid7()}/break/").status_code == 404

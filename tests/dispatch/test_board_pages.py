@@ -44,7 +44,7 @@ def test_the_board_is_for_dispatch(role: UserRole) -> None:
     ride = factories.RideFactory.create()
     client = visitor(role)
 
-    paths = ["", "changes/", f"rides/{ride.pk}/", f"rides/{ride.pk}/assign/", f"rides/{ride.pk}/take-off/"]
+    paths = ["", "changes/", f"rides/{ride.pk}/", f"rides/{ride.pk}/assign/", f"rides/{ride.pk}/unassign/"]
     assert {client.get(BOARD + path).status_code for path in paths} == {403}
     posts = ["selection/", f"rides/{ride.pk}/ready/", f"drivers/{ride.pk}/break/"]
     assert {client.post(BOARD + path).status_code for path in posts} == {403}

@@ -112,7 +112,7 @@ def changed_while_a_ride_is_assigned(shift: Shift, changes: dict[str, Any], *, w
 
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
-            planning.put_on(
+            planning.assign(
                 chosen=Chosen(ride.pk, ride.version), driver_id=shift.driver_id, vehicle_id=shift.vehicle_id,
                 by=system(), at=NOW,
             )  # fmt: skip

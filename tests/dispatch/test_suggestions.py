@@ -101,7 +101,7 @@ def test_b14_what_has_changed_meanwhile_is_left_out_and_named(desk: Client) -> N
     able()
     values = _values(desk.get(PREVIEW))
     other = able()
-    planning.put_on(chosen=Chosen(taken.pk, taken.version), driver_id=other.pk, by=system(), at=NOW)
+    planning.assign(chosen=Chosen(taken.pk, taken.version), driver_id=other.pk, by=system(), at=NOW)
     Ride.objects.filter(pk=moved.pk).update(version=moved.version + 1)
 
     answer = desk.post(ACCEPT, {"suggestion": values, "back": BOARD})

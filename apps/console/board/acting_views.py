@@ -1,4 +1,4 @@
-"""What is done from the board: assign, take off, release a will-call.
+"""What is done from the board: assign, unassign, release a will-call.
 
 Each has an address of its own that works as a page; for a request of htmx the same answers are fragments, and what was
 done is told by an event of the page (HX-Trigger) that carries how to undo it.
@@ -82,7 +82,7 @@ def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         **_about(found, request),
         "driver": driver or "",
         "may_assign": found.status in words.ASSIGNABLE,
-        "may_take_off": (RideStatus(found.status), Action.UNASSIGN) in BY_ACTION,
+        "may_unassign": (RideStatus(found.status), Action.UNASSIGN) in BY_ACTION,
         "may_release": found.will_call and found.ready_at is None and found.status in will_call.RELEASABLE,
         "whole_page": reverse("ride_page", args=[found.pk]),
     }
@@ -104,7 +104,7 @@ def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     values = form.cleaned_data
     before = Before(found.driver_id, found.vehicle_id)
     try:
-        done = planning.put_on(
+        done = planning.assign(
             chosen=Chosen(ride_id, values["version"]),
             driver_id=values["driver_id"],
             vehicle_id=values["vehicle_id"],
@@ -121,20 +121,20 @@ def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @require_scope(Scope.ASSIGNMENTS_WRITE)
-def take_off(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Take the driver off, and say why."""
     by = principal_of(request)
     found = ride_in_reach(ride_id, by)
     if request.method != "POST":
         form = TakeOffForm(initial={"version": found.version, "reason_code": UNDONE}, auto_id="off_%s")
-        return _rendered(request, "take_off", {**_about(found, request), "form": form})
+        return _rendered(request, "unassign", {**_about(found, request), "form": form})
     form = TakeOffForm(request.POST, auto_id="off_%s")
     if form.is_valid():
         values = form.cleaned_data
         before = Before(found.driver_id, found.vehicle_id)
         chosen = Chosen(ride_id, values["version"])
         try:
-            done = planning.take_off(
+            done = planning.unassign(
                 chosen=chosen, reason_code=values["reason_code"], note=values["note"], by=by, at=timezone.now()
             )
         except StaleVersion as refusal:
@@ -143,7 +143,7 @@ def take_off(request: HttpRequest, ride_id: UUID) -> HttpResponse:
             put_on(form, refusal, _NAMES)
         else:
             return _done(request, done, _("The ride waits for a driver."), _undo_of_taking_off(done, before))
-    return _rendered(request, "take_off", {**_about(found, request), "form": form}, status=UNPROCESSABLE)
+    return _rendered(request, "unassign", {**_about(found, request), "form": form}, status=UNPROCESSABLE)
 
 
 @require_POST
@@ -262,7 +262,7 @@ def _undo_of_assigning(done: Ride, before: Before) -> dict[str, Any]:
     """Say what takes an assignment back: the driver of before, or none."""
     if before.driver_id is None:
         return {
-            "url": reverse("board_take_off", args=[done.pk]),
+            "url": reverse("board_unassign", args=[done.pk]),
             "values": {"version": done.version, "reason_code": UNDONE},
         }
     return _put_back(done, before)

@@ -32,7 +32,7 @@ def act(request: HttpRequest) -> HttpResponse:
         return _again(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
     values, by, now = form.cleaned_data, principal_of(request), timezone.now()
     if values["driver_id"]:
-        outcomes = planning.put_on_all(
+        outcomes = planning.assign_all(
             selection=values["ride"],
             driver_id=values["driver_id"],
             override_reason=values["override_reason"],
@@ -40,7 +40,7 @@ def act(request: HttpRequest) -> HttpResponse:
             at=now,
         )
     elif values["reason_code"]:
-        outcomes = planning.take_off_all(selection=values["ride"], reason_code=values["reason_code"], by=by, at=now)
+        outcomes = planning.unassign_all(selection=values["ride"], reason_code=values["reason_code"], by=by, at=now)
     else:
         return _again(request, _("Choose a driver, or a reason to take the drivers off."))
     return answered(request, outcomes)

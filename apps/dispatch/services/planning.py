@@ -1,4 +1,7 @@
-"""What the board does to rides: one, or a whole selection of which each stands for itself."""
+"""Assigning and unassigning drivers from the board: one ride, or a selection ride by ride.
+
+Each ride of a selection has a transaction of its own; a refusal does not affect the others.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -38,7 +41,7 @@ class Outcome:
     refusal: DomainError | None = None
 
 
-def put_on(
+def assign(
     *,
     chosen: Chosen,
     driver_id: UUID,
@@ -49,7 +52,7 @@ def put_on(
     by: Principal,
     at: datetime,
 ) -> Ride:
-    """Put a driver on a ride, with the vehicle that the driver has then unless one is named.
+    """Assign a driver to a ride, with `vehicle_id` or the vehicle that the driver has at that time.
 
     Raises:
         As `assignment.assign` and `vehicle_for`.
@@ -69,8 +72,8 @@ def put_on(
     return row.ride
 
 
-def take_off(*, chosen: Chosen, reason_code: str, note: str = "", by: Principal, at: datetime) -> Ride:
-    """Take the driver off a ride.
+def unassign(*, chosen: Chosen, reason_code: str, note: str = "", by: Principal, at: datetime) -> Ride:
+    """Unassign the driver of a ride.
 
     Raises:
         As `assignment.unassign`.
@@ -80,32 +83,32 @@ def take_off(*, chosen: Chosen, reason_code: str, note: str = "", by: Principal,
     )
 
 
-def put_on_all(
+def assign_all(
     *, selection: Sequence[Chosen], driver_id: UUID, override_reason: str = "", by: Principal, at: datetime
 ) -> list[Outcome]:
-    """Put one driver on every ride of a selection, each in a transaction of its own; refusals are answered."""
+    """Assign one driver to every ride of a selection; outcomes include refusals."""
     return _each(
         selection,
-        lambda one: put_on(chosen=one, driver_id=driver_id, override_reason=override_reason, by=by, at=at),
+        lambda one: assign(chosen=one, driver_id=driver_id, override_reason=override_reason, by=by, at=at),
     )
 
 
-def take_off_all(
+def unassign_all(
     *, selection: Sequence[Chosen], reason_code: str, note: str = "", by: Principal, at: datetime
 ) -> list[Outcome]:
-    """Take the drivers off every ride of a selection, each in a transaction of its own; refusals are answered."""
-    return _each(selection, lambda one: take_off(chosen=one, reason_code=reason_code, note=note, by=by, at=at))
+    """Unassign the drivers of a selection; outcomes include refusals."""
+    return _each(selection, lambda one: unassign(chosen=one, reason_code=reason_code, note=note, by=by, at=at))
 
 
 def accept_all(*, suggestions: Sequence[Accepted], by: Principal, at: datetime) -> list[Outcome]:
-    """Put everybody on the ride that they were suggested for, each in a transaction of its own; refusals are answered.
+    """Assign every suggested driver; outcomes include refusals.
 
-    Everything is judged anew: what has changed since the suggestion was made stays as it is.
+    All rules are checked again: a ride that has changed since the suggestion is refused.
     """
     who = {one.chosen: one for one in suggestions}
     return _each(
         [one.chosen for one in suggestions],
-        lambda chosen: put_on(
+        lambda chosen: assign(
             chosen=chosen,
             driver_id=who[chosen].driver_id,
             vehicle_id=who[chosen].vehicle_id,
