@@ -22,7 +22,7 @@ from apps.console.board.part import parts
 from apps.console.board.timeline import Reader
 from apps.console.kit.lists import arranged
 from apps.console.kit.rights import require_scope
-from apps.dispatch.queries.board import Board, Lane, Shown, board, lanes_of
+from apps.dispatch.queries.board import Board, BoardRide, Lane, board, lanes_of
 from apps.dispatch.queries.figures import figures_of
 from apps.dispatch.queries.narrowing import choices, narrowed
 from apps.dispatch.rules.axis import Axis
@@ -138,15 +138,15 @@ def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
 
 def _passes(lane: Lane, show: str) -> bool:
     if show == "late":
-        return any(one.late and not one.aside for one in lane.shown)
+        return any(one.late and not one.is_context for one in lane.shown)
     return True
 
 
 def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
     """Lay the rides of the lanes and the queue out for the list; equals stand in the order of their begin."""
-    taken = [(one, lane) for lane in found.lanes for one in lane.shown if not one.aside]
+    taken = [(one, lane) for lane in found.lanes for one in lane.shown if not one.is_context]
     waiting = [(one, None) for one in found.waiting]
-    rows: Iterable[tuple[Shown, Lane | None]] = sorted(
+    rows: Iterable[tuple[BoardRide, Lane | None]] = sorted(
         [*taken, *waiting], key=lambda one: (one[0].errand.span.starts_at, one[0].ride.pk)
     )
     kept = [(one, lane) for one, lane in rows if _is_shown(one, page.show)]
@@ -165,7 +165,7 @@ _SORTED_BY: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
 }
 
 
-def _is_shown(one: Shown, show: str) -> bool:
+def _is_shown(one: BoardRide, show: str) -> bool:
     state = words.state_of(one.ride)
     return {
         "waiting": state in ("unassigned", "requested"),

@@ -4,12 +4,12 @@ from typing import Any
 
 from apps.console.board import words
 from apps.console.board.timeline import Reader
-from apps.dispatch.queries.board import Lane, Shown
+from apps.dispatch.queries.board import BoardRide, Lane
 from apps.riders.labels import rider_name
 from apps.rides.naming import driver_name
 
 
-def card(one: Shown, reader: Reader) -> dict[str, Any]:
+def card(one: BoardRide, reader: Reader) -> dict[str, Any]:
     """Say of a ride what a dispatcher decides by."""
     ride = one.ride
     mark, moves = words.kind_of(ride)
@@ -30,7 +30,7 @@ def card(one: Shown, reader: Reader) -> dict[str, Any]:
     }
 
 
-def row(one: Shown, lane: Lane | None, reader: Reader) -> dict[str, Any]:
+def row(one: BoardRide, lane: Lane | None, reader: Reader) -> dict[str, Any]:
     """Say the same, with the state in words and who drives."""
     return {
         **card(one, reader),

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from apps.console.board import words
 from apps.console.board.timeline import Reader
-from apps.dispatch.queries.board import Board, Lane, Shown
+from apps.dispatch.queries.board import Board, BoardRide, Lane
 from apps.organizations.models import Facility
 from apps.riders.labels import rider_name
 from apps.rides.naming import driver_name
@@ -18,7 +18,7 @@ Point = dict[str, Any]
 
 def points(found: Board, reader: Reader) -> dict[str, list[Point]]:
     """Lay the points of a day out for the script that draws them; what has no coordinates is left out.  One query."""
-    driven = (one for lane in found.lanes for one in lane.shown if not one.aside)
+    driven = (one for lane in found.lanes for one in lane.shown if not one.is_context)
     in_time = sorted([*found.waiting, *driven], key=_begins)
     return {
         "rides": [point for one in in_time if (point := _ride(one, reader))],
@@ -27,7 +27,7 @@ def points(found: Board, reader: Reader) -> dict[str, list[Point]]:
     }
 
 
-def _begins(one: Shown) -> tuple[dt.datetime, str]:
+def _begins(one: BoardRide) -> tuple[dt.datetime, str]:
     return one.errand.span.starts_at, str(one.ride.pk)
 
 
@@ -36,7 +36,7 @@ def _facilities(reader: Reader) -> list[tuple[str, Any, Any]]:
     return list(rows.order_by("name").values_list("name", "lat", "lng"))
 
 
-def _ride(one: Shown, reader: Reader) -> Point | None:
+def _ride(one: BoardRide, reader: Reader) -> Point | None:
     begin, end = one.errand.pickup, one.errand.dropoff
     if begin is None:
         return None

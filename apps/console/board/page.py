@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.sessions import principal_of, zone_of
 from apps.console.board.timeline import Reader
-from apps.dispatch.queries.narrowing import Within
+from apps.dispatch.queries.narrowing import BoardFilter
 from apps.dispatch.rules.axis import service_day
 from apps.organizations.zones import known_zones
 from lib.listing import SIZES, Listing, spelled
@@ -47,7 +47,7 @@ class Page:
     today: dt.date
     view: str
     show: str
-    within: Within = field(default_factory=Within)
+    within: BoardFilter = field(default_factory=BoardFilter)
     sort: str = LIST.usual  # of the list
 
     @property
@@ -88,7 +88,7 @@ def page_of(request: HttpRequest, reader: Reader) -> Page:
         today=today,
         view=asked.get("view", "") if asked.get("view", "") in VIEWS else "timeline",
         show=asked.get("show", "") if asked.get("show", "") in SHOWS else "",
-        within=Within(
+        within=BoardFilter(
             facility_id=uuid_or_none(asked.get("facility")),
             provider_id=uuid_or_none(asked.get("provider")),
             zone=_zone(asked.get("zone", "")),

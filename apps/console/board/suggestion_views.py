@@ -21,7 +21,7 @@ from apps.console.board.page import page_of, reader_of
 from apps.console.board.selection_views import answered, back
 from apps.console.board.timeline import Reader
 from apps.console.kit.rights import require_scope
-from apps.dispatch.queries.board import Shown
+from apps.dispatch.queries.board import BoardRide
 from apps.dispatch.queries.suggestions import Preview, preview
 from apps.dispatch.rules.axis import Axis
 from apps.dispatch.rules.suggesting import Suggestion
@@ -93,7 +93,7 @@ def _chosen(request: HttpRequest) -> Collection[UUID] | None:
 
 def _ride(ride_id: UUID, found: Preview, reader: Reader) -> dict[str, Any]:
     ride = found.rides[ride_id]
-    return card(Shown(ride, errand_of(ride, at=reader.at)), reader)
+    return card(BoardRide(ride, errand_of(ride, at=reader.at)), reader)
 
 
 def _row(one: Suggestion, found: Preview, reader: Reader) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.console.board import words
-from apps.dispatch.queries.board import Lane, Shown
-from apps.dispatch.rules import lanes
+from apps.dispatch.queries.board import BoardRide, Lane
+from apps.dispatch.rules import row_layout
 from apps.dispatch.rules.axis import Axis
 from apps.riders.labels import rider_name
 from apps.rides.naming import driver_name
@@ -82,13 +82,13 @@ class Reader:
 def lane(one: Lane, axis: Axis, reader: Reader) -> SafeString:
     """Draw a driver's lane; its id is `lane-<driver>`, those of its bars `ride-<ride>`."""
     errands = [shown.errand for shown in one.shown]
-    placed = [min(row, MOST_ROWS - 1) for row in lanes.rows(errands)]
-    late = sum(1 for shown in one.shown if shown.late and not shown.aside)
+    placed = [min(row, MOST_ROWS - 1) for row in row_layout.rows(errands)]
+    late = sum(1 for shown in one.shown if shown.late and not shown.is_context)
     track = [
         *(_stretch("off", span, axis) for span in _off(one.duty, axis)),
         *(_stretch("leave", span, axis) for span in one.leave),
         *(_stretch("past", span, axis) for span in one.over),
-        *(_stretch("way tight" if way.tight else "way", way.span, axis) for way in lanes.ways(errands)),
+        *(_stretch("way tight" if way.tight else "way", way.span, axis) for way in row_layout.segments(errands)),
         *(_bar(shown, row, axis, reader) for shown, row in zip(one.shown, placed, strict=True)),
     ]
     height = max(placed, default=0) + 1
@@ -135,14 +135,14 @@ def _who(one: Lane, axis: Axis, reader: Reader) -> str:
     return f'<strong><a href="{run}">{name}</a></strong>{pause}<span class="sub">{escape(sub)}</span>'
 
 
-def _bar(shown: Shown, row: int, axis: Axis, reader: Reader) -> str:
+def _bar(shown: BoardRide, row: int, axis: Axis, reader: Reader) -> str:
     ride, span = shown.ride, shown.errand.span
     mark, moves = reader.moves[ride.accommodation["mobility"]]
     state = words.state_of(ride)
     risk = "" if not shown.late else " late" if shown.is_late else " risk"
     plus = f"<b>+{shown.late}</b> " if shown.late else ""
     severe = " severe" if ride.max_exception_severity == "critical" else ""
-    aside = " aside" if shown.aside else ""
+    aside = " aside" if shown.is_context else ""
     clocks = f"{reader.clock(span.starts_at)} {reader.until} {reader.clock(span.ends_at)}"
     told = [clocks, words.way(ride, reader.sees), moves, reader.states[state], words.lateness(shown)]
     rest = escape(", ".join(part for part in told if part))

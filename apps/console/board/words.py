@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.dispatch.labels import place as place
 from apps.dispatch.labels import service as service
-from apps.dispatch.queries.board import Shown, awaits_release
+from apps.dispatch.queries.board import BoardRide, awaits_release
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
 from apps.rides.rules.disclosure import Disclosure
@@ -83,7 +83,7 @@ def way(ride: Ride, to: Disclosure) -> str:
     return f"{place(ride.pickup, to)} → {place(ride.dropoff, to)}"
 
 
-def lateness(shown: Shown) -> str:
+def lateness(shown: BoardRide) -> str:
     """Say how late a ride is, or will be; nothing where it is in time."""
     if not shown.late:
         return ""

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from apps.accounts.sessions import principal_of
 from apps.console.fleet import words as words
 from apps.console.fleet.credential_board import BROKEN, NAME, SOONEST, Cell, Row, board
-from apps.console.fleet.forms import DRIVERS, KINDS, PAPERS, BoardFilter, DriversFilter
+from apps.console.fleet.forms import DRIVERS, KINDS, PAPERS, CredentialBoardFilter, DriversFilter
 from apps.console.kit.list_export import exported
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import require_scope
@@ -45,7 +45,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
     """Show papers by owner and type, what lapses soonest first.  As many queries for any number of rows."""
     by, now = principal_of(request), timezone.now()
     filters = paper_filters(by)
-    form = cast(BoardFilter, filters(request.GET))
+    form = cast(CredentialBoardFilter, filters(request.GET))
     sort = PAPERS.sort(request.GET.get("sort", ""))
     found = board(form.asked(sort), by=by, at=now)
     offered = {name: label for name, label in PAPERS.columns.items() if name in (BROKEN, *found.types)}
@@ -79,7 +79,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
 def credentials_file(request: HttpRequest) -> HttpResponse:
     """Give all rows that the filter leaves as a file, and leave a row in the trail: they leave the house."""
     by, now = principal_of(request), timezone.now()
-    form = BoardFilter(request.GET, providers=providers(by))
+    form = CredentialBoardFilter(request.GET, providers=providers(by))
     found = board(form.asked(PAPERS.sort(request.GET.get("sort", ""))), by=by, at=now)
     heads = [_("Driver") if form.kind == "drivers" else _("Vehicle"), _("Provider"), _("Status")]
     for kind in found.types:
@@ -120,7 +120,7 @@ def drivers(request: HttpRequest) -> HttpResponse:
 
 def paper_filters(by: Principal) -> Filters:
     """Give what reads filters of the board.  One query, however many are read."""
-    return partial(BoardFilter, providers=providers(by))
+    return partial(CredentialBoardFilter, providers=providers(by))
 
 
 def driver_filters(by: Principal) -> Filters:

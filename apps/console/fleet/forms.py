@@ -73,7 +73,7 @@ class _Filter(ListFilter):
         return uuid_or_none(self.value("provider"))
 
 
-class BoardFilter(_Filter):
+class CredentialBoardFilter(_Filter):
     of = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in KINDS], widget=forms.HiddenInput)
     standing = forms.ChoiceField(label=_("Papers"), required=False, choices=[_ANY, *words.NARROWED.items()])
 

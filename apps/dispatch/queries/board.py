@@ -60,18 +60,18 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A ride as it stands on the board.  `late`: minutes after what was promised, told or foreseen; 0: in time.
+class BoardRide:
+    """A ride on the board.  `late`: minutes after the promised, reported or forecast time; 0: in time.
 
-    `is_late`: the promise is broken already, and not just foreseen to be.  `aside`: nobody asked for it; it is shown as
-    what keeps its driver.
+    `is_late`: the promise is already broken.  `is_context`: outside the filter; shown only because it occupies the
+    driver.
     """
 
     ride: Ride
     errand: Errand
     late: int = 0
     is_late: bool = False
-    aside: bool = False
+    is_context: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Lane:
     vehicle_id: UUID | None
     duty: tuple[Span, ...]
     leave: tuple[Span, ...]
-    shown: tuple[Shown, ...]
+    shown: tuple[BoardRide, ...]
     over: tuple[Span, ...]
 
     @property
@@ -101,7 +101,7 @@ class Board:
 
     axis: Axis
     lanes: tuple[Lane, ...]
-    waiting: tuple[Shown, ...]
+    waiting: tuple[BoardRide, ...]
     counts: Mapping[str, int]  # rides of the whole day by status
 
     @property
@@ -148,12 +148,12 @@ def by_status(day: RideQuerySet) -> Counter[str]:
     return Counter(dict(day.order_by().values_list("status").annotate(Count("pk"))))
 
 
-def waiting_of(rides: Iterable[Ride], at: dt.datetime) -> list[Shown]:
+def waiting_of(rides: Iterable[Ride], at: dt.datetime) -> list[BoardRide]:
     """Say how those rides stand that nobody drives yet."""
-    return [Shown(ride, errand_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
+    return [BoardRide(ride, errand_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
 
 
-def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[Shown], list[tuple[Errand, Ride]]]:
+def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], list[tuple[Errand, Ride]]]:
     """Say how one driver's rides stand, in the order of their begin: those to come and under way, and those over."""
     ordered = [(errand_of(ride, at=at), ride) for ride in rides]
     ordered.sort(key=lambda one: (one[0].span.starts_at, one[1].pk))
@@ -162,7 +162,7 @@ def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[Shown], list[tu
     for errand, ride in ordered:
         if ride.status in OPEN:
             minutes, broken = _overdue(ride, at)
-            shown.append(Shown(ride, errand, max(minutes, late.get(ride.pk, 0)), broken))
+            shown.append(BoardRide(ride, errand, max(minutes, late.get(ride.pk, 0)), broken))
         else:
             over.append((errand, ride))
     return shown, over

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from apps.dispatch.queries.board import Board, Shown, awaits_release, by_status, driven, rides_of, waiting_of
+from apps.dispatch.queries.board import Board, BoardRide, awaits_release, by_status, driven, rides_of, waiting_of
 from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Driver
 from apps.rides.models import Ride
@@ -33,7 +33,7 @@ class Figures:
 
 def figures_of(found: Board) -> Figures:
     """Count a board, or what it was narrowed to."""
-    shown = (one for lane in found.lanes for one in lane.shown if not one.aside)
+    shown = (one for lane in found.lanes for one in lane.shown if not one.is_context)
     return _figures(found.waiting, shown, found.counts)
 
 
@@ -51,7 +51,7 @@ def figures(axis: Axis, *, by: Principal, at: datetime) -> Figures:
     return _figures(waiting_of(rides, at), shown, by_status(day))
 
 
-def _figures(waiting: Iterable[Shown], shown: Iterable[Shown], counts: Mapping[str, int]) -> Figures:
+def _figures(waiting: Iterable[BoardRide], shown: Iterable[BoardRide], counts: Mapping[str, int]) -> Figures:
     waits, will_calls = [], 0
     for one in waiting:
         if awaits_release(one.ride):

@@ -5,15 +5,15 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from apps.dispatch.queries.board import Board, Lane, Shown
+from apps.dispatch.queries.board import Board, BoardRide, Lane
 from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from lib.access import Principal
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
-    """What of a day is wanted; None and "" ask for all of it.  `zone`: an IANA name."""
+class BoardFilter:
+    """Which rides of a day the board shows; None and "" do not filter.  `zone`: an IANA name."""
 
     facility_id: UUID | None = None
     provider_id: UUID | None = None
@@ -48,7 +48,7 @@ class Choices:
     zones: list[str]
 
 
-def narrowed(found: Board, within: Within) -> Board:
+def narrowed(found: Board, within: BoardFilter) -> Board:
     """Leave of a day what is wanted.
 
     Lanes stay whole, with the rides that are not wanted set aside: a driver who is elsewhere meanwhile is not free.
@@ -58,11 +58,11 @@ def narrowed(found: Board, within: Within) -> Board:
         return found
     waiting = tuple(one for one in found.waiting if within.holds(one.ride))
     zones = {one.ride.timezone for one in [*waiting, *_driven(found)] if within.holds(one.ride)}
-    lanes = tuple(_aside(lane, within) for lane in found.lanes if _stays(lane, within, zones))
+    lanes = tuple(_with_context(lane, within) for lane in found.lanes if _stays(lane, within, zones))
     return replace(found, lanes=lanes, waiting=waiting)
 
 
-def choices(found: Board, within: Within, *, by: Principal) -> Choices:
+def choices(found: Board, within: BoardFilter, *, by: Principal) -> Choices:
     """List what a whole day, not yet narrowed, can be narrowed to, and what it is.  One query."""
     rides = [one.ride for one in [*found.waiting, *_driven(found)]]
     wanted = {one for one in (within.facility_id, *(ride.facility_id for ride in rides)) if one is not None}
@@ -75,11 +75,11 @@ def choices(found: Board, within: Within, *, by: Principal) -> Choices:
     )
 
 
-def _driven(found: Board) -> list[Shown]:
+def _driven(found: Board) -> list[BoardRide]:
     return [one for lane in found.lanes for one in lane.shown]
 
 
-def _stays(lane: Lane, within: Within, zones: set[str]) -> bool:
+def _stays(lane: Lane, within: BoardFilter, zones: set[str]) -> bool:
     if within.provider_id not in (None, lane.driver.provider_id):
         return False
     if lane.shown:
@@ -88,5 +88,7 @@ def _stays(lane: Lane, within: Within, zones: set[str]) -> bool:
     return within.provider_id is not None or not elsewhere
 
 
-def _aside(lane: Lane, within: Within) -> Lane:
-    return replace(lane, shown=tuple(one if within.holds(one.ride) else replace(one, aside=True) for one in lane.shown))
+def _with_context(lane: Lane, within: BoardFilter) -> Lane:
+    return replace(
+        lane, shown=tuple(one if within.holds(one.ride) else replace(one, is_context=True) for one in lane.shown)
+    )

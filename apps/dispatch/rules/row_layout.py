@@ -1,4 +1,4 @@
-"""How a driver's rides fill a lane of the board: rows, and the ways between rides.
+"""Layout of a driver's row on the board: lines of rides, and the drive segments between rides.
 
 Pure: no query, no clock.
 """
@@ -13,8 +13,8 @@ from apps.rides.rules.travel import drive_minutes
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """The drive from one ride to the next.  `tight`: it takes longer than there is time."""
+class Segment:
+    """The drive from one ride to the next; `tight` if the drive takes longer than the gap."""
 
     span: Span
     tight: bool
@@ -31,10 +31,10 @@ def rows(legs: Sequence[Errand]) -> list[int]:
     return placed
 
 
-def ways(legs: Sequence[Errand]) -> list[Way]:
-    """List the drives between rides that follow one another, each as late as it may begin.
+def segments(legs: Sequence[Errand]) -> list[Segment]:
+    """List the drives between consecutive rides, each starting as late as possible.
 
-    A gap looks free although driving needs it; none is drawn where a place is not known, or where rides overlap.
+    No segment where a place is unknown or rides overlap.
     """
     found = []
     for before, after in pairwise(legs):
@@ -43,5 +43,5 @@ def ways(legs: Sequence[Errand]) -> list[Way]:
         if not needed or gap <= dt.timedelta(0):
             continue
         drive = dt.timedelta(minutes=needed)
-        found.append(Way(Span(after.span.starts_at - min(drive, gap), after.span.starts_at), tight=drive > gap))
+        found.append(Segment(Span(after.span.starts_at - min(drive, gap), after.span.starts_at), tight=drive > gap))
     return found

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.dispatch.rules.lanes import rows, ways
+from apps.dispatch.rules.row_layout import rows, segments
 from apps.rides.rules.facts import Span
 from tests.factories import NOW
 from tests.rides.errands import HERE, MINUTE, THERE, errand
@@ -31,7 +31,7 @@ def test_no_two_rides_of_a_row_overlap_and_no_row_is_wasted(spans: list[tuple[in
 
 
 def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
-    found = ways([errand(0, 30, dropoff=HERE), errand(90, 120, pickup=THERE)])
+    found = segments([errand(0, 30, dropoff=HERE), errand(90, 120, pickup=THERE)])
 
     assert len(found) == 1
     assert found[0].span.ends_at == NOW + 90 * MINUTE
@@ -40,12 +40,12 @@ def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
 
 
 def test_a_way_that_takes_longer_than_there_is_time_fills_the_gap_and_says_so() -> None:
-    found = ways([errand(0, 30, dropoff=HERE), errand(40, 60, pickup=THERE)])
+    found = segments([errand(0, 30, dropoff=HERE), errand(40, 60, pickup=THERE)])
 
     assert [(way.span, way.tight) for way in found] == [(Span(NOW + 30 * MINUTE, NOW + 40 * MINUTE), True)]
 
 
 def test_no_way_is_drawn_where_a_place_is_not_known_or_rides_overlap_or_meet() -> None:
-    assert ways([errand(0, 30, dropoff=None), errand(60, 90)]) == []
-    assert ways([errand(0, 30, dropoff=THERE), errand(20, 50, pickup=HERE)]) == []
-    assert ways([errand(0, 30, dropoff=HERE), errand(60, 90, pickup=HERE)]) == []
+    assert segments([errand(0, 30, dropoff=None), errand(60, 90)]) == []
+    assert segments([errand(0, 30, dropoff=THERE), errand(20, 50, pickup=HERE)]) == []
+    assert segments([errand(0, 30, dropoff=HERE), errand(60, 90, pickup=HERE)]) == []
