@@ -27,7 +27,7 @@ def of(env: Any, *, pool_size: int) -> dict[str, dict[str, Any]]:
 
 def _database(named: dict[str, Any], pool_size: int) -> dict[str, Any]:
     return named | {
-        "ENGINE": "lib.postgresql",
+        "ENGINE": "django.db.backends.postgresql",
         "ATOMIC_REQUESTS": False,
         "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,

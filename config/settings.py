@@ -92,7 +92,6 @@ MIDDLEWARE = [
     "lib.permissions_policy.PermissionsPolicyMiddleware",
     "lib.api.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "lib.api.shortcut.ApiShortcutMiddleware",
     "csp.middleware.CSPMiddleware",
     # Under ASGI Django warns that its files are synchronous iterators: it reads each whole, and they are small.
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -335,8 +334,6 @@ SPECTACULAR_SETTINGS = {
 }
 API_REQUIRE_IF_MATCH = env.bool("API_REQUIRE_IF_MATCH", default=False)
 API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=5)  # 0 looks every request up
-# Whether a list of rides is answered only when the record of the reading is on the disk; docs/adr/0007.
-AUDIT_READS_WAIT = env.bool("AUDIT_READS_WAIT", default=False)
 API_RATES = {  # requests per minute and burst
     "read": (env.int("API_RATE_READ", default=600), 100),
     "write": (env.int("API_RATE_WRITE", default=120), 40),

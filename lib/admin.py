@@ -29,7 +29,7 @@ from django_stubs_ext import StrOrPromise
 from lib.access import Phi, Principal
 from lib.admin_filters import ScopedRelatedFilter, SpokenChoicesFilter, SpokenValuesFilter
 from lib.admin_names import Words, with_names
-from lib.admin_paging import CappedPaginator
+from lib.pagination import CappedPaginator
 
 RowT = TypeVar("RowT", bound=models.Model)
 _FILTERING = {"exact", "in", "gte", "lt", "isnull"}  # steps of a lookup that our filters and links are made of

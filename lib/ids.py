@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from typing import Final
+from typing import Any, Final
 
 from uuid_utils import compat
 
@@ -24,3 +24,11 @@ def oldest_of(moment: dt.datetime) -> uuid.UUID:
     """Give the smallest UUIDv7 of an instant: ids made before it sort below, those made after it above."""
     milliseconds = (moment - _EPOCH) // _MILLISECOND
     return uuid.UUID(int=(milliseconds << 80) | (0x7 << 76) | (0b10 << 62))
+
+
+def uuid_or_none(text: Any) -> uuid.UUID | None:
+    """Read an id; None for anything that is not one."""
+    try:
+        return uuid.UUID(text)
+    except (ValueError, AttributeError, TypeError):
+        return None

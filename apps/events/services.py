@@ -10,9 +10,8 @@ from django.db.models import Exists
 
 from apps.events.models import Event
 from lib.access import Principal
-from lib.db.bulk_copy import Copy
+from lib.db.bulk_copy import copy_rows
 from lib.ids import oldest_of, uuid7
-from lib.rows import insert
 
 
 def record(
@@ -35,7 +34,7 @@ def record(
     Raises:
         django.db.IntegrityError: the subject already has an event of this sequence: its row was not locked.
     """
-    event = Event(
+    return Event.objects.create(
         type=type,
         subject_type=subject_type,
         subject_id=subject_id,
@@ -47,19 +46,12 @@ def record(
         request_id=by.request_id,
         data=data or {},
     )
-    insert(event)
-    return event
 
 
 def record_all(events: Iterable[Mapping[str, Any]], *, by: Principal) -> None:
     """Write many events as `record` writes one, each given by its columns but for id and caller.  Costs one COPY."""
-    to_record(events, by=by).send()
-
-
-def to_record(events: Iterable[Mapping[str, Any]], *, by: Principal) -> Copy:
-    """Prepare what `record_all` writes; nothing is written before it is sent."""
     who = {"actor": by.actor, "request_id": by.request_id}
-    return Copy(Event, ({"id": uuid7(), **who, **columns} for columns in events))
+    copy_rows(Event, ({"id": uuid7(), **who, **columns} for columns in events))
 
 
 def take_unpublished(*, most: int) -> list[UUID]:

@@ -23,14 +23,12 @@ from apps.fleet.rules.credentials import (
     standing,
 )
 from lib.access import Phi, Principal
-from lib.compiled import Asked, Compiled, together
 from lib.errors import NotFound
 from lib.reference_checks import visible_riders
 
 # A ride under way whose pickup was promised longer ago than this is stuck, and says nothing of where its driver is.
 UNDER_WAY_WITHIN: Final = timedelta(hours=24)
 _UNDER_WAY: Final = ("en_route", "arrived", "in_progress")
-_PaperRow = tuple[UUID, str, date | None, bool, bool, int, datetime | None]  # the subject, and the fields of a Paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,18 +195,12 @@ def _duty(driver: Driver, assignment_id: UUID | None, on_shift: bool) -> Duty:
 
 def papers_in_force(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) -> dict[UUID, list[Paper]]:
     """Read the papers in force, by the id of the driver or vehicle.  One query."""
-    (rows,) = together(papers_asked(driver_ids, vehicle_ids))
-    return papers_by_subject(rows)
-
-
-def papers_asked(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) -> Asked[_PaperRow]:
-    """Prepare the query of `papers_in_force`, to be run with others; `papers_by_subject` sorts what it finds."""
-    return _PAPERS.asked(driver_ids=list(driver_ids), vehicle_ids=list(vehicle_ids))
-
-
-def papers_by_subject(rows: Iterable[_PaperRow]) -> dict[UUID, list[Paper]]:
+    rows = _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids))
+    columns = rows.values_list(
+        Coalesce("driver_id", "vehicle_id"), "type", "expires_on", "rejected", "blocking", "warn_days", "verified_at"
+    )
     papers: dict[UUID, list[Paper]] = defaultdict(list)
-    for subject_id, kind, expires_on, rejected, blocking, warn_days, verified_at in rows:
+    for subject_id, kind, expires_on, rejected, blocking, warn_days, verified_at in columns:
         paper = Paper(kind, expires_on, rejected, blocking, warn_days, verified=verified_at is not None)
         papers[subject_id].append(paper)
     return papers
@@ -217,12 +209,12 @@ def papers_by_subject(rows: Iterable[_PaperRow]) -> dict[UUID, list[Paper]]:
 def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tuple[dict[UUID, Driver], Vehicle | None]:
     """Lock drivers by id, then a vehicle, all within the caller's reach; who is not there is missing.
 
-    One round trip.  The locks last until the transaction ends.
+    Two queries.  The locks last until the transaction ends.
     """
-    drivers, vehicles = together(
-        DRIVERS_LOCKED.asked(by, driver_ids=list(driver_ids)), VEHICLE_LOCKED.asked(by, vehicle_id=vehicle_id)
-    )
-    return {driver.pk: driver for driver in drivers}, next(iter(vehicles), None)
+    people = Driver.objects.visible_to(by).filter(pk__in=driver_ids).order_by("pk")
+    drivers = {driver.pk: driver for driver in people.select_for_update(of=("self",), no_key=True)}
+    vehicles = Vehicle.objects.visible_to(by).filter(pk=vehicle_id)
+    return drivers, vehicles.select_for_update(of=("self",), no_key=True).first()
 
 
 def papers_in_order(subject: Subject, day: date) -> Q:
@@ -241,37 +233,3 @@ def _paper(row: Credential) -> Paper:
 
 def _in_force() -> QuerySet[Credential]:
     return Credential.objects.filter(replaced=False)
-
-
-DRIVERS_LOCKED: Final[Compiled[Driver]] = Compiled(
-    lambda by, driver_ids: (
-        Driver.objects.visible_to(by)
-        .filter(pk__any_of=driver_ids)
-        .order_by("pk")
-        .select_for_update(of=("self",), no_key=True)
-    ),
-    driver_ids=list,
-)
-VEHICLE_LOCKED: Final[Compiled[Vehicle]] = Compiled(
-    lambda by, vehicle_id: (
-        Vehicle.objects.visible_to(by).filter(pk=vehicle_id).select_for_update(of=("self",), no_key=True)
-    ),
-    vehicle_id=UUID,
-)
-_PAPERS: Final[Compiled[_PaperRow]] = Compiled(
-    lambda driver_ids, vehicle_ids: (
-        _in_force()
-        .filter(Q(driver_id__any_of=driver_ids) | Q(vehicle_id__any_of=vehicle_ids))
-        .values_list(
-            Coalesce("driver_id", "vehicle_id"),
-            "type",
-            "expires_on",
-            "rejected",
-            "blocking",
-            "warn_days",
-            "verified_at",
-        )
-    ),
-    driver_ids=list,
-    vehicle_ids=list,
-)

@@ -19,17 +19,8 @@ from apps.organizations.models import (
 )
 from apps.organizations.rules import stops
 from lib.access import Principal
-from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Text
-
-NAMES_OF_ONE: Compiled[ExternalId] = Compiled(
-    lambda subject_type, subject_id: ExternalId.objects.filter(
-        subject_type=subject_type, subject_id=subject_id
-    ).order_by("system", "value"),
-    subject_type=str,
-    subject_id=UUID,
-)
 
 
 def facilities(by: Principal) -> FacilityQuerySet:
@@ -49,9 +40,6 @@ def external_ids_of(subject_type: SubjectType, subject_ids: Collection[UUID]) ->
 
     Costs one query.
     """
-    if len(subject_ids) == 1:
-        (only,) = subject_ids
-        return {only: NAMES_OF_ONE.all(subject_type=subject_type, subject_id=only)}
     found: dict[UUID, list[ExternalId]] = defaultdict(list)
     rows = ExternalId.objects.filter(subject_type=subject_type, subject_id__in=subject_ids)
     for row in rows.order_by("system", "value"):

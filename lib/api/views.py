@@ -24,10 +24,10 @@ from rest_framework.viewsets import GenericViewSet
 from lib.access import Principal
 from lib.api import query, retirement, serializers
 from lib.api.chunked import settle_length
-from lib.api.pagination import Page, paginate
 from lib.api.retirement import Retirement
 from lib.api.serializers import In
 from lib.errors import Code, DomainError, InvalidInput
+from lib.pagination import Page, paginate
 from lib.request_context import answer_headers
 
 # What nearly all callers send; weighing anything else takes DRF longer than finding out who calls.

@@ -4,13 +4,13 @@ Defaults are those of the model, read once for all rows: an id is given with eac
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import orjson
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
-from django.db.models.fields import NOT_PROVIDED
+from psycopg import sql
 
 Row = Mapping[str, Any]
 
@@ -24,48 +24,27 @@ def copy_rows(model: type[models.Model], rows: Iterable[Row]) -> int:
 
     Columns that a row does not mention, or has None in, get the model's default; instants may be seconds since 1970,
     and text in a JSON column is JSON already.  Inside a transaction.
-    """
-    return Copy(model, rows).send()
-
-
-class Copy:
-    """Rows on their way into a table, as `copy_rows` takes them.
 
     Raises:
         ValueError: a row names a column that the model does not have.
     """
-
-    def __init__(self, model: type[models.Model], rows: Iterable[Row]) -> None:
-        self._rows = list(rows)
-        named = {name for row in self._rows for name in row}
-        fields = model._meta.concrete_fields
-        if unknown := named - {field.attname for field in fields}:
-            raise ValueError(f"{model.__name__} has no column {sorted(unknown)}.")
-        self._columns = [_Column(field) for field in fields if field.attname in named]
-        silent = [_Column(field) for field in fields if field.attname not in named and _has_default(field)]
-        silent = [column for column in silent if column.default != _NULL]  # which the database writes by itself
-        quoted = ", ".join(connection.ops.quote_name(column.name) for column in [*self._columns, *silent])
-        self._end = "".join(f"\t{column.default}" for column in silent) + "\n"
-        self._sql = f"COPY {connection.ops.quote_name(model._meta.db_table)} ({quoted}) FROM STDIN"
-        self._pieces: Iterable[str] = self._written()
-
-    def write_out(self) -> "Copy":
-        """Lay the rows out now: for whoever waits for the server anyhow (lib/pipelining.py)."""
-        self._pieces = list(self._pieces)
-        return self
-
-    def send(self) -> int:
-        """Write the rows, once, and answer how many.  Inside a transaction."""
-        if self._rows:
-            with connection.cursor() as cursor, cursor.copy(self._sql) as copy:
-                # In pieces: the server takes one in while the next is being written.
-                for piece in self._pieces:
-                    copy.write(piece)
-        return len(self._rows)
-
-    def _written(self) -> Iterator[str]:
-        for start in range(0, len(self._rows), PIECE):
-            yield "".join([_line(row, self._columns) + self._end for row in self._rows[start : start + PIECE]])
+    given = list(rows)
+    if not given:
+        return 0
+    named = {name for row in given for name in row}
+    fields = model._meta.concrete_fields
+    if unknown := named - {field.attname for field in fields}:
+        raise ValueError(f"{model.__name__} has no column {sorted(unknown)}.")
+    columns = [_Column(field) for field in fields if field.attname in named]
+    defaults = [_Column(field) for field in fields if field.attname not in named and _has_default(field)]
+    defaults = [column for column in defaults if column.default != _NULL]  # the database fills in NULL by itself
+    names = sql.SQL(", ").join(sql.Identifier(column.name) for column in [*columns, *defaults])
+    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(model._meta.db_table), names)
+    end = "".join(f"\t{column.default}" for column in defaults) + "\n"
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for start in range(0, len(given), PIECE):  # the server reads one piece while the next is written
+            copy.write("".join([_line(row, columns) + end for row in given[start : start + PIECE]]))
+    return len(given)
 
 
 def _line(row: Row, columns: list["_Column"]) -> str:
@@ -85,9 +64,9 @@ class _Column:
 
 def _has_default(field: Any) -> bool:
     """Whether the model, not the database, says what a column holds when nobody does."""
-    if field.db_default is not NOT_PROVIDED:
+    if field.db_default is not models.NOT_PROVIDED:
         return False
-    return field.null or field.default is not NOT_PROVIDED or field.empty_strings_allowed
+    return field.null or field.default is not models.NOT_PROVIDED or field.empty_strings_allowed
 
 
 def _writer(field: Any) -> Callable[[Any], str]:

@@ -13,7 +13,7 @@ from apps.accounts.rules import token_format
 from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.console.tokens.forms import ROLES
 from lib.ids import uuid7
-from lib.newest_first import page_of
+from lib.pagination import newest_first
 from tests import factories
 from tests.callers import api_with
 from tests.console.visits import text_of, visitor
@@ -106,7 +106,7 @@ def test_list_without_tokens_says_what_one_is_or_that_the_filter_hides_them() ->
 
 
 def test_list_goes_on_with_what_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_of, "__kwdefaults__", {"size": 1})
+    monkeypatch.setattr(newest_first, "__kwdefaults__", {"size": 1})
     older, newer = _token(), _token()
     client = visitor()
 
@@ -114,7 +114,7 @@ def test_list_goes_on_with_what_is_older(monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert [token for token, _ in first.context["rows"]] == [newer]
     assert [token for token, _ in second.context["rows"]] == [older]
-    assert (first.context["older"], second.context["older"]) == (newer.pk, None)
+    assert (first.context["older"], second.context["older"]) == (newer.pk.hex, "")
 
 
 def test_token_is_issued_and_shown_once() -> None:

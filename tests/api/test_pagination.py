@@ -3,8 +3,8 @@
 import pytest
 
 from apps.rides.api.ride_page import _opened
-from lib.api.pagination import CursorInvalid, open_cursor, seal_cursor
 from lib.ids import uuid7
+from lib.pagination import CursorInvalid, open_cursor, seal_cursor
 from tests.callers import TokenClient, api_with
 from tests.factories import NOW, PayerFactory
 

@@ -7,7 +7,7 @@ import orjson
 
 from apps.rides.models import Ride
 from lib.access import Principal
-from lib.api.pagination import digest_of, reach, seal_cursor
+from lib.pagination import digest_of, reach, seal_cursor
 from tests.bench.cast import issue_token
 from tests.bench.load import Request, Series, drive, interleaved, p99_of, ratios
 from tests.bench.servers import Server, fetch, serving, settle_database

@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from unittest.mock import patch
 from uuid import UUID
 
 import psycopg
 from django.db import connection, transaction
 
-from lib import rows
 from lib.ids import uuid7
 from tests.bench import ROOT, RUN, conninfo
 from tests.bench.load import ROUND_SECONDS, Round
@@ -48,14 +46,7 @@ def captured(run: Callable[[], None]) -> list[Write]:
             writes.append(Write(statement, tuple(parameters)))
         return execute(statement, parameters, many, context)
 
-    def one_by_one(statements: Sequence[Any], alias: str) -> None:
-        with connection.cursor() as cursor:
-            for one in statements:
-                cursor.execute(one.text, one.values)
-
-    # The service sends some of them in one round trip; what bare psycopg would repeat is each with its parameters.
-    together = patch.object(rows, "_execute", one_by_one)
-    with together, transaction.atomic(), connection.execute_wrapper(note):
+    with transaction.atomic(), connection.execute_wrapper(note):
         run()
         transaction.set_rollback(True)
     return writes

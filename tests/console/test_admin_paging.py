@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.rules.roles import UserRole
-from lib import admin_paging
+from lib import pagination
 from tests import factories
 from tests.console.admin_pages import context_of, signed_in_as
 
@@ -29,7 +29,7 @@ def test_list_of_rides_counts_no_further_than_its_pages_go() -> None:
 
 
 def test_longer_lists_say_so_and_end_with_their_last_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_paging, "CAP", 100)
+    monkeypatch.setattr(pagination, "TOTAL_CAP", 100)
     factories.DriverFactory.create_batch(101)
     client = signed_in_as(UserRole.DISPATCHER)
 
@@ -42,7 +42,7 @@ def test_longer_lists_say_so_and_end_with_their_last_page(monkeypatch: pytest.Mo
 
 
 def test_list_as_long_as_its_pages_is_counted_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin_paging, "CAP", 3)
+    monkeypatch.setattr(pagination, "TOTAL_CAP", 3)
     factories.DriverFactory.create_batch(3)
 
     page = signed_in_as(UserRole.DISPATCHER).get("/admin/fleet/driver/").content.decode()

@@ -19,7 +19,6 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from apps.fleet import queries
 from apps.fleet.models import Driver, OfProviderQuerySet, Shift, Vehicle
 from apps.fleet.services import shifts
 from apps.rides.models import Assignment, Ride
@@ -255,14 +254,12 @@ def test_second_dispatcher_sees_the_first_ones_ride(monkeypatch: pytest.MonkeyPa
 
 
 def test_without_the_locks_both_dispatchers_win(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: drivers and vehicles are read unlocked, by queries written anew for this test."""
+    """The control: drivers and vehicles are read unlocked."""
 
     def unlocked(rows: OfProviderQuerySet[Any], **_: Any) -> OfProviderQuerySet[Any]:
         return rows
 
     monkeypatch.setattr(OfProviderQuerySet, "select_for_update", unlocked)
-    monkeypatch.setattr(queries.DRIVERS_LOCKED, "_written", {})
-    monkeypatch.setattr(queries.VEHICLE_LOCKED, "_written", {})
 
     outcomes = give_both_at_once(monkeypatch, patience=60)
 

@@ -8,7 +8,7 @@ import pytest
 from django.db.models import IntegerField, QuerySet, Value
 
 from apps.accounts.models import Alert
-from lib.keyset import Key, Order, both_ways, page_of
+from lib.pagination import Key, Order, both_ways, page_by_keys
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def _alerts(count: int) -> list[Alert]:
 def _walk(rows: QuerySet[Any], order: Order, size: int) -> list[Any]:
     found, after = [], ""
     while True:
-        page = page_of(rows, order, after, size=size)
+        page = page_by_keys(rows, order, after, size=size)
         found += page.rows
         after = page.next
         if not after:
@@ -54,14 +54,16 @@ def test_pages_follow_each_other_without_gap_or_repetition_in_every_order() -> N
             walked = _walk(Alert.objects.all(), order, size)
             assert len(walked) == 25, (name, size)
             assert {one.pk for one in walked} == every, (name, size)
-            assert walked == page_of(Alert.objects.all(), order, "", size=30).rows, (name, size)
+            assert walked == page_by_keys(Alert.objects.all(), order, "", size=30).rows, (name, size)
 
 
 def test_opposite_order_is_the_opposite_but_for_what_is_empty_which_is_last() -> None:
     _alerts(12)
 
-    up, down = (page_of(Alert.objects.all(), ORDERS[name], "", size=30).rows for name in ("made", "-made"))
-    ended, last_ended = (page_of(Alert.objects.all(), ORDERS[name], "", size=30).rows for name in ("ended", "-ended"))
+    up, down = (page_by_keys(Alert.objects.all(), ORDERS[name], "", size=30).rows for name in ("made", "-made"))
+    ended, last_ended = (
+        page_by_keys(Alert.objects.all(), ORDERS[name], "", size=30).rows for name in ("ended", "-ended")
+    )
 
     assert down == up[::-1]
     assert [one.resolved_at is None for one in ended] == [False] * 8 + [True] * 4
@@ -70,17 +72,17 @@ def test_opposite_order_is_the_opposite_but_for_what_is_empty_which_is_last() ->
 
 def test_rows_that_go_meanwhile_neither_repeat_nor_skip_others() -> None:
     rows = _alerts(6)
-    first = page_of(Alert.objects.all(), ORDERS["id"], "", size=2)
+    first = page_by_keys(Alert.objects.all(), ORDERS["id"], "", size=2)
     Alert.objects.filter(pk__in=[one.pk for one in first.rows]).delete()
 
-    assert page_of(Alert.objects.all(), ORDERS["id"], first.next, size=2).rows == rows[2:4]
+    assert page_by_keys(Alert.objects.all(), ORDERS["id"], first.next, size=2).rows == rows[2:4]
 
 
 @pytest.mark.parametrize("end", ["", "x", "{id}", "x_{id}", "_{id}", "1_2_{id}", "1_x", "99999999999999999999_{id}"])
 def test_what_is_no_place_in_an_order_is_its_first_page(end: str) -> None:
     rows = _alerts(3)
 
-    page = page_of(Alert.objects.all(), ORDERS["made"], end.format(id=rows[0].pk.hex), size=2)
+    page = page_by_keys(Alert.objects.all(), ORDERS["made"], end.format(id=rows[0].pk.hex), size=2)
 
     assert page.rows == rows[:2]
 
@@ -90,5 +92,5 @@ def test_numbers_are_places_as_far_as_the_database_holds_them() -> None:
     order = both_ways("rank", Key("rank", kind=int))["rank"]
     ranked = Alert.objects.annotate(rank=Value(3, output_field=IntegerField()))
 
-    assert page_of(ranked, order, f"3_{rows[1].pk.hex}", size=2).rows == rows[2:]
-    assert page_of(ranked, order, f"{2**31}_{rows[1].pk.hex}", size=2).rows == rows[:2]
+    assert page_by_keys(ranked, order, f"3_{rows[1].pk.hex}", size=2).rows == rows[2:]
+    assert page_by_keys(ranked, order, f"{2**31}_{rows[1].pk.hex}", size=2).rows == rows[:2]

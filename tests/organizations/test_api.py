@@ -94,7 +94,7 @@ def test_created_facility_is_shown_whole(api: TokenClient) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("count", [1, 3])
-def test_list_costs_the_same_however_many_facilities(
+def test_list_costs_the_same_however_facilities(
     api: TokenClient,
     django_assert_num_queries: Any,
     count: int,

@@ -221,4 +221,4 @@ def test_ride_of_a_reference_is_found_for_people_whoever_booked_it(dispatcher: P
 
 def _references(by: Principal) -> set[Any]:
     asked = listing.Asked({"client_reference": "R-1"}, "pickupTime", 10, ("id",))
-    return {row["id"] for row in listing.list_rides(asked=asked, by=by, at=factories.NOW).rows}
+    return {str(row["id"]) for row in listing.list_rides(asked=asked, by=by, at=factories.NOW).rows}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final, TypedDict, cast
 from uuid import UUID
 
+from django.db import transaction
 from django.http import HttpResponse
 from django.utils.translation import gettext_lazy as _
 from rest_framework.response import Response
@@ -14,9 +15,8 @@ from apps.audit.services import audit
 from apps.audit.views import record_read
 from lib.access import Principal
 from lib.api.json import JsonRenderer, canonical
-from lib.api.pagination import reach
 from lib.errors import InvalidInput
-from lib.transactions import all_or_nothing
+from lib.pagination import reach
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
 _KEPT_HEADERS: Final = ("ETag", "Location")
@@ -45,7 +45,7 @@ def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
     key = _key_of(view)
     if view.action in view.asks_others:
         return handle() if key is None else _asked_first(view, handle, key)
-    with all_or_nothing():
+    with transaction.atomic():
         if key is None:
             return handle()
         claim = idempotency.claim(**key)
@@ -66,7 +66,7 @@ def _asked_first(view: Any, handle: Callable[[], Response], key: _Key) -> HttpRe
         return _repeat(view, answer)
     with audit.riders_named() as rider_ids:
         response = handle()
-    with all_or_nothing():
+    with transaction.atomic():
         claim = idempotency.claim(**key)
         return _repeat(view, claim.answer) if claim.answer else _kept(claim, response, rider_ids)
 

@@ -22,7 +22,6 @@ from lib.access import Principal
 from lib.db import leases
 from lib.errors import NotFound
 from lib.messages import Message, Text
-from lib.rows import insert
 from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
@@ -61,7 +60,7 @@ def raise_alert(
     """Tell whoever has the scope, unless an open alert of this key has told them already; say whether it did.
 
     What concerns one facility, or one provider, is told to people who reach it.  `title`, the lines of `text` and
-    `path` hold no personal data.  Costs one insert.
+    `path` hold no personal data.  Two queries.
 
     Raises:
         ValueError: no inbox is for people with this scope; add it to AUDIENCES.
@@ -80,7 +79,8 @@ def raise_alert(
         path=path,
         created_at=at,
     )
-    return insert(alert, unless_taken=True)
+    Alert.objects.bulk_create([alert], ignore_conflicts=True)
+    return Alert.objects.filter(pk=alert.pk).exists()
 
 
 def _stored(text: Text) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from uuid import UUID
 
 from apps.audit.models import AuditEntry
 from lib.access import Principal
-from lib.ids import uuid7
-from lib.rows import insert
 
 _named: ContextVar[set[UUID] | None] = ContextVar("riders_named", default=None)
 
@@ -36,7 +34,7 @@ def record(
     riders = set(rider_ids)
     if (named := _named.get()) is not None:
         named |= riders
-    entry = AuditEntry(
+    AuditEntry.objects.create(
         actor=by.actor,
         role=by.role,
         action=action,
@@ -51,7 +49,6 @@ def record(
         request_id=by.request_id,
         ip=by.ip,
     )
-    insert(entry)
 
 
 @contextmanager
@@ -79,34 +76,3 @@ def record_denial(*, by: Principal, reason: str, details: dict[str, Any] | None 
         outcome=AuditEntry.Outcome.DENIED,
         details=details,
     )
-
-
-def read_in_one(*, rider_ids: str, waits: bool) -> str:
-    """Write the INSERT that records a read, to stand as a common table expression in the very statement that reads.
-
-    `rider_ids` is SQL for the uuid[] shown; `read_parameters` gives the rest.  The row commits with the answer's
-    statement, in one round trip.  Where it does not wait for the disk (AUDIT_READS_WAIT, docs/adr/0007), a crash of
-    the database server can lose the last fraction of a second of reads, never of writes.
-    """
-    unhurried = "" if waits else "FROM (SELECT set_config('synchronous_commit', 'off', true)) AS unhurried"
-    return f"""
-        INSERT INTO audit_auditentry (id, actor, role, action, subject_type, rider_ids, phi, reason, outcome,
-            details, request_id, ip)
-        SELECT %(audit_id)s, %(audit_actor)s, %(audit_role)s, %(audit_action)s, %(audit_subject_type)s, {rider_ids},
-            %(audit_phi)s, '', 'done', '{{}}'::jsonb, %(audit_request_id)s, %(audit_ip)s::inet
-        {unhurried}
-    """  # `rider_ids` is ours, everything else a parameter
-
-
-def read_parameters(*, by: Principal, action: str, subject_type: str) -> dict[str, Any]:
-    """Give the parameters of `read_in_one`."""
-    return {
-        "audit_id": uuid7(),
-        "audit_actor": by.actor,
-        "audit_role": by.role,
-        "audit_action": action,
-        "audit_subject_type": subject_type,
-        "audit_phi": by.phi.name.lower(),
-        "audit_request_id": by.request_id,
-        "audit_ip": by.ip,
-    }

@@ -13,7 +13,7 @@ from apps.accounts import queries
 from apps.accounts.services import alerts
 from apps.accounts.sessions import principal_of
 from apps.console.kit.rights import require_scope
-from lib.newest_first import page_of
+from lib.pagination import newest_first
 
 
 @require_safe
@@ -21,11 +21,11 @@ from lib.newest_first import page_of
 def inbox(request: HttpRequest) -> HttpResponse:
     """Show open alerts, the worst first, and what has passed, newest first.  Three queries."""
     by = principal_of(request)
-    past = page_of(queries.past_alerts(by=by), request.GET.get("before", ""))
+    past = newest_first(queries.past_alerts(by=by), request.GET.get("before", ""))
     names = queries.names_of(alert.acknowledged_by for alert in past.rows)
     rows = [(alert, names.get(alert.acknowledged_by, "")) for alert in past.rows]
     shown, more = queries.open_alerts(by=by)
-    context = {"alerts": shown, "more": more, "past": rows, "older": past.older, "here": request.get_full_path()}
+    context = {"alerts": shown, "more": more, "past": rows, "older": past.next, "here": request.get_full_path()}
     return render(request, "accounts/inbox.html", context)
 
 

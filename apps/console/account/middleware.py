@@ -75,8 +75,10 @@ class SignInMiddleware(LoginRequiredMiddleware):
         refusal = super().process_view(request, view_func, view_args, view_kwargs)
         if refusal is not None and listens(request):
             return HttpResponse(status=401)  # browsers take a page in a stream's place for an error of ours
-        if refusal is not None or not request.user.is_authenticated:
+        if refusal is not None or settings.SESSION_COOKIE_NAME not in request.COOKIES:
             return refusal
+        if not request.user.is_authenticated:
+            return None
         if getattr(view_func, "login_required", True) and settings.MFA_REQUIRED:
             refusal = _without_second_factor(request)
         if not _is_background(request):

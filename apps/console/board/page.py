@@ -15,8 +15,8 @@ from apps.console.board.timeline import Reader
 from apps.dispatch.queries.narrowing import BoardFilter
 from apps.dispatch.rules.axis import service_day
 from apps.organizations.zones import known_zones
+from lib.ids import uuid_or_none
 from lib.listing import SIZES, Listing, spelled
-from lib.newest_first import uuid_or_none
 
 VIEWS: Final = {"timeline": _("Timeline"), "list": _("List"), "map": _("Map")}
 SHOWS: Final = {

@@ -15,8 +15,7 @@ from apps.organizations.models import Contact, Facility
 from apps.riders import queries as riders
 from apps.riders.models import Rider
 from lib.access import Principal
-from lib.ids import uuid7
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid7, uuid_or_none
 
 # In the session: where this person booked last, and the unit that asked.  Nothing about riders.
 REMEMBERED: Final = "carelane_booking_desk"

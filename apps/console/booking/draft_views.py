@@ -16,7 +16,7 @@ from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.queries import drafts as queries
 from apps.rides.services import drafts
 from lib.clocks import clock
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 from lib.scopes import Scope
 
 

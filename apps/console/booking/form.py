@@ -28,7 +28,7 @@ from apps.rides.services.booking import OverlappingRide, RiderNotBookable
 from lib.access import Principal
 from lib.console_forms import choose, put_on
 from lib.errors import DomainError
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 
 PICKUP_PLACE: Final = Place("pickup_from", "", "pickup", gettext_lazy("Pickup"))
 DROPOFF_PLACE: Final = Place("dropoff_at", "dropoff_", "dropoff", gettext_lazy("Destination"))

@@ -12,7 +12,7 @@ from apps.riders.models import Rider
 from apps.rides.models import BookingDraft
 from apps.rides.queries import drafts
 from lib.access import Principal
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 
 LONGEST: Final = 2_000  # characters of one field
 _MOST: Final = 150  # fields; the form has half of that

@@ -19,7 +19,7 @@ from apps.riders.queries import RiderRecord
 from apps.rides.models import Ride
 from lib.access import Principal
 from lib.clocks import clock
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 
 NOW: Final = "now"  # as people type it (lib/clock_input.py)
 _DISCHARGE: Final = {

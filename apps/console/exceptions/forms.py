@@ -17,8 +17,8 @@ from apps.rides.next_steps import ADVICE
 from apps.rides.queries.desk import SIZES, Asked
 from apps.rides.rules.exception_types import ExceptionType
 from lib.console_forms import ListFilter, choose
+from lib.ids import uuid_or_none
 from lib.listing import Listing
-from lib.newest_first import uuid_or_none
 
 _ANY: Final = ("", _("Any"))
 _SEVERITIES: Final = [_ANY, *((value, badge.text) for value, badge in words.SEVERITIES.items())]

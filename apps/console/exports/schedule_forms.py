@@ -31,7 +31,7 @@ from lib.access import Phi, Principal
 from lib.api.serializers import camel
 from lib.console_forms import choose, put_on, spoken
 from lib.errors import DomainError
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 
 MOST_NAMED: Final = 500  # people to choose from
 DATASET_NAMES: Final[Mapping[str, str | Promise]] = {

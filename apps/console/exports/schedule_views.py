@@ -25,7 +25,7 @@ from apps.exports.services import schedules as services
 from apps.exports.services.export_links import NotAskedAgain
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
-from lib.newest_first import page_of
+from lib.pagination import newest_first
 from lib.retelling import retold
 from lib.scopes import Scope
 
@@ -41,10 +41,10 @@ _SEES: Final = (Scope.REPORTS_READ, Scope.EXPORTS_CREATE, Scope.USERS_MANAGE)
 def schedules(request: HttpRequest) -> HttpResponse:
     """List schedules, newest first.  Four queries, however many there are."""
     by = principal_of(request)
-    page = page_of(scheduled.schedules(by=by), request.GET.get("before", ""))
+    page = newest_first(scheduled.schedules(by=by), request.GET.get("before", ""))
     last = scheduled.last_runs(page.rows)
     rows = [_shown(row, by) | {"last": _run(last.get(row.pk))} for row in page.rows]
-    context = {"rows": rows, "older": page.older, "kinds": _kinds(by)}
+    context = {"rows": rows, "older": page.next, "kinds": _kinds(by)}
     return render(request, "reports/schedules.html", context)
 
 

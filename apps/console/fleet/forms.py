@@ -16,8 +16,8 @@ from apps.fleet.models import Activation, CredentialType
 from apps.fleet.rules.credentials import TYPES_OF, Subject
 from lib.console_forms import ListFilter, choose, day_field, put_on
 from lib.errors import DomainError
+from lib.ids import uuid_or_none
 from lib.listing import SIZES, Listing
-from lib.newest_first import uuid_or_none
 
 # Whose papers, as addresses name them.
 KINDS: Final = {"drivers": Subject.DRIVER, "vehicles": Subject.VEHICLE}

@@ -17,7 +17,7 @@ from apps.fleet.models import Driver, Shift, Vehicle
 from lib.clock_input import instants
 from lib.clocks import clock
 from lib.console_forms import choose, day_field
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 
 _DAY: Final = dt.timedelta(days=1)
 _NONE: Final = gettext_lazy("Choose…")

@@ -31,7 +31,7 @@ from apps.rides.queries import given
 from lib.access import Principal
 from lib.clocks import clock
 from lib.errors import DomainError
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 from lib.scopes import Scope
 
 _DAY: Final = timedelta(days=1)

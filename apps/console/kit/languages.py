@@ -1,7 +1,7 @@
 """In which language pages are: as their reader chose, else as the browser asks.
 
-The API does not come this way (lib/api/shortcut.py): what it says is a contract, in English.  Tasks, commands and logs
-are English, too; a mail is in the language of whoever gets it.
+The API answers in English, whatever the caller accepts: its messages are a contract.  Tasks, commands and logs are
+English, too; a mail is in the language of whoever gets it.
 """
 
 from collections.abc import Callable
@@ -22,6 +22,8 @@ class LanguageMiddleware:
         self.answer = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.startswith("/api/"):
+            return self.answer(request)
         language = language_of(request)
         with translation.override(language):
             response = self.answer(request)

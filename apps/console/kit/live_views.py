@@ -17,8 +17,8 @@ from apps.accounts.visibility import ALERT, change_filter_for
 from apps.events import queries
 from apps.events.models import Event
 from lib.access import Principal
-from lib.api.pagination import CursorInvalid, digest_of, open_cursor, reach, seal_cursor
 from lib.live.stream import stream
+from lib.pagination import CursorInvalid, digest_of, open_cursor, reach, seal_cursor
 
 MOST: Final = 200  # changes of one answer; a page that missed more looks at everything again
 LONGEST: Final = 3600  # seconds that a page may ask back

@@ -25,8 +25,7 @@ from apps.riders.models import Rider
 from apps.rides.rules import timing
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
-from lib.ids import uuid7
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid7, uuid_or_none
 from lib.scopes import Scope
 
 MOST_FOUND: Final = 20

@@ -26,8 +26,8 @@ from apps.recurring.rules.recurrence import PRESETS
 from apps.riders.labels import rider_name
 from lib.access import Principal
 from lib.console_forms import ListFilter, choose
+from lib.ids import uuid_or_none
 from lib.listing import Listing
-from lib.newest_first import uuid_or_none
 from lib.scopes import Scope
 
 GROUPS: Final = (

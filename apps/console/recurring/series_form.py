@@ -28,7 +28,7 @@ from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Principal
 from lib.console_forms import choose, day_field, put_on, spoken
 from lib.errors import DomainError
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 
 # Names on the wire, and what the forms call them.
 FIELDS: Final[Mapping[str, str]] = {

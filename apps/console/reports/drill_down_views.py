@@ -30,8 +30,8 @@ from apps.rides.models import Ride
 from lib.access import Principal
 from lib.console_forms import ListFilter
 from lib.errors import InvalidInput
+from lib.ids import uuid_or_none
 from lib.listing import Listing, spelled
-from lib.newest_first import uuid_or_none
 from lib.replica import alias
 from lib.scopes import Scope
 

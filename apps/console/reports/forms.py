@@ -21,7 +21,7 @@ from apps.rides.rules.draft import ServiceType
 from lib.access import Principal
 from lib.console_forms import ListFilter, Several, choose, day_field, put_on, spoken
 from lib.errors import InvalidInput
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 
 USUAL_DAYS: Final = 30
 OWN: Final = "own"

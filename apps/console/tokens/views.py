@@ -21,7 +21,8 @@ from apps.console.tokens.forms import FIELDS, ROLES, NewToken, Revocation, Rotat
 from apps.organizations.models import Facility, TransportProvider
 from lib.console_forms import put_on
 from lib.errors import DomainError
-from lib.newest_first import page_of, uuid_or_none
+from lib.ids import uuid_or_none
+from lib.pagination import newest_first
 from lib.scopes import Scope
 
 SOON: Final = timedelta(days=14)
@@ -36,10 +37,10 @@ def tokens(request: HttpRequest) -> HttpResponse:
     shown = request.GET.get("shown", "")
     shown = shown if shown in SHOWN else "live"
     client_id = uuid_or_none(request.GET.get("client"))
-    page = page_of(queries.tokens(by=by, shown=shown, client_id=client_id, at=now), request.GET.get("before", ""))
+    page = newest_first(queries.tokens(by=by, shown=shown, client_id=client_id, at=now), request.GET.get("before", ""))
     context = {
         "rows": [(token, state_of(token, now)) for token in page.rows],
-        "older": page.older,
+        "older": page.next,
         "shown": shown,
         "client": str(client_id) if client_id else "",
         "clients": ApiClient.objects.order_by("name"),

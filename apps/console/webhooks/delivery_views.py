@@ -28,9 +28,9 @@ from apps.webhooks.rules.event_types import CATALOGUE
 from apps.webhooks.services import recovering, resending
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
-from lib.keyset import page_of
+from lib.ids import uuid_or_none
 from lib.listing import Listing
-from lib.newest_first import uuid_or_none
+from lib.pagination import page_by_keys
 from lib.retelling import retold
 from lib.scopes import Scope
 
@@ -60,7 +60,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
     form = cast(DeliveryFilter, read(request.GET))
     found = queries.found(form.wanted(), by=by) if form.is_valid() else Delivery.objects.none()
     shown = arranged(request, LIST, form.known())
-    page = page_of(found.select_related("endpoint"), queries.ORDERS[shown.sort], shown.after, size=shown.rows)
+    page = page_by_keys(found.select_related("endpoint"), queries.ORDERS[shown.sort], shown.after, size=shown.rows)
     context = {
         "form": form,
         "shown": shown,

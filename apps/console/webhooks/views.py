@@ -39,7 +39,8 @@ from apps.webhooks.services import secrets, wishes
 from lib.access import Principal
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
-from lib.newest_first import page_of, uuid_or_none
+from lib.ids import uuid_or_none
+from lib.pagination import newest_first
 from lib.retelling import retold
 from lib.scopes import Scope
 
@@ -54,7 +55,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
     form = EndpointFilter(request.GET)
     found = queries.found(by=by, **form.cleaned_data) if form.is_valid() else Endpoint.objects.none()
     before = request.GET.get("before", "")
-    page = page_of(found.exclude(pk__in=queries.failing(found).values("pk")), before)
+    page = newest_first(found.exclude(pk__in=queries.failing(found).values("pk")), before)
     # On the first page alone, and however many: whoever looks at the list looks for these.
     failing = [] if before else list(queries.failing(found).order_by("-pk"))
     rows = [
@@ -62,7 +63,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
         for one in health.of_all([*failing, *page.rows], at=now)
     ]
     filtered = any(request.GET.get(name) for name in form.fields)
-    context = {"form": form, "rows": rows, "older": page.older, "filtered": filtered}
+    context = {"form": form, "rows": rows, "older": page.next, "filtered": filtered}
     return render(request, "webhooks/endpoints.html", context)
 
 

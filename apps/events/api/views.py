@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from apps.events import queries
 from apps.events.api.serializers import EventOut, EventQuery
 from apps.events.models import Event
-from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.api.views import ApiViewSet
 from lib.errors import Code, InvalidInput, NotFound
+from lib.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.scopes import Scope
 
 

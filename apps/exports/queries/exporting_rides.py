@@ -6,7 +6,6 @@ from apps.exports.formats.columns import Column, Kind, Sealed
 from apps.exports.models import SuggestedCode
 from apps.exports.queries.exporting_parts import clocks, external_ids, identity, stop, stop_record
 from apps.exports.rules.dataset import Dataset, Filters
-from apps.rides.queries.ride_list import conditions
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from lib.access import Phi, Principal
 from lib.api.json import dumps
@@ -59,6 +58,10 @@ _TAKEN_BACK: Final = f"(r.status NOT IN ({_ENDED}) AND EXISTS ({_CORRECTED}))"
 # Whatever status is asked for: a row that was given as completed and is so no longer would be missed.
 _OF_STATUS: Final = f"""(r.status = ANY(%(status)s) OR r.status NOT IN ({_ENDED})
     OR EXISTS ({_CORRECTED} AND e.data->>'endedAs' = ANY(%(status)s)))"""
+
+
+_OF_PROVIDERS: Final = """(r.provider_id = ANY(%(provider_ids)s) OR r.id = ANY(ARRAY(SELECT a.ride_id
+    FROM rides_assignment a WHERE a.status = 'offered' AND a.provider_id = ANY(%(provider_ids)s))))"""
 
 
 def _signed(stop: str) -> str:
@@ -250,7 +253,15 @@ def _codes(filters: Filters, by: Principal) -> dict[str, Any]:
 
 
 def _reach(by: Principal) -> tuple[str, dict[str, Any]]:
-    return conditions({}, by)
+    """Write the caller's data scope, which is `Ride.objects.visible_to`, as SQL with its parameters."""
+    found, parameters = [], dict[str, Any]()
+    if by.facility_ids is not None:
+        found.append("r.facility_id = ANY(%(facility_ids)s)")
+        parameters["facility_ids"] = list(by.facility_ids)
+    if by.provider_ids is not None:
+        found.append(_OF_PROVIDERS)
+        parameters["provider_ids"] = list(by.provider_ids)
+    return " AND ".join(found) or "true", parameters
 
 
 RIDES: Final = Dataset(

@@ -30,7 +30,6 @@ from lib import replica
 from lib.access import Phi, Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, ScopeMissing
 from lib.ids import uuid7
-from lib.rows import insert
 from lib.scopes import Scope
 
 MOST_AT_ONCE: Final = 100_000  # rows; more is a job
@@ -91,7 +90,7 @@ def request(*, wanted: Wanted, lock: bool = False, by: Principal, at: datetime) 
         _within_limit(by, at)
         made = _row(plan, by, at)
         made.state, made.locked = Export.State.QUEUED, lock
-        insert(made)
+        made.save(force_insert=True)
         _audit("exports.create", made, by)
     return made
 
@@ -115,7 +114,7 @@ def send(*, wanted: Wanted, by: Principal, at: datetime) -> Sending:
         made = _row(plan, by, at)
         made.state, made.total, made.rows = Export.State.STREAMED, total, total
         made.ended_at, made.data_as_of = at, as_of
-        insert(made)
+        made.save(force_insert=True)
         _audit("exports.create", made, by)
         name_riders("exports.send", made, riders, by=by)
     return Sending(made, _pieces(made.format, table_of(made, plan, rows, seconds=AT_ONCE_SECONDS)))

@@ -19,7 +19,6 @@ from apps.fleet.models import Driver, Shift, Vehicle
 from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleVersion
-from lib.rows import insert, sent_together
 
 _TAKEN_BY_CONSTRAINT: Final = {"shift_driver_once": "driver", "shift_vehicle_once": "vehicle"}
 
@@ -70,9 +69,9 @@ def plan(
     driver, vehicle = _locked_pair(driver_id, vehicle_id, by)
     shift = Shift(provider_id=driver.provider_id, driver=driver, vehicle=vehicle, starts_at=starts_at, ends_at=ends_at)
     _check_period(shift)
-    with _once(), sent_together():
-        insert(shift)
-        audit.record(by=by, action="shifts.plan", subject_type="shift", subject_id=shift.pk)
+    with _once():
+        shift.save(force_insert=True)
+    audit.record(by=by, action="shifts.plan", subject_type="shift", subject_id=shift.pk)
     return shift
 
 

@@ -1,8 +1,7 @@
 """What orders ask for and what was decided so far, many at once: the plan of each, and its ledger."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, NamedTuple, cast
@@ -29,9 +28,7 @@ from apps.recurring.rules.recurrence import (
 from apps.recurring.rules.recurrence import Hold as HeldDays
 from apps.recurring.rules.recurrence import Terms as PlannedTerms
 from apps.rides.rules.lifecycle import RideStatus
-from lib import recordset
 from lib.crypto import keyed_digest
-from lib.meanwhile import asked
 
 PENDING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
 # Instants as microseconds since 1970: what Django does to each took longer than everything else.
@@ -122,9 +119,9 @@ def read(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOrder
 def planned(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOrder]:
     """Read as `read` does, but for the ledgers, which stay empty.  Four queries."""
     ids = [order.pk for order in orders]
-    terms = _by_order(Terms.objects.filter(standing_order__any_of=ids).order_by("from_date"))
-    holds = _by_order(Hold.objects.filter(standing_order__any_of=ids).order_by("from_date"))
-    changes = _by_order(OccurrenceChange.objects.filter(standing_order__any_of=ids, pattern_date__gte=since))
+    terms = _by_order(Terms.objects.filter(standing_order__in=ids).order_by("from_date"))
+    holds = _by_order(Hold.objects.filter(standing_order__in=ids).order_by("from_date"))
+    changes = _by_order(OccurrenceChange.objects.filter(standing_order__in=ids, pattern_date__gte=since))
     shifts: dict[UUID, list[CalendarShift]] = defaultdict(list)
     facility_ids = {order.facility_id for order in orders}
     for shift in CalendarShift.objects.in_force().filter(facility_id__in=facility_ids, from_date__gte=since):
@@ -150,21 +147,17 @@ def with_ledgers(planned_orders: Collection[PlannedOrder], *, since: date) -> li
     return [replace(one, ledger=ledgers[one.order.pk]) for one in planned_orders]
 
 
-@contextmanager
-def ahead(order_ids: Collection[UUID], *, since: date, at: datetime) -> Iterator[Callable[[], dict[UUID, str]]]:
+def ahead(order_ids: Collection[UUID], *, since: date, at: datetime) -> dict[UUID, str]:
     """Write down the rides ahead of each order as `foreseen` does those it should have.  One query.
 
-    The database begins at once; the function that this gives waits for what it wrote.  An order is missing where one of
-    its rides is not as the order made it: people changed it, or it should not be there.
+    An order is missing where one of its rides is not as the order made it: people changed it, or it should not be
+    there.
     """
-    with asked(_AHEAD, [recordset.ids(order_ids), since, list(PENDING), at]) as rows:
-
-        def texts() -> dict[UUID, str]:
-            found = {order_id: text if untouched else None for order_id, untouched, text in rows()}
-            written = ((order_id, found.get(order_id, "")) for order_id in order_ids)
-            return {order_id: text for order_id, text in written if text is not None}
-
-        yield texts
+    with connection.cursor() as cursor:
+        cursor.execute(_AHEAD, [list(order_ids), since, list(PENDING), at])
+        found = {order_id: text if untouched else None for order_id, untouched, text in cursor.fetchall()}
+    written = ((order_id, found.get(order_id, "")) for order_id in order_ids)
+    return {order_id: text for order_id, text in written if text is not None}
 
 
 def foreseen(planned_order: PlannedOrder, first: date, last: date, *, at: datetime) -> str:
@@ -197,7 +190,7 @@ def _by_order(rows: Iterable[Any]) -> dict[UUID, list[Any]]:
 
 def _ledger(order_ids: Collection[UUID], since: date) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(_LEDGER, [recordset.ids(order_ids), since])
+        cursor.execute(_LEDGER, [list(order_ids), since])
         return list(cursor.fetchall())
 
 

@@ -28,7 +28,7 @@ def tell(
         return
     told = set(
         RideException.objects.unsettled()
-        .filter(standing_order_id__any_of=list(results), type=_TYPE)
+        .filter(standing_order_id__in=list(results), type=_TYPE)
         .values_list("standing_order_id", flat=True)
     )
     for order in orders:

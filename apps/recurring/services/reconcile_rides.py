@@ -134,9 +134,8 @@ def _out_of_sync(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at
     since = plans.nearby(min(today.values()))
     planned = plans.planned(orders, since=since)
     last = {order.pk: today[order.pk] + timedelta(days=order.generation_horizon_days) for order in orders}
-    with plans.ahead(list(today), since=since, at=at) as ahead:
-        foreseen = [plans.foreseen(one, since, last[one.order.pk], at=at) for one in planned]
-        booked = ahead()
+    booked = plans.ahead(list(today), since=since, at=at)
+    foreseen = [plans.foreseen(one, since, last[one.order.pk], at=at) for one in planned]
     found = [one for one, text in zip(planned, foreseen, strict=True) if booked.get(one.order.pk) != text]
     return plans.with_ledgers(found, since=since)
 
@@ -399,4 +398,4 @@ def _remember(orders: Iterable[StandingOrder], today: Mapping[UUID, date]) -> No
             order.generated_through = last
             through[last].append(order.pk)
     for last, ids in through.items():
-        StandingOrder.objects.filter(pk__any_of=ids).update(generated_through=last)
+        StandingOrder.objects.filter(pk__in=ids).update(generated_through=last)

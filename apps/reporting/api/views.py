@@ -32,10 +32,10 @@ from apps.reporting.queries.reports import facility_kpis, trends
 from apps.reporting.queries.selection import MAX_DAYS, Selection, select
 from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY, Names
 from lib.api.fields import instant_text
-from lib.api.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.api.views import ApiViewSet
 from lib.api.whole_list import whole
 from lib.errors import Code, InvalidInput
+from lib.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.scopes import Scope
 
 

@@ -25,10 +25,10 @@ from apps.riders.rules import disclosure
 from apps.riders.schemas.accommodation import AccommodationVersionOut
 from apps.riders.schemas.rider_input import RiderChangeIn, RiderIn
 from lib.access import Phi
-from lib.api.pagination import paginate
 from lib.api.query import PageQuery
 from lib.api.views import ApiViewSet
 from lib.errors import Code, InvalidInput, NotFound
+from lib.pagination import paginate
 from lib.scopes import Scope
 
 _STANDING: Final = frozenset({"status", "status_from", "status_until"})

@@ -1,4 +1,4 @@
-"""The body of `GET /rides`, as bytes: no model, no serializer, no renderer between the rows and the wire."""
+"""The body of `GET /rides`, as bytes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,8 +13,8 @@ from apps.rides.services import listing
 from apps.rides.services.listing import Asked, Listed
 from lib.access import Principal
 from lib.api.json import dumps
-from lib.api.pagination import MAX_LIMIT, TOTAL_CAP, CursorInvalid, digest_of, open_cursor, reach, seal_cursor
 from lib.errors import ScopeMissing
+from lib.pagination import MAX_LIMIT, TOTAL_CAP, CursorInvalid, digest_of, open_cursor, reach, seal_cursor
 from lib.scopes import Scope
 
 _NOT_FILTERS = frozenset({"limit", "cursor", "include_total", "sort", "only", "expand"})
@@ -26,7 +26,7 @@ _SCOPE_OF = {"rider": Scope.RIDERS_READ, "driver": Scope.DRIVERS_READ, "facility
 def render(query: Mapping[str, Any], *, by: Principal, at: datetime) -> tuple[bytes, str | None]:
     """Answer the page that a parsed `RideQuery` asks for, and the cursor of the next one.
 
-    One round trip to the database; one more for a total, and one for each kind that is expanded.
+    Three queries; one more for a total, and one for each kind that is expanded.
 
     Raises:
         CursorInvalid: the cursor is not one of this list for this caller.
@@ -79,4 +79,5 @@ def _expand(listed: Listed, kinds: list[str], by: Principal) -> None:
         place = places[kind]
         found = expansion.READERS[kind]({pk for pk in (named[place] for named in listed.named) if pk}, by)
         for row, named in zip(listed.rows, listed.named, strict=True):
-            row[kind] = found.get(named[place] or "")
+            pk = named[place]
+            row[kind] = None if pk is None else found.get(pk)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lib.access import Principal
 
 ONE_OCCURRENCE: Final = "ride_occurrence_once_live"
+ONE_REFERENCE: Final = "ride_client_reference_once"
 
 
 class LegType(TextChoices):
@@ -322,7 +323,7 @@ class Ride(models.Model):
             _known("max_exception_severity", ExceptionSeverity, blank=True),
             _known("occurrence_state", OccurrenceState, blank=True),
             models.UniqueConstraint(
-                name="ride_client_reference_once",
+                name=ONE_REFERENCE,
                 fields=["client", "client_reference"],
                 condition=~Q(client_reference=""),
             ),

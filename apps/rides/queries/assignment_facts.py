@@ -7,16 +7,14 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.contrib.postgres.fields import ArrayField
-from django.db.models import Q, UUIDField, Value
+from django.db.models import Q, QuerySet
 
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
-from apps.fleet.queries import papers_asked, papers_by_subject
+from apps.fleet.queries import papers_in_force
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import errand_of
 from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
 from apps.rides.rules.lifecycle import WITH_DRIVER
-from lib.compiled import Asked, Compiled, together
 
 # Rides further away than this touch neither the road nor the duty hours of this one.
 ERRANDS_WITHIN: Final = timedelta(hours=24)
@@ -42,58 +40,6 @@ COLUMNS_OF_ERRANDS: Final = (
     "attendant_ids",
 )
 
-_UUIDS: Final = ArrayField(UUIDField())
-_ShiftRow = tuple[UUID, UUID, datetime, datetime]
-_LeaveRow = tuple[UUID, datetime, datetime]
-
-_SHIFTS: Final[Compiled[_ShiftRow]] = Compiled(
-    lambda driver_ids, vehicle_ids, from_week, to_week, starts_at, ends_at: Shift.objects.filter(
-        Q(driver_id__any_of=driver_ids, starts_at__lt=to_week, ends_at__gt=from_week)
-        | Q(vehicle_id__any_of=vehicle_ids, starts_at__lt=ends_at, ends_at__gt=starts_at),
-        status=Shift.Status.PLANNED,
-    ).values_list("driver_id", "vehicle_id", "starts_at", "ends_at"),
-    driver_ids=list,
-    vehicle_ids=list,
-    from_week=datetime,
-    to_week=datetime,
-    starts_at=datetime,
-    ends_at=datetime,
-)
-_LEAVE: Final[Compiled[_LeaveRow]] = Compiled(
-    lambda driver_ids, starts_at, ends_at: Leave.objects.filter(
-        driver_id__any_of=driver_ids, starts_at__lt=ends_at, ends_at__gt=starts_at
-    ).values_list("driver_id", "starts_at", "ends_at"),
-    driver_ids=list,
-    starts_at=datetime,
-    ends_at=datetime,
-)
-_CONFIGS: Final[Compiled[tuple[UUID, int, int, int]]] = Compiled(
-    lambda vehicle_ids: CapacityConfig.objects.filter(vehicle_id__any_of=vehicle_ids).values_list(
-        "vehicle_id", "ambulatory", "wheelchair", "stretcher"
-    ),
-    vehicle_ids=list,
-)
-_ERRANDS: Final[Compiled[Ride]] = Compiled(
-    lambda driver_ids, vehicle_ids, after, before, but: (
-        Ride.objects.filter(
-            Q(driver_id__any_of=driver_ids)
-            | Q(vehicle_id__any_of=vehicle_ids)
-            | Q(attendant_ids__overlap=Value(driver_ids, _UUIDS)),
-            status__in=sorted(WITH_DRIVER),
-            pickup_at__gt=after,
-            pickup_at__lt=before,
-        )
-        .exclude(pk=but)
-        .only(*COLUMNS_OF_ERRANDS)
-        .order_by("pickup_at", "id")
-    ),
-    driver_ids=list,
-    vehicle_ids=list,
-    after=datetime,
-    before=datetime,
-    but=UUID,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -108,12 +54,11 @@ class Facts:
 def gather(needs: RideNeeds, *, drivers: Collection[Driver], at: datetime) -> Facts:
     """Collect the facts of `drivers` around the ride, each with the vehicle of their shift, else their default one.
 
-    Three round trips, however many drivers: shifts, vehicles, and all else.
+    Seven queries, however many drivers.
     """
     mine = needs.errand.span
     defaults = [driver.default_vehicle_id for driver in drivers if driver.default_vehicle_id is not None]
-    (shifts,) = together(_shifts_asked(mine, [driver.pk for driver in drivers], defaults))
-    vehicle_of = _vehicle_of(mine, drivers, map(_shift, shifts))
+    vehicle_of = _vehicle_of(mine, drivers, _shifts(mine, [driver.pk for driver in drivers], defaults))
     vehicles = Vehicle.objects.filter(pk__in=set(vehicle_of.values()))
     return gather_of(needs, drivers=drivers, vehicles=list(vehicles), at=at, vehicle_of=vehicle_of)
 
@@ -128,29 +73,25 @@ def gather_of(
 ) -> Facts:
     """Collect the facts of these drivers and vehicles around the ride.
 
-    One round trip, however many.  Reads without locks; who decides by the answer locks their rows first.
+    Five queries, however many.  Reads without locks; who decides by the answer locks their rows first.
     """
     driver_ids, vehicle_ids = [driver.pk for driver in drivers], [vehicle.pk for vehicle in vehicles]
-    shifts, leaves, ways, papers, rides = together(
-        _shifts_asked(needs.errand.span, driver_ids, vehicle_ids),
-        _leave_asked(needs.errand.span, driver_ids),
-        _CONFIGS.asked(vehicle_ids=vehicle_ids),
-        papers_asked(driver_ids, vehicle_ids),
-        _errands_asked(needs, driver_ids, vehicle_ids),
-    )
+    mine = needs.errand.span
     shifts_of: dict[UUID, list[ShiftFact]] = defaultdict(list)
-    for shift in map(_shift, shifts):
+    for shift in _shifts(mine, driver_ids, vehicle_ids):
         shifts_of[shift.driver_id].append(shift)
         shifts_of[shift.vehicle_id].append(shift)
     leave_of: dict[UUID, list[Span]] = defaultdict(list)
-    for driver_id, starts_at, ends_at in leaves:
+    leaves = Leave.objects.filter(driver_id__in=driver_ids, starts_at__lt=mine.ends_at, ends_at__gt=mine.starts_at)
+    for driver_id, starts_at, ends_at in leaves.values_list("driver_id", "starts_at", "ends_at"):
         leave_of[driver_id].append(Span(starts_at, ends_at))
     configs_of: dict[UUID, list[Spaces]] = defaultdict(list)
-    for vehicle_id, *spaces in ways:
+    configs = CapacityConfig.objects.filter(vehicle_id__in=vehicle_ids)
+    for vehicle_id, *spaces in configs.values_list("vehicle_id", "ambulatory", "wheelchair", "stretcher"):
         configs_of[vehicle_id].append(Spaces(*spaces))
-    papers_of = papers_by_subject(papers)
+    papers_of = papers_in_force(driver_ids, vehicle_ids)
     errands_of: dict[UUID | None, list[Errand]] = defaultdict(list)
-    for errand in (errand_of(ride, at=at) for ride in rides):
+    for errand in (errand_of(ride, at=at) for ride in _errands(needs, driver_ids, vehicle_ids)):
         for taken in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:
             errands_of[taken].append(errand)
     return Facts(
@@ -193,37 +134,30 @@ def gather_of(
     )
 
 
-def _shift(row: _ShiftRow) -> ShiftFact:
-    driver_id, vehicle_id, starts_at, ends_at = row
-    return ShiftFact(driver_id, vehicle_id, Span(starts_at, ends_at))
-
-
-def _shifts_asked(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> Asked[_ShiftRow]:
-    """Ask for shifts of the drivers within `SHIFTS_WITHIN`, and for whoever's shift holds one of the vehicles then."""
-    return _SHIFTS.asked(
-        driver_ids=driver_ids,
-        vehicle_ids=vehicle_ids,
-        from_week=mine.starts_at - SHIFTS_WITHIN,
-        to_week=mine.ends_at + SHIFTS_WITHIN,
-        starts_at=mine.starts_at,
-        ends_at=mine.ends_at,
+def _shifts(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> list[ShiftFact]:
+    """Read shifts of the drivers within `SHIFTS_WITHIN`, and shifts that hold one of the vehicles during the ride."""
+    of_drivers = Q(
+        driver_id__in=driver_ids,
+        starts_at__lt=mine.ends_at + SHIFTS_WITHIN,
+        ends_at__gt=mine.starts_at - SHIFTS_WITHIN,
     )
+    of_vehicles = Q(vehicle_id__in=vehicle_ids, starts_at__lt=mine.ends_at, ends_at__gt=mine.starts_at)
+    rows = Shift.objects.filter(of_drivers | of_vehicles, status=Shift.Status.PLANNED)
+    columns = rows.values_list("driver_id", "vehicle_id", "starts_at", "ends_at")
+    return [ShiftFact(driver_id, vehicle_id, Span(*span)) for driver_id, vehicle_id, *span in columns]
 
 
-def _leave_asked(mine: Span, driver_ids: list[UUID]) -> Asked[_LeaveRow]:
-    return _LEAVE.asked(driver_ids=driver_ids, starts_at=mine.starts_at, ends_at=mine.ends_at)
-
-
-def _errands_asked(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> Asked[Ride]:
-    """Ask for the other rides under way or assigned near this one, whoever of the list drives or attends them."""
+def _errands(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> QuerySet[Ride]:
+    """Select the other rides, assigned or under way near this one, that any of these drive, attend or use."""
     mine = needs.errand.span
-    return _ERRANDS.asked(
-        driver_ids=driver_ids,
-        vehicle_ids=vehicle_ids,
-        after=mine.starts_at - ERRANDS_WITHIN,
-        before=mine.ends_at + ERRANDS_WITHIN,
-        but=needs.errand.ride_id,
+    shared = Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids) | Q(attendant_ids__overlap=driver_ids)
+    near = Ride.objects.filter(
+        shared,
+        status__in=sorted(WITH_DRIVER),
+        pickup_at__gt=mine.starts_at - ERRANDS_WITHIN,
+        pickup_at__lt=mine.ends_at + ERRANDS_WITHIN,
     )
+    return near.exclude(pk=needs.errand.ride_id).only(*COLUMNS_OF_ERRANDS).order_by("pickup_at", "id")
 
 
 def _vehicle_of(mine: Span, drivers: Iterable[Driver], shifts: Iterable[ShiftFact]) -> dict[UUID, UUID]:

@@ -17,46 +17,8 @@ from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.distance import METERS_PER_MILE, meters_between
 from lib.access import Principal
-from lib.compiled import Asked, Compiled, together
 
 LONGEST_RIDE: Final = timedelta(hours=6)  # no ride that started earlier can still be on its way
-_FACILITY: Compiled[Facility] = Compiled(lambda by, pk: _usable_facilities(by).filter(pk=pk), pk=UUID)
-_PAYER: Compiled[Payer] = Compiled(lambda pk: _paying().filter(pk=pk), pk=UUID)
-# Not FOR UPDATE: other tables' references to the rider may go on.
-_RIDER_LOCKED: Compiled[Rider] = Compiled(
-    lambda by, pk: Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=pk), pk=UUID
-)
-_CURRENT_PROFILE: Compiled[AccommodationProfile] = Compiled(
-    lambda rider_id: AccommodationProfile.objects.filter(rider_id=rider_id, current=True), rider_id=UUID
-)
-_OPEN_RIDES: Compiled[tuple[UUID, datetime, int | None]] = Compiled(
-    lambda by, rider_id, since, until: (
-        Ride.objects.visible_to(by)
-        .open()
-        .filter(rider_id=rider_id, pickup_at__gt=since, pickup_at__lt=until)
-        .order_by("pickup_at")
-        .values_list("pk", "pickup_at", "estimated_minutes")
-    ),
-    rider_id=UUID,
-    since=datetime,
-    until=datetime,
-)
-# Of every vehicle in service with the places: its type, and whether it carries bariatric riders.
-_FITTING: Compiled[tuple[str, bool]] = Compiled(
-    lambda ambulatory, wheelchair, stretcher: (
-        CapacityConfig.objects.filter(
-            vehicle__status=VehicleStatus.IN_SERVICE,
-            ambulatory__gte=ambulatory,
-            wheelchair__gte=wheelchair,
-            stretcher__gte=stretcher,
-        )
-        .values_list("vehicle__type", "vehicle__bariatric")
-        .distinct()
-    ),
-    ambulatory=int,
-    wheelchair=int,
-    stretcher=int,
-)
 
 
 def _usable_facilities(by: Principal) -> QuerySet[Facility]:
@@ -97,31 +59,24 @@ class FirstLook:
 
 
 def first_look(facility_ids: Iterable[UUID], rider_id: UUID | None, by: Principal) -> FirstLook:
-    """Read what a booking names inside the caller's data scope, and lock its rider.  One round trip."""
-    asked: list[Asked[Any]] = [_FACILITY.asked(by, pk=one) for one in set(facility_ids)]
+    """Read what a booking names inside the caller's data scope, and lock its rider.  Up to three queries."""
+    known = facilities(facility_ids, by)
     if rider_id is None:
-        return FirstLook({one.pk: one for (one,) in filter(None, together(*asked))}, None, None)
+        return FirstLook(known, None, None)
+    # Not FOR UPDATE: other tables' references to the rider may go on.
+    rider = Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=rider_id).first()
     # The profile comes after the lock, so that nobody changes it in between.
-    asked += [_RIDER_LOCKED.asked(by, pk=rider_id), _CURRENT_PROFILE.asked(rider_id=rider_id)]
-    *places, rider, profile = together(*asked)
-    known = {one.pk: one for (one,) in filter(None, places)}
-    return FirstLook(known, next(iter(rider), None), next(iter(profile), None))
+    return FirstLook(known, rider, current_profile(rider_id))
 
 
 def facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:
-    """Read the active facilities of these ids inside the caller's data scope.  One query each: there are one or two."""
-    found = (_FACILITY.one(by, pk=one) for one in set(ids))
-    return {one.pk: one for one in found if one is not None}
-
-
-def many_facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:
-    """Read what `facilities` reads, however many there are.  One query, none for no ids."""
+    """Read the active facilities of these ids inside the caller's data scope.  One query, none for no ids."""
     return _usable_facilities(by).in_bulk(set(ids))
 
 
 def payer(payer_id: UUID) -> Payer | None:
     """Read somebody who pays; None where they no longer do."""
-    return _PAYER.one(pk=payer_id)
+    return _paying().filter(pk=payer_id).first()
 
 
 def payers(ids: Iterable[UUID]) -> dict[UUID, Payer]:
@@ -138,7 +93,7 @@ def entrances_of(ids: Iterable[UUID]) -> dict[UUID, UUID]:
 
 
 def current_profile(rider_id: UUID) -> AccommodationProfile | None:
-    return _CURRENT_PROFILE.one(rider_id=rider_id)
+    return AccommodationProfile.objects.filter(rider_id=rider_id, current=True).first()
 
 
 def overlapping(
@@ -153,8 +108,7 @@ def overlapping(
 
     Only rides the caller may see: a refusal would otherwise tell of the others.
     """
-    near = _OPEN_RIDES.all(by, rider_id=rider_id, since=starts_at - LONGEST_RIDE, until=ends_at)
-    agenda = Agenda([(pickup_at, timing.busy_until(pickup_at, minutes), pk) for pk, pickup_at, minutes in near])
+    agenda = agendas([rider_id], starts_at=starts_at, ends_at=ends_at, by=by)[rider_id]
     return [pk for pk in agenda.under_way(starts_at, ends_at) if pk not in besides]
 
 
@@ -170,7 +124,7 @@ def agendas(rider_ids: Iterable[UUID], *, starts_at: datetime, ends_at: datetime
     near = (
         Ride.objects.visible_to(by)
         .open()
-        .filter(rider_id__any_of=list(found), pickup_at__gt=starts_at - LONGEST_RIDE, pickup_at__lt=ends_at)
+        .filter(rider_id__in=list(found), pickup_at__gt=starts_at - LONGEST_RIDE, pickup_at__lt=ends_at)
         .order_by("pickup_at")
         .values_list("rider_id", "pickup_at", "estimated_minutes", "pk")
     )
@@ -184,8 +138,14 @@ def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: boo
 
     An operator who keeps no vehicles here is not asked for them.
     """
-    places: dict[str, Any] = dict(spaces)
-    fitting = _FITTING.all(**places)
+    fitting = (
+        CapacityConfig.objects.filter(
+            vehicle__status=VehicleStatus.IN_SERVICE,
+            **{f"{kind}__gte": count for kind, count in spaces.items()},
+        )
+        .values_list("vehicle__type", "vehicle__bariatric")
+        .distinct()
+    )
     if any(vehicle_type in ("", kind) and carries >= bariatric for kind, carries in fitting):
         return True
     return not Vehicle.objects.exclude(status=VehicleStatus.RETIRED).exists()

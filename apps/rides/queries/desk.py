@@ -12,7 +12,7 @@ from apps.rides.models import RideException
 from apps.rides.models.exception import RideExceptionQuerySet
 from apps.rides.rules.exception_types import SEVERITY_RANK, ExceptionSeverity
 from lib.access import Principal
-from lib.keyset import Key, Order, Page, both_ways, page_of
+from lib.pagination import Key, KeyPage, Order, both_ways, page_by_keys
 
 SIZES: Final = (50, 100, 200, 500)
 # The worst first: smaller numbers come before larger ones.
@@ -52,7 +52,7 @@ class Asked:
 
 def queue(
     asked: Asked, *, by: Principal, at: datetime, sort: str = "-severity", after: str = "", size: int = SIZES[1]
-) -> Page[RideException]:
+) -> KeyPage[RideException]:
     """List unsettled exceptions with the records they name, in one of `ORDERS`.  One query."""
     rows = _filtered(RideException.objects.visible_to(by).unsettled(), asked)
     if asked.owner == "mine":
@@ -63,19 +63,19 @@ def queue(
     if asked.snoozed != "all":
         rows = rows.filter(aside) if asked.snoozed == "only" else rows.exclude(aside)
     ranked = rows.annotate(rank=_BY_RANK).select_related(*_NAMED)
-    return page_of(ranked, ORDERS[sort], after, size=size)
+    return page_by_keys(ranked, ORDERS[sort], after, size=size)
 
 
 def history(
     asked: Asked, *, by: Principal, sort: str = "-closed", after: str = "", size: int = SIZES[1]
-) -> Page[RideException]:
+) -> KeyPage[RideException]:
     """List closed exceptions with the records they name, in one of `PAST_ORDERS`.  One query."""
     rows = _filtered(RideException.objects.visible_to(by).filter(resolved_at__isnull=False), asked)
     if asked.code:
         rows = rows.filter(resolution_code=asked.code)
     if asked.closed:
         rows = rows.filter(closed_by_hand=asked.closed == "hand")
-    return page_of(rows.select_related(*_NAMED), PAST_ORDERS[sort], after, size=size)
+    return page_by_keys(rows.select_related(*_NAMED), PAST_ORDERS[sort], after, size=size)
 
 
 def one(exception_id: UUID, *, by: Principal) -> RideException | None:

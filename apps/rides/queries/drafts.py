@@ -6,7 +6,7 @@ from typing import cast
 
 from apps.rides.models import BookingDraft
 from lib.access import Principal
-from lib.newest_first import uuid_or_none
+from lib.ids import uuid_or_none
 
 
 def latest(by: Principal) -> BookingDraft | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from typing import Any, Final
+from uuid import UUID
 
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
@@ -9,7 +10,7 @@ from apps.riders.models import Rider
 from apps.riders.rules.disclosure import FIELDS
 from lib.access import Phi, Principal
 
-Found = dict[str, dict[str, Any]]
+Found = dict[UUID, dict[str, Any]]
 
 _RIDER = {
     "id": "pk",
@@ -24,20 +25,20 @@ _RIDER = {
 }
 
 
-def riders(ids: Collection[str], by: Principal) -> Found:
+def riders(ids: Collection[UUID], by: Principal) -> Found:
     """Show riders within the caller's data scope, as far as the PHI level goes."""
     shown = {name: column for name, column in _RIDER.items() if FIELDS.get(name, Phi.FULL) <= by.phi}
     rows = Rider.objects.visible_to(by).filter(pk__in=ids).values_list(*shown.values())
-    return {str(values[0]): dict(zip(shown, values, strict=True)) for values in rows}
+    return {values[0]: dict(zip(shown, values, strict=True)) for values in rows}
 
 
-def facilities(ids: Collection[str], by: Principal) -> Found:
+def facilities(ids: Collection[UUID], by: Principal) -> Found:
     rows = Facility.objects.visible_to(by).filter(pk__in=ids)
     columns = {"id": "pk", "name": "name", "kind": "kind", "timezone": "timezone", "city": "city", "state": "state"}
-    return {str(values[0]): dict(zip(columns, values, strict=True)) for values in rows.values_list(*columns.values())}
+    return {values[0]: dict(zip(columns, values, strict=True)) for values in rows.values_list(*columns.values())}
 
 
-def drivers(ids: Collection[str], by: Principal) -> Found:
+def drivers(ids: Collection[UUID], by: Principal) -> Found:
     rows = Driver.objects.visible_to(by).filter(pk__in=ids)
     columns = {
         "id": "pk",
@@ -47,10 +48,10 @@ def drivers(ids: Collection[str], by: Principal) -> Found:
         "phone": "phone",
         "activation": "activation",
     }
-    return {str(values[0]): dict(zip(columns, values, strict=True)) for values in rows.values_list(*columns.values())}
+    return {values[0]: dict(zip(columns, values, strict=True)) for values in rows.values_list(*columns.values())}
 
 
-READERS: Final[dict[str, Callable[[Collection[str], Principal], Found]]] = {
+READERS: Final[dict[str, Callable[[Collection[UUID], Principal], Found]]] = {
     "rider": riders,
     "facility": facilities,
     "driver": drivers,

@@ -1,263 +1,330 @@
-"""The list of rides as SQL: which columns each caller gets, in which shape, and which rows.
+"""The list of rides: which columns a caller gets, in the API's shape, and which rows.
 
-The rows are what `api.serializers.RideRow` would show (a test holds the two together), without a model instance or a
-serializer for any of them.  What depends on the caller, on `fields` and on the API's version is built once and kept.
+A page has up to 200 rides of 80 fields.  Rows are read as tuples (`values_list`) without model instances and without a
+serializer, because serializing model instances costs five times as much as everything else in the request.  Instants
+and JSON columns come as text, in the form in which the API writes them: Django would build a datetime of each instant
+in Python, 2,000 on a page.  `schemas.ride_output.RideRow` is the contract, and a test compares both for every status
+and every PHI level.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 import orjson
+from django.db.models import FloatField, Func, Q, TextField
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast
 
-from apps.riders.rules.disclosure import ACCOMMODATION_BELOW_FULL
-from apps.rides.rules.disclosure import DISPATCHER_NOTES, FIELDS, PAYER_KEYS, POSTAL_PREFIX, STOP_KEYS, Disclosure
-from apps.rides.rules.standing import AWAITING_VEHICLE
+from apps.organizations.models import SubjectType
+from apps.organizations.queries import subjects_called
+from apps.rides.models import Ride
+from apps.rides.models.ride import RideQuerySet
+from apps.rides.rules.disclosure import FIELDS, Disclosure, disclosed
+from apps.rides.rules.standing import late_minutes, release_state
 from lib.access import Phi, Principal
 
-SORTS: Final[dict[str, tuple[str, bool]]] = {  # wire: (column, descending)
-    "pickupTime": ("pickup_at", False),
-    "-pickupTime": ("pickup_at", True),
-    "-createdAt": ("created_at", True),
-    "updatedAt": ("updated_at", False),
+SORTS: Final[dict[str, str]] = {
+    "pickupTime": "pickup_at",
+    "-pickupTime": "-pickup_at",
+    "-createdAt": "-created_at",
+    "updatedAt": "updated_at",
 }
 EXPANDABLE: Final = ("rider", "driver", "facility")
 
-_AWAITING = ", ".join(f"'{status.value}'" for status in sorted(AWAITING_VEHICLE))
-_DUE = "(CASE WHEN r.will_call THEN r.promised_pickup_by ELSE r.window_ends_at END)"
-_SEEN = f"coalesce(r.arrived_pickup_at, CASE WHEN r.status IN ({_AWAITING}) THEN %(at)s::timestamptz END)"
-_EXTERNAL_IDS = """coalesce((SELECT json_agg(json_build_object('system', x.system, 'value', x.value, 'type', x.type)
-    ORDER BY x.system, x.value)::text FROM organizations_externalid x
-    WHERE x.subject_type = 'ride' AND x.subject_id = r.id), '[]')"""
 
-# Plain columns: one value each, which orjson writes as the serializer would.
-_PLAIN: Final[dict[str, str]] = {
-    "id": "r.id::text",
-    "tripId": "r.trip_id::text",
-    "legType": "r.leg_type",
-    "legSequence": "r.leg_sequence",
-    "clientReference": "nullif(r.client_reference, '')",
-    "riderId": "r.rider_id::text",
-    "facilityId": "r.facility_id::text",
-    "serviceType": "r.service_type",
-    "priority": "r.priority",
-    "pickupTime": "r.pickup_at",
-    "pickupTimeKind": "r.pickup_time_kind",
-    "appointmentTime": "r.appointment_at",
-    "schedulingAnchor": "r.scheduling_anchor",
-    "timezone": "r.timezone",
-    "serviceDate": "r.service_date::text",
-    "willCall": "r.will_call",
-    "readyAt": "r.ready_at",
-    "readySource": "nullif(r.ready_source, '')",
-    "promisedPickupBy": "r.promised_pickup_by",
-    "willCallExpiresAt": "r.will_call_expires_at",
-    "facilityDelayMinutes": "r.facility_delay_minutes",
-    "accommodationVersion": "r.accommodation_version",
-    "vehicleTypeRequested": "nullif(r.vehicle_type_requested, '')",
-    "standingOrderId": "r.standing_order_id::text",
-    "occurrenceKey": "nullif(r.occurrence_key, '')",
-    "occurrenceState": "nullif(r.occurrence_state, '')",
-    "originalServiceDate": "nullif(split_part(r.occurrence_key, ':', 2), '')",
-    "requestedAt": "r.requested_at",
-    "confirmBy": "r.confirm_by",
-    "scheduledAt": "r.scheduled_at",
-    "reviewReasons": "r.review_reasons",
-    "status": "r.status",
-    "statusChangedAt": "r.status_changed_at",
-    "departedAt": "r.departed_at",
-    "arrivedPickupAt": "r.arrived_pickup_at",
-    "boardedAt": "r.boarded_at",
-    "arrivedDropoffAt": "r.arrived_dropoff_at",
-    "droppedOffAt": "r.dropped_off_at",
-    "isLate": f"coalesce({_SEEN} > {_DUE}, false)",
-    "lateMinutes": f"coalesce(greatest(0, floor(extract(epoch FROM {_SEEN} - {_DUE}) / 60))::int, 0)",
-    "etaPickup": "r.eta_pickup_at",
-    "releaseState": """CASE WHEN NOT r.will_call THEN 'not_applicable' WHEN r.ready_at IS NOT NULL THEN 'released'
-        WHEN r.will_call_expires_at <= %(at)s THEN 'expired' ELSE 'waiting' END""",
-    "providerId": "r.provider_id::text",
-    "driverId": "r.driver_id::text",
-    "vehicleId": "r.vehicle_id::text",
-    "attendantIds": "r.attendant_ids::text[]",
-    "endNote": "r.end_note",
-    "estimatedMiles": "r.estimated_miles::float8",
-    "estimatedMinutes": "r.estimated_minutes",
-    "loadedMiles": "r.loaded_miles::float8",
-    "loadedMilesSource": "nullif(r.loaded_miles_source, '')",
-    "odometerStart": "r.odometer_start::float8",
-    "odometerEnd": "r.odometer_end::float8",
-    "waitMinutes": "r.wait_minutes",
-    "onboardMinutes": "r.onboard_minutes",
-    "handoffName": "r.handoff_name",
-    "documentationComplete": "r.status = 'completed' AND r.missing_documents = '{}'",
-    "missingDocuments": "r.missing_documents",
-    "openExceptionCount": "r.open_exception_count",
-    "maxExceptionSeverity": "nullif(r.max_exception_severity, '')",
-    "createdAt": "r.created_at",
-    "updatedAt": "r.updated_at",
-    "version": "r.version",
+class InstantText(Func):
+    """An instant as text, as the API writes it: UTC, with microseconds if there are any."""
+
+    template = (
+        "replace(to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), '.000000', '')"
+    )
+    output_field = TextField()
+
+
+def _text(column: str) -> Combinable:
+    return Cast(column, TextField())
+
+
+def _float(column: str) -> Combinable:
+    return Cast(column, FloatField())
+
+
+_COLUMNS: Final[dict[str, str | Combinable]] = {
+    "id": "pk",
+    "tripId": "trip_id",
+    "legType": "leg_type",
+    "legSequence": "leg_sequence",
+    "clientReference": "client_reference",
+    "riderId": "rider_id",
+    "facilityId": "facility_id",
+    "serviceType": "service_type",
+    "priority": "priority",
+    "pickupTime": InstantText("pickup_at"),
+    "pickupTimeKind": "pickup_time_kind",
+    "appointmentTime": InstantText("appointment_at"),
+    "schedulingAnchor": "scheduling_anchor",
+    "timezone": "timezone",
+    "serviceDate": "service_date",
+    "willCall": "will_call",
+    "readyAt": InstantText("ready_at"),
+    "readySource": "ready_source",
+    "promisedPickupBy": InstantText("promised_pickup_by"),
+    "willCallExpiresAt": InstantText("will_call_expires_at"),
+    "facilityDelayMinutes": "facility_delay_minutes",
+    "accommodationVersion": "accommodation_version",
+    "vehicleTypeRequested": "vehicle_type_requested",
+    "standingOrderId": "standing_order_id",
+    "occurrenceKey": "occurrence_key",
+    "occurrenceState": "occurrence_state",
+    "requestedAt": InstantText("requested_at"),
+    "confirmBy": InstantText("confirm_by"),
+    "scheduledAt": InstantText("scheduled_at"),
+    "reviewReasons": "review_reasons",
+    "status": "status",
+    "statusChangedAt": InstantText("status_changed_at"),
+    "departedAt": InstantText("departed_at"),
+    "arrivedPickupAt": InstantText("arrived_pickup_at"),
+    "boardedAt": InstantText("boarded_at"),
+    "arrivedDropoffAt": InstantText("arrived_dropoff_at"),
+    "droppedOffAt": InstantText("dropped_off_at"),
+    "etaPickup": InstantText("eta_pickup_at"),
+    "providerId": "provider_id",
+    "driverId": "driver_id",
+    "vehicleId": "vehicle_id",
+    "attendantIds": "attendant_ids",
+    "endNote": "end_note",
+    "estimatedMiles": _float("estimated_miles"),
+    "estimatedMinutes": "estimated_minutes",
+    "loadedMiles": _float("loaded_miles"),
+    "loadedMilesSource": "loaded_miles_source",
+    "odometerStart": _float("odometer_start"),
+    "odometerEnd": _float("odometer_end"),
+    "waitMinutes": "wait_minutes",
+    "onboardMinutes": "onboard_minutes",
+    "handoffName": "handoff_name",
+    "missingDocuments": "missing_documents",
+    "openExceptionCount": "open_exception_count",
+    "maxExceptionSeverity": "max_exception_severity",
+    "createdAt": InstantText("created_at"),
+    "updatedAt": InstantText("updated_at"),
+    "version": "version",
+    "pickup": _text("pickup"),
+    "dropoff": _text("dropoff"),
+    "accommodation": _text("accommodation"),
+    "companions": _text("companions"),
+    "discharge": _text("discharge"),
+    "dialysis": _text("dialysis"),
+    "requestedBy": _text("requested_by"),
+    "signatures": _text("signatures"),
+    "attestation": _text("attestation"),
 }
-# Columns that hold JSON in the API's shape: their text goes into the answer as it is.
-_JSON: Final[dict[str, str]] = {
-    "externalIds": _EXTERNAL_IDS,
-    "pickup": "r.pickup::text",
-    "dropoff": "r.dropoff::text",
-    "accommodation": "r.accommodation::text",
-    "companions": "r.companions::text",
-    "discharge": "r.discharge::text",
-    "dialysis": "r.dialysis::text",
-    "requestedBy": "r.requested_by::text",
-    "signatures": "r.signatures::text",
-    "attestation": "r.attestation::text",
-}
-# Small objects out of several columns.
-_GROUPS: Final[dict[str, dict[str, str]]] = {
-    "pickupWindow": {"start": "r.window_starts_at", "end": "r.window_ends_at"},
+_JSON: Final = frozenset(
+    {
+        "pickup",
+        "dropoff",
+        "accommodation",
+        "companions",
+        "discharge",
+        "dialysis",
+        "requestedBy",
+        "signatures",
+        "attestation",
+    }
+)
+# Empty text in the table, null in the API.
+_NULL_IF_EMPTY: Final = frozenset(
+    {
+        "clientReference",
+        "readySource",
+        "vehicleTypeRequested",
+        "occurrenceKey",
+        "occurrenceState",
+        "loadedMilesSource",
+        "maxExceptionSeverity",
+    }
+)
+# Objects made of several columns.
+_GROUPS: Final[dict[str, dict[str, str | Combinable]]] = {
+    "pickupWindow": {"start": InstantText("window_starts_at"), "end": InstantText("window_ends_at")},
     "spaces": {
-        "ambulatory": "r.spaces_ambulatory",
-        "wheelchair": "r.spaces_wheelchair",
-        "stretcher": "r.spaces_stretcher",
+        "ambulatory": "spaces_ambulatory",
+        "wheelchair": "spaces_wheelchair",
+        "stretcher": "spaces_stretcher",
     },
     "payer": {
-        "payerId": "r.payer_id::text",
-        "programCode": "r.program_code",
-        "authorizationNumber": "r.authorization_number",
-        "authorizationExpires": "r.authorization_expires_on::text",
+        "payerId": "payer_id",
+        "programCode": "program_code",
+        "authorizationNumber": "authorization_number",
+        "authorizationExpires": "authorization_expires_on",
     },
-    "notes": {"driver": "r.driver_notes", "dispatcher": "r.dispatcher_notes", "facility": "r.facility_notes"},
+    "notes": {"driver": "driver_notes", "dispatcher": "dispatcher_notes", "facility": "facility_notes"},
     "outcome": {
-        "reasonCode": "nullif(r.reason_code, '')",
-        "fault": "nullif(r.fault, '')",
-        "timing": "nullif(r.cancellation_timing, '')",
-        "endedBy": "nullif(r.ended_by, '')",
+        "reasonCode": "reason_code",
+        "fault": "fault",
+        "timing": "cancellation_timing",
+        "endedBy": "ended_by",
     },
 }
-ROW: Final = (*_PLAIN, *_JSON, *_GROUPS)
+# Fields that follow from the columns of `Facts`, and the external ids, which are rows of their own.
+_DERIVED: Final = ("isLate", "lateMinutes", "releaseState", "originalServiceDate", "documentationComplete")
+ROW: Final = (*_COLUMNS, *_GROUPS, *_DERIVED, "externalIds")
+
+
+class Facts(NamedTuple):
+    """What every row is read with, whatever fields are asked for."""
+
+    sort_key: str
+    id: Any
+    rider_id: Any
+    facility_id: Any
+    driver_id: Any
+    status: str
+    will_call: bool
+    ready_at: str | None
+    promised_pickup_by: str | None
+    will_call_expires_at: str | None
+    window_ends_at: str
+    arrived_pickup_at: str | None
+    occurrence_key: str
+    missing_documents: list[str]
+
+
+@dataclass(slots=True)
+class _Times:
+    """The columns that `rules.standing` judges."""
+
+    status: str
+    will_call: bool
+    ready_at: datetime | None
+    promised_pickup_by: datetime | None
+    will_call_expires_at: datetime | None
+    window_ends_at: datetime
+    arrived_pickup_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What to select for a kind of caller, and how to make a row of the answer from it.
+    """The fields that one kind of caller gets.  `rows` selects the columns of `Facts` and then theirs."""
 
-    `select` is a list of SQL expressions over `rides_ride r` with the parameter `at`; `row` takes a tuple that begins
-    with their values.
-    """
+    rows: RideQuerySet
+    names: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]]
+    derived: frozenset[str]
+    has_external_ids: bool
+    to: Disclosure
 
-    select: str
-    row: Callable[[Sequence[Any]], dict[str, Any]]
+    def row(self, values: Sequence[Any], facts: Facts, external_ids: Iterable[Any], *, at: datetime) -> dict[str, Any]:
+        """Make a row of the answer from the columns after `Facts`."""
+        row = dict(zip(self.names, values, strict=False))
+        place = len(self.names)
+        for group, keys in self.groups.items():
+            row[group] = dict(zip(keys, values[place:], strict=False))
+            place += len(keys)
+        for name in _NULL_IF_EMPTY & row.keys():
+            row[name] = row[name] or None
+        if "outcome" in row:
+            row["outcome"] = {key: text or None for key, text in row["outcome"].items()}
+        self._derive(row, facts, at)
+        if self.has_external_ids:
+            row["externalIds"] = [{"system": one.system, "value": one.value, "type": one.type} for one in external_ids]
+        if self.to.phi >= Phi.FULL and self.to.dispatcher_notes:
+            for name in _JSON & row.keys():
+                row[name] = row[name] and orjson.Fragment(row[name])
+            return row
+        for name in _JSON & row.keys():
+            row[name] = row[name] and orjson.loads(row[name])
+        return disclosed(row, self.to)
+
+    def _derive(self, row: dict[str, Any], facts: Facts, at: datetime) -> None:
+        if not self.derived:
+            return
+        times = _Times(
+            facts.status,
+            facts.will_call,
+            _instant(facts.ready_at),
+            _instant(facts.promised_pickup_by),
+            _instant(facts.will_call_expires_at),
+            datetime.fromisoformat(facts.window_ends_at),
+            _instant(facts.arrived_pickup_at),
+        )
+        late = late_minutes(times, at)
+        found = {
+            "isLate": late is not None,
+            "lateMinutes": late or 0,
+            "releaseState": release_state(times, at).value,
+            "originalServiceDate": facts.occurrence_key.split(":")[1] if facts.occurrence_key else None,
+            "documentationComplete": facts.status == "completed" and not facts.missing_documents,
+        }
+        row.update((name, found[name]) for name in self.derived)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 @lru_cache(maxsize=256)
-def shape_for(to: Disclosure, only: tuple[str, ...] | None) -> Shape:
+def shape_for(to: Disclosure, only: tuple[str, ...] | None, sort: str) -> Shape:
     """Build what a caller of this kind gets; `only` are the fields asked for, None all of them."""
-    select: list[str] = []
-    row: list[str] = []
-    for name in ROW:
-        if FIELDS.get(name, Phi.NONE) > to.phi or (only is not None and name not in only):
-            continue
-        if name in _PLAIN:
-            row.append(f"{name!r}: {_value(select, _PLAIN[name])}")
-        elif name in _JSON:
-            value = _value(select, _json_sql(name, to))
-            row.append(f"{name!r}: {value} and Fragment({value})")  # null is None, and no JSON is empty text
-        else:
-            members = [f"{key!r}: {_value(select, sql)}" for key, sql in _group_of(name, to).items()]
-            row.append(f"{name!r}: {{{', '.join(members)}}}")
-    return Shape(", ".join(select), _compiled(len(select), row))
+    wanted = [name for name in ROW if FIELDS.get(name, Phi.NONE) <= to.phi and (only is None or name in only)]
+    names = tuple(name for name in wanted if name in _COLUMNS)
+    groups = {name: tuple(_GROUPS[name]) for name in wanted if name in _GROUPS}
+    facts = (
+        InstantText(SORTS[sort].removeprefix("-")),
+        "pk",
+        "rider_id",
+        "facility_id",
+        "driver_id",
+        "status",
+        "will_call",
+        InstantText("ready_at"),
+        InstantText("promised_pickup_by"),
+        InstantText("will_call_expires_at"),
+        InstantText("window_ends_at"),
+        InstantText("arrived_pickup_at"),
+        "occurrence_key",
+        "missing_documents",
+    )
+    members = [column for group in groups for column in _GROUPS[group].values()]
+    selected = [*facts, *(_COLUMNS[name] for name in names), *members]
+    return Shape(
+        rows=cast(
+            RideQuerySet,
+            Ride.objects.values_list(*selected).order_by(SORTS[sort], "-pk" if SORTS[sort].startswith("-") else "pk"),
+        ),
+        names=names,
+        groups=groups,
+        derived=frozenset(wanted).intersection(_DERIVED),
+        has_external_ids="externalIds" in wanted,
+        to=to,
+    )
 
 
-def _value(select: list[str], sql: str) -> str:
-    """Select one more expression, and name the variable that will hold it."""
-    select.append(sql)
-    return f"v{len(select) - 1}"
-
-
-def _compiled(width: int, row: list[str]) -> Callable[[Sequence[Any]], dict[str, Any]]:
-    """Compile the function that makes a row: a literal with constant keys is built twice as fast as zip and loops."""
-    variables = "".join(f"v{place}, " for place in range(width))
-    source = f"def row(values):\n    {variables}*_, = values\n    return {{{', '.join(row)}}}"
-    names: dict[str, Any] = {"Fragment": orjson.Fragment}
-    exec(source, names)  # noqa: S102  # of names of this module alone, never of anything that was sent
-    made: Callable[[Sequence[Any]], dict[str, Any]] = names["row"]
-    return made
-
-
-def _json_sql(name: str, to: Disclosure) -> str:
-    if name in ("pickup", "dropoff") and to.phi < Phi.FULL:
-        return _object(f"r.{name}", STOP_KEYS[to.phi], shorten_postal_code=to.phi is Phi.NONE)
-    if name == "accommodation" and to.phi < Phi.FULL:
-        return _object("r.accommodation", ACCOMMODATION_BELOW_FULL)
-    if name == "accommodation" and not to.dispatcher_notes:
-        return f"(r.accommodation - '{DISPATCHER_NOTES}')::text"
-    return _JSON[name]
-
-
-def _object(column: str, keys: Iterable[str], *, shorten_postal_code: bool = False) -> str:
-    members = [
-        f"'{key}', left(coalesce({column}->>'{key}', ''), {POSTAL_PREFIX})"
-        if key == "postalCode" and shorten_postal_code
-        else f"'{key}', {column}->'{key}'"
-        for key in keys
-    ]
-    return f"jsonb_build_object({', '.join(members)})::text"
-
-
-def _group_of(name: str, to: Disclosure) -> dict[str, str]:
-    members = _GROUPS[name]
-    if name == "payer":
-        return {key: members[key] for key in PAYER_KEYS[to.phi]}
-    if name == "notes" and not to.dispatcher_notes:
-        return {key: column for key, column in members.items() if key != "dispatcher"}
-    return members
-
-
-_CONDITIONS: Final[dict[str, str]] = {
-    "service_type": "r.service_type = ANY(%(service_type)s)",
-    "facility_id": "r.facility_id = %(facility_id)s",
-    "rider_id": "r.rider_id = %(rider_id)s",
-    "driver_id": "r.driver_id = %(driver_id)s",
-    "pickup_time_from": "r.pickup_at >= %(pickup_time_from)s",
-    "pickup_time_to": "r.pickup_at < %(pickup_time_to)s",
-    "updated_since": "r.updated_at >= %(updated_since)s",
+_LOOKUPS: Final[dict[str, str]] = {
+    "service_type": "service_type__in",
+    "facility_id": "facility_id",
+    "rider_id": "rider_id",
+    "driver_id": "driver_id",
+    "pickup_time_from": "pickup_at__gte",
+    "pickup_time_to": "pickup_at__lt",
+    "updated_since": "updated_at__gte",
 }
-# Without a system the value counts in any of them.
-_BY_EXTERNAL_ID: Final = """r.id IN (SELECT x.subject_id FROM organizations_externalid x WHERE x.subject_type = 'ride'
-    AND x.value = %(external_value)s AND %(external_system)s IN ('', x.system))"""
 
 
-# Theirs, or offered to them.
-_OF_PROVIDERS: Final = """(r.provider_id = ANY(%(provider_ids)s) OR r.id = ANY(ARRAY(SELECT a.ride_id
-    FROM rides_assignment a WHERE a.status = 'offered' AND a.provider_id = ANY(%(provider_ids)s))))"""
-
-
-def conditions(filters: Mapping[str, Any], by: Principal) -> tuple[str, dict[str, Any]]:
-    """Write the WHERE clause of the caller's data scope and filters, with its parameters.
-
-    The scope is `Ride.objects.visible_to` said in SQL; a test holds the two together.
-    """
-    found = [_CONDITIONS[name] for name in filters if name in _CONDITIONS]
-    parameters = {name: filters[name] for name in filters if name in _CONDITIONS}
+def matching(rows: RideQuerySet, filters: Mapping[str, Any], by: Principal) -> RideQuerySet:
+    """Keep the rides within the caller's data scope that match the filters of the API."""
+    rows = rows.visible_to(by).filter(**{_LOOKUPS[name]: filters[name] for name in _LOOKUPS if name in filters})
     if "status" in filters:
         statuses = filters["status"]
-        # One status by equality: the index on (status, pickup_at, id) then gives the order too.
-        found.append("r.status = %(status)s" if len(statuses) == 1 else "r.status = ANY(%(status)s)")
-        parameters["status"] = statuses[0] if len(statuses) == 1 else list(statuses)
+        # One status by equality: the index on (status, pickup_at, id) then gives the order, too.
+        rows = rows.filter(status=statuses[0]) if len(statuses) == 1 else rows.filter(status__in=statuses)
     if "client_reference" in filters:
-        # The second half lets the planner use the index of those that have one, whatever the value.
-        found.append("r.client_reference = %(client_reference)s AND r.client_reference <> ''")
-        parameters["client_reference"] = filters["client_reference"]
+        # The second condition lets PostgreSQL use the index of rides that have a reference.
+        rows = rows.filter(~Q(client_reference=""), client_reference=filters["client_reference"])
         if by.client_id is not None:
-            found.append("r.client_id = %(client_id)s")
-            parameters["client_id"] = by.client_id
+            rows = rows.filter(client_id=by.client_id)
     if "external_ref" in filters:
-        system, _, value = filters["external_ref"].rpartition("|")
-        found.append(_BY_EXTERNAL_ID)
-        parameters |= {"external_system": system, "external_value": value}
-    if by.facility_ids is not None:
-        found.append("r.facility_id = ANY(%(facility_ids)s)")
-        parameters["facility_ids"] = list(by.facility_ids)
-    if by.provider_ids is not None:
-        found.append(_OF_PROVIDERS)
-        parameters["provider_ids"] = list(by.provider_ids)
-    return " AND ".join(found) or "true", parameters
+        rows = rows.filter(pk__in=subjects_called(SubjectType.RIDE, filters["external_ref"]))
+    return rows

@@ -9,20 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.events.models import Event
 from apps.organizations.models import ExternalId, SubjectType
-from apps.organizations.queries import NAMES_OF_ONE, external_ids_of
+from apps.organizations.queries import external_ids_of
 from apps.rides.models import Assignment, Milestone, Ride
 from lib.access import Principal
-from lib.compiled import Compiled, together
 from lib.errors import NotFound
-
-_RIDE: Compiled[Ride] = Compiled(lambda by, pk: Ride.objects.visible_to(by).filter(pk=pk), pk=UUID)
-_MILESTONES: Compiled[Milestone] = Compiled(
-    lambda ride_id: Milestone.objects.filter(ride_id=ride_id).order_by("occurred_at", "recorded_at", "pk"),
-    ride_id=UUID,
-)
-_ASSIGNMENT: Compiled[Assignment] = Compiled(
-    lambda pk: Assignment.objects.select_related("driver").filter(pk=pk), pk=UUID
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +31,19 @@ def ride(ride_id: UUID, by: Principal) -> Ride:
     Raises:
         NotFound: there is none.
     """
-    found = _RIDE.one(by, pk=ride_id)
+    found = Ride.objects.visible_to(by).filter(pk=ride_id).first()
     if found is None:
         raise NotFound(_("ride"))
     return found
 
 
 def belongings(of: Ride) -> Belongings:
-    """Read what belongs to a ride.  One round trip, one more in a trip."""
-    external_ids, milestones, *assignment = together(
-        NAMES_OF_ONE.asked(subject_type=SubjectType.RIDE, subject_id=of.pk),
-        _MILESTONES.asked(ride_id=of.pk),
-        *([_ASSIGNMENT.asked(pk=of.assignment_id)] if of.assignment_id else []),
-    )
+    """Read what belongs to a ride.  Two queries, one more with a driver and one more in a trip."""
+    assignments = Assignment.objects.select_related("driver")
     return Belongings(
-        external_ids=external_ids,
-        milestones=milestones,
-        assignment=assignment[0][0] if assignment else None,
+        external_ids=external_ids_of(SubjectType.RIDE, [of.pk])[of.pk],
+        milestones=list(Milestone.objects.filter(ride=of).order_by("occurred_at", "recorded_at", "pk")),
+        assignment=assignments.get(pk=of.assignment_id) if of.assignment_id else None,
         linked_ride_ids=linked(of.pk, trip_id=of.trip_id) if of.trip_id else [],
     )
 

@@ -153,7 +153,7 @@ def terms_of(rides: Collection[Watched]) -> dict[UUID, Terms]:
 
 
 def _facilities(ids: Iterable[UUID]) -> dict[UUID, Facility]:
-    wanted = Facility.objects.filter(pk__any_of=list(ids)).select_related("escalation_policy")
+    wanted = Facility.objects.filter(pk__in=list(ids)).select_related("escalation_policy")
     columns = ("hours", "timezone", "will_call_response_minutes", "no_show_wait_minutes", "escalation_policy")
     found = wanted.only(*columns, "escalation_policy__step_minutes")
     return {facility.pk: facility for facility in found}

@@ -30,9 +30,7 @@ from apps.rides.services.overriding import Override
 from apps.rides.services.pairing import Crew, judge, locked_crew, require_fit
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
 from lib.access import Principal
-from lib.compiled import Compiled, together
 from lib.errors import Detail, FieldRefused, InvalidInput
-from lib.rows import insert, sent_together, update
 
 LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; opens driver_released_late
 OFFER_STANDS_FOR = timedelta(minutes=15)  # the first step of the escalation ladder
@@ -63,12 +61,6 @@ _DRIVER_COLUMNS: Final = ["assignment_id", "provider", "driver", "vehicle", "att
 # With the attempts to reach the rider: who arrives in another's place has to try anew before a no-show.
 _APPROACH: Final = [Milestone.Type.DEPARTED, Milestone.Type.ARRIVED_PICKUP, Milestone.Type.CONTACT_ATTEMPT]
 _APPROACH_COLUMNS: Final = ["departed_at", "arrived_pickup_at", "eta_pickup_at"]
-
-
-_OF_RIDE: Final[Compiled[Assignment]] = Compiled(
-    lambda ride_id, status: Assignment.objects.filter(ride_id=ride_id, status=status), ride_id=UUID, status=str
-)
-_RIDER: Final[Compiled[Rider]] = Compiled(lambda pk: Rider.objects.filter(pk=pk), pk=UUID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +133,8 @@ def assign(
         _offer(new, respond_by or at + OFFER_STANDS_FOR, by=by, at=at)
         _audit("rides.offer", new, by)
         return new
-    with sent_together():
-        take_on(new, action, given, present, by=by, at=at)
-        _audit(f"rides.{action.value}", new, by, reason=override_reason or given.note)
+    take_on(new, action, given, present, by=by, at=at)
+    _audit(f"rides.{action.value}", new, by, reason=override_reason or given.note)
     return new
 
 
@@ -168,9 +159,8 @@ def unassign(
     ride = locked(ride_id, by, expected_version=expected_version)
     if ride.status == RideStatus.SCHEDULED:
         return ride
-    with sent_together():
-        take_off(ride, reason_code=reason_code, note=note, by=by, at=at)
-        audit_release(ride, reason_code=reason_code, note=note, by=by)
+    take_off(ride, reason_code=reason_code, note=note, by=by, at=at)
+    audit_release(ride, reason_code=reason_code, note=note, by=by)
     return ride
 
 
@@ -235,9 +225,9 @@ def take_on(
     if action is Action.TRANSFER:
         new.started_at = at
     if is_offer:
-        update(new, ["sequence", "status", "responded_at", "started_at"])
+        new.save(update_fields=["sequence", "status", "responded_at", "started_at"])
     else:
-        insert(new)
+        new.save(force_insert=True)
     ride.assignment_id, ride.provider_id = new.pk, new.provider_id
     ride.driver_id, ride.vehicle_id, ride.attendant_ids = new.driver_id, new.vehicle_id, new.attendant_ids
     columns = list(_DRIVER_COLUMNS)
@@ -279,13 +269,11 @@ def _checked(given: Handover, ride: Ride, action: Action, by: Principal, at: dat
 
 
 def _present(ride: Ride) -> tuple[Assignment | None, Rider]:
-    """Read the accepted assignment of a locked ride, and the ride's rider.  One round trip."""
-    accepted, (rider,) = together(
-        _OF_RIDE.asked(ride_id=ride.pk, status=Assignment.Status.ACCEPTED.value), _RIDER.asked(pk=ride.rider_id)
-    )
-    for row in accepted:
-        row.ride = ride
-    return next(iter(accepted), None), rider
+    """Read the accepted assignment of a locked ride, and the ride's rider.  Two queries."""
+    accepted = Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).first()
+    if accepted is not None:
+        accepted.ride = ride
+    return accepted, Rider.objects.get(pk=ride.rider_id)
 
 
 def _row_for(ride: Ride, crew: Crew, *, method: str, by: Principal, at: datetime) -> Assignment:
@@ -325,10 +313,8 @@ def _close(ride: Ride, status: Assignment.Status, reason: str, at: datetime) -> 
 
 
 def _withdraw_offers(ride: Ride, taken: Assignment, at: datetime) -> None:
-    for other in _OF_RIDE.all(ride_id=ride.pk, status=Assignment.Status.OFFERED.value):
-        if other.pk != taken.pk:
-            other.status, other.ended_at, other.end_reason = Assignment.Status.EXPIRED, at, "given_to_another"
-            update(other, ["status", "ended_at", "end_reason"])
+    others = Assignment.objects.filter(ride=ride, status=Assignment.Status.OFFERED).exclude(pk=taken.pk)
+    others.update(status=Assignment.Status.EXPIRED, ended_at=at, end_reason="given_to_another")
 
 
 def _undo_approach(ride: Ride) -> list[str]:

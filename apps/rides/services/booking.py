@@ -6,6 +6,7 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
@@ -15,6 +16,7 @@ from apps.riders import services as riders
 from apps.riders.models import Rider
 from apps.riders.rules import rider_status
 from apps.rides.models import Ride, Trip
+from apps.rides.models.ride import ONE_REFERENCE
 from apps.rides.queries import bookings
 from apps.rides.rules import booking_rules, timing
 from apps.rides.rules.draft import ReturnLeg, RideDraft, Shape
@@ -23,11 +25,10 @@ from apps.rides.services import exceptions, legs, punctuality
 from apps.rides.services.legs import Leg
 from apps.rides.services.status import record_created, watching_of
 from lib.access import Principal
+from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.messages import FieldName, Message
-from lib.rows import insert, sent_together
 from lib.scopes import Scope
-from lib.transactions import one_transaction
 
 
 class RiderNotBookable(DomainError):
@@ -83,7 +84,7 @@ class Booked:
     return_ride: Ride | None = None
 
 
-@one_transaction
+@transaction.atomic
 def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: datetime) -> Booked:
     """Make one ride, or two linked ones when a return leg is asked for.
 
@@ -123,12 +124,11 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     for leg, columns in zip(planned, made, strict=True):
         require_bookable(rider, columns["service_date"])
         beside.append(require_free(rider.pk, columns, allowed=leg.draft.allow_duplicate, by=by, path=leg.path))
-    with sent_together():
-        booked = _written(planned, made, first_id=ride_id, rider=rider, by=by, at=at)
-        rides = [ride for ride in (booked.ride, booked.return_ride) if ride is not None]
-        for ride, others in zip(rides, beside, strict=True):
-            open_duplicate(ride, others, detected_by="booking", by=by, at=at)
-            punctuality.expect(ride, detected_by="booking", by=by, at=at)
+    booked = _written(planned, made, first_id=ride_id, rider=rider, by=by, at=at)
+    rides = [ride for ride in (booked.ride, booked.return_ride) if ride is not None]
+    for ride, others in zip(rides, beside, strict=True):
+        open_duplicate(ride, others, detected_by="booking", by=by, at=at)
+        punctuality.expect(ride, detected_by="booking", by=by, at=at)
     return booked
 
 
@@ -377,9 +377,16 @@ def _insert(
 
 def _save_once(ride: Ride, *, path: str, may_be_there: bool = False) -> None:
     """Insert the row; unique constraints decide between two calls with one clientReference, or with one id."""
-    if insert(ride, unless_taken=bool(ride.client_reference) or may_be_there):
+    if not ride.client_reference and not may_be_there:
+        ride.save(force_insert=True)
         return
-    if may_be_there and Ride.objects.filter(pk=ride.pk).exists():
-        raise BookedAlready
-    same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
-    raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path)
+    try:
+        with transaction.atomic():
+            ride.save(force_insert=True)
+    except IntegrityError as refusal:
+        if constraint_of(refusal) not in (ONE_REFERENCE, "rides_ride_pkey"):
+            raise
+        if may_be_there and Ride.objects.filter(pk=ride.pk).exists():
+            raise BookedAlready from refusal
+        same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
+        raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path) from refusal

@@ -12,7 +12,6 @@ from apps.rides.services import booking, legs
 from apps.rides.services.booking import Booked
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
-from lib.transactions import all_or_nothing
 
 MAX_BULK = 500
 
@@ -43,7 +42,7 @@ def book_many(
     outcomes: list[Booked | DomainError] = []
     for position, draft in enumerate(drafts):
         try:
-            with all_or_nothing():
+            with transaction.atomic():
                 outcomes.append(booking.book(draft=draft, by=by, at=at))
         except DomainError as refusal:
             refusal.details = _placed(refusal, position)

@@ -23,7 +23,6 @@ from apps.rides.services.status import InvalidTransition, Note, locked, move_bac
 from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
-from lib.rows import send_now
 from lib.scopes import Scope
 
 _ENDING_COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "end_note"]
@@ -123,7 +122,6 @@ def _move_back(ride: Ride, columns: list[str], note: Note, *, by: Principal, at:
     try:
         with transaction.atomic():  # the unique constraint decides between this ride and one that is made just now
             move_back(ride, by=by, at=at, also=columns, note=note)
-            send_now()
     except IntegrityError as refusal:
         if constraint_of(refusal) != ONE_OCCURRENCE:
             raise

@@ -22,9 +22,8 @@ from apps.rides.rules.exception_types import (
 from apps.rides.services import exceptions, ladder
 from apps.rides.services.status import told_of
 from lib.access import Principal
-from lib.db.bulk_copy import Copy
+from lib.db.bulk_copy import copy_rows
 from lib.ids import uuid7
-from lib.pipelining import pipelined
 
 _CHANGE: Final = """
     UPDATE rides_rideexception e
@@ -107,15 +106,12 @@ def apply(outcomes: Sequence[Outcome], *, by: Principal, at: datetime) -> None:
     """
     ids = {(one.ride.id, opening.type): uuid7() for one in outcomes for opening in one.opened}
     told = [one for one in outcomes if one]
-    with pipelined():  # rides take the longest to write, and rows of text to lay out
-        _tell(told, at=at)
-        _put_off([one for one in outcomes if not one])
-        _change([change for one in outcomes for change in one.changed], at=at)
-        _settle([settlement for one in outcomes for settlement in one.settled], by=by, at=at)
-        opened = Copy(RideException, _rows(outcomes, ids, by=by, at=at)).write_out()
-        recorded = events.to_record([event for one in told for event in _events(one, ids, at=at)], by=by).write_out()
-    opened.send()
-    recorded.send()
+    _tell(told, at=at)
+    _put_off([one for one in outcomes if not one])
+    _change([change for one in outcomes for change in one.changed], at=at)
+    _settle([settlement for one in outcomes for settlement in one.settled], by=by, at=at)
+    copy_rows(RideException, _rows(outcomes, ids, by=by, at=at))
+    events.record_all([event for one in told for event in _events(one, ids, at=at)], by=by)
     over = [one.ride.id for one in told if any(settled.known.on_ladder for settled in one.settled)]
     if over:
         ladder.over(over, at=at)

@@ -25,7 +25,6 @@ from apps.rides.rules.exception_types import (
 from apps.rides.services import ladder
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
-from lib.compiled import Compiled
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
 
@@ -41,10 +40,6 @@ _TOLD_OF_ORDER: Final = {
 }
 LONGEST_SNOOZE: Final = timedelta(days=1)  # what nobody wants to see for longer is to be dismissed
 _COUNTERS = ["open_exception_count", "max_exception_severity"]
-
-_UNSETTLED: Final[Compiled[RideException]] = Compiled(
-    lambda ride_id: RideException.objects.unsettled().filter(ride_id=ride_id).order_by("opened_at", "id"), ride_id=UUID
-)
 
 # Without personal data: it stands in lists, mails and webhooks.
 SUMMARY_OF = {type_: type_.value.replace("_", " ").capitalize() for type_ in ExceptionType}
@@ -183,7 +178,8 @@ def settle(
     ride: Ride, types: Collection[ExceptionType], *, by: Principal, at: datetime, code: ResolutionCode
 ) -> list[RideException]:
     """Resolve the unsettled exceptions of these types on a locked ride: their cause has gone.  None is an error."""
-    exceptions = [one for one in _UNSETTLED.all(ride_id=ride.pk) if one.type in types]
+    unsettled = RideException.objects.unsettled().filter(ride_id=ride.pk, type__in=types)
+    exceptions = list(unsettled.order_by("opened_at", "id"))
     for exception in exceptions:
         _close(ride, exception, ExceptionStatus.RESOLVED, by=by, at=at, code=code, note="")
     return exceptions

@@ -20,13 +20,8 @@ from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import documents, overriding
 from apps.rides.services.overriding import Override
 from lib.access import Principal
-from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Message, Text, lowered
-
-_STANDING: Compiled[tuple[str | None, str | None]] = Compiled(
-    lambda pk: Ride.objects.filter(pk=pk).values_list("driver__activation", "vehicle__status"), pk=UUID
-)
 
 
 class GuardFailed(DomainError):
@@ -107,7 +102,8 @@ def _contact_attempts(ride: Ride) -> tuple[ContactAttempt, ...]:
 
 def _standing(ride: Ride) -> tuple[str, str]:
     """Read whether driver and vehicle are on the road at all: activation and status, "" where there is none."""
-    ((activation, vehicle_status),) = _STANDING.all(pk=ride.pk)
+    columns = Ride.objects.filter(pk=ride.pk).values_list("driver__activation", "vehicle__status")
+    activation, vehicle_status = columns.get()
     return activation or "", vehicle_status or ""
 
 

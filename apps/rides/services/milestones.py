@@ -12,7 +12,6 @@ from apps.rides.rules.status_report import MilestoneReport
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Message, lowered
-from lib.rows import insert
 
 CLOCK_TOLERANCE = timedelta(minutes=2)  # how far a device's clock may run ahead of ours
 ENTERED_LATE = timedelta(
@@ -92,7 +91,7 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
     first = column is not None and getattr(ride, column) is None
     voided = 0 if adds_up or first else void(ride, [milestone])
     place = report.place
-    reported = Milestone(
+    Milestone.objects.create(
         ride=ride,
         type=milestone,
         occurred_at=report.occurred_at,
@@ -106,7 +105,6 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
         note=report.note,
         contacted=report.contacted,
     )
-    insert(reported)
     if column is None:
         return []
     setattr(ride, column, report.occurred_at)

@@ -21,7 +21,6 @@ from apps.rides.services.pairing import AssignmentRejected, judge, locked_crew
 from apps.rides.services.status import require_permission, transition_of
 from lib.access import Principal
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
-from lib.rows import sent_together
 from lib.scopes import Scope
 
 EXPIRED_AT_ONCE = 100  # offers looked at in one run of the task; the next run is a second away
@@ -65,9 +64,8 @@ def accept(
     found = judge(ride, crew, by=by, at=at)
     if any(one.kind is Kind.HARD or one.code.value not in offer.overridden for one in found):
         raise AssignmentRejected(found)
-    with sent_together():
-        take_on(offer, Action.ASSIGN, Handover(), None, by=by, at=at)
-        _audit("rides.accept", offer, by)
+    take_on(offer, Action.ASSIGN, Handover(), None, by=by, at=at)
+    _audit("rides.accept", offer, by)
     return offer
 
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.services import drivers
@@ -36,8 +37,6 @@ from apps.rides.services.status import (
 )
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
-from lib.rows import sent_together
-from lib.transactions import one_transaction
 
 # What a milestone in a batch means for the status; the others are recorded only.
 ACTION_OF: Final = {milestone: action for action, milestone in progress.MILESTONE_OF.items()}
@@ -47,7 +46,7 @@ _RECORDED_ONLY: Final = frozenset(
 _DEVICES: Final = frozenset({Milestone.Source.DRIVER_APP, Milestone.Source.INTEGRATION})
 
 
-@one_transaction
+@transaction.atomic
 def change_status(
     *, ride_id: UUID, report: StatusReport, expected_version: int | None = None, by: Principal, at: datetime
 ) -> Ride:
@@ -69,8 +68,7 @@ def change_status(
     if report.status is RideStatus.SCHEDULED:
         booking.locked_rider(ride_id, by)  # a request may be confirmed: nobody books its rider meanwhile
     ride = locked(ride_id, by, expected_version=expected_version)
-    with sent_together():
-        _report(ride, report, by=by, at=at)
+    _report(ride, report, by=by, at=at)
     return ride
 
 

@@ -117,7 +117,7 @@ def read_resources(drafts: Iterable[RideDraft], *, by: Principal) -> Resources:
     asked = list(drafts)
     payer_ids = {draft.payment.payer_id for draft in asked} - {None}
     return Resources(
-        known=bookings.many_facilities(booking.facility_ids(asked), by),
+        known=bookings.facilities(booking.facility_ids(asked), by),
         entrances=legs.entrances_of(asked),
         payers=bookings.payers(one for one in payer_ids if one is not None),
     )

@@ -20,24 +20,14 @@ from apps.rides.queries import watched
 from apps.rides.rules import watch_rules
 from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
 from lib.access import Principal
-from lib.compiled import Compiled
 from lib.errors import Code, Detail, DomainError, NotFound, ScopeMissing, StaleVersion
 from lib.messages import Message, listed, lowered
-from lib.rows import update
 
 CORRECTED_EVENT = "ride.corrected"
 CREATED_EVENT: Mapping[RideStatus, str] = {
     RideStatus.REQUESTED: "ride.requested",
     RideStatus.SCHEDULED: "ride.scheduled",
 }
-
-
-_LOCKED: Compiled[Ride] = Compiled(
-    lambda by, pk: (
-        Ride.objects.in_charge_of(by).select_for_update(of=("self",)).select_related("facility").filter(pk=pk)
-    ),
-    pk=UUID,
-)
 
 
 class OfferedOnly(DomainError):
@@ -87,7 +77,8 @@ def locked(ride_id: UUID, by: Principal, *, expected_version: int | None = None)
         OfferedOnly: it is offered to the caller, who has not accepted it.
         StaleVersion: the caller read an older version.
     """
-    ride = _LOCKED.one(by, pk=ride_id)
+    rows = Ride.objects.in_charge_of(by).select_related("facility").filter(pk=ride_id)
+    ride = rows.select_for_update(of=("self",)).first()
     if ride is None:
         if by.provider_ids is not None and Ride.objects.visible_to(by).filter(pk=ride_id).exists():
             raise OfferedOnly
@@ -196,7 +187,7 @@ def _set_status(
     first = ride.version + 1
     ride.version += len(event_types)
     ride.watch_at = watching_of(ride, at=at)
-    update(ride, ["status", "status_changed_at", "updated_at", "version", "watch_at", *also])
+    ride.save(update_fields=["status", "status_changed_at", "updated_at", "version", "watch_at", *also])
     for number, event_type in enumerate(event_types):
         _record(
             ride,
@@ -224,7 +215,7 @@ def touch(
     ride.updated_at = at
     ride.version += 1
     ride.watch_at = watching_of(ride, at=at)
-    update(ride, ["updated_at", "version", "watch_at", *also])
+    ride.save(update_fields=["updated_at", "version", "watch_at", *also])
     _record(
         ride,
         event_type,

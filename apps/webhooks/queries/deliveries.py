@@ -18,7 +18,7 @@ from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.rules.event_types import EVERYTHING
 from apps.webhooks.rules.wire import unsigned_headers
 from lib.access import Phi, Principal
-from lib.keyset import Order, both_ways
+from lib.pagination import Order, both_ways
 
 HIDDEN: Final = "(not shown)"
 # By their ids, which grow: no other column has an index that a list of all of them could be read by.

@@ -15,8 +15,6 @@ from django.db import connection
 
 from apps.webhooks.body import Told
 from apps.webhooks.rules.schedule import IN_ORDER_FOR, MOST_AGE
-from lib import recordset
-from lib.binary import binary_cursor
 from lib.ids import uuid7
 
 # Workers renew the leases of what they hold (`renew`), so that a lease may be shorter than an attempt.  What a killed
@@ -197,7 +195,7 @@ def renew(held: Collection[tuple[UUID, UUID]], *, at: datetime) -> None:
         return
     ids, claims = zip(*held, strict=True)
     with connection.cursor() as cursor:
-        cursor.execute(_RENEW, {"ids": recordset.ids(ids), "claims": recordset.ids(set(claims)), "lease": at + LEASE})
+        cursor.execute(_RENEW, {"ids": list(ids), "claims": list(set(claims)), "lease": at + LEASE})
 
 
 def _values(at: datetime, most: int) -> dict[str, Any]:
@@ -224,11 +222,11 @@ def _ids(sql: str, values: dict[str, Any]) -> list[str]:
 def _claim(claim_id: UUID, ids: list[str]) -> Claim:
     if not ids:
         return Claim(claim_id, [])
-    with binary_cursor() as cursor:
-        cursor.execute(_ROWS, [recordset.ids(ids)])
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, [list(ids)])
         found = cursor.fetchall()
         # Apart from the rows: hundreds of endpoints may hear of one event.
-        cursor.execute(_EVENTS, [recordset.ids({row[-1] for row in found})])
+        cursor.execute(_EVENTS, [[row[-1] for row in found]])
         events = {told.id: told for told in map(_told, cursor.fetchall())}
     return Claim(claim_id, [Claimed(*[*columns, events[event_id]]) for *columns, event_id in found])
 

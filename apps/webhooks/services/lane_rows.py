@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from uuid import UUID
 
+from django.db import connection
+
 from apps.webhooks.rules.lane import Lane
 from lib import recordset
-from lib.binary import binary_cursor
 
 _TYPES: Final = {
     "window": "smallint",
@@ -40,8 +41,8 @@ _STORE: Final = f"""
 
 def locked(endpoint_ids: Iterable[UUID]) -> list[tuple[UUID, Lane]]:
     """Lock and read lanes in the order of their ids.  One query."""
-    with binary_cursor() as cursor:
-        cursor.execute(_LOCKED, [recordset.ids(endpoint_ids)])
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCKED, [list(endpoint_ids)])
         return [(key, Lane(*state)) for key, *state in cursor.fetchall()]
 
 
@@ -63,5 +64,5 @@ def store(
         }
         for key, lane in lanes.items()
     )
-    with binary_cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(_STORE, {"rows": recordset.rows(came)})

@@ -13,7 +13,6 @@ from apps.events.services import take_unpublished
 from apps.webhooks.models.delivery import NEW_ID
 from apps.webhooks.rules.event_types import TEST
 from apps.webhooks.rules.schedule import MOST_AGE
-from lib import recordset
 from lib.errors import Code, DomainError
 
 MOST_EVENTS: Final = 20  # in one transaction: with a hundred endpoints, what takes longer holds up the sending
@@ -116,7 +115,7 @@ def withdraw_these(delivery_ids: Collection[UUID], *, at: datetime) -> set[UUID]
     if not delivery_ids:
         return set()
     with connection.cursor() as cursor:
-        cursor.execute(_THESE_NO_LONGER, {"ids": recordset.ids(delivery_ids), "at": at})
+        cursor.execute(_THESE_NO_LONGER, {"ids": list(delivery_ids), "at": at})
         return {row[0] for row in cursor.fetchall()}
 
 

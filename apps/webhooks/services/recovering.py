@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
 
 from apps.audit.services import audit
@@ -23,9 +23,9 @@ from apps.webhooks.services import access, pacing, publishing
 from apps.webhooks.services.publishing import MATCHES
 from lib.access import Principal
 from lib.api.fields import instant_text
+from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput
 from lib.ids import moment_of, oldest_of
-from lib.rows import insert
 
 MOST_SPAN: Final = timedelta(days=30)
 EVENTS_AT_ONCE: Final = 5_000
@@ -221,14 +221,20 @@ def resend(*, delivery_id: UUID, confirmed: bool = False, by: Principal, at: dat
         subject_id=delivery.subject_id,
         subject_sequence=delivery.subject_sequence,
         trigger=Delivery.Trigger.RESEND if delivery.trigger != Delivery.Trigger.TEST else Delivery.Trigger.TEST,
-        round=_next_round(delivery),
         due_at=at,
         expires_at=at + MOST_AGE,
         created_at=at,
     )
-    while not insert(again, unless_taken=True):  # somebody resends another delivery of the same event
+    while True:
         again.round = _next_round(delivery)
-    return again
+        try:
+            with transaction.atomic():
+                again.save(force_insert=True)
+        except IntegrityError as refusal:
+            if constraint_of(refusal) != "delivery_once_per_round":  # another resend of the same event took the round
+                raise
+        else:
+            return again
 
 
 def _next_round(delivery: Delivery) -> int:

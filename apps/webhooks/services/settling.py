@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import transaction
+from django.db import connection, transaction
 
 from apps.webhooks.models.delivery import Delivery, ErrorClass
 from apps.webhooks.rules import lane as lanes
@@ -21,7 +21,6 @@ from apps.webhooks.services.claiming import MOST_CLAIMS, Claimed
 from apps.webhooks.services.consequences import Result, Turn
 from apps.webhooks.services.sending import Answer
 from lib import recordset
-from lib.binary import binary_cursor
 
 NOT_MADE: Final = timedelta(seconds=10)  # until a body that could not be made is tried again
 
@@ -94,7 +93,7 @@ def settle(tried: Sequence[Tried], *, at: datetime, worker: str) -> int:
     """
     outcomes = [_next(one, at) for one in tried]
     came = [_row(one, status, due_at) for one, (status, due_at) in zip(tried, outcomes, strict=True)]
-    with binary_cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(_SETTLE, {"rows": recordset.rows(came), "worker": worker, "at": at})
         ours = {row[0] for row in cursor.fetchall()}
     turns = _update_lanes(tried, at)

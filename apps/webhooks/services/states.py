@@ -203,7 +203,7 @@ def cancel_all(endpoint: Endpoint, *, at: datetime) -> int:
 def _move(rows: QuerySet[Delivery], those_of: list[Delivery.Status], **columns: Any) -> int:
     # Waits for no row: whoever settles it waits, row in hand, for the lane that is held here.
     found = rows.filter(status__in=those_of).select_for_update(of=("self",), no_key=True, skip_locked=True)
-    return Delivery.objects.filter(pk__any_of=list(found.values_list("pk", flat=True)[:MOST_MOVED])).update(**columns)
+    return Delivery.objects.filter(pk__in=list(found.values_list("pk", flat=True)[:MOST_MOVED])).update(**columns)
 
 
 def change(endpoint: Endpoint, state: str, reason: str, at: datetime) -> None:

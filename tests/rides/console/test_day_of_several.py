@@ -123,7 +123,7 @@ def test_whoever_reaches_everything_sees_one_facility_at_a_time(ward: Facility, 
     assert '<option value="" selected>2 facilities</option>' in both.content.decode()
 
 
-def test_planner_of_many_facilities_sees_the_first_and_chooses(
+def test_planner_of_facilities_sees_the_first_and_chooses(
     planner: Client, ward: Facility, lodge: Facility, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views, "MOST_AT_ONCE", 1)

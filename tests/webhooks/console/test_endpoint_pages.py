@@ -10,7 +10,7 @@ from apps.console.webhooks import words
 from apps.console.webhooks.sparkline import sparkline
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.queries.health import Hour
-from lib.newest_first import page_of
+from lib.pagination import newest_first
 from tests import factories
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
@@ -67,7 +67,7 @@ def _listed(**asked: str) -> list[str]:
 
 
 def test_what_fails_comes_first_on_the_first_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_of, "__kwdefaults__", {"size": 1})
+    monkeypatch.setattr(newest_first, "__kwdefaults__", {"size": 1})
     made.endpoint(name="ailing", lane={"failing_since": NOW})
     made.endpoint(name="switched off", state="disabled", lane={"failing_since": NOW})
     made.endpoint(name="ailing too", lane={"failing_since": NOW})
@@ -107,7 +107,7 @@ def test_list_without_endpoints_says_what_one_is() -> None:
 
 
 def test_list_goes_on_with_what_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_of, "__kwdefaults__", {"size": 1})
+    monkeypatch.setattr(newest_first, "__kwdefaults__", {"size": 1})
     older, newer = made.endpoint(name="First made"), made.endpoint(name="Last made")
     client = visitor()
 
