@@ -305,7 +305,7 @@ REST_FRAMEWORK = {
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 API_VERSIONS = ["2026-11-20"]  # dates of the breaking changes, oldest first
-# Versions that have an end in sight: {date: lib.api.retirement.Retirement}.
+# Versions that have an end in sight: {date: lib.api.deprecation.Deprecation}.
 API_RETIREMENTS: dict[str, Any] = {}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Carelane API",

@@ -22,9 +22,9 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import GenericViewSet
 
 from lib.access import Principal
-from lib.api import query, retirement, serializers
-from lib.api.chunked import settle_length
-from lib.api.retirement import Retirement
+from lib.api import deprecation, query, serializers
+from lib.api.chunked_body import settle_length
+from lib.api.deprecation import Deprecation
 from lib.api.serializers import In
 from lib.errors import Code, DomainError, InvalidInput
 from lib.pagination import Page, paginate
@@ -95,7 +95,7 @@ class ApiViewSet(GenericViewSet[Any]):
     # POSTs that wait for other machines: without a transaction around them, and so for what may happen twice.
     asks_others: ClassVar[frozenset[str]] = frozenset()
     # Actions that will be taken away, and when.
-    retiring: ClassVar[dict[str, Retirement]] = {}
+    retiring: ClassVar[dict[str, Deprecation]] = {}
     # Bytes of the body, of actions that take more than API_MAX_BODY_BYTES.
     body_limits: ClassVar[dict[str, int]] = {}
 
@@ -171,7 +171,7 @@ class ApiViewSet(GenericViewSet[Any]):
 
         Raises:
             UnknownVersion: there is none of that date.
-            lib.api.retirement.Gone: the version, or the operation, has ended.
+            lib.api.deprecation.Gone: the version, or the operation, has ended.
         """
         version = request.headers.get("API-Version")
         if version is not None and version not in settings.API_VERSIONS:
@@ -182,7 +182,7 @@ class ApiViewSet(GenericViewSet[Any]):
         headers["API-Version"] = version
         if settings.API_RETIREMENTS or self.retiring:
             retiring = settings.API_RETIREMENTS.get(version), self.retiring.get(self.action)
-            headers.update(retirement.headers_of(retiring, at=self.at))
+            headers.update(deprecation.headers_of(retiring, at=self.at))
 
     def body(self) -> dict[str, Any]:
         """Read the body by `bodies[action]`; on PATCH every field is optional.

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from lib import slots
+from lib import concurrency_limit
 from tests.api.sample import PayerViewSet
 from tests.callers import TokenClient, api_with, error_of
 from tests.factories import PayerFactory
@@ -19,7 +19,7 @@ ONE = override_settings(API_RATE_CONCURRENT=1)
 
 @pytest.mark.django_db
 def test_twenty_requests_at_once_are_served_and_one_more_refused(api: TokenClient) -> None:
-    under_way = [slots.take(str(api.token.pk), of=20) for _ in range(20)]
+    under_way = [concurrency_limit.acquire(str(api.token.pk), of=20) for _ in range(20)]
 
     refused = api.get("/api/payers")
     other = api_with().get("/api/payers")
@@ -66,7 +66,7 @@ def test_request_over_the_rate_takes_no_place(api: TokenClient) -> None:
     statuses = [api.get("/api/payers").status_code for _ in range(3)]
 
     assert statuses == [200, 429, 429]
-    assert slots.take(str(api.token.pk), of=1) is not None
+    assert concurrency_limit.acquire(str(api.token.pk), of=1) is not None
 
 
 @pytest.mark.django_db
@@ -78,10 +78,10 @@ def test_bound_can_be_switched_off(api: TokenClient) -> None:
 @pytest.mark.django_db
 @ONE
 def test_answer_stands_when_its_place_cannot_be_left(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(slot: slots.Slot) -> None:
+    def fail(slot: concurrency_limit.Slot) -> None:
         raise ConnectionError("the cache is gone")
 
-    monkeypatch.setattr(slots.Slot, "release", fail)
+    monkeypatch.setattr(concurrency_limit.Slot, "release", fail)
 
     assert api.post("/api/payers", {"name": "a"}).status_code == 201
 

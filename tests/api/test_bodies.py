@@ -10,7 +10,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from apps.riders.models import AccommodationProfile
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
-from lib.api.chunked import settle_length
+from lib.api.chunked_body import settle_length
 from tests import factories
 from tests.callers import TokenClient, error_of
 from tests.rides.rides_in import ride_in

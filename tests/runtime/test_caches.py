@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.cache.backends.redis import RedisCache
 
-from lib import slots
+from lib import concurrency_limit
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COUNT = """
@@ -26,9 +26,9 @@ TAKE = """
 import sys, time
 import django
 django.setup()
-from lib import slots
-slots.LEASE_SECONDS = int(sys.argv[2])
-print(slots.take(sys.argv[1], of=1) is not None, flush=True)
+from lib import concurrency_limit
+concurrency_limit.LEASE_SECONDS = int(sys.argv[2])
+print(concurrency_limit.acquire(sys.argv[1], of=1) is not None, flush=True)
 time.sleep(60)
 """
 
@@ -60,16 +60,16 @@ def test_place_in_redis_is_seen_by_all_processes_and_outlives_its_holder_by_the_
 ) -> None:
     owner, url = f"carelane-test-{uuid.uuid4().hex}", "redis://127.0.0.1:6379/15"
     settings = {"CACHE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}
-    monkeypatch.setattr(slots, "caches", {"throttles": RedisCache(url, {})})
+    monkeypatch.setattr(concurrency_limit, "caches", {"throttles": RedisCache(url, {})})
     command = [sys.executable, "-c", TAKE, owner, "4"]
 
     with subprocess.Popen(command, cwd=ROOT, env=os.environ | settings, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         told = holder.stdout.readline()
         holder.kill()
-    at_once = slots.take(owner, of=1)
+    at_once = concurrency_limit.acquire(owner, of=1)
     time.sleep(4)
-    after_the_lease = slots.take(owner, of=1)
+    after_the_lease = concurrency_limit.acquire(owner, of=1)
 
     assert told == "True\n"
     assert at_once is None

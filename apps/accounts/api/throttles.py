@@ -8,7 +8,7 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from lib import slots
+from lib import concurrency_limit
 from lib.access import Principal
 from lib.errors import Code, DomainError
 from lib.request_context import afterwards, answer_headers
@@ -77,7 +77,7 @@ def _take_slot(request: Request, owner: str) -> None:
     """
     if not settings.API_RATE_CONCURRENT:
         return
-    slot = slots.take(owner, of=settings.API_RATE_CONCURRENT)
+    slot = concurrency_limit.acquire(owner, of=settings.API_RATE_CONCURRENT)
     if slot is None:
         raise TooManyAtOnce(count=settings.API_RATE_CONCURRENT)
     afterwards(request._request).append(slot.release)

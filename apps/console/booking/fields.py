@@ -13,10 +13,10 @@ from apps.console.booking.presets import ARRIVE, AT_TIME, NONE, PICKUP, WILL_CAL
 from apps.organizations.rules import stops
 from apps.rides.rules import timing
 from apps.rides.rules.draft import ServiceType
-from lib.clock_input import NotAClock, instants, parse
 from lib.clocks import clock
 from lib.console_forms import day_field
 from lib.phone_input import e164, example
+from lib.time_parsing import InvalidTime, instants, parse
 
 FIRST: Final = "first"
 SECOND: Final = "second"
@@ -35,7 +35,7 @@ class ClockField(forms.CharField):
             return None
         try:
             return parse(text)
-        except NotAClock:
+        except InvalidTime:
             raise forms.ValidationError(_("This is no time. Write it like 14:30, 2:30p, +45 or now.")) from None
 
 

@@ -21,7 +21,7 @@ from lib.access import Principal
 from lib.clocks import clock
 from lib.ids import uuid_or_none
 
-NOW: Final = "now"  # as people type it (lib/clock_input.py)
+NOW: Final = "now"  # as people type it (lib/time_parsing.py)
 _DISCHARGE: Final = {
     "unit": "unit",
     "unit_phone": "unitPhone",

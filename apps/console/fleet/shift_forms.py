@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy
 from apps.console.booking.fields import FIRST, SECOND, ClockField
 from apps.console.ride.ride_forms import Versioned
 from apps.fleet.models import Driver, Shift, Vehicle
-from lib.clock_input import instants
 from lib.clocks import clock
 from lib.console_forms import choose, day_field
 from lib.ids import uuid_or_none
+from lib.time_parsing import instants
 
 _DAY: Final = dt.timedelta(days=1)
 _NONE: Final = gettext_lazy("Choose…")

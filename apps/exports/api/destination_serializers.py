@@ -7,7 +7,7 @@ from apps.exports.models.destinations import UploadErrorCode
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import In, Out, OutShape
-from lib.api.whole_list import WholePageOut
+from lib.api.unpaginated import WholePageOut
 
 _SEALED_HELP: Final = (
     "The secret key of the access key, the password, or a private key of OpenSSH or PEM without passphrase. Left out"

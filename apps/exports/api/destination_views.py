@@ -9,8 +9,8 @@ from apps.exports.api import destination_serializers as shapes
 from apps.exports.models import ExportDestination
 from apps.exports.services import destinations
 from apps.exports.services.destination_validation import Wanted
+from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
-from lib.api.whole_list import whole
 from lib.errors import Code
 from lib.scopes import Scope
 
@@ -94,7 +94,7 @@ class DestinationViewSet(ApiViewSet):
 
     def host_keys(self, request: Request, id: UUID) -> Response:
         """Ask a server for its host keys, which nobody has vouched for yet."""
-        return self.answer(whole(destinations.host_keys(destination_id=id, by=self.principal)))
+        return self.answer(unpaginated(destinations.host_keys(destination_id=id, by=self.principal)))
 
     def _answer(self, destination: ExportDestination, *, headers: dict[str, str] | None = None) -> Response:
         return self.answer(destination, version=destination.version, headers=headers)

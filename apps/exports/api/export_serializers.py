@@ -14,7 +14,7 @@ from lib.access import Phi
 from lib.api import fields
 from lib.api.query import PageQuery, Query
 from lib.api.serializers import In, Out, OutShape, camel
-from lib.api.whole_list import WholePageOut
+from lib.api.unpaginated import WholePageOut
 
 _FILTERS = (
     "service_date_from",

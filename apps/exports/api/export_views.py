@@ -15,13 +15,13 @@ from apps.exports.queries.exporting import DATASETS
 from apps.exports.services import export_links, exports
 from lib.access import PUBLIC
 from lib.api.fields import instant_text
+from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
-from lib.api.whole_list import whole
 from lib.client_address import address_of
 from lib.errors import Code, NotFound
 from lib.request_context import answer_headers, id_of
 from lib.scopes import Scope
-from lib.sending import send
+from lib.streaming import stream_response
 
 _WISHES: Final = (Code.PHI_NOT_PERMITTED, Code.INSUFFICIENT_SCOPE, Code.RATE_LIMITED)
 
@@ -114,7 +114,7 @@ class ExportViewSet(ApiViewSet):
 
     def datasets(self, request: Request) -> Response:
         """List what can be exported: columns in their order, and filters."""
-        return self.answer(whole(list(DATASETS.values())))
+        return self.answer(unpaginated(list(DATASETS.values())))
 
     def at_once(self, request: Request, file: str) -> HttpResponseBase:
         """Export up to 100,000 rows at once.
@@ -135,4 +135,4 @@ class ExportViewSet(ApiViewSet):
             told["Data-As-Of"] = instant_text(export.data_as_of)
         name = f"{export.dataset}-{export.created_at:%Y%m%dT%H%M%SZ}.{export.format}"
         beside = headers | {"Content-Disposition": f'attachment; filename="{name}"'}
-        return send(http, pieces, content_type=CONTENT_TYPES[export.format], headers=beside)
+        return stream_response(http, pieces, content_type=CONTENT_TYPES[export.format], headers=beside)

@@ -23,7 +23,7 @@ from apps.organizations.schemas.external_ids import ExternalIdIn, ExternalIdOut
 from lib.access import Phi, Principal
 from lib.api import fields
 from lib.api.serializers import In, Out, OutShape
-from lib.api.whole_list import WholePageOut
+from lib.api.unpaginated import WholePageOut
 from lib.scopes import Scope
 
 PROVIDER_EXAMPLE = "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f"

@@ -20,8 +20,8 @@ from apps.organizations.queries import external_ids_of
 from lib.access import Phi
 from lib.api import fields
 from lib.api.query import PageQuery
+from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
-from lib.api.whole_list import whole
 from lib.errors import Code, NotFound
 from lib.scopes import Scope
 
@@ -194,7 +194,7 @@ class _CredentialViewSet(ApiViewSet):
         """List the papers in force, and those that are required and missing; all on one page."""
         owner = self._owner(id)
         papers = queries.papers_of(self.subject, owner, owner.credentials.filter(replaced=False), self.at)
-        return self.answer(whole(papers))
+        return self.answer(unpaginated(papers))
 
     def create(self, request: Request, id: UUID) -> Response:
         """File a paper; one of the same type that was in force is kept as replaced."""

@@ -25,7 +25,7 @@ from apps.rides.schemas.ride_input import words
 from apps.rides.schemas.ride_parts import NotesOut, OrNull, RideStopOut, TextOrNull
 from lib.api import fields
 from lib.api.serializers import OutShape
-from lib.api.whole_list import WholePageOut
+from lib.api.unpaginated import WholePageOut
 
 
 class PatternOut(OutShape):

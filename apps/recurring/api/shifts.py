@@ -19,8 +19,8 @@ from apps.rides.queries import named_rides
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import OutShape
+from lib.api.unpaginated import WholePageOut, unpaginated
 from lib.api.views import ApiViewSet
-from lib.api.whole_list import WholePageOut, whole
 from lib.errors import Code
 from lib.scopes import Scope
 
@@ -128,7 +128,7 @@ class CalendarShiftViewSet(AuditedReads, ApiViewSet):
             rider_ids=[move.order.rider_id for move in moves],
         )
         reached = named_rides.in_reach([move.conflicting_ride_id for move in moves], self.principal)
-        return self.answer(whole([_shown(move, reached) for move in moves]))
+        return self.answer(unpaginated([_shown(move, reached) for move in moves]))
 
     def apply(self, request: Request, id: UUID) -> Response:
         """Put a shift in force; the rides it means move within seconds."""

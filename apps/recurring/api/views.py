@@ -44,8 +44,8 @@ from apps.rides.rules.disclosure import disclosure_of
 from lib.api import fields, serializers
 from lib.api.query import PageQuery, Query
 from lib.api.serializers import In
+from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
-from lib.api.whole_list import whole
 from lib.errors import Code, InvalidInput
 from lib.scopes import Scope
 
@@ -285,7 +285,7 @@ class OccurrenceViewSet(_OrderViews):
         if (last - first).days >= MOST_DAYS:
             raise InvalidInput("to", "to lies more than three years after from.")
         self._record_look(order, "standing_orders.occurrences")
-        return self.answer(whole(calendar.calendar(order, first, last, at=self.at)))
+        return self.answer(unpaginated(calendar.calendar(order, first, last, at=self.at)))
 
     @extend_schema(parameters=[_DATE])
     def partial_update(self, request: Request, id: UUID, date: str) -> Response:

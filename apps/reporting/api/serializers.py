@@ -18,7 +18,7 @@ from apps.reporting.rules.kpis import Kpi
 from lib.api import fields
 from lib.api.fields import instant_text
 from lib.api.serializers import OutShape
-from lib.api.whole_list import WholePageOut
+from lib.api.unpaginated import WholePageOut
 
 AS_OF: Final = "It holds all that was recorded before; null where the copy that was read cannot tell."
 _EXCLUDED: Final = {"not_booked": 12, "cancelled": 31, "no_show": 9, "not_ended": 0}

@@ -32,8 +32,8 @@ from apps.reporting.queries.reports import facility_kpis, trends
 from apps.reporting.queries.selection import MAX_DAYS, Selection, select
 from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY, Names
 from lib.api.fields import instant_text
+from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
-from lib.api.whole_list import whole
 from lib.errors import Code, InvalidInput
 from lib.pagination import MAX_LIMIT, digest_of, open_cursor, reach, seal_cursor
 from lib.scopes import Scope
@@ -128,7 +128,7 @@ class ReportViewSet(ApiViewSet):
 
     def definitions(self, request: Request) -> Response:
         """List the figures: what each one asks, which rides it counts, and what it leaves out."""
-        return self.answer(whole(ALL_KPIS))
+        return self.answer(unpaginated(ALL_KPIS))
 
     def rides(self, request: Request) -> Response:
         """List the rides behind a figure (`kpi`) or a count (`dimension`), as they are now, by pickup time.

@@ -19,8 +19,8 @@ from lib.access import Phi
 from lib.api import fields
 from lib.api.query import Query
 from lib.api.serializers import In, Out, OutShape
+from lib.api.unpaginated import WholePageOut, unpaginated
 from lib.api.views import ApiViewSet
-from lib.api.whole_list import WholePageOut, whole
 from lib.errors import Code
 from lib.scopes import Scope
 
@@ -259,7 +259,7 @@ class AssignmentViewSet(AuditedReads, ApiViewSet):
         ranked = candidates(ride_id=id, by=self.principal, at=self.at, **self.query)
         rider_ids = Ride.objects.filter(pk=id).values_list("rider_id", flat=True)
         self.record_read("rides.candidates", subject_type="ride", subject_id=id, rider_ids=rider_ids)
-        return self.answer(whole(ranked))
+        return self.answer(unpaginated(ranked))
 
     def _by_whom(self) -> dict[str, Any]:
         """Say who changes a ride, when, and which version of it they have read."""

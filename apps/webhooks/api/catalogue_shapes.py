@@ -6,7 +6,7 @@ from apps.webhooks.models.endpoint import PayloadLevel
 from lib.api import fields
 from lib.api.query import Query
 from lib.api.serializers import OutShape
-from lib.api.whole_list import WholePageOut
+from lib.api.unpaginated import WholePageOut
 
 
 class SchemaQuery(Query):

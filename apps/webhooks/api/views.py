@@ -17,8 +17,8 @@ from apps.webhooks.rules.event_types import CATALOGUE, EventType, body_schema
 from apps.webhooks.services import access, endpoints, recovering, secrets, wishes
 from apps.webhooks.services.recovering import Span
 from lib.access import PUBLIC
+from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
-from lib.api.whole_list import whole
 from lib.errors import Code, NotFound
 from lib.scopes import Scope
 
@@ -278,7 +278,7 @@ class EventTypeViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         """List all types of events, with schema and example of the body at every payload level."""
         version = self.principal.api_version or settings.API_VERSIONS[-1]
-        return self.answer(whole([_shown(kind, version) for kind in CATALOGUE.values()]))
+        return self.answer(unpaginated([_shown(kind, version) for kind in CATALOGUE.values()]))
 
     def schema_of(self, request: Request, type: str) -> Response:
         """Read the JSON Schema of a type's body at a payload level."""

@@ -1,7 +1,7 @@
 """Times of day as people type them: `1430`, `14:30`, `2:30p`, `2:30 p. m.`, `9a`, `noon`, and from now on `now`,
 `+45`, `+1:30`; the words in Spanish as well.
 
-Pure: what was typed, a day and a zone in, instants out.
+Pure: text, a day and a zone in, instants out.
 """
 
 import re
@@ -22,15 +22,15 @@ _WORDS: Final[dict[str, time | timedelta]] = {
 }
 
 
-class NotAClock(ValueError):
-    """The text is no time of day and no time from now."""
+class InvalidTime(ValueError):
+    """The text is neither a time of day nor a time from now."""
 
 
 def parse(text: str) -> time | timedelta:
     """Read a time of day, or how far from now; 24 hours unless `a` or `p` follows.
 
     Raises:
-        NotAClock: it is neither; `24:00` is not, for it could be meant of two days.
+        InvalidTime: it is neither; `24:00` is not, for it could be meant of two days.
     """
     said = " ".join(text.lower().split())
     if said in _WORDS:
@@ -39,14 +39,14 @@ def parse(text: str) -> time | timedelta:
         hours, minutes, plain = ahead.groups()
         return timedelta(hours=int(hours or 0), minutes=int(minutes or plain))
     if (clock := _CLOCK.fullmatch(said)) is None:
-        raise NotAClock
+        raise InvalidTime
     hour, minute, half = int(clock[1]), int(clock[2] or 0), clock[3]
     if half and not 1 <= hour <= 12:
-        raise NotAClock
+        raise InvalidTime
     if half:
         hour = hour % 12 + (12 if half == "p" else 0)
     if hour > 23 or minute > 59:
-        raise NotAClock
+        raise InvalidTime
     return time(hour, minute)
 
 

@@ -1,7 +1,6 @@
-"""What of the API has an end in sight, told on every answer that comes from it (RFC 9745, RFC 8594).
+"""Deprecated versions and operations of the API, announced in the headers of their answers (RFC 9745, RFC 8594).
 
-A version retires through API_RETIREMENTS, an operation through `retiring` of its view; a field that goes makes a new
-version.
+API_RETIREMENTS deprecates a version, `retiring` of a view an operation; removing a field makes a new version.
 """
 
 import datetime as dt
@@ -18,14 +17,14 @@ DOCS: Final = '</docs/api>; rel="deprecation"; type="text/html"'
 
 
 class Gone(DomainError):
-    """Its time is over."""
+    """The version or the operation has been removed."""
 
     code = Code.GONE
     template = _("This has been retired; docs/api.md says what there is instead.")
 
 
 @dataclass(frozen=True, slots=True)
-class Retirement:
+class Deprecation:
     """Deprecated from one day on, and gone from another, which is 24 months later or more; both begin at 00:00 UTC."""
 
     deprecated: dt.date
@@ -40,7 +39,7 @@ class Retirement:
         }
 
 
-def headers_of(retirements: Iterable[Retirement | None], *, at: dt.datetime) -> dict[str, str]:
+def headers_of(retirements: Iterable[Deprecation | None], *, at: dt.datetime) -> dict[str, str]:
     """Write the headers of what retires first; none where nothing does.
 
     Raises:

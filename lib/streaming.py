@@ -1,7 +1,7 @@
-"""Answers that are made while they are sent, of rows or of a file.
+"""Responses that are produced while they are sent, from rows or from a file.
 
-Under ASGI a thread of its own makes the pieces, one at a time as the client takes them: the event loop never waits for
-the database, and no more than two pieces are held.  Under WSGI the thread of the request does.
+Under ASGI a thread of its own produces the pieces, one at a time as the client reads them: the event loop never waits
+for the database, and at most two pieces are in memory.  Under WSGI the thread of the request produces them.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from django.http import HttpRequest, StreamingHttpResponse
 _END: Final = b""  # no piece is empty
 
 
-def send(
+def stream_response(
     request: HttpRequest, pieces: Iterator[bytes], *, content_type: str, headers: dict[str, str]
 ) -> StreamingHttpResponse:
-    """Answer with pieces, which may use a database connection until the last of them; one that fails breaks it off."""
+    """Stream pieces, which may use a database connection until the last; one that fails breaks the response off."""
     content = _threaded(pieces) if isinstance(request, ASGIRequest) else pieces
-    beside = {"X-Accel-Buffering": "no"}  # nginx would collect it
+    beside = {"X-Accel-Buffering": "no"}  # nginx would buffer it
     return StreamingHttpResponse(content, content_type=content_type, headers=beside | headers)
 
 
@@ -32,12 +32,12 @@ async def _threaded(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
         while piece := await loop.run_in_executor(thread, next, pieces, _END):
             yield piece
     finally:
-        # Behind a piece that is still being made when the client has gone: one thread does one after the other.
+        # The thread closes the generator after the piece it may still produce for a client that has gone.
         thread.submit(_close, pieces)
         thread.shutdown(wait=False)
 
 
 def _close(pieces: Any) -> None:
-    """End the statement, and give its connection back to the pool; pieces come from a generator."""
+    """End the statement of the generator, and return its connection to the pool."""
     pieces.close()
     connections.close_all()

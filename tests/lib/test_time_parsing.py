@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.clock_input import NotAClock, instants, parse
+from lib.time_parsing import InvalidTime, instants, parse
 
 CHICAGO = "America/Chicago"
 
@@ -75,7 +75,7 @@ def test_time_is_read_as_people_type_it(text: str, meant: time | timedelta) -> N
     ],
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(NotAClock):
+    with pytest.raises(InvalidTime):
         parse(text)
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 def test_any_text_is_a_time_or_refused(text: str) -> None:
     try:
         meant = parse(text)
-    except NotAClock:
+    except InvalidTime:
         return
 
     assert isinstance(meant, time) or timedelta(0) <= meant <= timedelta(minutes=9999)

@@ -1,4 +1,4 @@
-"""Lists that are short by nature and come whole: the shape of a page that is never followed by another."""
+"""Short lists without pagination, in the shape of a page that has no next one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +13,6 @@ class WholePageOut(OutShape):
     next_cursor = fields.Text(allow_null=True)
 
 
-def whole(rows: Sequence[Any]) -> dict[str, Any]:
+def unpaginated(rows: Sequence[Any]) -> dict[str, Any]:
     """Wrap all rows of a list for a shape with `data` and `page`."""
     return {"data": rows, "page": {"limit": len(rows), "has_more": False, "next_cursor": None}}

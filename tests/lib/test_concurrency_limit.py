@@ -12,7 +12,7 @@ import time_machine
 from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
 
-from lib import slots
+from lib import concurrency_limit
 from tests import factories
 
 
@@ -22,29 +22,29 @@ def owner() -> str:
 
 
 def test_as_many_places_are_given_as_there_are(owner: str) -> None:
-    taken = [slots.take(owner, of=3) for _ in range(3)]
+    taken = [concurrency_limit.acquire(owner, of=3) for _ in range(3)]
 
     assert None not in taken
-    assert slots.take(owner, of=3) is None
-    assert slots.take(str(uuid.uuid4()), of=3) is not None, "others have places of their own"
+    assert concurrency_limit.acquire(owner, of=3) is None
+    assert concurrency_limit.acquire(str(uuid.uuid4()), of=3) is not None, "others have places of their own"
 
 
 def test_place_is_free_again_when_it_is_left(owner: str) -> None:
-    taken = slots.take(owner, of=1)
+    taken = concurrency_limit.acquire(owner, of=1)
     assert taken is not None
 
     taken.release()
 
-    assert slots.take(owner, of=1) is not None
+    assert concurrency_limit.acquire(owner, of=1) is not None
 
 
 def test_place_of_somebody_who_died_is_free_again_after_the_lease(owner: str) -> None:
     with time_machine.travel(factories.NOW, tick=False) as clock:
-        slots.take(owner, of=1)
-        clock.shift(slots.LEASE_SECONDS - 1)
-        before = slots.take(owner, of=1)
+        concurrency_limit.acquire(owner, of=1)
+        clock.shift(concurrency_limit.LEASE_SECONDS - 1)
+        before = concurrency_limit.acquire(owner, of=1)
         clock.shift(1)
-        after = slots.take(owner, of=1)
+        after = concurrency_limit.acquire(owner, of=1)
 
     assert before is None
     assert after is not None
@@ -52,12 +52,12 @@ def test_place_of_somebody_who_died_is_free_again_after_the_lease(owner: str) ->
 
 def test_holder_who_overstayed_does_not_give_away_the_place_of_the_next(owner: str) -> None:
     with time_machine.travel(factories.NOW, tick=False) as clock:
-        slow = slots.take(owner, of=1)
+        slow = concurrency_limit.acquire(owner, of=1)
         assert slow is not None
-        clock.shift(slots.LEASE_SECONDS + 1)
-        next_one = slots.take(owner, of=1)
+        clock.shift(concurrency_limit.LEASE_SECONDS + 1)
+        next_one = concurrency_limit.acquire(owner, of=1)
         slow.release()
-        third = slots.take(owner, of=1)
+        third = concurrency_limit.acquire(owner, of=1)
 
     assert next_one is not None
     assert third is None
@@ -77,7 +77,7 @@ class LookThenWrite(LocMemCache):
 @pytest.fixture
 def without_atomic_add(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cache = LookThenWrite("look-then-write", {})
-    monkeypatch.setattr(slots, "caches", {"throttles": cache})
+    monkeypatch.setattr(concurrency_limit, "caches", {"throttles": cache})
     yield
     cache.clear()
 
@@ -89,7 +89,7 @@ def _most_at_once(owner: str, *, of: int) -> int:
     def run() -> None:
         nonlocal held, most
         for _ in range(40):
-            slot = slots.take(owner, of=of)
+            slot = concurrency_limit.acquire(owner, of=of)
             if slot is None:
                 continue
             with lock:
@@ -116,6 +116,6 @@ def test_many_at_once_would_hold_more_if_taking_were_not_one_step(owner: str) ->
 
 
 def test_places_are_in_the_cache_of_the_limits(owner: str) -> None:
-    slots.take(owner, of=1)
+    concurrency_limit.acquire(owner, of=1)
 
     assert caches["throttles"].get(f"slot:{owner}:0") == 1

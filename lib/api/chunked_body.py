@@ -1,7 +1,7 @@
-"""Bodies that come in chunks, without a length said in front (RFC 9112, 7.1).
+"""Request bodies in chunks, without Content-Length (RFC 9112, section 7.1).
 
-Django and REST Framework take a request without Content-Length for one without a body: what it says would be lost, and
-the answer be 200 all the same.
+Django and REST Framework treat a request without Content-Length as one without a body: its content would be lost, and
+the answer would be 200 all the same.
 """
 
 import io
@@ -15,10 +15,10 @@ from lib.api.json import MalformedBody
 
 
 def settle_length(request: HttpRequest) -> None:
-    """Read a body that comes in chunks, no further than the longest one we take, and say how long it is.
+    """Read a chunked body, up to the longest one allowed, and set its Content-Length.
 
     Raises:
-        MalformedBody: the server does not say where such a body ends.
+        MalformedBody: the server does not tell where such a body ends.
     """
     if "HTTP_TRANSFER_ENCODING" not in request.META or request.META.get("CONTENT_LENGTH"):
         return
