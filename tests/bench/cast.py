@@ -15,8 +15,8 @@ from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal, system
 from tests.bench.load import Request
-from tests.bench.writes import REFERENCE
 
+REFERENCE: Final = "BENCH-"  # how the client references begin
 _BOOKED_DAYS_AHEAD: Final = 40  # past the rides of the dataset, so that no rider has another one then
 
 
@@ -76,16 +76,15 @@ class Bookings:
 
 
 class AssignedRides:
-    """Rides that have a driver and wait for the departure, each with its assignment; each is used once."""
+    """Rides that have a driver and wait for the departure; each is used once."""
 
     def __init__(self) -> None:
         waiting = Ride.objects.filter(status=RideStatus.ASSIGNED).order_by("pickup_at", "pk")
-        ids = waiting.values_list("pk", "assignment_id")
-        self._waiting = [(ride, assignment) for ride, assignment in ids if assignment is not None]
+        self._waiting = list(waiting.filter(assignment_id__isnull=False).values_list("pk", flat=True))
 
-    def take(self, count: int) -> list[tuple[UUID, UUID]]:
+    def take(self, count: int) -> list[UUID]:
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
         return taken
 
-    def put_back(self, unused: list[tuple[UUID, UUID]]) -> None:
+    def put_back(self, unused: list[UUID]) -> None:
         self._waiting = unused + self._waiting

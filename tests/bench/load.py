@@ -1,12 +1,17 @@
 """Load by wrk: one thread, eight connections, short rounds."""
 
+import http.client
 import json
 import statistics
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from tests.bench import ROOT
 from tests.bench.servers import Server, on_other_core
@@ -25,6 +30,7 @@ class Request:
     method: str
     path: str
     body: str = ""
+    key: str = ""  # Idempotency-Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ def drive(server: Server, requests: Sequence[Request], *, token: str = "", secon
         RequestsFailed: an answer was no success, or a connection broke.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as listed:
-        listed.writelines(f"{one.method}\t{one.path}\t{one.body}\n" for one in requests)
+        listed.writelines(f"{one.method}\t{one.path}\t{one.key}\t{one.body}\n" for one in requests)
         listed.flush()
         command = [*on_other_core(), "wrk", "--threads", "1", "--connections", str(CONNECTIONS)]
         command += ["--duration", f"{seconds}s", "--timeout", "10s", "--latency"]
@@ -91,8 +97,59 @@ def per_second(one: Round) -> float:
     return one.per_second
 
 
+def cpu_of(one: Round) -> float:
+    return one.cpu
+
+
 def p99_of(one: Round) -> float:
     return one.p99
+
+
+def fetch_one(server: Server, request: Request, *, token: str) -> bytes:
+    """Send one request and read its answer.
+
+    Raises:
+        RequestsFailed: it is no success.
+    """
+    return _send(_connection(server), request, token)
+
+
+def at_rate(server: Server, requests: Sequence[Request], *, token: str, per_second: int) -> list[float]:
+    """Send requests at a fixed rate, however long each takes; return how long they took, sorted, in milliseconds.
+
+    A request that waits for a free connection waits for its answer, too: its time begins when it was due.
+
+    Raises:
+        RequestsFailed: an answer was no success.
+    """
+    local = threading.local()
+    began = time.perf_counter() + 0.5
+
+    def send(number: int) -> float:
+        due = began + number / per_second
+        time.sleep(max(0.0, due - time.perf_counter()))
+        if not hasattr(local, "connection"):
+            local.connection = _connection(server)
+        _send(local.connection, requests[number], token)
+        return (time.perf_counter() - due) * 1000
+
+    with ThreadPoolExecutor(16) as senders:
+        return sorted(senders.map(send, range(len(requests))))
+
+
+def _connection(server: Server) -> http.client.HTTPConnection:
+    address = urlsplit(server.url)
+    return http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
+
+
+def _send(connection: http.client.HTTPConnection, request: Request, token: str) -> bytes:
+    headers = {"Accept": "application/json", "Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    connection.request(request.method, request.path, request.body, headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    if answer.status >= 400:
+        raise RequestsFailed(body.decode())
+    return body
 
 
 def interleaved(contestants: Sequence[Callable[[], Round]]) -> list[Series]:

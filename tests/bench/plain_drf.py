@@ -20,6 +20,8 @@ from apps.rides.models import Ride
 from apps.rides.rules.disclosure import Disclosure
 from apps.rides.schemas.ride_output import RideRow
 from lib.access import Phi
+from tests.bench import plain_views
+from tests.bench.plain_views import RideCreate
 
 
 class RideList(GenericAPIView[Ride]):
@@ -43,7 +45,11 @@ class RideList(GenericAPIView[Ride]):
         return Response({"data": data, "page": {"limit": limit, "hasMore": len(found) > limit, "nextCursor": None}})
 
 
-urlpatterns = [path("rides", RideList.as_view())]
+class Rides(RideList, RideCreate):
+    """Lists by GET, books by POST."""
+
+
+urlpatterns = [path("rides", Rides.as_view()), *plain_views.urlpatterns]
 
 settings.ROOT_URLCONF = __name__
 settings.MIDDLEWARE = []

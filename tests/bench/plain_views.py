@@ -4,7 +4,6 @@ They write the rows that the service writes: ride, event and audit entry, and fo
 transaction.  No token, no rules, no data scope, no middleware; the caller sends the columns of the ride.
 """
 
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -71,8 +70,8 @@ class RideStatus(PlainView):
     def post(self, request: Request, pk: UUID) -> Response:
         ride = self.get_object()
         now = timezone.now()
-        changes: dict[str, Any] = {**request.data, "status_changed_at": now, "departed_at": now, "updated_at": now}
-        serializer = self.get_serializer(ride, data=changes | {"version": ride.version + 1}, partial=True)
+        changes = {"status": request.data["status"], "status_changed_at": now, "departed_at": now, "updated_at": now}
+        serializer = self.get_serializer(ride, data={**changes, "version": ride.version + 1}, partial=True)
         serializer.is_valid(raise_exception=True)
         ride = serializer.save()
         Milestone.objects.create(ride=ride, type="departed", occurred_at=now, source="driver_app", actor="system:plain")
@@ -80,4 +79,4 @@ class RideStatus(PlainView):
         return Response(serializer.data)
 
 
-urlpatterns = [path("rides", RideCreate.as_view()), path("rides/<uuid:pk>/status", RideStatus.as_view())]
+urlpatterns = [path("rides/<uuid:pk>/status", RideStatus.as_view())]

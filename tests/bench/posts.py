@@ -1,83 +1,94 @@
-"""Measurements of POST /rides and POST /rides/{id}/status, beside the same writes by bare psycopg."""
+"""POST /rides and POST /rides/{id}/status: processor time beside a plain view of REST Framework, and time to answer."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from rest_framework.test import APIClient
-
-from tests.bench.cast import AssignedRides, Bookings, issue_token
-from tests.bench.load import CONNECTIONS, Request, Round, Series, drive, interleaved, ratios
-from tests.bench.servers import THREADS, serving, settle_database
+from apps.rides.models import Ride
+from tests.bench.cast import REFERENCE, AssignedRides, Bookings, issue_token
+from tests.bench.load import CONNECTIONS, Request, Round, Series, at_rate, cpu_of, drive, fetch_one, interleaved
+from tests.bench.plain_views import RideSerializer
+from tests.bench.servers import Server, serving, settle_database
 from tests.bench.table import Figure
-from tests.bench.writes import Write, captured, hammer
 
-_MOST_PER_ROUND: Final = 6_000  # more than a round can write
-
-
-class RequestRefused(Exception):
-    """The request that is measured was not answered with success."""
+_MOST_PER_ROUND: Final = 3_000  # more than a round can write
+_PLAIN: Final = "tests.bench.plain_drf:application"
+PER_SECOND: Final = 50
+_SECONDS: Final = 20
 
 
 def booking() -> list[Figure]:
-    """Book rides, and insert the same rows without the service."""
+    """Book rides, also with an Idempotency-Key, and insert the same rows by a plain view."""
     token, _ = issue_token()
     bookings = Bookings()
-    request = bookings.take(1)[0]
-    writes, ride = _writes_of(request, token)
-    with serving() as ours:
-        series = _race(
+    with serving() as ours, serving("DRF", _PLAIN, first="/rides?limit=1") as plain:
+        columns = _columns_of(fetch_one(ours, bookings.take(1)[0], token=token))
+        mine, keyed, theirs = _race(
             lambda: drive(ours, bookings.take(_MOST_PER_ROUND), token=token),
-            lambda: hammer(writes, subject=(ride,)),
+            lambda: drive(ours, [_keyed(one) for one in bookings.take(_MOST_PER_ROUND)], token=token),
+            lambda: drive(plain, [_plain_booking(columns) for _ in range(_MOST_PER_ROUND)]),
         )
-    return [Figure("booking_vs_bare", *ratios(*series))]
+    return [
+        _beside("booking_cpu_vs_drf", mine, theirs),
+        _beside("booking_with_key_cpu_vs_drf", keyed, theirs),
+    ]
 
 
 def status() -> list[Figure]:
-    """Report departures, and write the same rows without the service."""
+    """Report departures, and write the same rows by a plain view."""
     token, _ = issue_token()
     rides = AssignedRides()
-    (sample,) = rides.take(1)
-    writes, _ = _writes_of(_departure(sample[0]), token)
 
-    def service() -> Round:
+    def report(server: Server, prefix: str, token: str) -> Round:
         taken = rides.take(_MOST_PER_ROUND)
-        measured = drive(ours, [_departure(ride) for ride, _ in taken], token=token)
+        measured = drive(server, [_departure(ride, prefix) for ride in taken], token=token)
         rides.put_back(taken[measured.requests + 2 * CONNECTIONS :])  # some were on the way when the round ended
         return measured
 
-    def bare() -> Round:
-        taken = rides.take(_MOST_PER_ROUND)
-        measured = hammer(writes, subject=sample, subjects=taken)
-        rides.put_back(taken[measured.requests + THREADS :])
-        return measured
+    with serving() as ours, serving("DRF", _PLAIN, first="/rides?limit=1") as plain:
+        mine, theirs = _race(lambda: report(ours, "/api", token), lambda: report(plain, "", ""))
+    return [_beside("status_cpu_vs_drf", mine, theirs)]
 
+
+def at_fifty() -> list[Figure]:
+    """Book 50 rides a second on one worker."""
+    token, _ = issue_token()
+    bookings = Bookings(first=200)
     with serving() as ours:
-        return [Figure("status_vs_bare", *ratios(*_race(service, bare)))]
+        drive(ours, bookings.take(_MOST_PER_ROUND), token=token)
+        settle_database()
+        took = at_rate(ours, bookings.take(PER_SECOND * _SECONDS), token=token, per_second=PER_SECOND)
+    p50, p95 = (took[int(len(took) * share)] for share in (0.5, 0.95))
+    return [Figure("booking_p95", p95, f"{PER_SECOND}/s for {_SECONDS} s, p50 {p50:.0f} ms, slowest {took[-1]:.0f} ms")]
 
 
-def _race(*contestants: Callable[[], Round]) -> list[Series]:
+def _race(*contestants: Callable[[], Round]) -> Sequence[Series]:
     for warm_up in contestants:
         warm_up()
     settle_database()
     return interleaved(contestants)
 
 
-def _departure(ride: UUID) -> Request:
-    return Request("POST", f"/api/rides/{ride}/status", '{"status":"en_route","source":"driver_app"}')
+def _beside(name: str, mine: Series, theirs: Series) -> Figure:
+    ratio = mine.median(cpu_of) / theirs.median(cpu_of)
+    return Figure(name, ratio, f"{mine.summary} beside {theirs.summary}")
 
 
-def _writes_of(request: Request, token: str) -> tuple[list[Write], UUID]:
-    """Send one request through the service in this process, and keep what it writes and the id of its ride."""
-    answers: list[UUID] = []
+def _keyed(request: Request) -> Request:
+    return Request(request.method, request.path, request.body, key=uuid4().hex)
 
-    def send() -> None:
-        client = APIClient(HTTP_AUTHORIZATION=f"Bearer {token}")
-        answer = client.generic(request.method, request.path, request.body, content_type="application/json")
-        if answer.status_code not in (200, 201):
-            raise RequestRefused(answer.content.decode())
-        answers.append(UUID(json.loads(answer.content)["id"]))
 
-    writes = captured(send)
-    return writes, answers[0]
+def _departure(ride: UUID, prefix: str) -> Request:
+    return Request("POST", f"{prefix}/rides/{ride}/status", '{"status":"en_route","source":"driver_app"}')
+
+
+def _columns_of(answer: bytes) -> dict[str, object]:
+    """Take the columns of a ride that the service has booked, as the plain view wants them."""
+    ride = Ride.objects.get(pk=json.loads(answer)["id"])
+    shown = json.loads(json.dumps(RideSerializer(ride).data, default=str))
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _plain_booking(columns: dict[str, object]) -> Request:
+    return Request("POST", "/rides", json.dumps({**columns, "client_reference": f"{REFERENCE}{uuid4()}"}))
