@@ -7,7 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.utils import ConnectionHandler
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -164,3 +164,12 @@ sample = [
     path("crash", crash),
 ]
 urlpatterns = [path("api/", include(sample))]
+
+
+def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer without the page of the service, which links to addresses that are not here."""
+    return HttpResponse(status=400)
+
+
+def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return HttpResponse(status=404)

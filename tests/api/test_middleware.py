@@ -23,6 +23,12 @@ def test_every_answer_tells_browsers_to_run_and_frame_nothing(path: str, api: To
     assert response.headers["X-Frame-Options"] == "DENY"
 
 
+def test_unknown_path_is_not_found_in_json(api: TokenClient) -> None:
+    response = api.get("/api/nothing-here")
+
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "NOT_FOUND")
+
+
 def test_host_that_is_not_ours_is_refused_in_json(api: TokenClient) -> None:
     response = api.get("/api/rides", HTTP_HOST="evil.example")
 
