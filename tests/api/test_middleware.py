@@ -1,12 +1,6 @@
-"""The short way to the API keeps what callers and browsers rely on."""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
+"""What the middleware makes of answers under /api."""
 
 import pytest
-from django.contrib.sessions.middleware import SessionMiddleware
-from django.http import HttpRequest
-from django.test import Client, override_settings
 
 from tests.callers import TokenClient, error_of
 
@@ -36,31 +30,12 @@ def test_host_that_is_not_ours_is_refused_in_json(api: TokenClient) -> None:
     assert response.json()["error"]["code"] == "MALFORMED_REQUEST"
 
 
-@contextmanager
-def _sessions_seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    seen: list[str] = []
-    looked = SessionMiddleware.process_request
+def test_api_answers_without_reading_the_session(api: TokenClient) -> None:
+    response = api.get("/api/rides")
 
-    def noticing(self: SessionMiddleware, request: HttpRequest) -> None:
-        seen.append(request.path_info)
-        looked(self, request)
-
-    monkeypatch.setattr(SessionMiddleware, "process_request", noticing)
-    yield seen
-
-
-def test_api_does_not_look_for_a_session_and_pages_do(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    with _sessions_seen(monkeypatch) as seen:
-        api.get("/api/rides")
-        Client().get("/no-such-page")
-
-    assert seen == ["/no-such-page"]
-
-
-@override_settings(MIDDLEWARE=["lib.request_context.RequestContextMiddleware", "lib.api.errors.ApiErrorMiddleware"])
-def test_api_answers_the_same_the_long_way(api: TokenClient) -> None:
-    """Without the shortcut nothing but headers differs."""
-    assert api.get("/api/rides").json() == {"data": [], "page": {"limit": 50, "hasMore": False, "nextCursor": None}}
+    assert response.json() == {"data": [], "page": {"limit": 50, "hasMore": False, "nextCursor": None}}
+    assert "Cookie" not in response.headers.get("Vary", "")
+    assert "Set-Cookie" not in response.headers
 
 
 @pytest.mark.urls("tests.api.sample")

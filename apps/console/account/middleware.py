@@ -72,6 +72,8 @@ class SignInMiddleware(LoginRequiredMiddleware):
     def process_view(
         self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
     ) -> HttpResponseBase | None:
+        if request.path_info.startswith("/api/"):
+            return None  # callers of the API show a token to its views
         refusal = super().process_view(request, view_func, view_args, view_kwargs)
         if refusal is not None and listens(request):
             return HttpResponse(status=401)  # browsers take a page in a stream's place for an error of ours
