@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from django.db import connections
+
 from apps.reporting.models import BreakdownCount
 from apps.reporting.queries.figures import visible_counts
 from apps.reporting.queries.selection import Selection
-from apps.reporting.queries.sums import binary_cursor
 from apps.reporting.rules.rollup_sql import BREAKDOWN_TABLE
 from lib.access import Principal
+from lib.replica import alias
 
 _COLUMNS: Final[Mapping[str, tuple[BreakdownCount.Kind, str]]] = {
     "reason": (BreakdownCount.Kind.ENDING, "category, code"),
@@ -38,7 +40,7 @@ def breakdown(*, by: Principal, selection: Selection, dimension: str, limit: int
     """
     kind, columns = _COLUMNS[dimension]
     condition, parameters = selection.where_rolled_up()
-    with binary_cursor() as cursor:
+    with connections[alias()].cursor() as cursor:
         cursor.execute(
             f"SELECT {columns}, sum(amount)::bigint AS amount FROM {BREAKDOWN_TABLE}"  # noqa: S608  # no user input
             f" WHERE kind = %(kind)s AND {condition} GROUP BY {columns} ORDER BY amount DESC, {columns}",

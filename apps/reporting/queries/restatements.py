@@ -7,10 +7,12 @@ from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.db import connections
+
 from apps.reporting.models import Basis, Restatement
 from apps.reporting.queries.figures import is_small
 from apps.reporting.queries.selection import Selection
-from apps.reporting.queries.sums import Sums, binary_cursor
+from apps.reporting.queries.sums import Sums
 from apps.reporting.rules.measures import MEASURES, PACKED, Kind
 from apps.reporting.rules.rollup_sql import METRICS_TABLE, Grain
 from apps.rides.models import Ride
@@ -70,7 +72,7 @@ def _both_states(selection: Selection) -> tuple[dict[Day, Sums], dict[Day, Sums]
     condition, parameters = selection.where()
     columns = ", ".join(measure.of_rows for measure in MEASURES.values())
     grain = Grain.SPLIT if selection.is_split else Grain.FACILITY
-    with binary_cursor() as cursor:
+    with connections[alias()].cursor() as cursor:
         cursor.execute(
             f"SELECT service_date, facility_id, basis, {columns} FROM {METRICS_TABLE}"  # noqa: S608  # no user input
             f" WHERE grain = {grain.value} AND basis <> 'both' AND {condition} GROUP BY 1, 2, 3",

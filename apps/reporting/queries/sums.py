@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.db import connections
 
@@ -38,11 +38,6 @@ GROUPINGS: Final[Mapping[str, _Grouping]] = {
 }
 
 
-def binary_cursor() -> Any:
-    """Open a cursor that returns bytes as they are, not as text of twice the length."""
-    return cast(Any, connections[alias()]).binary_cursor()
-
-
 def sums(selection: Selection, names: Collection[str], *, by: tuple[str, ...] = ()) -> dict[tuple[Any, ...], Sums]:
     """Add these measures up by these groupings; without groupings, the only key is ().  One query.
 
@@ -63,7 +58,7 @@ def sums(selection: Selection, names: Collection[str], *, by: tuple[str, ...] = 
     conditions = " AND ".join([condition, *(grouping.where for grouping in groupings)])
     positions = ", ".join(str(number + 1) for number in range(len(groupings)))
     order = f"GROUP BY {positions} ORDER BY {positions}" if groupings else ""
-    with binary_cursor() as cursor:
+    with connections[alias()].cursor() as cursor:
         cursor.execute(
             f"SELECT {', '.join(columns)} FROM {METRICS_TABLE}"  # noqa: S608  # no user input
             f" WHERE grain = {grain.value} AND {conditions} {order}",
