@@ -22,7 +22,7 @@ from apps.exports.formats import files
 from apps.exports.formats.columns import selected
 from apps.exports.models import Export
 from apps.exports.services import exports
-from apps.exports.services.export_wishes import Wanted, plan_of
+from apps.exports.services.export_validation import Wanted, plan_of
 from lib.access import system
 from lib.ids import uuid7
 from tests.bench import ROOT, RUN, conninfo

@@ -12,7 +12,7 @@ from apps.accounts.sessions import principal_of_absent
 from apps.exports.destinations.errors import UploadError
 from apps.exports.models import ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.services import export_runs, schedule_runs, schedules, uploads
-from apps.exports.services.schedule_wishes import Wish
+from apps.exports.services.schedule_validation import Wish
 from lib.access import Principal
 from tests import factories
 from tests.exports.places import bucket

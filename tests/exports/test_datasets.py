@@ -13,7 +13,7 @@ from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.exports.formats.columns import Kind
 from apps.exports.models import Export, SuggestedCode
-from apps.exports.queries.exporting import DATASETS
+from apps.exports.queries.datasets import DATASETS
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.lifecycle import RideStatus
 from tests import factories

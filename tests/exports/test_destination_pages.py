@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from apps.accounts.rules.roles import UserRole
-from apps.console.exports import destination_words as words
+from apps.console.exports import labels
 from apps.exports.models import ExportDestination
 from apps.exports.models.destinations import UploadErrorCode
 from lib.errors import NotFound
@@ -116,13 +116,13 @@ def test_list_takes_as_many_queries_for_any_number(rows: int, django_assert_num_
     ],
 )
 def test_badge_says_how_it_does(columns: dict[str, Any], tone: str) -> None:
-    assert words.badge_of(places.server(**columns))[0] == tone
+    assert labels.destination_badge(places.server(**columns))[0] == tone
 
 
 def test_every_code_says_what_to_do() -> None:
-    assert set(words.ADVICE) == set(UploadErrorCode)
-    assert all(map(str, words.ADVICE.values()))
-    assert (words.label_of(""), str(words.label_of("no_space"))) == ("", "it has no room left")
+    assert set(labels.DESTINATION_ADVICE) == set(UploadErrorCode)
+    assert all(map(str, labels.DESTINATION_ADVICE.values()))
+    assert (labels.upload_error_label(""), str(labels.upload_error_label("no_space"))) == ("", "it has no room left")
 
 
 def test_bucket_is_added_as_the_form_says() -> None:

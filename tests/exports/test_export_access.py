@@ -12,8 +12,8 @@ from apps.accounts.rules.roles import TokenRole
 from apps.audit.models import AuditEntry
 from apps.exports import tasks
 from apps.exports.models import Export, ExportLink
-from apps.exports.services import export_files, export_links, exports
-from apps.exports.services.export_wishes import Wanted
+from apps.exports.services import downloads, export_files, exports
+from apps.exports.services.export_validation import Wanted
 from lib.access import Principal
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of
@@ -54,11 +54,11 @@ def test_link_works_for_fifteen_minutes(api: TokenClient, now: dt.datetime) -> N
     export = make(api)
     asker: Any = {"request_id": "", "ip": None}
     secrets = [link_to(api, export).rpartition("/")[2] for _ in range(2)]
-    end = now + export_links.LIVES
+    end = now + downloads.LIVES
 
-    kept = export_links.use(secret=secrets[0], at=end - dt.timedelta(seconds=1), **asker)
-    with pytest.raises(export_links.LinkGone):
-        export_links.use(secret=secrets[1], at=end, **asker)
+    kept = downloads.use(secret=secrets[0], at=end - dt.timedelta(seconds=1), **asker)
+    with pytest.raises(downloads.LinkGone):
+        downloads.use(secret=secrets[1], at=end, **asker)
 
     assert kept.export == export
     assert ExportLink.objects.filter(used_at__isnull=True).count() == 1
@@ -89,11 +89,11 @@ def test_person_says_once_more_who_they_are_for_rider_data(supervisor: Principal
     export = exports.request(wanted=wanted, by=supervisor, at=now)
     tasks.make_exports()
 
-    with pytest.raises(export_links.NotAskedAgain):
-        export_links.link(export_id=export.pk, by=supervisor, at=now, reauthenticated=False)
+    with pytest.raises(downloads.NotAskedAgain):
+        downloads.link(export_id=export.pk, by=supervisor, at=now, reauthenticated=False)
 
     assert not ExportLink.objects.exists()
-    assert export_links.link(export_id=export.pk, by=supervisor, at=now, reauthenticated=True)
+    assert downloads.link(export_id=export.pk, by=supervisor, at=now, reauthenticated=True)
 
 
 @pytest.mark.parametrize(
@@ -132,13 +132,13 @@ def test_link_of_a_person_counts_as_long_as_they_are_here(supervisor: Principal,
     export = exports.request(wanted=Wanted("completions", "csv"), by=supervisor, at=now)
     tasks.make_exports()
     asked: Any = {"export_id": export.pk, "by": supervisor, "at": now, "reauthenticated": True}
-    first, second = (export_links.link(**asked) for _ in range(2))
+    first, second = (downloads.link(**asked) for _ in range(2))
 
-    handed = export_links.use(secret=first, at=now, request_id="r", ip=None)
+    handed = downloads.use(secret=first, at=now, request_id="r", ip=None)
     assert supervisor.id
     User.objects.filter(pk=supervisor.id).update(is_active=False)
-    with pytest.raises(export_links.LinkGone):
-        export_links.use(secret=second, at=now, request_id="r", ip=None)
+    with pytest.raises(downloads.LinkGone):
+        downloads.use(secret=second, at=now, request_id="r", ip=None)
 
     assert handed.export.pk == export.pk
     assert AuditEntry.objects.get(action="exports.fetch").actor == supervisor.actor

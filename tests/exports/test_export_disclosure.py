@@ -8,7 +8,7 @@ import pytest
 from apps.accounts.rules.roles import TokenRole
 from apps.accounts.services.authentication import principal_of
 from apps.exports.models import Export
-from apps.exports.queries.exporting import DATASETS
+from apps.exports.queries.datasets import DATASETS
 from apps.riders.rules.disclosure import MASK
 from apps.rides.models import Ride, RideException
 from lib.access import Phi

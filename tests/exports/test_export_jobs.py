@@ -18,7 +18,7 @@ from apps.exports import tasks
 from apps.exports.formats import files
 from apps.exports.models import Export, ExportLink
 from apps.exports.services import export_files, export_runs, exports, leases
-from apps.exports.services.export_wishes import Wanted
+from apps.exports.services.export_validation import Wanted
 from apps.rides.models import Ride, RideLock
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport

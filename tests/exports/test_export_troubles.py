@@ -11,12 +11,12 @@ from django.db import InterfaceError, connection
 
 from apps.accounts.rules.roles import TokenRole
 from apps.exports import tasks
-from apps.exports.formats import files, opening, parquet
+from apps.exports.formats import files, parquet, sealed_values
 from apps.exports.formats.columns import Column, Kind
-from apps.exports.formats.copy_out import Source
+from apps.exports.formats.copy_stream import Source
 from apps.exports.formats.files import Table
 from apps.exports.models import Export
-from apps.exports.services import export_links, export_runs, exports, leases
+from apps.exports.services import downloads, export_runs, exports, leases
 from apps.rides.rules.lifecycle import RideStatus
 from lib import replica
 from lib.access import Principal
@@ -97,9 +97,9 @@ def test_export_that_nobody_has_is_not_found(supervisor: Principal, dispatcher: 
     with pytest.raises(NotFound):
         exports.cancel(export_id=uuid4(), by=supervisor, at=at)
     with pytest.raises(NotFound):
-        export_links.link(export_id=uuid4(), by=supervisor, at=at, reauthenticated=True)
+        downloads.link(export_id=uuid4(), by=supervisor, at=at, reauthenticated=True)
     with pytest.raises(NotFound):
-        export_links.use(secret="none", at=at, request_id="", ip=None)
+        downloads.use(secret="none", at=at, request_id="", ip=None)
     with pytest.raises(ScopeMissing):
         exports.unlock(export_id=uuid4(), by=dispatcher)
 
@@ -122,7 +122,7 @@ def test_copy_that_cannot_tell_its_age_is_read_all_the_same(api: TokenClient, mo
 
 
 def test_opened_values_are_not_kept_without_bound(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_REMEMBERED", 1)
+    monkeypatch.setattr(sealed_values, "_REMEMBERED", 1)
     for code in ("IL1", "IL2"):
         ride = ride_in(RideStatus.COMPLETED)
         ride.rider.medicaid_id = code

@@ -20,7 +20,7 @@ from hypothesis.extra.django import TestCase
 
 from apps.exports.formats import files
 from apps.exports.formats.columns import Column, Kind, Sealed
-from apps.exports.formats.copy_out import Form, Source, pieces
+from apps.exports.formats.copy_stream import Form, Source, pieces
 from apps.exports.formats.files import Table
 from lib.crypto import seal
 from lib.csv_file import neutral

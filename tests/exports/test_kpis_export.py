@@ -10,8 +10,8 @@ import pytest
 
 from apps.accounts.rules.roles import TokenRole
 from apps.exports.models import Export
-from apps.exports.queries import exporting_figures
-from apps.exports.queries.exporting import DATASETS
+from apps.exports.queries import kpi_dataset
+from apps.exports.queries.datasets import DATASETS
 from apps.reporting.models import MetricsRow
 from apps.reporting.rules.kpis import KPI_BY_KEY
 from apps.reporting.services import rollups
@@ -231,7 +231,7 @@ def test_more_figures_than_are_held_at_a_time_are_refused(
     api: TokenClient, monkeypatch: pytest.MonkeyPatch, more: dict[str, str], field: str
 ) -> None:
     factories.FacilityFactory.create()
-    monkeypatch.setattr(exporting_figures, "MOST_FIGURES", 2 * len(KPI_BY_KEY) - 1)
+    monkeypatch.setattr(kpi_dataset, "MOST_FIGURES", 2 * len(KPI_BY_KEY) - 1)
 
     refused = error_of(get(api, "kpis.csv", **NOVEMBER, **more))
     fewer = get(api, "kpis.csv", **NOVEMBER, kpi="leadTime,mtta", **({"groupBy": "month"} if more else {}))

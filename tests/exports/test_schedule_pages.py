@@ -9,10 +9,10 @@ from django.test import Client
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
-from apps.console.exports import schedule_words
+from apps.console.exports import labels
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import UploadErrorCode
-from apps.exports.models.schedule_words import Outcome
+from apps.exports.models.schedules import Outcome
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.callers import api_with
@@ -292,7 +292,7 @@ def test_empty_list_says_what_schedules_are_for_and_no_kind_is_made_up() -> None
 @pytest.mark.parametrize("code", [*Outcome.values, *UploadErrorCode.values])
 def test_every_outcome_is_said_with_what_to_do(code: str) -> None:
     for state in ("queued", "failed"):
-        said = schedule_words.state_of(ScheduleRun(state=state, outcome=code))
+        said = labels.run_badge(ScheduleRun(state=state, outcome=code))
 
         assert said["outcome"]
         assert said["advice"]
@@ -311,5 +311,5 @@ def test_cadence_is_said(every: str, said: str) -> None:
 
     schedule = keep(exports_daily(every=every, month_day=3, recipients=ids(owner)), owner)
 
-    assert schedule_words.when(schedule) == said
-    assert schedule_words.what(schedule) == "Completions, for billing, CSV"
+    assert labels.schedule_cadence(schedule) == said
+    assert labels.schedule_content(schedule) == "Completions, for billing, CSV"

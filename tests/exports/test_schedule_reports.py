@@ -11,8 +11,8 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.exports.models import ReportSchedule, ScheduleRun
-from apps.exports.models.schedule_words import Pause
-from apps.exports.queries import scheduled
+from apps.exports.models.schedules import Pause
+from apps.exports.queries import schedule_reports
 from apps.exports.services import schedule_mails, schedule_runs, schedules
 from apps.reporting.kpi_labels import DASH, MAIN_KPIS
 from apps.reporting.services import rollups
@@ -49,11 +49,11 @@ def test_rows_of_the_mail_are_those_of_the_page_and_of_the_api(month: Any, repor
     tick(Clock(DECEMBER))
     (message,) = mail.outbox
     run = ScheduleRun.objects.select_related("schedule").get()
-    rows = scheduled.report(run, by=by_of(reader))["rows"]
+    rows = schedule_reports.report(run, by=by_of(reader))["rows"]
 
     client = Client()
     sign_in(client, reader)
-    page = client.get(scheduled.address_of(run.schedule, run))
+    page = client.get(schedule_reports.address_of(run.schedule, run))
     keys = list(MAIN_KPIS) if report == "overview" else [report]
     api = api_with(TokenRole.ANALYTICS_READONLY)
     query = {**NOVEMBER, **({"type": narrowed["service_type"]} if narrowed else {})}
@@ -97,7 +97,7 @@ def test_mail_names_period_reader_link_and_age_and_nothing_in_its_subject(month:
     assert "Canarywell" not in body + html_of(message)
     assert "<style" not in html_of(message)
     assert message.extra_headers["Message-ID"] == f"<{only_run(schedule).pk}.{reader.pk}@localhost>"
-    as_of = scheduled.report(only_run(schedule), by=by_of(reader))["as_of"]
+    as_of = schedule_reports.report(only_run(schedule), by=by_of(reader))["as_of"]
     assert (as_of is None) == ("not complete yet" in body)
 
 
@@ -109,7 +109,7 @@ def test_figures_of_few_rides_are_left_out_for_those_who_see_riders_too(month: A
     run.first_day = run.last_day = dt.date(2026, 11, 2)
     by = by_of(reader)
 
-    mailed = scheduled.report(run, by=by)["rows"]
+    mailed = schedule_reports.report(run, by=by)["rows"]
 
     assert by.phi == Phi.FULL
     assert "Too few rides to show" in {row["of"] for row in mailed}
@@ -137,10 +137,10 @@ def test_planner_gets_the_figures_of_their_own_facilities(month: Any) -> None:
     schedule_runs.plan(at=DECEMBER)
     run = only_run(schedule)
 
-    own = scheduled.report(run, by=by_of(planner))["rows"]
+    own = schedule_reports.report(run, by=by_of(planner))["rows"]
 
     assert {row["of"] for row in own} == {"Nothing to count"}
-    assert {row["of"] for row in scheduled.report(run, by=by_of(owner))["rows"]} != {"Nothing to count"}
+    assert {row["of"] for row in schedule_reports.report(run, by=by_of(owner))["rows"]} != {"Nothing to count"}
 
 
 def test_each_person_gets_a_report_once_though_the_mail_server_refuses_some(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from apps.exports import tasks
 from apps.exports.destinations.errors import UploadError
 from apps.exports.models import Export, ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import UploadErrorCode
-from apps.exports.models.schedule_words import Pause
+from apps.exports.models.schedules import Pause
 from apps.exports.services import (
     export_files,
     export_runs,

@@ -17,7 +17,7 @@ from openpyxl.utils.escape import unescape
 
 from apps.exports.formats import workbook
 from apps.exports.formats.columns import Column, Kind
-from apps.exports.formats.copy_out import Form, Source, pieces
+from apps.exports.formats.copy_stream import Form, Source, pieces
 from apps.exports.formats.files import Table
 from apps.exports.formats.sheet_text import MOST_CHARACTERS, in_cell
 from lib.csv_file import neutral

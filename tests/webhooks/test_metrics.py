@@ -11,7 +11,7 @@ from apps.accounts.services import alerts
 from apps.dispatch.models import DowntimePack
 from apps.exports.models import Export, ReportSchedule
 from apps.exports.services import exports
-from apps.exports.services.export_wishes import Wanted
+from apps.exports.services.export_validation import Wanted
 from apps.webhooks.models import Delivery
 from apps.webhooks.services.publishing import publish
 from lib.access import system

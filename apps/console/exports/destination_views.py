@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
-from apps.console.exports import destination_words as words
+from apps.console.exports import labels
 from apps.console.exports.destination_forms import FORMS, DestinationForm, initial_of
 from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_login, require_scope, to_proof
 from apps.exports.models import ExportDestination
@@ -28,7 +28,7 @@ from lib.scopes import Scope
 def destinations(request: HttpRequest) -> HttpResponse:
     """List destinations by name; there are 50 at the most."""
     found = ExportDestination.objects.visible_to(principal_of(request)).order_by("name", "pk")
-    rows = [{"destination": one, "badge": words.badge_of(one)} for one in found]
+    rows = [{"destination": one, "badge": labels.destination_badge(one)} for one in found]
     return render(request, "destinations/list.html", {"rows": rows})
 
 
@@ -160,17 +160,17 @@ def remove(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 
 def _page(request: HttpRequest, destination_id: UUID, **more: Any) -> HttpResponse:
     found = destination_service.found(destination_id, principal_of(request))
-    tone, state = words.badge_of(found)
+    tone, state = labels.destination_badge(found)
     failed, sent = found.failed_at, found.sent_at
     failure = found.failure_code if failed and (sent is None or sent < failed) else ""
     context = {
         "destination": found,
         "tone": tone,
         "state": state,
-        "test_label": words.label_of(found.test_code),
-        "test_advice": words.ADVICE.get(found.test_code, ""),
-        "failure_label": words.label_of(failure),
-        "failure_advice": words.ADVICE.get(failure, ""),
+        "test_label": labels.upload_error_label(found.test_code),
+        "test_advice": labels.DESTINATION_ADVICE.get(found.test_code, ""),
+        "failure_label": labels.upload_error_label(failure),
+        "failure_advice": labels.DESTINATION_ADVICE.get(failure, ""),
         "agreed_by": accounts.names_of([found.phi_agreed_by]).get(found.phi_agreed_by, found.phi_agreed_by),
         "test_file": destination_service.TEST_FILE,
         **more,

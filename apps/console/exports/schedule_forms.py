@@ -16,11 +16,11 @@ from django.utils.translation import gettext_lazy as _
 from apps.console.reports.forms import filters
 from apps.exports.models import Export, ExportDestination, ReportSchedule
 from apps.exports.models.schedules import OVERVIEW
-from apps.exports.queries.exporting import DATASETS
+from apps.exports.queries.datasets import DATASETS
 from apps.exports.rules.cadence import Covers, Every
-from apps.exports.services import schedule_people
-from apps.exports.services.export_wishes import level
-from apps.exports.services.schedule_wishes import Wish
+from apps.exports.services import schedule_recipients
+from apps.exports.services.export_validation import level
+from apps.exports.services.schedule_validation import Wish
 from apps.organizations.models import Facility, TransportProvider
 from apps.organizations.zones import known_zones
 from apps.reporting.kpi_labels import kpi_title
@@ -94,7 +94,7 @@ class _ScheduleForm(forms.Form):
         self.was = was
         choose(self, "facility_id", _named(Facility.objects.visible_to(by)), first=_("All facilities"))
         choose(self, "provider_id", _named(TransportProvider.objects.visible_to(by)), first=_("All providers"))
-        self.offer_people(schedule_people.candidates(by, schedule_people.scopes_for(self.kind, "")))
+        self.offer_people(schedule_recipients.candidates(by, schedule_recipients.scopes_for(self.kind, "")))
 
     def offer_people(self, people: Any) -> None:
         rows = people.values_list("pk", "name", "email")[:MOST_NAMED]

@@ -15,14 +15,14 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.accounts.sessions import principal_of, zone_of
-from apps.console.exports import schedule_words as words
+from apps.console.exports import labels
 from apps.console.exports.schedule_forms import FORMS, initial_from
 from apps.console.kit.rights import UNPROCESSABLE, RightMissing, is_proven, require_scope, to_proof
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
-from apps.exports.queries import scheduled
-from apps.exports.services import export_links, schedule_wishes
+from apps.exports.queries import schedule_reports
+from apps.exports.services import downloads, schedule_validation
 from apps.exports.services import schedules as services
-from apps.exports.services.export_links import NotAskedAgain
+from apps.exports.services.downloads import NotAskedAgain
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.pagination import newest_first
@@ -41,8 +41,8 @@ _SEES: Final = (Scope.REPORTS_READ, Scope.EXPORTS_CREATE, Scope.USERS_MANAGE)
 def schedules(request: HttpRequest) -> HttpResponse:
     """List schedules, newest first.  Four queries, however many there are."""
     by = principal_of(request)
-    page = newest_first(scheduled.schedules(by=by), request.GET.get("before", ""))
-    last = scheduled.last_runs(page.rows)
+    page = newest_first(schedule_reports.schedules(by=by), request.GET.get("before", ""))
+    last = schedule_reports.last_runs(page.rows)
     rows = [_shown(row, by) | {"last": _run(last.get(row.pk))} for row in page.rows]
     context = {"rows": rows, "older": page.next, "kinds": _kinds(by)}
     return render(request, "reports/schedules.html", context)
@@ -62,9 +62,9 @@ def schedule(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
         "people": named,
         "others": len(people) - len(named),
         "gets_it": any(one.pk == by.id for one in people),
-        "narrowed_to": scheduled.narrowed_to(found.filters),
-        "page": scheduled.address_of(found) if found.kind == ReportSchedule.Kind.REPORT else "",
-        "runs": [_run(one) for one in scheduled.runs_of(found)],
+        "narrowed_to": schedule_reports.narrowed_to(found.filters),
+        "page": schedule_reports.address_of(found) if found.kind == ReportSchedule.Kind.REPORT else "",
+        "runs": [_run(one) for one in schedule_reports.runs_of(found)],
     }
     return render(request, "reports/schedule.html", context)
 
@@ -99,7 +99,7 @@ def change(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     found = _found(schedule_id, by)
     if not found.is_of(by):
         raise NotFound("schedule")
-    was = schedule_wishes.wish_of(found)
+    was = schedule_validation.wish_of(found)
     form = FORMS[found.kind](request.POST or None, by=by, was=was, initial={"version": found.version})
     if request.method == "POST" and form.is_valid():
         try:
@@ -180,7 +180,7 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
     if not ScheduleRun.objects.visible_to(by).filter(schedule_id=schedule_id, export_id=export_id).exists():
         raise NotFound("export")
     try:
-        secret = export_links.link(export_id=export_id, by=by, at=timezone.now(), reauthenticated=is_proven(request))
+        secret = downloads.link(export_id=export_id, by=by, at=timezone.now(), reauthenticated=is_proven(request))
     except NotAskedAgain:
         return to_proof("report_schedule", schedule_id=schedule_id)
     except NotFound:
@@ -192,7 +192,7 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
 
 
 def _found(schedule_id: UUID, by: Principal) -> ReportSchedule:
-    found = scheduled.schedules(by=by).filter(pk=schedule_id).first()
+    found = schedule_reports.schedules(by=by).filter(pk=schedule_id).first()
     if found is None:
         raise NotFound("schedule")
     return found
@@ -202,10 +202,10 @@ def _shown(schedule: ReportSchedule, by: Principal) -> dict[str, Any]:
     own = schedule.is_of(by)
     return {
         "schedule": schedule,
-        "what": words.what(schedule),
-        "when": words.when(schedule),
-        "covers": words.covers(schedule),
-        "why_resting": words.why_resting(schedule),
+        "what": labels.schedule_content(schedule),
+        "when": labels.schedule_cadence(schedule),
+        "covers": labels.schedule_period(schedule),
+        "why_resting": labels.pause_reason(schedule),
         "own": own,
         "may_stop": own or by.has_scope(Scope.USERS_MANAGE),
     }
@@ -215,7 +215,7 @@ def _run(run: ScheduleRun | None) -> dict[str, Any] | None:
     if run is None:
         return None
     ready = run.export is not None and run.export.state == Export.State.READY
-    return {"run": run, "state": words.state_of(run), "ready": ready}
+    return {"run": run, "state": labels.run_badge(run), "ready": ready}
 
 
 def _kinds(by: Principal) -> list[str]:

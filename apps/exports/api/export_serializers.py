@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.exports.models import Export
-from apps.exports.queries.exporting import DATASETS
-from apps.exports.queries.exporting_figures import STEPS
-from apps.exports.services.export_wishes import Wanted
+from apps.exports.queries.datasets import DATASETS
+from apps.exports.queries.kpi_dataset import STEPS
+from apps.exports.services.export_validation import Wanted
 from apps.reporting.models import Basis
 from apps.reporting.rules.kpis import KPI_BY_KEY
 from apps.rides.rules.draft import ServiceType

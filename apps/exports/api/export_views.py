@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from apps.exports.api import export_serializers as shapes
 from apps.exports.formats.files import CONTENT_TYPES
 from apps.exports.models import Export
-from apps.exports.queries.exporting import DATASETS
-from apps.exports.services import export_links, exports
+from apps.exports.queries.datasets import DATASETS
+from apps.exports.services import downloads, exports
 from lib.access import PUBLIC
 from lib.api.fields import instant_text
 from lib.api.unpaginated import unpaginated
@@ -101,14 +101,14 @@ class ExportViewSet(ApiViewSet):
 
         It needs no token, works once and for 15 minutes; then ask for another one.
         """
-        secret = export_links.link(export_id=id, by=self.principal, at=self.at, reauthenticated=True)
+        secret = downloads.link(export_id=id, by=self.principal, at=self.at, reauthenticated=True)
         url = f"{settings.BASE_URL}/api/exports/files/{secret}"
-        return self.answer({"url": url, "expires_at": self.at + export_links.LIVES})
+        return self.answer({"url": url, "expires_at": self.at + downloads.LIVES})
 
     def link(self, request: Request, secret: str) -> HttpResponseBase:
         """Fetch a file by its link."""
         http = request._request
-        handed = export_links.use(secret=secret, at=self.at, request_id=id_of(http), ip=address_of(http))
+        handed = downloads.use(secret=secret, at=self.at, request_id=id_of(http), ip=address_of(http))
         length = {"Content-Length": str(handed.export.bytes), "Digest": f"sha-256={handed.export.sha256}"}
         return self._file(handed.export, handed.pieces, length)
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
-from apps.exports.models.schedule_words import RunState
-from apps.exports.queries.exporting import DATASETS
+from apps.exports.models.schedules import RunState
+from apps.exports.queries.datasets import DATASETS
 from apps.exports.rules.cadence import Covers, Every
-from apps.exports.services.schedule_wishes import EXPORT_FILTERS, MOST_RECIPIENTS, REPORT_FILTERS, Wish
+from apps.exports.services.schedule_validation import EXPORT_FILTERS, MOST_RECIPIENTS, REPORT_FILTERS, Wish
 from apps.organizations.rules.opening_hours import DAYS
 from apps.reporting.models import Basis
 from apps.rides.rules.draft import ServiceType

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from apps.exports.api import schedule_serializers as shapes
 from apps.exports.models import ReportSchedule, ScheduleRun
-from apps.exports.services import schedule_wishes, schedules
+from apps.exports.services import schedule_validation, schedules
 from lib.api.views import ApiViewSet
 from lib.errors import Code, NotFound
 from lib.scopes import Scope
@@ -72,7 +72,7 @@ class ScheduleViewSet(ApiViewSet):
 
         Runs under way come to their end as they began. Where another file is made, `changes` begin anew.
         """
-        was = schedule_wishes.wish_of(self._found(id))
+        was = schedule_validation.wish_of(self._found(id))
         changed = schedules.change(
             schedule_id=id,
             wish=shapes.wish_of(self.body(), was),

@@ -9,7 +9,7 @@ from typing import Final
 
 from apps.exports.formats import parquet, workbook
 from apps.exports.formats.columns import Column
-from apps.exports.formats.copy_out import Form, Source, pieces
+from apps.exports.formats.copy_stream import Form, Source, pieces
 
 CONTENT_TYPES: Final[Mapping[str, str]] = {
     "ndjson": "application/x-ndjson",
@@ -39,7 +39,7 @@ class Table:
     about: Mapping[str, str] = field(default_factory=dict)
 
     def pieces(self, form: Form, heard: Heard | None = None) -> Iterator[bytes]:
-        """Give the rows as the bytes of one of the forms of COPY; see `copy_out.pieces`."""
+        """Give the rows as the bytes of one of the forms of COPY; see `copy_stream.pieces`."""
         return pieces(self.columns, self.source, form, show=self.show, seconds=self.seconds, heard=heard)
 
     def streamed(self, format: str, heard: Heard | None = None) -> Iterator[bytes]:

@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 from apps.accounts.models import ApiClient, User
 from apps.exports.models.destinations import ExportDestination
 from apps.exports.models.exports import Export
-from apps.exports.models.schedule_words import Pause, RunState
 from apps.exports.rules.cadence import Cadence, Covers, Every
 from lib.access import Phi, Principal
 from lib.choices import TextChoices
@@ -19,6 +18,44 @@ from lib.ids import uuid7
 from lib.scopes import Scope
 
 OVERVIEW: Final = "overview"  # the report with the main figures; any other is named by the key of its figure
+
+
+class Pause(TextChoices):
+    """Why a schedule rests."""
+
+    BY_PEOPLE = "by_people", _("it was paused")
+    FAILING = "failing", _("its last runs failed")
+    NOT_PERMITTED = "not_permitted", _("its owner may not make it any more")
+    NOBODY_LEFT = "nobody_left", _("nobody is left who may get it")
+
+
+class RunState(TextChoices):
+    """How far a run is."""
+
+    QUEUED = "queued", _("waiting")
+    MAKING = "making", _("being made")
+    SENDING = "sending", _("being sent")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
+    REFUSED = "refused", _("refused")
+    MISSED = "missed", _("left out")
+
+
+class Outcome(TextChoices):
+    """What a run ended with, or waits with; besides those of `UploadErrorCode`, which destinations have."""
+
+    NOT_PERMITTED = "not_permitted", _("its owner may not make it any more")
+    NOBODY_LEFT = "nobody_left", _("nobody is left who may get it")
+    DESTINATION_GONE = "destination_gone", _("its destination was removed, or takes no rider data")
+    TOO_MANY_EXPORTS = "too_many_exports", _("its owner made too many exports within the hour")
+    EXPORT_FAILED = "export_failed", _("the file could not be made")
+    EXPORT_CANCELLED = "export_cancelled", _("the export was cancelled")
+    MAIL_FAILED = "mail_failed", _("the mail server does not take it")
+    DATABASE_UNAVAILABLE = "database_unavailable", _("the database did not answer")
+    STORAGE_UNAVAILABLE = "storage_unavailable", _("the file could not be read")
+    WORKER_LOST = "worker_lost", _("who sent it went away, time and again")
+    INTERNAL_ERROR = "internal_error", _("something went wrong here")
+    SUPERSEDED = "superseded", _("a later one was made in its place")
 
 
 class ReportScheduleQuerySet(models.QuerySet["ReportSchedule"]):
@@ -206,9 +243,7 @@ class ScheduleRun(models.Model):
     last_day = models.DateField(_("last day"), null=True)
     changed_since = models.DateTimeField(_("changed since"), null=True)
     state = models.CharField(_("state"), max_length=7, choices=RunState, default=RunState.QUEUED)
-    outcome = models.CharField(
-        _("outcome"), max_length=40, blank=True
-    )  # of schedule_words.Outcome, or of UploadErrorCode
+    outcome = models.CharField(_("outcome"), max_length=40, blank=True)  # Outcome or UploadErrorCode
     export = models.ForeignKey(Export, models.PROTECT, null=True, related_name="+", verbose_name=_("export"))
     mailed_to = ArrayField(models.UUIDField(), default=list, verbose_name=_("mailed to"))  # people who have it
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)  # at sending it

@@ -27,8 +27,8 @@ from apps.accounts.models import ApiToken, User
 from apps.events import services as events
 from apps.exports.formats import files
 from apps.exports.models import Export
-from apps.exports.services import export_files, export_links, exports, leases
-from apps.exports.services.export_wishes import Wanted, filters_from_kept, plan_of
+from apps.exports.services import downloads, export_files, exports, leases
+from apps.exports.services.export_validation import Wanted, filters_from_kept, plan_of
 from apps.rides.services import locking
 from lib.access import AllScopes, Phi, Principal, system
 from lib.api.fields import instant_text
@@ -303,5 +303,5 @@ def tend(*, at: datetime) -> None:
     Export.objects.filter(state=Export.State.READY, expires_at__lte=at).update(
         state=Export.State.EXPIRED, expires_at=None
     )
-    export_links.forget(at=at)
+    downloads.forget(at=at)
     export_files.sweep()

@@ -20,10 +20,10 @@ from apps.audit.services import audit
 from apps.exports.formats import files
 from apps.exports.formats.files import Table
 from apps.exports.models import Export
-from apps.exports.queries import exporting
-from apps.exports.queries.exporting import Rows
+from apps.exports.queries import datasets
+from apps.exports.queries.datasets import Rows
 from apps.exports.services import export_files
-from apps.exports.services.export_wishes import Plan, Wanted, filters_as_kept, plan_of
+from apps.exports.services.export_validation import Plan, Wanted, filters_as_kept, plan_of
 from apps.riders.rules import disclosure
 from apps.rides.services import locking
 from lib import replica
@@ -77,7 +77,7 @@ def request(*, wanted: Wanted, lock: bool = False, by: Principal, at: datetime) 
     """Have an export made by a worker.  With `lock`, rides in it can no longer be corrected once it is ready.
 
     Raises:
-        InvalidInput, ScopeMissing, PhiNotPermitted: see `export_wishes.plan_of`; or the dataset cannot be locked.
+        InvalidInput, ScopeMissing, PhiNotPermitted: see `export_validation.plan_of`; or the dataset cannot be locked.
         TooManyExports: as many were made within the hour.
     """
     plan = plan_of(wanted, by)
@@ -99,7 +99,7 @@ def send(*, wanted: Wanted, by: Principal, at: datetime) -> Sending:
     """Make an export while it is sent.  What is in it is true at one moment, which `data_as_of` tells.
 
     Raises:
-        InvalidInput, ScopeMissing, PhiNotPermitted: see `export_wishes.plan_of`.
+        InvalidInput, ScopeMissing, PhiNotPermitted: see `export_validation.plan_of`.
         TooManyRows: it would be longer than is sent at once.
         TooManyExports: as many were made within the hour.
     """
@@ -127,7 +127,7 @@ def read(plan: Plan, *, by: Principal) -> tuple[Rows, datetime | None]:
     """
     using, dataset = replica.alias(), plan.dataset
     as_of = replica.as_of(using) if dataset.known_until is None else dataset.known_until(using)
-    return exporting.rows_of(dataset, plan.filters, by=replace(by, phi=plan.phi), using=using), as_of
+    return datasets.rows_of(dataset, plan.filters, by=replace(by, phi=plan.phi), using=using), as_of
 
 
 def table_of(export: Export, plan: Plan, rows: Rows, *, seconds: int) -> Table:

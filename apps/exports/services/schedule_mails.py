@@ -20,9 +20,9 @@ from django.utils.translation import override
 
 from apps.accounts.models import User
 from apps.exports.models import ReportSchedule, ScheduleRun
-from apps.exports.models.schedule_words import Pause
-from apps.exports.queries import scheduled
-from apps.exports.services.schedule_people import Recipient
+from apps.exports.models.schedules import Pause
+from apps.exports.queries import schedule_reports
+from apps.exports.services.schedule_recipients import Recipient
 from lib.retelling import retold
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ def _ready(run: ScheduleRun, person: User) -> EmailMultiAlternatives:
 
 
 def _report(run: ScheduleRun, person: Recipient) -> EmailMultiAlternatives:
-    told: dict[str, Any] = scheduled.report(run, by=person.principal)
+    told: dict[str, Any] = schedule_reports.report(run, by=person.principal)
     zone = ZoneInfo(run.schedule.zone)
     stop = f"{settings.BASE_URL}{reverse('report_schedule', args=[run.schedule_id])}"
     as_of = told["as_of"]

@@ -25,11 +25,11 @@ from apps.accounts.services import alerts
 from apps.audit.services import audit
 from apps.exports.destinations.errors import UploadError
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
-from apps.exports.models.schedule_words import Outcome, Pause, RunState
+from apps.exports.models.schedules import Outcome, Pause, RunState
 from apps.exports.rules.cadence import Covers
-from apps.exports.services import export_files, exports, leases, schedule_mails, schedule_people, uploads
+from apps.exports.services import export_files, exports, leases, schedule_mails, schedule_recipients, uploads
 from apps.exports.services.export_runs import NoLongerPermitted
-from apps.exports.services.export_wishes import Wanted, filters_from_kept
+from apps.exports.services.export_validation import Wanted, filters_from_kept
 from apps.exports.services.exports import TooManyExports
 from apps.exports.services.schedules import alert_key, make_again, name_of, rest, run_of
 from lib.access import Phi, Principal
@@ -184,7 +184,7 @@ def _asked(run: ScheduleRun, at: datetime) -> Export:
         NoLongerPermitted, DomainError: the owner may not, or what is narrowed to is not there any more.
     """
     schedule = run.schedule
-    by = schedule_people.owner(schedule, at=at)
+    by = schedule_recipients.owner(schedule, at=at)
     kept: dict[str, Any] = dict(filters_from_kept(schedule.filters))
     if run.first_day is not None:
         kept |= {"service_date_from": run.first_day, "service_date_to": run.last_day}
@@ -230,7 +230,7 @@ def _send(held: _Claim) -> None:
 
 def _owner(held: _Claim) -> Principal:
     try:
-        return schedule_people.owner(held.run.schedule, at=held.clock())
+        return schedule_recipients.owner(held.run.schedule, at=held.clock())
     except NoLongerPermitted:
         raise _Refused(Outcome.NOT_PERMITTED, Pause.NOT_PERMITTED) from None
 
@@ -280,7 +280,7 @@ def _mail(held: _Claim) -> None:
         _Failed: some were not delivered.
     """
     run = held.run
-    people = schedule_people.recipients(run.schedule)
+    people = schedule_recipients.recipients(run.schedule)
     if not people:
         raise _Refused(Outcome.NOBODY_LEFT, Pause.NOBODY_LEFT)
     if run.export_id is not None:  # first: whoever has the mail may follow it

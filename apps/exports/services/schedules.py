@@ -12,10 +12,10 @@ from apps.accounts.models import User
 from apps.accounts.services import alerts
 from apps.audit.services import audit
 from apps.exports.models import ReportSchedule, ScheduleRun
-from apps.exports.models.schedule_words import Outcome, Pause, RunState
+from apps.exports.models.schedules import Outcome, Pause, RunState
 from apps.exports.rules.cadence import Covers, days_covered
-from apps.exports.services import schedule_wishes
-from apps.exports.services.schedule_wishes import Wish
+from apps.exports.services import schedule_validation
+from apps.exports.services.schedule_validation import Wish
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
@@ -60,10 +60,10 @@ def keep(*, wish: Wish, by: Principal, at: datetime) -> ReportSchedule:
     """Keep a schedule; it is due for the first time at the next moment of its cadence.
 
     Raises:
-        ScopeMissing, InvalidInput, PhiNotPermitted: see `schedule_wishes.check`.
+        ScopeMissing, InvalidInput, PhiNotPermitted: see `schedule_validation.check`.
         TooManySchedules: the caller has 50.
     """
-    people = schedule_wishes.check(wish, by)
+    people = schedule_validation.check(wish, by)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"schedules of {by.actor}"])
     if ReportSchedule.objects.owned_by(by).count() >= MOST:
@@ -76,7 +76,7 @@ def keep(*, wish: Wish, by: Principal, at: datetime) -> ReportSchedule:
         updated_at=at,
         begun_at=at,
     )
-    schedule_wishes.apply(schedule, wish, by)
+    schedule_validation.apply(schedule, wish, by)
     schedule.next_at = next(schedule.cadence.after(at))
     schedule.save(force_insert=True)
     schedule.recipients.set(people)
@@ -96,15 +96,15 @@ def change(
         NotFound: the caller has no such schedule.
         StaleVersion: it is not at `expected_version`.
         InvalidInput: it would be of another kind.
-        ScopeMissing, InvalidInput, PhiNotPermitted: see `schedule_wishes.check`.
+        ScopeMissing, InvalidInput, PhiNotPermitted: see `schedule_validation.check`.
     """
     schedule = _own(schedule_id, by)
     if expected_version is not None and schedule.version != expected_version:
         raise StaleVersion(schedule.version)
     wish = replace(wish, kind=schedule.kind)
-    people = schedule_wishes.check(wish, by)
+    people = schedule_validation.check(wish, by)
     was_made, was_due = _columns(schedule, _MADE), _columns(schedule, _WHEN)
-    schedule_wishes.apply(schedule, wish, by)
+    schedule_validation.apply(schedule, wish, by)
     schedule.created_by = by.actor  # of a client, the token that is in use
     if _columns(schedule, _MADE) != was_made:
         schedule.begun_at = at

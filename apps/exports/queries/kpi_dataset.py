@@ -12,7 +12,7 @@ from uuid import UUID
 import orjson
 
 from apps.exports.formats.columns import Column, Kind
-from apps.exports.queries.exporting_parts import BATCH
+from apps.exports.queries.dataset_columns import BATCH
 from apps.exports.rules.dataset import Dataset, Filters
 from apps.organizations.models import Facility
 from apps.reporting.models import Basis

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from apps.exports.formats.columns import Column, Kind, Sealed
 from apps.exports.models import SuggestedCode
-from apps.exports.queries.exporting_parts import clocks, external_ids, identity, stop, stop_record
+from apps.exports.queries.dataset_columns import clocks, external_ids, identity, stop, stop_record
 from apps.exports.rules.dataset import Dataset, Filters
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from lib.access import Phi, Principal

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from apps.exports.formats.columns import Column
 from apps.exports.formats.files import CONTENT_TYPES
-from apps.exports.queries.exporting import DATASETS
+from apps.exports.queries.datasets import DATASETS
 from apps.exports.rules.dataset import Dataset
 from apps.organizations.models import Facility, Payer, TransportProvider
 from apps.riders.rules.disclosure import PhiNotPermitted

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from apps.exports.formats.columns import Column, Kind, Sealed
-from apps.exports.queries.exporting_parts import external_ids, identity
+from apps.exports.queries.dataset_columns import external_ids, identity
 from apps.exports.rules.dataset import Dataset
 from apps.rides.rules.exception_types import ExceptionStatus
 from lib.access import Phi, Principal

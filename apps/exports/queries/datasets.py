@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db import connections
 
 from apps.exports.formats.columns import Column, selected
-from apps.exports.formats.copy_out import Source
-from apps.exports.queries.exporting_figures import KPIS
-from apps.exports.queries.exporting_records import DRIVERS, EXCEPTIONS
-from apps.exports.queries.exporting_rides import COMPLETIONS, RIDES
+from apps.exports.formats.copy_stream import Source
+from apps.exports.queries.kpi_dataset import KPIS
+from apps.exports.queries.record_datasets import DRIVERS, EXCEPTIONS
+from apps.exports.queries.ride_datasets import COMPLETIONS, RIDES
 from apps.exports.rules.dataset import Dataset
 from lib.access import Principal
 

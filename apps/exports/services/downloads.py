@@ -15,7 +15,7 @@ from apps.audit.services import audit
 from apps.exports.formats import files
 from apps.exports.models import Export, ExportLink
 from apps.exports.services import export_files
-from apps.exports.services.export_wishes import level
+from apps.exports.services.export_validation import level
 from lib.access import Phi, Principal
 from lib.errors import Code, DomainError, NotFound
 from lib.scopes import Scope

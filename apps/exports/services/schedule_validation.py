@@ -10,10 +10,17 @@ from apps.accounts.models import User
 from apps.accounts.sessions import principal_of_absent
 from apps.exports.models import ExportDestination, ReportSchedule
 from apps.exports.models.schedules import OVERVIEW
-from apps.exports.queries.exporting import DATASETS
+from apps.exports.queries.datasets import DATASETS
 from apps.exports.rules.cadence import Covers, Every, days_covered
-from apps.exports.services import schedule_people
-from apps.exports.services.export_wishes import Wanted, check_reach, filters_as_kept, filters_from_kept, level, plan_of
+from apps.exports.services import schedule_recipients
+from apps.exports.services.export_validation import (
+    Wanted,
+    check_reach,
+    filters_as_kept,
+    filters_from_kept,
+    level,
+    plan_of,
+)
 from apps.organizations.zones import known_zones
 from apps.reporting.models import Basis
 from apps.reporting.rules.kpis import KPI_BY_KEY
@@ -64,8 +71,8 @@ def check(wish: Wish, by: Principal) -> list[User]:
         PhiNotPermitted: the level, or a column, is above the caller's.
         NotFound: there is no such dataset, or no such format.
     """
-    for scope in sorted(schedule_people.scopes_for(wish.kind, wish.dataset)):
-        if not by.has_scope(scope):
+    for scope in sorted(schedule_recipients.scopes_for(wish.kind, wish.dataset)):
+        if not by.may(scope):
             raise ScopeMissing(scope)
     _check_cadence(wish)
     if wish.kind == ReportSchedule.Kind.REPORT:
@@ -188,8 +195,10 @@ def _people(wish: Wish, by: Principal) -> list[User]:
         raise InvalidInput("recipients", f"recipients must be 1 to {MOST_RECIPIENTS} people, without a destination.")
     draft = ReportSchedule()
     apply(draft, wish, by)
-    scopes = schedule_people.scopes_for(wish.kind, wish.dataset)
-    found = list(schedule_people.candidates(by, scopes).filter(pk__in=asked))
-    if len(found) < len(asked) or not all(schedule_people.may_get(principal_of_absent(one), draft) for one in found):
+    scopes = schedule_recipients.scopes_for(wish.kind, wish.dataset)
+    found = list(schedule_recipients.candidates(by, scopes).filter(pk__in=asked))
+    if len(found) < len(asked) or not all(
+        schedule_recipients.may_get(principal_of_absent(one), draft) for one in found
+    ):
         raise InvalidInput("recipients", "recipients must be people with an account who may see all of it.")
     return found

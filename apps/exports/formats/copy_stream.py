@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import connections, transaction
 
 from apps.exports.formats.columns import Column, Writer, selected
-from apps.exports.formats.opening import Opener, in_csv, in_json, in_xml, new_mark, plain_in_csv
+from apps.exports.formats.sealed_values import Opener, in_csv, in_json, in_xml, new_mark, plain_in_csv
 
 _PIECE: Final = 65_536  # bytes
 _LINE: Final = b"\n"

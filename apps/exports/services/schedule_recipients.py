@@ -13,9 +13,9 @@ from apps.accounts.rules.roles import SCOPES_OF_USER
 from apps.accounts.services.authentication import principal_of
 from apps.accounts.sessions import principal_of_absent
 from apps.exports.models import ReportSchedule
-from apps.exports.queries.exporting import DATASETS
+from apps.exports.queries.datasets import DATASETS
 from apps.exports.services.export_runs import NoLongerPermitted
-from apps.exports.services.export_wishes import level
+from apps.exports.services.export_validation import level
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 

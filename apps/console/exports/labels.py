@@ -1,0 +1,171 @@
+"""How pages call destinations, schedules and runs, and what they advise after a failure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.utils.dates import WEEKDAYS
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.console.exports.schedule_forms import DATASET_NAMES
+from apps.exports.models import ExportDestination, ReportSchedule, ScheduleRun
+from apps.exports.models.destinations import UploadErrorCode
+from apps.exports.models.schedules import OVERVIEW, Outcome, Pause, RunState
+from apps.exports.rules.cadence import Covers, Every
+from apps.reporting.kpi_labels import kpi_title
+from apps.reporting.rules.kpis import KPI_BY_KEY
+from lib.clocks import clock
+
+Text = str | Promise
+
+DESTINATION_ADVICE: Final[Mapping[str, Text]] = {
+    UploadErrorCode.UNREACHABLE: gettext_lazy(
+        "Check the address and the port, and whether a firewall lets this service out to it."
+    ),
+    UploadErrorCode.NAME_UNKNOWN: gettext_lazy(
+        "Check the spelling of the host name, and whether this service's name server knows it."
+    ),
+    UploadErrorCode.ADDRESS_REFUSED: gettext_lazy(
+        "It is in a private network. Whoever runs this service can allow it: EXPORT_DESTINATION_NETWORKS."
+    ),
+    UploadErrorCode.TLS_FAILED: gettext_lazy(
+        "Its certificate has lapsed, is of another name, or of an authority that this machine does not know. With dots"
+        " in the name of the bucket, put the bucket into the path."
+    ),
+    UploadErrorCode.NO_HOST_KEY: gettext_lazy("Ask the server for its host key below, and compare it."),
+    UploadErrorCode.HOST_KEY_CHANGED: gettext_lazy(
+        "Nothing was sent. Ask whoever runs the server whether they changed its key; if they did, ask for it below and"
+        " compare it. If they did not, somebody may stand between."
+    ),
+    UploadErrorCode.NOT_AUTHORIZED: gettext_lazy(
+        "Check the user and the secret. A bucket's policy has to allow s3:PutObject in the folder, and a region that is"
+        " wrong looks the same; on a server the user has to have the right to write there."
+    ),
+    UploadErrorCode.NO_SUCH_BUCKET: gettext_lazy("Check the name of the bucket, and the region."),
+    UploadErrorCode.NO_SUCH_FOLDER: gettext_lazy(
+        "Make the folder on the server, or name another one: it is not made from here."
+    ),
+    UploadErrorCode.NO_SPACE: gettext_lazy("Make room there. It is tried again by itself."),
+    UploadErrorCode.TIMED_OUT: gettext_lazy(
+        "It may be busy. It is tried again by itself; if it stays so, ask whoever runs it."
+    ),
+    UploadErrorCode.REDIRECTED: gettext_lazy(
+        "Give the address that belongs to the bucket's region: redirects are not followed."
+    ),
+    UploadErrorCode.DAMAGED: gettext_lazy(
+        "It is tried again by itself; if it stays so, something on the way alters what is sent."
+    ),
+    UploadErrorCode.REFUSED: gettext_lazy("Ask whoever runs it: their log says more than they tell us."),
+    UploadErrorCode.BUSY: gettext_lazy("It is tried again by itself; if it stays so, ask whoever runs it."),
+    UploadErrorCode.SWITCHED_OFF: gettext_lazy("Switch it on again under Change."),
+    UploadErrorCode.SECRET_UNREADABLE: gettext_lazy("Enter the secret again under Change."),
+}
+_LABELS: Final = {code.value: code for code in UploadErrorCode}
+
+
+def upload_error_label(code: str) -> Text:
+    """Return the label of a stored error code; "" for no code."""
+    return _LABELS[code].label if code in _LABELS else code
+
+
+def destination_badge(destination: ExportDestination) -> tuple[str, Text]:
+    """Return the tone and the text of a destination's badge."""
+    if not destination.active:
+        return "quiet", gettext_lazy("Switched off")
+    failed, sent, tested = destination.failed_at, destination.sent_at, destination.tested_at
+    last = max((one for one in (failed, sent, tested) if one is not None), default=None)
+    if last is None:
+        return "info", gettext_lazy("Not tested")
+    if last == failed or (last == tested and destination.test_code):
+        return "bad", gettext_lazy("Failing")
+    return "ok", gettext_lazy("Works")
+
+
+_RETRIED: Final = gettext_lazy("It is tried again by itself.")
+_LOOK_AT_DESTINATION: Final = gettext_lazy("Ask whoever keeps the destination to look at it, then run it now.")
+# Every other outcome of an attempt is tried again.
+RUN_ADVICE: Final[Mapping[str, Text]] = {
+    Outcome.NOT_PERMITTED: gettext_lazy(
+        "Whoever has the right makes a schedule of their own, or an admin gives it back."
+    ),
+    Outcome.NOBODY_LEFT: gettext_lazy("Change the schedule, and choose people who may get it."),
+    Outcome.DESTINATION_GONE: gettext_lazy("Change the schedule, and choose another destination."),
+    Outcome.EXPORT_CANCELLED: gettext_lazy("Run it now if you still want it."),
+    Outcome.INTERNAL_ERROR: gettext_lazy("Tell whoever runs this service; the log has more."),
+    Outcome.SUPERSEDED: gettext_lazy("Nothing has to be done."),
+    **dict.fromkeys(
+        (
+            UploadErrorCode.NAME_UNKNOWN,
+            UploadErrorCode.ADDRESS_REFUSED,
+            UploadErrorCode.TLS_FAILED,
+            UploadErrorCode.HOST_KEY_CHANGED,
+            UploadErrorCode.NOT_AUTHORIZED,
+            UploadErrorCode.NO_SUCH_BUCKET,
+            UploadErrorCode.NO_SUCH_FOLDER,
+            UploadErrorCode.NO_SPACE,
+            UploadErrorCode.REDIRECTED,
+            UploadErrorCode.REFUSED,
+            UploadErrorCode.SWITCHED_OFF,
+            UploadErrorCode.SECRET_UNREADABLE,
+        ),
+        _LOOK_AT_DESTINATION,
+    ),
+}
+RUN_TONES: Final[Mapping[str, str]] = {
+    RunState.DONE: "ok",
+    RunState.FAILED: "bad",
+    RunState.REFUSED: "bad",
+    RunState.MISSED: "",
+}
+
+
+def schedule_content(schedule: ReportSchedule) -> str:
+    """Name what a schedule makes."""
+    if schedule.kind == ReportSchedule.Kind.EXPORT:
+        name = DATASET_NAMES.get(schedule.dataset, schedule.dataset)
+        return f"{name}, {schedule.get_format_display()}"
+    return _("Main figures") if schedule.report == OVERVIEW else kpi_title(KPI_BY_KEY[schedule.report])
+
+
+def schedule_cadence(schedule: ReportSchedule) -> str:
+    """Describe when a schedule is due."""
+    at = clock(schedule.at_time)
+    match schedule.every:
+        case Every.WEEK:
+            days = ", ".join(str(WEEKDAYS[day]) for day in schedule.weekdays)
+            return _("%(days)s at %(time)s") % {"days": days, "time": at}
+        case Every.MONTH:
+            return _("Every month on day %(day)s at %(time)s") % {"day": schedule.month_day, "time": at}
+    label = capfirst(str(Every(schedule.every).label))
+    return _("%(days)s at %(time)s") % {"days": label, "time": at}
+
+
+def schedule_period(schedule: ReportSchedule) -> str:
+    return capfirst(str(Covers(schedule.covers).label))
+
+
+def pause_reason(schedule: ReportSchedule) -> str:
+    return "" if schedule.active else capfirst(str(Pause(schedule.paused_for).label))
+
+
+def run_badge(run: ScheduleRun) -> dict[str, str]:
+    """Return the badge of a run, its outcome, and what to do about it."""
+    outcome = run.outcome
+    label = ""
+    if outcome:
+        label = str(Outcome(outcome).label if outcome in Outcome.values else UploadErrorCode(outcome).label)
+    advice: Text = ""
+    if outcome:
+        advice = (
+            _RETRIED
+            if run.state == RunState.QUEUED
+            else RUN_ADVICE.get(outcome, _("Run it now, or wait for the next one."))
+        )
+    return {
+        "text": capfirst(str(RunState(run.state).label)),
+        "tone": RUN_TONES.get(run.state, "warn" if outcome else "info"),
+        "outcome": capfirst(label),
+        "advice": str(advice),
+    }
