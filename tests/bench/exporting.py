@@ -22,7 +22,7 @@ from apps.exports.formats import files
 from apps.exports.formats.columns import selected
 from apps.exports.models import Export
 from apps.exports.services import exports
-from apps.exports.services.export_validation import Wanted, plan_of
+from apps.exports.services.export_validation import ExportRequest, plan_export
 from lib.access import system
 from lib.ids import uuid7
 from tests.bench import ROOT, RUN, conninfo
@@ -74,7 +74,7 @@ def _run(what: str) -> tuple[float, float, int]:
 
 
 def _measure(what: str) -> None:
-    plan = plan_of(Wanted("completions", "csv" if what == _BARE else what), system())
+    plan = plan_export(ExportRequest("completions", "csv" if what == _BARE else what), system())
     export = Export(id=uuid7(), dataset="completions", dataset_version=1, format=plan.format, phi=plan.phi)
     rows, _ = exports.read(plan, by=system())
     table = exports.table_of(export, plan, rows, seconds=_SECONDS)

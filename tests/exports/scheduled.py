@@ -12,7 +12,7 @@ from apps.accounts.sessions import principal_of_absent
 from apps.exports.destinations.errors import UploadError
 from apps.exports.models import ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.services import export_runs, schedule_runs, schedules, uploads
-from apps.exports.services.schedule_validation import Wish
+from apps.exports.services.schedule_validation import ScheduleRequest
 from lib.access import Principal
 from tests import factories
 from tests.exports.places import bucket
@@ -26,8 +26,8 @@ def person(role: UserRole = SUPERVISOR, **columns: Any) -> User:
     return factories.UserFactory.create(role=role, **columns)
 
 
-def exports_daily(**given: Any) -> Wish:
-    """Wish for completions of the day before, every morning at six in Chicago (12:00Z in November)."""
+def exports_daily(**given: Any) -> ScheduleRequest:
+    """ScheduleRequest for completions of the day before, every morning at six in Chicago (12:00Z in November)."""
     usual = {
         "kind": "export",
         "name": "Claims",
@@ -38,11 +38,11 @@ def exports_daily(**given: Any) -> Wish:
         "dataset": "completions",
         "format": "csv",
     }
-    return Wish(**{**usual, **given})
+    return ScheduleRequest(**{**usual, **given})
 
 
-def reports_weekly(**given: Any) -> Wish:
-    """Wish for the main figures of the week before, on Mondays at seven in Chicago (13:00Z)."""
+def reports_weekly(**given: Any) -> ScheduleRequest:
+    """ScheduleRequest for the main figures of the week before, on Mondays at seven in Chicago (13:00Z)."""
     usual = {
         "kind": "report",
         "name": "Week",
@@ -53,11 +53,11 @@ def reports_weekly(**given: Any) -> Wish:
         "zone": "America/Chicago",
         "report": "overview",
     }
-    return Wish(**{**usual, **given})
+    return ScheduleRequest(**{**usual, **given})
 
 
-def keep(wish: Wish, owner: User, at: dt.datetime = NOW) -> ReportSchedule:
-    return schedules.keep(wish=wish, by=principal_of_absent(owner), at=at)
+def keep(wish: ScheduleRequest, owner: User, at: dt.datetime = NOW) -> ReportSchedule:
+    return schedules.create(request=wish, by=principal_of_absent(owner), at=at)
 
 
 def to_bucket(owner: User, **given: Any) -> ReportSchedule:

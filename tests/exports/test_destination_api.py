@@ -120,9 +120,9 @@ def test_same_key_adds_one_destination() -> None:
 
 def test_public_key_is_told_and_the_private_one_is_not() -> None:
     api = api_with()
-    wanted = {name: value for name, value in SERVER.items() if name != "secret"} | {"signIn": "private_key"}
+    params = {name: value for name, value in SERVER.items() if name != "secret"} | {"signIn": "private_key"}
 
-    made = _post(api, LIST, wanted)
+    made = _post(api, LIST, params)
 
     assert json.loads(made.content)["publicKey"].startswith("ssh-ed25519 ")
     assert b"PRIVATE" not in made.content
@@ -206,10 +206,10 @@ def test_test_and_host_keys_are_told(listening: Listening) -> None:
     _patch(api, path, {"hostKey": key["hostKey"]})
     second = _post(api, f"{path}/test")
 
-    assert json.loads(first.content) == {"code": "no_host_key", "left": False}
+    assert json.loads(first.content) == {"code": "no_host_key", "testFileLeft": False}
     assert key["hostKey"] == listening.host_key
     assert key["fingerprint"] == json.loads(api.get(path).content)["fingerprint"]
-    assert (json.loads(second.content), listening.there()) == ({"code": None, "left": False}, {})
+    assert (json.loads(second.content), listening.there()) == ({"code": None, "testFileLeft": False}, {})
 
 
 @pytest.mark.django_db(transaction=True)
@@ -225,7 +225,7 @@ def test_no_transaction_is_open_while_others_are_asked(
         seen.append(connection.in_atomic_block)
         return []
 
-    monkeypatch.setattr(destinations, "_try", lambda destination: (None, bool(look())))
+    monkeypatch.setattr(destinations, "_upload_test_file", lambda destination: (None, bool(look())))
     monkeypatch.setattr("apps.exports.destinations.sftp.host_keys", look)
     path = f"{LIST}/{places.server().pk}/{asks}"
 
@@ -243,7 +243,7 @@ def test_answer_of_a_test_is_repeated_for_the_same_key_and_others_are_asked_once
         asked.append(destination)
         return UploadErrorCode.NO_SPACE, False
 
-    monkeypatch.setattr(destinations, "_try", try_)
+    monkeypatch.setattr(destinations, "_upload_test_file", try_)
     api, rows = api_with(), [places.server(), places.server(name="Other")]
     paths = [f"{LIST}/{row.pk}/test" for row in (rows[0], rows[0], rows[1])]
     key: dict[str, Any] = {"content_type": "application/json", "HTTP_IDEMPOTENCY_KEY": "k"}
@@ -267,10 +267,10 @@ def test_two_tests_with_one_key_at_once_say_the_same(monkeypatch: pytest.MonkeyP
         inner[0] = api.post(path, "{}", **key)  # arrives while the first one still waits
         return UploadErrorCode.TIMED_OUT, False
 
-    monkeypatch.setattr(destinations, "_try", try_)
+    monkeypatch.setattr(destinations, "_upload_test_file", try_)
     outer = api.post(path, "{}", **key)
 
-    assert json.loads(inner[0].content) == json.loads(outer.content) == {"code": None, "left": False}
+    assert json.loads(inner[0].content) == json.loads(outer.content) == {"code": None, "testFileLeft": False}
     assert outer.headers["Idempotent-Replayed"] == "true"
 
 
@@ -281,4 +281,4 @@ def test_host_keys_of_nobody_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert [error_of(one)["code"] for one in (of_bucket, silent)] == ["RULE_VIOLATION", "RULE_VIOLATION"]
     assert error_of(silent)["message"] == "The server did not tell its host keys: nobody answers there."
-    assert destinations.MOST == 50
+    assert destinations.MAX_DESTINATIONS == 50

@@ -73,7 +73,7 @@ def test_admins_alone_open_these_pages(role: UserRole) -> None:
 
     assert {client.get(page).status_code for page in pages} == {200 if role == UserRole.ADMIN else 403}
     if role != UserRole.ADMIN:
-        for what in ("test/", "host-keys/", "agree/", "remove/"):
+        for what in ("test/", "host-keys/", "trust-host-key/", "remove/"):
             assert client.post(_page(one, what)).status_code == 403
     assert ExportDestination.objects.filter(deleted_at__isnull=True).count() == 1
 
@@ -83,7 +83,7 @@ def test_what_is_not_there_is_not_found() -> None:
 
     assert client.get(f"{LIST}add/ftp/").status_code == 404
     assert {client.get(f"{LIST}{gone}/{what}").status_code for what in ("", "change/")} == {404}
-    for what in ("test/", "host-keys/", "agree/", "remove/"):
+    for what in ("test/", "host-keys/", "trust-host-key/", "remove/"):
         assert client.post(f"{LIST}{gone}/{what}", {"host_key": KEY}).status_code == 404
 
 
@@ -207,7 +207,7 @@ def test_forms_that_come_late_ask_who_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("apps.console.exports.destination_views.is_proven", lambda request: False)
 
     forms = [client.post(f"{LIST}add/s3/", BUCKET), client.post(_page(one, "change/"), SERVER)]
-    agreeing = client.post(_page(one, "agree/"), {"host_key": KEY})
+    agreeing = client.post(_page(one, "trust-host-key/"), {"host_key": KEY})
 
     assert [one.status_code for one in forms] == [422, 422]
     assert agreeing.headers["Location"].startswith(reverse("account_reauthenticate"))
@@ -222,7 +222,7 @@ def test_server_is_agreed_on_and_tried(listening: Listening) -> None:
     first = client.post(_page(one, "test/"), follow=True)
     shown = client.post(_page(one, "host-keys/"))
     (key,) = shown.context["keys"]
-    agreed = client.post(_page(one, "agree/"), {"host_key": str(key)}, follow=True)
+    agreed = client.post(_page(one, "trust-host-key/"), {"host_key": str(key)}, follow=True)
     second = client.post(_page(one, "test/"), follow=True)
 
     assert told(first) == ["The test failed: no host key has been agreed on."]
@@ -235,7 +235,7 @@ def test_server_is_agreed_on_and_tried(listening: Listening) -> None:
 
 def test_file_that_stays_behind_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     client, one = visitor(), places.bucket()
-    monkeypatch.setattr("apps.exports.services.destinations._try", lambda destination: (None, True))
+    monkeypatch.setattr("apps.exports.services.destinations._upload_test_file", lambda destination: (None, True))
 
     page = client.post(_page(one, "test/"), follow=True)
 
@@ -247,7 +247,7 @@ def test_server_that_tells_no_keys_and_key_that_is_none_are_told() -> None:
 
     silent = client.post(_page(one, "host-keys/"), follow=True)
     ExportDestination.objects.update(port=22)
-    wrong = client.post(_page(one, "agree/"), {"host_key": "x"}, follow=True)
+    wrong = client.post(_page(one, "trust-host-key/"), {"host_key": "x"}, follow=True)
 
     assert told(silent) == ["The server did not tell its host keys: nobody answers there."]
     assert told(wrong) == ["hostKey must be the type and base64 of a public key, as in known_hosts."]

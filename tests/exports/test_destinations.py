@@ -17,7 +17,7 @@ from apps.exports.destinations.errors import UploadError, UploadErrorCode
 from apps.exports.destinations.sftp import Server
 from apps.exports.models import ExportDestination
 from apps.exports.services import destinations, uploads
-from apps.exports.services.destination_validation import AddressBlocked, Wanted, wanted_of
+from apps.exports.services.destination_validation import AddressBlocked, DestinationParams, params_of
 from lib.access import Phi, Principal
 from lib.errors import Code, DomainError, InvalidInput, NotFound, StaleVersion
 from lib.ids import uuid7
@@ -95,7 +95,7 @@ def at_bucket(moto: Buckets, **given: Any) -> ExportDestination:
 
 
 def add(**given: Any) -> ExportDestination:
-    return destinations.add(wanted=Wanted(**given), by=admin(), at=NOW)
+    return destinations.add(params=DestinationParams(**given), by=admin(), at=NOW)
 
 
 def change(destination: ExportDestination, **changes: Any) -> ExportDestination:
@@ -173,7 +173,7 @@ def test_secret_that_no_key_opens_is_told(listening: Listening, file: Path) -> N
 
     assert refusal.value.code == UploadErrorCode.SECRET_UNREADABLE
     ExportDestination.objects.update(sign_in="private_key")
-    assert destinations.found(destination.pk, admin()).public_key == ""
+    assert destinations.get(destination.pk, admin()).public_key == ""
 
 
 def test_what_is_no_name_and_no_file_is_an_error(listening: Listening, file: Path) -> None:
@@ -187,20 +187,20 @@ def test_rider_data_goes_only_where_that_was_agreed_on() -> None:
     agreed = places.server(phi_agreed_at=NOW, phi_agreed_by="user:x")
     silent = places.bucket()
 
-    assert [agreed.takes(phi) for phi in Phi] == [True, True, True]
-    assert [silent.takes(phi) for phi in Phi] == [True, False, False]
+    assert [agreed.accepts(phi) for phi in Phi] == [True, True, True]
+    assert [silent.accepts(phi) for phi in Phi] == [True, False, False]
 
 
 def test_destination_is_what_was_asked_for_and_its_secret_is_sealed() -> None:
     by = admin()
-    made = destinations.add(wanted=Wanted(**BUCKET, phi_agreement=True, folder="a/b"), by=by, at=NOW)
+    made = destinations.add(params=DestinationParams(**BUCKET, phi_agreement=True, folder="a/b"), by=by, at=NOW)
 
     stored = ExportDestination.objects.get()
-    assert wanted_of(stored) == Wanted(**{**BUCKET, "secret": None}, phi_agreement=True, folder="a/b")
+    assert params_of(stored) == DestinationParams(**{**BUCKET, "secret": None}, phi_agreement=True, folder="a/b")
     assert (stored.secret, b"a-secret-key" in bytes(stored.secret_encrypted or b"")) == ("a-secret-key", False)
     assert (stored.phi_agreed_by, stored.phi_agreed_at, stored.created_by) == (by.actor, NOW, by.actor)
     assert stored.place == "http://127.0.0.1:9 claims/a/b"
-    assert "a-secret-key" not in repr(Wanted(**BUCKET))
+    assert "a-secret-key" not in repr(DestinationParams(**BUCKET))
     assert trail() == [("destinations.add", made.pk, {})]
     assert str(made) == f"export destination {made.pk}"
 
@@ -287,12 +287,12 @@ def test_name_is_that_of_one_destination() -> None:
     add(**SERVER)
 
     assert refusal.value.details[0].code == "taken"
-    with pytest.raises(IntegrityError, match="is_of_its_kind"), transaction.atomic(), destinations._name_is_free():
+    with pytest.raises(IntegrityError, match="is_of_its_kind"), transaction.atomic(), destinations._unique_name():
         places.bucket(port=1)
 
 
 def test_there_are_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(destinations, "MOST", 1)
+    monkeypatch.setattr(destinations, "MAX_DESTINATIONS", 1)
     add(**SERVER)
 
     with pytest.raises(destinations.TooManyDestinations):
@@ -370,7 +370,7 @@ def test_removed_destination_is_gone_with_its_secret() -> None:
     row = ExportDestination.objects.get()
     assert (row.secret_encrypted, row.active, row.deleted_at) == (None, False, NOW)
     for gone in (
-        lambda: destinations.found(made.pk, admin()),
+        lambda: destinations.get(made.pk, admin()),
         lambda: destinations.remove(destination_id=made.pk, by=admin(), at=NOW),
         lambda: change(made, name="x"),
         lambda: destinations.test(destination_id=uuid7(), by=admin(), at=NOW),
@@ -384,7 +384,7 @@ def test_test_of_a_server_leaves_nothing_there(listening: Listening) -> None:
 
     tried = destinations.test(destination_id=destination.pk, by=admin(), at=NOW)
 
-    assert (tried.code, tried.left, listening.there()) == (None, False, {})
+    assert (tried.code, tried.test_file_left, listening.there()) == (None, False, {})
     assert (tried.destination.tested_at, tried.destination.test_code) == (NOW, "")
     assert trail() == [("destinations.test", destination.pk, {"outcome": "ok"})]
 
@@ -392,14 +392,14 @@ def test_test_of_a_server_leaves_nothing_there(listening: Listening) -> None:
 def test_test_of_a_bucket_that_lets_nothing_be_deleted_says_so(moto: Buckets) -> None:
     tried = destinations.test(destination_id=at_bucket(moto).pk, by=admin(), at=NOW)
 
-    assert (tried.code, tried.left) == (None, True)
+    assert (tried.code, tried.test_file_left) == (None, True)
 
 
 def test_test_of_a_bucket_that_lets_it_leaves_nothing_there(moto: Buckets) -> None:
     with moto.trusting_everybody():
         tried = destinations.test(destination_id=at_bucket(moto, folder="tidy").pk, by=admin(), at=NOW)
 
-    assert (tried.code, tried.left) == (None, False)
+    assert (tried.code, tried.test_file_left) == (None, False)
     assert [name for name in moto.there() if name.startswith("tidy")] == []
 
 
@@ -418,9 +418,9 @@ def test_host_keys_are_told_for_somebody_to_compare(listening: Listening) -> Non
 
 
 def test_buckets_have_no_host_keys_and_silent_servers_tell_none() -> None:
-    with pytest.raises(destinations.NoServer):
+    with pytest.raises(destinations.NotAServer):
         destinations.host_keys(destination_id=places.bucket().pk, by=admin())
-    with pytest.raises(destinations.HostKeysNotTold) as refusal:
+    with pytest.raises(destinations.HostKeysUnavailable) as refusal:
         destinations.host_keys(destination_id=places.server(host="127.0.0.1", port=1).pk, by=admin())
     assert refusal.value.why == UploadErrorCode.UNREACHABLE
 
@@ -429,7 +429,7 @@ def test_those_who_reach_a_part_decide_on_nothing() -> None:
     made = add(**SERVER)
     for by in (admin(facility_ids=frozenset()), admin(provider_ids=frozenset({uuid7()}))):
         for act in (
-            lambda by=by: destinations.add(wanted=Wanted(**BUCKET), by=by, at=NOW),
+            lambda by=by: destinations.add(params=DestinationParams(**BUCKET), by=by, at=NOW),
             lambda by=by: destinations.change(
                 destination_id=made.pk, changes={"name": "x"}, expected_version=None, by=by, at=NOW
             ),
@@ -437,7 +437,7 @@ def test_those_who_reach_a_part_decide_on_nothing() -> None:
             lambda by=by: destinations.test(destination_id=made.pk, by=by, at=NOW),
             lambda by=by: destinations.host_keys(destination_id=made.pk, by=by),
         ):
-            with pytest.raises(destinations.ReachTooNarrow):
+            with pytest.raises(destinations.ScopeTooNarrow):
                 act()
 
     assert ExportDestination.objects.filter(name="Drop box", deleted_at__isnull=True).count() == 1
@@ -445,4 +445,4 @@ def test_those_who_reach_a_part_decide_on_nothing() -> None:
 
 def test_secrets_of_servers_are_in_no_words() -> None:
     assert "a-password" not in repr(Server("h", 22, "u", "", password="a-password"))
-    assert issubclass(destinations.ReachTooNarrow, DomainError)
+    assert issubclass(destinations.ScopeTooNarrow, DomainError)

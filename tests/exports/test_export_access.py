@@ -13,7 +13,7 @@ from apps.audit.models import AuditEntry
 from apps.exports import tasks
 from apps.exports.models import Export, ExportLink
 from apps.exports.services import downloads, export_files, exports
-from apps.exports.services.export_validation import Wanted
+from apps.exports.services.export_validation import ExportRequest
 from lib.access import Principal
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of
@@ -54,7 +54,7 @@ def test_link_works_for_fifteen_minutes(api: TokenClient, now: dt.datetime) -> N
     export = make(api)
     asker: Any = {"request_id": "", "ip": None}
     secrets = [link_to(api, export).rpartition("/")[2] for _ in range(2)]
-    end = now + downloads.LIVES
+    end = now + downloads.LIFETIME
 
     kept = downloads.use(secret=secrets[0], at=end - dt.timedelta(seconds=1), **asker)
     with pytest.raises(downloads.LinkGone):
@@ -85,11 +85,11 @@ def test_there_is_no_link_before_the_file(api: TokenClient) -> None:
 
 
 def test_person_says_once_more_who_they_are_for_rider_data(supervisor: Principal, now: dt.datetime) -> None:
-    wanted = Wanted("completions", "csv")
-    export = exports.request(wanted=wanted, by=supervisor, at=now)
+    wanted = ExportRequest("completions", "csv")
+    export = exports.create(request=wanted, by=supervisor, at=now)
     tasks.make_exports()
 
-    with pytest.raises(downloads.NotAskedAgain):
+    with pytest.raises(downloads.RecentLoginRequired):
         downloads.link(export_id=export.pk, by=supervisor, at=now, reauthenticated=False)
 
     assert not ExportLink.objects.exists()
@@ -129,7 +129,7 @@ def test_link_is_of_no_use_without_the_scopes_of_the_export(
 
 
 def test_link_of_a_person_counts_as_long_as_they_are_here(supervisor: Principal, now: dt.datetime) -> None:
-    export = exports.request(wanted=Wanted("completions", "csv"), by=supervisor, at=now)
+    export = exports.create(request=ExportRequest("completions", "csv"), by=supervisor, at=now)
     tasks.make_exports()
     asked: Any = {"export_id": export.pk, "by": supervisor, "at": now, "reauthenticated": True}
     first, second = (downloads.link(**asked) for _ in range(2))
@@ -237,7 +237,7 @@ def test_file_that_is_none_is_not_found(api: TokenClient, file: str) -> None:
 def test_more_rows_than_are_sent_at_once_are_a_job(
     api: TokenClient, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
-    monkeypatch.setattr(exports, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(exports, "MAX_STREAMED_ROWS", 2)
     for _ in range(2):
         factories.RideFactory.create()
     two = exported(api, f"rides.{format}")

@@ -18,7 +18,7 @@ from apps.exports import tasks
 from apps.exports.formats import files
 from apps.exports.models import Export, ExportLink
 from apps.exports.services import export_files, export_runs, exports, leases
-from apps.exports.services.export_validation import Wanted
+from apps.exports.services.export_validation import ExportRequest
 from apps.rides.models import Ride, RideLock
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
@@ -378,7 +378,7 @@ def test_file_holds_what_was_asked_for_and_no_more(api: TokenClient, nobody: Tok
 
 def test_export_of_the_service_itself_reaches_everything() -> None:
     ride_in(RideStatus.COMPLETED)
-    exports.request(wanted=Wanted("rides", "csv"), by=system(), at=factories.NOW)
+    exports.create(request=ExportRequest("rides", "csv"), by=system(), at=factories.NOW)
 
     tasks.make_exports()
 

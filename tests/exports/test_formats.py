@@ -88,7 +88,7 @@ ROW = Source("FROM (VALUES (1), (2)) AS n(number) ORDER BY n.number", {})
 
 
 def _table(columns: Iterable[Column] = COLUMNS, source: Source = ROW) -> Table:
-    return Table("rides", tuple(columns), source, str, seconds=5, about={"dataset": "rides"})
+    return Table("rides", tuple(columns), source, str, seconds=5, metadata={"dataset": "rides"})
 
 
 def _file(tmp_path: Path, format: str, table: Table | None = None) -> Path:

@@ -126,7 +126,7 @@ def test_schedule_is_run_paused_and_resumed(api: TokenClient, monkeypatch: pytes
     runs = api.get(f"{at}/runs?state=done").json()["data"]
     assert runs == api.get(f"{at}/runs").json()["data"]
 
-    assert (ran.status_code, ran.json()["state"], ran.json()["byHand"]) == (202, "queued", True)
+    assert (ran.status_code, ran.json()["state"], ran.json()["manual"]) == (202, "queued", True)
     assert (ran.json()["firstDay"], ran.json()["lastDay"]) == ("2026-11-19", "2026-11-19")
     assert error_of(busy)["code"] == "INVALID_TRANSITION"  # the clock stands still: the same moment
     assert [(one["id"], one["state"], one["outcome"]) for one in runs] == [(ran.json()["id"], "done", "")]

@@ -103,17 +103,17 @@ def test_worker_killed_when_the_export_was_asked_for_leaves_nothing(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE)
-    ask = exports.request
+    ask = exports.create
 
     def ask_and_die(**named: Any) -> None:
         ask(**named)
         raise Killed
 
-    monkeypatch.setattr(exports, "request", ask_and_die)
+    monkeypatch.setattr(exports, "create", ask_and_die)
     with pytest.raises(Killed):
         tick(clock)
     left = (Export.objects.count(), told(schedule))
-    monkeypatch.setattr(exports, "request", ask)
+    monkeypatch.setattr(exports, "create", ask)
     tick(clock)
 
     assert left == (0, [("2026-11-20", "queued", "")])

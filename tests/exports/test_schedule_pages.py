@@ -159,7 +159,7 @@ def test_recipient_sees_it_and_may_leave_and_do_nothing_else() -> None:
     refused = {action: client.post(f"{at}{action}/").status_code for action in ("pause", "resume", "run", "remove")}
     seen, foreign = text_of(client.get(at)), visit(stranger).get(at).status_code
     change = client.get(f"{at}change/").status_code
-    left, again = client.post(f"{at}leave/"), client.post(f"{at}leave/").status_code
+    left, again = client.post(f"{at}unsubscribe/"), client.post(f"{at}unsubscribe/").status_code
 
     assert set(refused.values()) == {404}
     assert "Send me no more" in seen
@@ -176,7 +176,7 @@ def test_reader_who_is_bound_sees_the_report_of_an_owner_who_is_not_and_may_leav
     at, client = f"{PAGE}{schedule.pk}/", visit(reader)
 
     listed, seen = text_of(client.get(PAGE)), text_of(client.get(at))
-    left = client.post(f"{at}leave/")
+    left = client.post(f"{at}unsubscribe/")
 
     assert "Week" in listed
     assert "Rita Reader and one other" in seen
@@ -192,7 +192,7 @@ def test_reader_who_was_narrowed_sees_an_export_no_more_and_may_leave_it() -> No
     at, client = f"{PAGE}{schedule.pk}/", visit(User.objects.get(pk=reader.pk))
 
     assert client.get(at).status_code == 404
-    assert client.post(f"{at}leave/").headers["Location"] == PAGE
+    assert client.post(f"{at}unsubscribe/").headers["Location"] == PAGE
     assert list(schedule.recipients.all()) == [owner]
 
 

@@ -204,7 +204,7 @@ def test_missed_reports_are_not_sent_but_the_latest() -> None:
 def test_mail_is_in_the_language_of_its_reader() -> None:
     reader = person(UserRole.ANALYST, language="es")
     schedule = keep(reports_weekly(recipients=ids(reader)), reader)
-    schedules.rest(schedule, Pause.FAILING, at=NOW)
+    schedules.pause_for(schedule, Pause.FAILING, at=NOW)
     ReportSchedule.objects.update(notice_due_at=NOW)
     schedule_mails.send_notices(at=NOW)
     schedules.resume(schedule_id=schedule.pk, by=by_of(reader), at=NOW)

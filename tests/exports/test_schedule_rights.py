@@ -135,7 +135,7 @@ def test_token_that_was_rotated_stands_for_its_successor_and_one_that_was_revoke
     place = ExportDestination.objects.first() or to_bucket(person()).destination
     assert place is not None
     ReportSchedule.objects.all().delete()
-    schedule = schedules.keep(wish=exports_daily(destination_id=place.pk), by=principal_of(api.token), at=NOW)
+    schedule = schedules.create(request=exports_daily(destination_id=place.pk), by=principal_of(api.token), at=NOW)
     newer = api_with(TokenRole.BILLING_READONLY, client=api.token.client, replaces=api.token)
     api.token.overlap_until = NOW
     api.token.save()

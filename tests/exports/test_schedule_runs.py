@@ -90,7 +90,7 @@ def test_tasks_of_the_clock_make_and_send_what_is_due_and_tell_of_what_rests(pla
     schedule, owner = to_bucket(person()), person()
     ReportSchedule.objects.filter(pk=schedule.pk).update(next_at=NOW)
     resting = to_bucket(owner, name="Resting")
-    schedules.rest(resting, Pause.FAILING, at=NOW)
+    schedules.pause_for(resting, Pause.FAILING, at=NOW)
     ReportSchedule.objects.filter(pk=resting.pk).update(notice_due_at=NOW)
 
     tasks.run_schedules()
@@ -211,7 +211,7 @@ def test_changes_are_counted_from_what_the_last_run_that_worked_knew(places: Pla
     clock.at = DUE + 3 * DAY
     schedules.change(
         schedule_id=schedule.pk,
-        wish=exports_daily(covers="changes", destination_id=schedule.destination_id, format="ndjson"),
+        request=exports_daily(covers="changes", destination_id=schedule.destination_id, format="ndjson"),
         expected_version=None,
         by=by_of(User.objects.get()),
         at=clock.at - dt.timedelta(hours=1),
@@ -415,12 +415,12 @@ def test_run_by_hand_is_made_even_where_the_schedule_rests(places: Places) -> No
     schedules.pause(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
 
     schedules.run_now(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
-    with pytest.raises(schedules.AlreadySo):
+    with pytest.raises(schedules.AlreadyInState):
         schedules.run_now(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
     tick(Clock(NOW))
 
     assert told(schedule) == [("2026-11-19", "done", "")]
-    assert only_run(schedule).by_hand
+    assert only_run(schedule).manual
 
 
 def test_people_are_mailed_by_hand_every_ten_minutes_at_the_most() -> None:
@@ -433,7 +433,7 @@ def test_people_are_mailed_by_hand_every_ten_minutes_at_the_most() -> None:
 
     by_hand()
     clock.pass_(minutes=9)
-    with pytest.raises(schedules.MailedJustNow) as refusal:
+    with pytest.raises(schedules.MailedRecently) as refusal:
         by_hand()
     clock.pass_(minutes=1)
     by_hand()
@@ -478,7 +478,7 @@ def test_notices_that_cannot_be_mailed_are_tried_again(places: Places, monkeypat
 
     monkeypatch.setattr(EmailMultiAlternatives, "send", refuse)
     schedule = to_bucket(person())
-    schedules.rest(schedule, Pause.FAILING, at=NOW)
+    schedules.pause_for(schedule, Pause.FAILING, at=NOW)
     ReportSchedule.objects.update(notice_due_at=NOW)
     found = [schedule_mails.send_notices(at=NOW + dt.timedelta(minutes=minutes)) for minutes in (0, 1, 2)]
     late = schedule_mails.send_notices(at=NOW + 2 * DAY)

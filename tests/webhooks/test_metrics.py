@@ -11,7 +11,7 @@ from apps.accounts.services import alerts
 from apps.dispatch.models import DowntimePack
 from apps.exports.models import Export, ReportSchedule
 from apps.exports.services import exports
-from apps.exports.services.export_validation import Wanted
+from apps.exports.services.export_validation import ExportRequest
 from apps.webhooks.models import Delivery
 from apps.webhooks.services.publishing import publish
 from lib.access import system
@@ -94,7 +94,9 @@ def test_how_far_workers_of_exports_are_behind(monitor: TokenClient) -> None:
     ReportSchedule.objects.filter(pk=rests.pk).update(
         next_at=NOW - dt.timedelta(days=1), active=False, paused_for="failing"
     )
-    made = [exports.request(wanted=Wanted("rides", "csv", {}, None), by=system(), at=NOW) for _number in range(3)]
+    made = [
+        exports.create(request=ExportRequest("rides", "csv", {}, None), by=system(), at=NOW) for _number in range(3)
+    ]
     for export, seconds in zip(made, (-60, 40, 7200), strict=True):
         Export.objects.filter(pk=export.pk).update(due_at=NOW - dt.timedelta(seconds=seconds))
     exports.cancel(export_id=made[2].pk, by=system(), at=NOW)

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from apps.exports.models import ExportDestination
-from apps.exports.services.destination_validation import Wanted
+from apps.exports.services.destination_validation import DestinationParams
 
 Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
 
@@ -40,14 +40,14 @@ class DestinationForm(forms.Form):
         return "password" if by_password else "key"
 
     def changes(self) -> dict[str, Any]:
-        """Say what was filled in, in the fields of `Wanted`."""
+        """Say what was filled in, in the fields of `DestinationParams`."""
         own = {name: value for name, value in self.cleaned_data.items() if name not in ("version", "key", "password")}
         secret = self.cleaned_data[self.secret_field]
         return {**own, "secret": secret} if secret else own
 
-    def wanted(self) -> Wanted:
+    def params(self) -> DestinationParams:
         values = {"kind": self.kind, "sign_in": SignIn.SECRET_KEY.value, **self.changes()}
-        return Wanted(**values)
+        return DestinationParams(**values)
 
 
 class BucketForm(DestinationForm):

@@ -11,6 +11,6 @@ urlpatterns = [
     path("<uuid:destination_id>/change/", views.change, name="change_export_destination"),
     path("<uuid:destination_id>/test/", views.test, name="test_export_destination"),
     path("<uuid:destination_id>/host-keys/", views.host_keys, name="export_destination_host_keys"),
-    path("<uuid:destination_id>/agree/", views.agree, name="agree_on_host_key"),
+    path("<uuid:destination_id>/trust-host-key/", views.trust_host_key, name="trust_host_key"),
     path("<uuid:destination_id>/remove/", views.remove, name="remove_export_destination"),
 ]

@@ -46,7 +46,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
         return _form(request, form, unproven=True)
     if form.is_valid():
         try:
-            made = destination_service.add(wanted=form.wanted(), by=principal_of(request), at=timezone.now())
+            made = destination_service.add(params=form.params(), by=principal_of(request), at=timezone.now())
         except DomainError as refusal:
             _refuse(form, refusal)
         else:
@@ -61,7 +61,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
 def change(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Change what a destination is."""
     by = principal_of(request)
-    found = destination_service.found(destination_id, by)
+    found = destination_service.get(destination_id, by)
     made_by = FORMS[found.kind]
     if request.method != "POST":
         return _form(request, made_by(initial=initial_of(found, made_by)), found)
@@ -101,7 +101,7 @@ def test(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     tried = destination_service.test(destination_id=destination_id, by=principal_of(request), at=timezone.now())
     if tried.code:
         messages.error(request, _("The test failed: %(why)s.") % {"why": tried.code.label})
-    elif tried.left:
+    elif tried.test_file_left:
         messages.success(
             request,
             _("It works. %(file)s could be put there and not be taken away: that is as it may be.")
@@ -128,7 +128,7 @@ def host_keys(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 
 @require_POST
 @require_scope(Scope.DESTINATIONS_MANAGE)
-def agree(request: HttpRequest, destination_id: UUID) -> HttpResponse:
+def trust_host_key(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     """Agree on the host key that somebody has compared."""
     if not is_proven(request):
         return to_proof("export_destination", destination_id=destination_id)
@@ -159,7 +159,7 @@ def remove(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 
 
 def _page(request: HttpRequest, destination_id: UUID, **more: Any) -> HttpResponse:
-    found = destination_service.found(destination_id, principal_of(request))
+    found = destination_service.get(destination_id, principal_of(request))
     tone, state = labels.destination_badge(found)
     failed, sent = found.failed_at, found.sent_at
     failure = found.failure_code if failed and (sent is None or sent < failed) else ""

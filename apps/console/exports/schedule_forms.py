@@ -20,7 +20,7 @@ from apps.exports.queries.datasets import DATASETS
 from apps.exports.rules.cadence import Covers, Every
 from apps.exports.services import schedule_recipients
 from apps.exports.services.export_validation import level
-from apps.exports.services.schedule_validation import Wish
+from apps.exports.services.schedule_validation import ScheduleRequest
 from apps.organizations.models import Facility, TransportProvider
 from apps.organizations.zones import known_zones
 from apps.reporting.kpi_labels import kpi_title
@@ -89,7 +89,9 @@ class _ScheduleForm(forms.Form):
     kind: str
     own_filters: Sequence[str] = ("facility_id", "provider_id")
 
-    def __init__(self, data: Any = None, *, by: Principal, was: Wish | None = None, initial: Any = None) -> None:
+    def __init__(
+        self, data: Any = None, *, by: Principal, was: ScheduleRequest | None = None, initial: Any = None
+    ) -> None:
         super().__init__(data, initial={**(initial or {}), **({} if was is None else self.initial_of(was))})
         self.was = was
         choose(self, "facility_id", _named(Facility.objects.visible_to(by)), first=_("All facilities"))
@@ -100,7 +102,7 @@ class _ScheduleForm(forms.Form):
         rows = people.values_list("pk", "name", "email")[:MOST_NAMED]
         choose(self, "recipients", [(pk, f"{name} ({email})") for pk, name, email in rows])
 
-    def initial_of(self, was: Wish) -> dict[str, Any]:
+    def initial_of(self, was: ScheduleRequest) -> dict[str, Any]:
         return {
             "name": was.name,
             "covers": was.covers,
@@ -113,13 +115,13 @@ class _ScheduleForm(forms.Form):
             **{name: str(value) for name, value in was.filters.items() if name in self.own_filters},
         }
 
-    def wish(self) -> Wish:
+    def schedule_request(self) -> ScheduleRequest:
         """Say what is asked for, of a form that holds."""
         data = self.cleaned_data
         kept = {} if self.was is None else {n: v for n, v in self.was.filters.items() if n not in self.own_filters}
         asked = {name: data[name] for name in self.own_filters if data[name]}
         ids = {name: UUID(value) for name, value in asked.items() if name.endswith("_id")}
-        return Wish(
+        return ScheduleRequest(
             kind=self.kind,
             name=data["name"],
             covers=data["covers"],
@@ -152,16 +154,18 @@ class ReportForm(_ScheduleForm):
         choices=[("", _("As they were closed")), (Basis.LIVE.value, _("As they are now"))],
     )
 
-    def __init__(self, data: Any = None, *, by: Principal, was: Wish | None = None, initial: Any = None) -> None:
+    def __init__(
+        self, data: Any = None, *, by: Principal, was: ScheduleRequest | None = None, initial: Any = None
+    ) -> None:
         super().__init__(data, by=by, was=was, initial={**_MONDAY_AT_SEVEN, **(initial or {})})
         choose(self, "report", [(OVERVIEW, str(_("Main figures"))), *((one.key, kpi_title(one)) for one in ALL_KPIS)])
         choose(self, "covers", spoken((value, label) for value, label in Covers.choices if value != Covers.CHANGES))
 
-    def initial_of(self, was: Wish) -> dict[str, Any]:
+    def initial_of(self, was: ScheduleRequest) -> dict[str, Any]:
         return {**super().initial_of(was), "report": was.report}
 
-    def wish(self) -> Wish:
-        return replace(super().wish(), report=self.cleaned_data["report"])
+    def schedule_request(self) -> ScheduleRequest:
+        return replace(super().schedule_request(), report=self.cleaned_data["report"])
 
 
 class ExportForm(_ScheduleForm):
@@ -176,31 +180,33 @@ class ExportForm(_ScheduleForm):
         label=_("Where to"), required=False, help_text=_("People are told by e-mail; a destination is sent the file.")
     )
 
-    def __init__(self, data: Any = None, *, by: Principal, was: Wish | None = None, initial: Any = None) -> None:
+    def __init__(
+        self, data: Any = None, *, by: Principal, was: ScheduleRequest | None = None, initial: Any = None
+    ) -> None:
         super().__init__(data, by=by, was=was, initial={**_EVERY_MORNING, **(initial or {})})
         sets = [one for one in DATASETS.values() if one.scope is None or by.has_scope(one.scope)]
         choose(self, "dataset", [(one.name, str(DATASET_NAMES[one.name])) for one in sets])
         choose(self, "phi", [(one.value, str(name)) for one, name in LEVEL_NAMES.items() if one <= level(by)])
-        places = ExportDestination.objects.sent_to().order_by("name", "pk").values_list("pk", "name")
+        places = ExportDestination.objects.active().order_by("name", "pk").values_list("pk", "name")
         choose(self, "destination_id", places, first=_("To people, by e-mail"))
         choose(self, "covers", spoken(Covers.choices))
 
-    def initial_of(self, was: Wish) -> dict[str, Any]:
+    def initial_of(self, was: ScheduleRequest) -> dict[str, Any]:
         mine = {"dataset": was.dataset, "format": was.format, "phi": was.phi.value}
         return {**super().initial_of(was), **mine, "destination_id": str(was.destination_id or "")}
 
-    def wish(self) -> Wish:
+    def schedule_request(self) -> ScheduleRequest:
         data = self.cleaned_data
         same = self.was is not None and (self.was.dataset, self.was.phi) == (data["dataset"], data["phi"])
         place = uuid_or_none(data["destination_id"])
         return replace(
-            super().wish(),
+            super().schedule_request(),
             dataset=data["dataset"],
             format=data["format"],
             phi=data["phi"],
             columns=self.was.columns if same and self.was is not None else None,
             destination_id=place,
-            recipients=[] if place else super().wish().recipients,
+            recipients=[] if place else super().schedule_request().recipients,
         )
 
 

@@ -22,7 +22,7 @@ from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.queries import schedule_reports
 from apps.exports.services import downloads, schedule_validation
 from apps.exports.services import schedules as services
-from apps.exports.services.downloads import NotAskedAgain
+from apps.exports.services.downloads import RecentLoginRequired
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.pagination import newest_first
@@ -82,7 +82,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
     form = FORMS[kind](request.POST or None, by=by, initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
-            made = services.keep(wish=form.wish(), by=by, at=at)
+            made = services.create(request=form.schedule_request(), by=by, at=at)
         except DomainError as refusal:
             form.refuse(refusal)
         else:
@@ -99,13 +99,13 @@ def change(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     found = _found(schedule_id, by)
     if not found.is_of(by):
         raise NotFound("schedule")
-    was = schedule_validation.wish_of(found)
+    was = schedule_validation.request_of(found)
     form = FORMS[found.kind](request.POST or None, by=by, was=was, initial={"version": found.version})
     if request.method == "POST" and form.is_valid():
         try:
             services.change(
                 schedule_id=schedule_id,
-                wish=form.wish(),
+                request=form.schedule_request(),
                 expected_version=form.cleaned_data["version"],
                 by=by,
                 at=timezone.now(),
@@ -167,9 +167,9 @@ def remove(by: Principal, schedule_id: UUID) -> None:
 
 
 @_acts(gettext_lazy("You are sent no more of it."))
-def leave(by: Principal, schedule_id: UUID) -> None:
+def unsubscribe(by: Principal, schedule_id: UUID) -> None:
     """Have no more of it sent to oneself."""
-    services.leave(schedule_id=schedule_id, by=by)
+    services.unsubscribe(schedule_id=schedule_id, by=by)
 
 
 @require_POST
@@ -181,7 +181,7 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
         raise NotFound("export")
     try:
         secret = downloads.link(export_id=export_id, by=by, at=timezone.now(), reauthenticated=is_proven(request))
-    except NotAskedAgain:
+    except RecentLoginRequired:
         return to_proof("report_schedule", schedule_id=schedule_id)
     except NotFound:
         raise
@@ -205,7 +205,7 @@ def _shown(schedule: ReportSchedule, by: Principal) -> dict[str, Any]:
         "what": labels.schedule_content(schedule),
         "when": labels.schedule_cadence(schedule),
         "covers": labels.schedule_period(schedule),
-        "why_resting": labels.pause_reason(schedule),
+        "pause_reason": labels.pause_reason(schedule),
         "own": own,
         "may_stop": own or by.has_scope(Scope.USERS_MANAGE),
     }

@@ -149,13 +149,15 @@ class DestinationWithKeyOut(DestinationOut):
         fields = (*DestinationOut.Meta.fields, "public_key")
 
 
-class TriedOut(OutShape):
-    """What came of a test."""
+class ConnectionTestOut(OutShape):
+    """Result of a test upload."""
 
     code = fields.Text(allow_null=True, help_text="Why it failed, as `failureCode`; null: it worked.")
-    left = fields.Boolean(help_text="`carelane-test.txt` could be put and not be taken away: putting is enough.")
+    test_file_left = fields.Boolean(
+        help_text="`carelane-test.txt` was uploaded but could not be deleted; uploading is enough for exports."
+    )
 
-    example: ClassVar[dict[str, Any]] = {"code": None, "left": False}
+    example: ClassVar[dict[str, Any]] = {"code": None, "testFileLeft": False}
 
 
 class HostKeyOut(OutShape):

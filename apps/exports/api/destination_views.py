@@ -8,13 +8,13 @@ from rest_framework.response import Response
 from apps.exports.api import destination_serializers as shapes
 from apps.exports.models import ExportDestination
 from apps.exports.services import destinations
-from apps.exports.services.destination_validation import Wanted
+from apps.exports.services.destination_validation import DestinationParams
 from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
 from lib.errors import Code
 from lib.scopes import Scope
 
-_KEEPING = (Code.ENDPOINT_URL_BLOCKED, Code.FORBIDDEN)
+_WRITE_ERRORS = (Code.ENDPOINT_URL_BLOCKED, Code.FORBIDDEN)
 
 
 class DestinationViewSet(ApiViewSet):
@@ -36,12 +36,12 @@ class DestinationViewSet(ApiViewSet):
         "create": shapes.DestinationWithKeyOut,
         "retrieve": shapes.DestinationWithKeyOut,
         "partial_update": shapes.DestinationWithKeyOut,
-        "test": shapes.TriedOut,
+        "test": shapes.ConnectionTestOut,
         "host_keys": shapes.HostKeysOut,
     }
     refusals = {
-        "create": (*_KEEPING, Code.RULE_VIOLATION),
-        "partial_update": (*_KEEPING, Code.PRECONDITION_FAILED),
+        "create": (*_WRITE_ERRORS, Code.RULE_VIOLATION),
+        "partial_update": (*_WRITE_ERRORS, Code.PRECONDITION_FAILED),
         "destroy": (Code.FORBIDDEN,),
         "test": (Code.FORBIDDEN,),
         "host_keys": (Code.FORBIDDEN, Code.RULE_VIOLATION),
@@ -61,12 +61,12 @@ class DestinationViewSet(ApiViewSet):
 
         Keys of servers are agreed on by people: ask for `host-keys`, compare the fingerprint, and send `hostKey`.
         """
-        made = destinations.add(wanted=Wanted(**self.body()), by=self.principal, at=self.at)
+        made = destinations.add(params=DestinationParams(**self.body()), by=self.principal, at=self.at)
         return self._answer(made, headers={"Location": f"/api/exports/destinations/{made.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Read a destination, and what came of it last."""
-        return self._answer(destinations.found(id, self.principal))
+        return self._answer(destinations.get(id, self.principal))
 
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change a destination: fields left out stay as they are.

@@ -6,7 +6,7 @@ from typing import Any
 from apps.exports.models import Export
 from apps.exports.queries.datasets import DATASETS
 from apps.exports.queries.kpi_dataset import STEPS
-from apps.exports.services.export_validation import Wanted
+from apps.exports.services.export_validation import ExportRequest
 from apps.reporting.models import Basis
 from apps.reporting.rules.kpis import KPI_BY_KEY
 from apps.rides.rules.draft import ServiceType
@@ -111,10 +111,10 @@ class ExportIn(_Wish):
     }
 
 
-def wanted(given: Mapping[str, Any], *, dataset: str, format: str) -> Wanted:
+def export_request(given: Mapping[str, Any], *, dataset: str, format: str) -> ExportRequest:
     """Take a wish out of a query or body."""
     columns = given.get("columns")
-    return Wanted(
+    return ExportRequest(
         dataset=dataset,
         format=format,
         filters={name: given[name] for name in _FILTERS if name in given},
@@ -199,7 +199,7 @@ class DatasetOut(OutShape):
 
     name = fields.Text()
     version = fields.Integer(help_text="Rises when a column goes, moves or is renamed; new ones come at the end.")
-    about = fields.Text()
+    description = fields.Text()
     filters = _Names(child=fields.Text(), source="conditions")
     statuses = fields.Listed(child=fields.Text())
     columns = ColumnOut(many=True)

@@ -77,8 +77,8 @@ class ExportViewSet(ApiViewSet):
         Follow it at the address in Location, or wait for `export.ready`; then fetch its `content`.
         """
         body = self.body()
-        wanted = shapes.wanted(body, dataset=body["dataset"], format=body["format"])
-        made = exports.request(wanted=wanted, lock=body["lock"], by=self.principal, at=self.at)
+        export_request = shapes.export_request(body, dataset=body["dataset"], format=body["format"])
+        made = exports.create(request=export_request, lock=body["lock"], by=self.principal, at=self.at)
         return self.answer(made, headers={"Location": f"/api/exports/{made.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
@@ -103,7 +103,7 @@ class ExportViewSet(ApiViewSet):
         """
         secret = downloads.link(export_id=id, by=self.principal, at=self.at, reauthenticated=True)
         url = f"{settings.BASE_URL}/api/exports/files/{secret}"
-        return self.answer({"url": url, "expires_at": self.at + downloads.LIVES})
+        return self.answer({"url": url, "expires_at": self.at + downloads.LIFETIME})
 
     def link(self, request: Request, secret: str) -> HttpResponseBase:
         """Fetch a file by its link."""
@@ -123,8 +123,8 @@ class ExportViewSet(ApiViewSet):
         breaks off is not whole. `Data-As-Of` is the moment up to which it knows everything.
         """
         dataset, _, ending = file.partition(".")
-        wanted = shapes.wanted(self.query, dataset=dataset, format=ending)
-        sent = exports.send(wanted=wanted, by=self.principal, at=self.at)
+        export_request = shapes.export_request(self.query, dataset=dataset, format=ending)
+        sent = exports.stream(request=export_request, by=self.principal, at=self.at)
         return self._file(sent.export, sent.pieces, {})
 
     def _file(self, export: Export, pieces: Any, headers: dict[str, str]) -> HttpResponseBase:

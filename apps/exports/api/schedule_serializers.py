@@ -10,7 +10,7 @@ from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import RunState
 from apps.exports.queries.datasets import DATASETS
 from apps.exports.rules.cadence import Covers, Every
-from apps.exports.services.schedule_validation import EXPORT_FILTERS, MOST_RECIPIENTS, REPORT_FILTERS, Wish
+from apps.exports.services.schedule_validation import EXPORT_FILTERS, MAX_RECIPIENTS, REPORT_FILTERS, ScheduleRequest
 from apps.organizations.rules.opening_hours import DAYS
 from apps.reporting.models import Basis
 from apps.rides.rules.draft import ServiceType
@@ -21,7 +21,7 @@ from lib.api.serializers import In, Out
 
 _LEVELS: Final = [level.name.lower() for level in Phi]
 _FILTERS: Final = tuple(dict.fromkeys((*EXPORT_FILTERS, *REPORT_FILTERS)))
-# Fields of the wish that the wire spells as they are here.
+# Fields of the request that the wire spells as they are here.
 _NOBODY: Final = UUID(int=0)
 _SAME: Final = ("name", "covers", "every", "zone", "dataset", "format", "report", "month_day", "destination_id")
 
@@ -76,7 +76,7 @@ class ScheduleChangesIn(In):
     recipients = fields.Listed(
         child=fields.Text(max_length=254),
         default=list,
-        max_length=MOST_RECIPIENTS,
+        max_length=MAX_RECIPIENTS,
         help_text="E-mail addresses of people with an account, who may see all of it. Without a destination.",
     )
     destination_id = fields.Uuid(
@@ -111,9 +111,11 @@ class ScheduleQuery(PageQuery):
     active = fields.Boolean(required=False)
 
 
-def wish_of(given: Mapping[str, Any], was: Wish | None = None) -> Wish:
-    """Take a wish out of a body; what it leaves out is as it was.  One query where it names people."""
-    wish = was or Wish(kind=given["kind"], name="", covers="", every="", at_time=given["at_time"], zone=given["zone"])
+def request_of(given: Mapping[str, Any], was: ScheduleRequest | None = None) -> ScheduleRequest:
+    """Take a request out of a body; what it leaves out is as it was.  One query where it names people."""
+    request = was or ScheduleRequest(
+        kind=given["kind"], name="", covers="", every="", at_time=given["at_time"], zone=given["zone"]
+    )
     changes: dict[str, Any] = {name: given[name] for name in (*_SAME, "at_time") if name in given}
     if "columns" in given:
         changes["columns"] = None if given["columns"] is None else tuple(given["columns"])
@@ -123,9 +125,9 @@ def wish_of(given: Mapping[str, Any], was: Wish | None = None) -> Wish:
         changes["weekdays"] = [DAYS.index(day) for day in given["weekdays"]]
     if "recipients" in given:
         changes["recipients"] = _people(given["recipients"])
-    kept = {**wish.filters, **{name: given[name] for name in _FILTERS if name in given}}
+    kept = {**request.filters, **{name: given[name] for name in _FILTERS if name in given}}
     changes["filters"] = {name: value for name, value in kept.items() if value is not None}
-    return replace(wish, **changes)
+    return replace(request, **changes)
 
 
 def _people(addresses: list[str]) -> list[Any]:
@@ -216,7 +218,7 @@ class ScheduleRunOut(Out):
             "id",
             "schedule_id",
             "due_at",
-            "by_hand",
+            "manual",
             "first_day",
             "last_day",
             "changed_since",

@@ -12,7 +12,7 @@ from lib.api.views import ApiViewSet
 from lib.errors import Code, NotFound
 from lib.scopes import Scope
 
-_WISHES = (Code.PHI_NOT_PERMITTED, Code.INSUFFICIENT_SCOPE)
+_WRITE_ERRORS = (Code.PHI_NOT_PERMITTED, Code.INSUFFICIENT_SCOPE)
 
 
 class ScheduleViewSet(ApiViewSet):
@@ -36,8 +36,8 @@ class ScheduleViewSet(ApiViewSet):
     }
     statuses = {"run": 202}
     refusals = {
-        "create": (*_WISHES, Code.RULE_VIOLATION),
-        "partial_update": (*_WISHES, Code.PRECONDITION_FAILED),
+        "create": (*_WRITE_ERRORS, Code.RULE_VIOLATION),
+        "partial_update": (*_WRITE_ERRORS, Code.PRECONDITION_FAILED),
         "pause": (Code.INVALID_TRANSITION,),
         "resume": (Code.INVALID_TRANSITION,),
         "run": (Code.INVALID_TRANSITION,),
@@ -60,7 +60,7 @@ class ScheduleViewSet(ApiViewSet):
         A run has the reach of your token as it is now, as long as the token, or the one it was rotated to, still has
         it. An export goes to a destination, or people are told by e-mail that it is ready; a report is mailed.
         """
-        made = schedules.keep(wish=shapes.wish_of(self.body()), by=self.principal, at=self.at)
+        made = schedules.create(request=shapes.request_of(self.body()), by=self.principal, at=self.at)
         return self._answer(made, headers={"Location": f"/api/exports/schedules/{made.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
@@ -72,10 +72,10 @@ class ScheduleViewSet(ApiViewSet):
 
         Runs under way come to their end as they began. Where another file is made, `changes` begin anew.
         """
-        was = schedule_validation.wish_of(self._found(id))
+        was = schedule_validation.request_of(self._found(id))
         changed = schedules.change(
             schedule_id=id,
-            wish=shapes.wish_of(self.body(), was),
+            request=shapes.request_of(self.body(), was),
             expected_version=self.expected_version(),
             by=self.principal,
             at=self.at,

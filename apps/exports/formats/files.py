@@ -36,7 +36,7 @@ class Table:
     source: Source
     show: Callable[[str], str]
     seconds: int
-    about: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def pieces(self, form: Form, heard: Heard | None = None) -> Iterator[bytes]:
         """Give the rows as the bytes of one of the forms of COPY; see `copy_stream.pieces`."""
@@ -59,7 +59,7 @@ def write(path: Path, format: str, table: Table, *, heard: Heard | None = None) 
         with path.open("wb") as file:
             file.writelines(table.streamed(format, heard))
     else:
-        parquet.write(path, table.columns, table.pieces(Form.PLAIN, heard), about=dict(table.about))
+        parquet.write(path, table.columns, table.pieces(Form.PLAIN, heard), metadata=dict(table.metadata))
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 

@@ -10,8 +10,8 @@ GROUP: Final = 20_000  # rows that are held at a time
 _BLOCK: Final = 1024 * 1024  # bytes that are parsed at a time
 
 
-def write(path: Path, columns: Sequence[Column], pieces: Iterable[bytes], *, about: dict[str, str]) -> None:
-    """Write a table, whose rows come as pieces of a CSV file, into a Parquet file that says `about` itself what it is.
+def write(path: Path, columns: Sequence[Column], pieces: Iterable[bytes], *, metadata: dict[str, str]) -> None:
+    """Write a table, whose rows come as pieces of a CSV file, into a Parquet file with `metadata` in its schema.
 
     Raises:
         OSError: the folder does not take it.
@@ -20,7 +20,7 @@ def write(path: Path, columns: Sequence[Column], pieces: Iterable[bytes], *, abo
     import pyarrow as pa  # noqa: PLC0415  # loaded only where it is used: it is slow to import
     import pyarrow.parquet as pq  # noqa: PLC0415  # loaded only where it is used: it is slow to import
 
-    schema = pa.schema([(column.name, _stored_as(pa, column.kind)) for column in columns], metadata=about)
+    schema = pa.schema([(column.name, _stored_as(pa, column.kind)) for column in columns], metadata=metadata)
     with pq.ParquetWriter(path, schema, compression="zstd") as out:
         waiting: list[Any] = []
         rows = 0
@@ -28,10 +28,10 @@ def write(path: Path, columns: Sequence[Column], pieces: Iterable[bytes], *, abo
             waiting.append(_parsed(pa, block, columns))
             rows += waiting[-1].num_rows
             if rows >= GROUP:
-                out.write_table(pa.concat_tables(waiting).replace_schema_metadata(about))
+                out.write_table(pa.concat_tables(waiting).replace_schema_metadata(metadata))
                 waiting, rows = [], 0
         if waiting:
-            out.write_table(pa.concat_tables(waiting).replace_schema_metadata(about))
+            out.write_table(pa.concat_tables(waiting).replace_schema_metadata(metadata))
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:

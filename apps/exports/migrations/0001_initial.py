@@ -535,7 +535,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("due_at", models.DateTimeField(verbose_name="due at")),
-                ("by_hand", models.BooleanField(default=False, verbose_name="by hand")),
+                ("manual", models.BooleanField(default=False, verbose_name="manual")),
                 ("first_day", models.DateField(null=True, verbose_name="first day")),
                 ("last_day", models.DateField(null=True, verbose_name="last day")),
                 ("changed_since", models.DateTimeField(null=True, verbose_name="changed since")),

@@ -18,7 +18,7 @@ class ExportDestinationQuerySet(models.QuerySet["ExportDestination"]):
         """Keep those that are there: destinations are the operator's, the same for everybody who makes exports."""
         return self.filter(deleted_at__isnull=True)
 
-    def sent_to(self) -> "ExportDestinationQuerySet":
+    def active(self) -> "ExportDestinationQuerySet":
         """Keep those that files are put to now."""
         return self.filter(deleted_at__isnull=True, active=True)
 
@@ -157,6 +157,6 @@ class ExportDestination(models.Model):
         except (KeyError, InvalidTag):
             return ""
 
-    def takes(self, phi: Phi) -> bool:
+    def accepts(self, phi: Phi) -> bool:
         """Say whether what was exported at this level may go there: riders are named only where that was agreed on."""
         return phi == Phi.NONE or self.phi_agreed_at is not None

@@ -238,7 +238,7 @@ class ScheduleRun(models.Model):
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     schedule = models.ForeignKey(ReportSchedule, models.CASCADE, related_name="runs", verbose_name=_("schedule"))
     due_at = models.DateTimeField(_("due at"))
-    by_hand = models.BooleanField(_("by hand"), default=False)
+    manual = models.BooleanField(_("manual"), default=False)
     first_day = models.DateField(_("first day"), null=True)
     last_day = models.DateField(_("last day"), null=True)
     changed_since = models.DateTimeField(_("changed since"), null=True)

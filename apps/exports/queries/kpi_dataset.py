@@ -135,7 +135,7 @@ def _known_until(using: str) -> Any:
 KPIS: Final = Dataset(
     name="kpis",
     version=1,
-    about="Figures of facilities over a period, as GET /reports/facility-kpis gives them, or over each part of it.",
+    description="Facility KPIs over a period, as in GET /reports/facility-kpis, or for each part of it.",
     columns=(
         Column("kpi", Kind.WORD, "f.kpi"),
         Column("definitionVersion", Kind.WORD, "f.version"),

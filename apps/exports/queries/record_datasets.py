@@ -31,7 +31,7 @@ def _of_drivers(by: Principal) -> tuple[str, dict[str, Any]]:
 EXCEPTIONS: Final = Dataset(
     name="exceptions",
     version=1,
-    about="What needed attention, of rides and of standing orders, by when it came up.",
+    description="What needed attention, of rides and of standing orders, by when it came up.",
     columns=(
         *identity("e", "exceptionId"),
         Column("rideId", Kind.ID, "e.ride_id"),
@@ -76,7 +76,7 @@ EXCEPTIONS: Final = Dataset(
 DRIVERS: Final = Dataset(
     name="drivers",
     version=1,
-    about="Drivers and how they stand.",
+    description="Drivers and their status.",
     columns=(
         *identity("d", "driverId"),
         Column("externalIds", Kind.TEXT, external_ids("driver", "d.id"), Phi.LIMITED),

@@ -267,7 +267,7 @@ def _reach(by: Principal) -> tuple[str, dict[str, Any]]:
 RIDES: Final = Dataset(
     name="rides",
     version=1,
-    about="Rides of any status, by their pickup.",
+    description="Rides of any status, by their pickup.",
     columns=_RIDES,
     rows="rides_ride r",
     order="r.pickup_at, r.id",
@@ -280,7 +280,7 @@ RIDES: Final = Dataset(
 COMPLETIONS: Final = Dataset(
     name="completions",
     version=1,
-    about="Rides that ended, with times, places, papers and suggested codes; and those whose ending was taken back.",
+    description="Rides that ended, with times, places, documents and suggested codes; and rides that were reopened.",
     columns=_COMPLETIONS,
     rows="rides_ride r",
     order="r.pickup_at, r.id",

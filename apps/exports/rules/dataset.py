@@ -37,7 +37,7 @@ class Dataset:
 
     name: str
     version: int
-    about: str
+    description: str
     columns: tuple[Column, ...]
     rows: str
     order: str

@@ -19,10 +19,10 @@ Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]", re.ASCII)
 _REGION: Final = re.compile(r"[a-z0-9-]{1,40}", re.ASCII)
 _USERNAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,127}", re.ASCII)  # nothing that ssh reads something into
-_MOST_SECRET: Final = 20_000  # characters
+_MAX_SECRET: Final = 20_000  # characters
 # What is asked of one kind alone: empty for the other.
-OF_BUCKETS: Final = ("endpoint_url", "region", "bucket", "path_style")
-OF_SERVERS: Final = ("host", "port", "host_key")
+BUCKET_FIELDS: Final = ("endpoint_url", "region", "bucket", "path_style")
+SERVER_FIELDS: Final = ("host", "port", "host_key")
 
 
 class AddressBlocked(DomainError):
@@ -35,7 +35,7 @@ class AddressBlocked(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DestinationParams:
     """What a destination is to be; `secret` None leaves the one that is there, or makes a private key."""
 
     kind: str
@@ -56,9 +56,9 @@ class Wanted:
     secret: str | None = field(default=None, repr=False)
 
 
-def wanted_of(destination: ExportDestination) -> Wanted:
+def params_of(destination: ExportDestination) -> DestinationParams:
     """Say what a destination is as one would ask for it, but for its secret."""
-    return Wanted(
+    return DestinationParams(
         kind=destination.kind,
         name=destination.name,
         username=destination.username,
@@ -77,68 +77,68 @@ def wanted_of(destination: ExportDestination) -> Wanted:
     )
 
 
-def check(wanted: Wanted) -> None:
+def check(params: DestinationParams) -> None:
     """Judge what is asked for by itself.
 
     Raises:
         InvalidInput: a value is none, or belongs to the other kind.
     """
-    is_bucket = wanted.kind == Kind.S3
-    for name in OF_SERVERS if is_bucket else OF_BUCKETS:
-        if getattr(wanted, name):
+    is_bucket = params.kind == Kind.S3
+    for name in SERVER_FIELDS if is_bucket else BUCKET_FIELDS:
+        if getattr(params, name):
             raise InvalidInput(camel(name), f"{camel(name)} is of the other kind.", detail_code="other_kind")
-    if (wanted.sign_in == SignIn.SECRET_KEY) != is_bucket:
+    if (params.sign_in == SignIn.SECRET_KEY) != is_bucket:
         raise InvalidInput("signIn", "signIn must be one of the kind.", detail_code="other_kind")
-    if has_control(wanted.name):
+    if has_control(params.name):
         raise InvalidInput("name", "name must not contain control characters.", detail_code="control")
-    if not is_folder(wanted.folder, absolute=not is_bucket):
+    if not is_folder(params.folder, absolute=not is_bucket):
         message = "folder must be names with / between, of letters, digits, spaces and . _ - = + @ , alone."
         raise InvalidInput("folder", message)
-    if not _USERNAME.fullmatch(wanted.username):
+    if not _USERNAME.fullmatch(params.username):
         raise InvalidInput("username", "username must be letters, digits and . _ - + @ alone.")
     if is_bucket:
-        _check_bucket(wanted)
+        _check_bucket(params)
     else:
-        _check_server(wanted)
+        _check_server(params)
 
 
-def _check_bucket(wanted: Wanted) -> None:
-    if not _BUCKET.fullmatch(wanted.bucket) or ".." in wanted.bucket:
+def _check_bucket(params: DestinationParams) -> None:
+    if not _BUCKET.fullmatch(params.bucket) or ".." in params.bucket:
         raise InvalidInput("bucket", "bucket must be 3 to 63 letters, digits, dots and hyphens.")
-    if not _REGION.fullmatch(wanted.region):
+    if not _REGION.fullmatch(params.region):
         raise InvalidInput("region", "region must be small letters, digits and hyphens, such as us-east-1.")
 
 
-def _check_server(wanted: Wanted) -> None:
-    port = wanted.port or 0
+def _check_server(params: DestinationParams) -> None:
+    port = params.port or 0
     if port != 22 and not 1024 <= port <= 65_535:
         raise InvalidInput("port", "port must be 22, or 1024 to 65535.")
-    if wanted.host_key:
+    if params.host_key:
         try:
-            ssh_keys.host_key(wanted.host_key)
+            ssh_keys.host_key(params.host_key)
         except ssh_keys.BadKey:
             message = "hostKey must be the type and base64 of a public key, as in known_hosts."
             raise InvalidInput("hostKey", message, detail_code="bad_key") from None
 
 
-def secret_of(wanted: Wanted, *, kept: bool) -> str | None:
+def secret_of(params: DestinationParams, *, kept: bool) -> str | None:
     """Judge a secret, and give it as it is stored; None: the one that is there stays.
 
     Raises:
         InvalidInput: it is none, or there is none.
     """
-    if wanted.secret is None:
+    if params.secret is None:
         if kept:
             return None
-        if wanted.sign_in == SignIn.PRIVATE_KEY:
+        if params.sign_in == SignIn.PRIVATE_KEY:
             return ssh_keys.new_private_key()
         raise InvalidInput("secret", "secret is required.", detail_code="required")
-    if wanted.sign_in != SignIn.PRIVATE_KEY:
-        if not wanted.secret or has_control(wanted.secret) or len(wanted.secret) > _MOST_SECRET:
+    if params.sign_in != SignIn.PRIVATE_KEY:
+        if not params.secret or has_control(params.secret) or len(params.secret) > _MAX_SECRET:
             raise InvalidInput("secret", "secret must be one line of text.")
-        return wanted.secret
+        return params.secret
     try:
-        return ssh_keys.private_key(wanted.secret[: _MOST_SECRET + 1])
+        return ssh_keys.private_key(params.secret[: _MAX_SECRET + 1])
     except ssh_keys.BadKey as fault:
         if fault.locked:
             message = "secret must be a private key without passphrase: it is stored sealed here."
@@ -147,15 +147,15 @@ def secret_of(wanted: Wanted, *, kept: bool) -> str | None:
         raise InvalidInput("secret", message, detail_code="bad_key") from None
 
 
-def check_address(wanted: Wanted) -> None:
+def check_address(params: DestinationParams) -> None:
     """Judge where it is; looks the name up.
 
     Raises:
         AddressBlocked: exports may not go there.
     """
-    name = "endpointUrl" if wanted.kind == Kind.S3 else "host"
+    name = "endpointUrl" if params.kind == Kind.S3 else "host"
     try:
-        host, port = _place(wanted)
+        host, port = _place(params)
         allowed_addresses(host, port, uploads.rules())
     except BadUrl as refusal:
         raise AddressBlocked(name, "form", f"{name} {refusal}") from None
@@ -165,21 +165,21 @@ def check_address(wanted: Wanted) -> None:
         raise AddressBlocked(name, "address", f"{name} leads to an address that exports may not reach.") from None
 
 
-def _place(wanted: Wanted) -> tuple[str, int]:
+def _place(params: DestinationParams) -> tuple[str, int]:
     """Judge the address by its text, and give the host and port that a connection is made to.
 
     Raises:
         BadUrl, Blocked: as in lib/outbound.py.
     """
     rules = uploads.rules()
-    if wanted.kind == Kind.SFTP:
-        check_host(wanted.host, rules)
-        return wanted.host, wanted.port or 22
-    parts = check_form(wanted.endpoint_url, rules)
+    if params.kind == Kind.SFTP:
+        check_host(params.host, rules)
+        return params.host, params.port or 22
+    parts = check_form(params.endpoint_url, rules)
     if parts.path.strip("/") or parts.query:
         raise BadUrl("must have no path and no query: the bucket has a field of its own.")
     host = parts.hostname or ""
-    if not wanted.path_style:
-        host = f"{wanted.bucket}.{host}"
+    if not params.path_style:
+        host = f"{params.bucket}.{host}"
         check_host(host, rules)
     return host, parts.port or 443

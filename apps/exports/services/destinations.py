@@ -18,12 +18,12 @@ from apps.exports.destinations.ssh_keys import HostKey
 from apps.exports.models import ExportDestination
 from apps.exports.services import destination_validation as validation
 from apps.exports.services import uploads
-from apps.exports.services.destination_validation import Wanted
+from apps.exports.services.destination_validation import DestinationParams
 from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, DomainError, InvalidInput, NotFound, StaleVersion
 
-MOST: Final = 50  # destinations
+MAX_DESTINATIONS: Final = 50  # destinations
 TEST_FILE: Final = "carelane-test.txt"
 _TEST_TEXT: Final = b"Carelane can put files here. This one may be deleted.\n"
 _TEST_LIMITS: Final = Limits(connect=5.0, read=8.0, whole=12.0)  # somebody waits
@@ -38,19 +38,19 @@ class TooManyDestinations(DomainError):
     code = Code.RULE_VIOLATION
 
 
-class ReachTooNarrow(DomainError):
+class ScopeTooNarrow(DomainError):
     """Exports of everybody go there: whoever decides on it reaches everything."""
 
     code = Code.FORBIDDEN
 
 
-class NoServer(DomainError):
+class NotAServer(DomainError):
     """Only servers of SFTP have host keys."""
 
     code = Code.RULE_VIOLATION
 
 
-class HostKeysNotTold(DomainError):
+class HostKeysUnavailable(DomainError):
     """The server did not tell its host keys; the detail has the code of why."""
 
     code = Code.RULE_VIOLATION
@@ -62,32 +62,32 @@ class HostKeysNotTold(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What came of a test: None, or why not; `left` says that the file of the test could not be taken away again."""
+class ConnectionTest:
+    """Result of a test upload: `code` says why it failed; `test_file_left`: the test file could not be deleted."""
 
     destination: ExportDestination
     code: UploadErrorCode | None
-    left: bool = False
+    test_file_left: bool = False
 
 
-def add(*, wanted: Wanted, by: Principal, at: datetime) -> ExportDestination:
+def add(*, params: DestinationParams, by: Principal, at: datetime) -> ExportDestination:
     """Add a destination.  Looks its name up, before any transaction.
 
     Raises:
-        ReachTooNarrow: the caller is bound to facilities or providers.
+        ScopeTooNarrow: the caller is bound to facilities or providers.
         InvalidInput: a value is none, or the name is taken.
         AddressBlocked: exports may not go there.
         TooManyDestinations: there are 50.
     """
-    _check_reach(by)
-    validation.check(wanted)
-    secret = validation.secret_of(wanted, kept=False)
-    validation.check_address(wanted)
-    if ExportDestination.objects.visible_to(by).count() >= MOST:
-        raise TooManyDestinations(f"There are at most {MOST} destinations.")
+    _check_scope(by)
+    validation.check(params)
+    secret = validation.secret_of(params, kept=False)
+    validation.check_address(params)
+    if ExportDestination.objects.visible_to(by).count() >= MAX_DESTINATIONS:
+        raise TooManyDestinations(f"There are at most {MAX_DESTINATIONS} destinations.")
     destination = ExportDestination(created_by=by.actor, created_at=at, updated_at=at)
-    with _name_is_free(), transaction.atomic():
-        _apply(destination, wanted, secret, by, at)
+    with _unique_name(), transaction.atomic():
+        _apply(destination, params, secret, by, at)
         destination.save(force_insert=True)
         _audit("destinations.add", destination, by)
     return destination
@@ -96,7 +96,7 @@ def add(*, wanted: Wanted, by: Principal, at: datetime) -> ExportDestination:
 def change(
     *, destination_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
 ) -> ExportDestination:
-    """Change what is named in `changes`, in the fields of `Wanted`.
+    """Change what is named in `changes`, in the fields of `DestinationParams`.
 
     Another address drops the host key and the agreement about rider data, unless `changes` name them, and wants the
     password anew: nobody is to have it sent to a server of their own.  Looks a new name up, before any transaction of
@@ -105,30 +105,30 @@ def change(
     Raises:
         NotFound: there is no such destination.
         StaleVersion: it is not at `expected_version`.
-        ReachTooNarrow, InvalidInput, AddressBlocked: as in `add`.
+        ScopeTooNarrow, InvalidInput, AddressBlocked: as in `add`.
     """
-    _check_reach(by)
-    was = validation.wanted_of(found(destination_id, by))
-    wanted = _changed(was, changes)
-    moves = any(getattr(wanted, name) != getattr(was, name) for name in (*_PLACE, "path_style"))
-    if wanted.kind != was.kind:
+    _check_scope(by)
+    was = validation.params_of(get(destination_id, by))
+    params = _changed(was, changes)
+    moves = any(getattr(params, name) != getattr(was, name) for name in (*_PLACE, "path_style"))
+    if params.kind != was.kind:
         raise InvalidInput("kind", "kind cannot be changed: add another destination.", detail_code="fixed")
     if moves:
-        validation.check(wanted)
-        validation.check_address(wanted)
-    with _name_is_free(), transaction.atomic():
+        validation.check(params)
+        validation.check_address(params)
+    with _unique_name(), transaction.atomic():
         destination = _locked(destination_id, by, expected_version)
-        was = validation.wanted_of(destination)
-        wanted = _changed(was, changes)
-        if wanted == was:
+        was = validation.params_of(destination)
+        params = _changed(was, changes)
+        if params == was:
             return destination
-        validation.check(wanted)
-        secret = validation.secret_of(wanted, kept=_keeps_secret(was, wanted))
-        _apply(destination, wanted, secret, by, at)
+        validation.check(params)
+        secret = validation.secret_of(params, kept=_keeps_secret(was, params))
+        _apply(destination, params, secret, by, at)
         destination.version += 1
         destination.updated_at = at
         destination.save()
-        changed = [one.name for one in fields(Wanted) if getattr(wanted, one.name) != getattr(was, one.name)]
+        changed = [one.name for one in fields(DestinationParams) if getattr(params, one.name) != getattr(was, one.name)]
         _audit("destinations.change", destination, by, changed=changed)
     return destination
 
@@ -140,9 +140,9 @@ def remove(*, destination_id: UUID, expected_version: int | None = None, by: Pri
     Raises:
         NotFound: there is no such destination.
         StaleVersion: it is not at `expected_version`.
-        ReachTooNarrow: as in `add`.
+        ScopeTooNarrow: as in `add`.
     """
-    _check_reach(by)
+    _check_scope(by)
     destination = _locked(destination_id, by, expected_version)
     destination.secret = ""
     destination.active, destination.deleted_at, destination.updated_at = False, at, at
@@ -151,7 +151,7 @@ def remove(*, destination_id: UUID, expected_version: int | None = None, by: Pri
     _audit("destinations.remove", destination, by)
 
 
-def test(*, destination_id: UUID, by: Principal, at: datetime) -> Tried:
+def test(*, destination_id: UUID, by: Principal, at: datetime) -> ConnectionTest:
     """Put a small file there and take it away again, whether the destination is active or not; within 25 seconds.
 
     Wants no transaction around it.  A place that lets us put files and not delete them is as good: what is left is
@@ -159,16 +159,16 @@ def test(*, destination_id: UUID, by: Principal, at: datetime) -> Tried:
 
     Raises:
         NotFound: there is no such destination.
-        ReachTooNarrow: as in `add`.
+        ScopeTooNarrow: as in `add`.
     """
-    _check_reach(by)
-    destination = found(destination_id, by)
-    code, left = _try(destination)
+    _check_scope(by)
+    destination = get(destination_id, by)
+    code, left = _upload_test_file(destination)
     rows = ExportDestination.objects.filter(pk=destination.pk)
     with transaction.atomic():
         rows.update(tested_at=at, test_code=code or "")
         _audit("destinations.test", destination, by, outcome=code.value if code else "ok")
-        return Tried(rows.get(), code, left)
+        return ConnectionTest(rows.get(), code, left)
 
 
 def host_keys(*, destination_id: UUID, by: Principal) -> list[HostKey]:
@@ -178,21 +178,21 @@ def host_keys(*, destination_id: UUID, by: Principal) -> list[HostKey]:
 
     Raises:
         NotFound: there is no such destination.
-        NoServer: it is a bucket.
-        HostKeysNotTold: nobody answers there who speaks SSH.
-        ReachTooNarrow: as in `add`.
+        NotAServer: it is a bucket.
+        HostKeysUnavailable: nobody answers there who speaks SSH.
+        ScopeTooNarrow: as in `add`.
     """
-    _check_reach(by)
-    destination = found(destination_id, by)
+    _check_scope(by)
+    destination = get(destination_id, by)
     if destination.kind != ExportDestination.Kind.SFTP:
-        raise NoServer("Only servers of SFTP have host keys.")
+        raise NotAServer("Only servers of SFTP have host keys.")
     try:
         return sftp.host_keys(destination.host, destination.port or 22, uploads.rules(), seconds=_SCAN_SECONDS)
     except UploadError as refusal:
-        raise HostKeysNotTold(refusal.code) from None
+        raise HostKeysUnavailable(refusal.code) from None
 
 
-def found(destination_id: UUID, by: Principal) -> ExportDestination:
+def get(destination_id: UUID, by: Principal) -> ExportDestination:
     """Read a destination.
 
     Raises:
@@ -214,7 +214,7 @@ def _locked(destination_id: UUID, by: Principal, expected_version: int | None) -
     return destination
 
 
-def _try(destination: ExportDestination) -> tuple[UploadErrorCode | None, bool]:
+def _upload_test_file(destination: ExportDestination) -> tuple[UploadErrorCode | None, bool]:
     try:
         uploads.upload_file(destination, BytesIO(_TEST_TEXT), TEST_FILE, limits=_TEST_LIMITS)
     except UploadError as refusal:
@@ -226,41 +226,43 @@ def _try(destination: ExportDestination) -> tuple[UploadErrorCode | None, bool]:
     return None, False
 
 
-def _changed(was: Wanted, changes: Mapping[str, Any]) -> Wanted:
-    """Say what is wanted after changes; another place begins without what was entrusted to the one before."""
-    values = {one.name: changes.get(one.name, getattr(was, one.name)) for one in fields(Wanted)}
+def _changed(was: DestinationParams, changes: Mapping[str, Any]) -> DestinationParams:
+    """Say what is params after changes; another place begins without what was entrusted to the one before."""
+    values = {one.name: changes.get(one.name, getattr(was, one.name)) for one in fields(DestinationParams)}
     if any(values[name] != getattr(was, name) for name in _PLACE):
         values["phi_agreement"] = changes.get("phi_agreement", False)
         if values["kind"] == ExportDestination.Kind.SFTP:
             values["host_key"] = changes.get("host_key", "")
-    return Wanted(**values)
+    return DestinationParams(**values)
 
 
-def _keeps_secret(was: Wanted, wanted: Wanted) -> bool:
-    if wanted.sign_in != was.sign_in:
+def _keeps_secret(was: DestinationParams, params: DestinationParams) -> bool:
+    if params.sign_in != was.sign_in:
         return False
     # Requests to buckets are signed, and a private key signs: neither is told.
-    told = wanted.sign_in == ExportDestination.SignIn.PASSWORD
-    return not told or (wanted.host, wanted.port) == (was.host, was.port)
+    told = params.sign_in == ExportDestination.SignIn.PASSWORD
+    return not told or (params.host, params.port) == (was.host, was.port)
 
 
-def _apply(destination: ExportDestination, wanted: Wanted, secret: str | None, by: Principal, at: datetime) -> None:
-    moved = any(getattr(destination, name) != getattr(wanted, name) for name in _PLACE)
-    for one in fields(Wanted):
+def _apply(
+    destination: ExportDestination, params: DestinationParams, secret: str | None, by: Principal, at: datetime
+) -> None:
+    moved = any(getattr(destination, name) != getattr(params, name) for name in _PLACE)
+    for one in fields(DestinationParams):
         if one.name not in ("secret", "phi_agreement"):
-            setattr(destination, one.name, getattr(wanted, one.name))
-    if wanted.host_key:
-        destination.host_key = " ".join(wanted.host_key.split()[:2])  # without its comment
+            setattr(destination, one.name, getattr(params, one.name))
+    if params.host_key:
+        destination.host_key = " ".join(params.host_key.split()[:2])  # without its comment
     if secret is not None:
         destination.secret = secret
-    if not wanted.phi_agreement:
+    if not params.phi_agreement:
         destination.phi_agreed_at, destination.phi_agreed_by = None, ""
     elif moved or destination.phi_agreed_at is None:
         destination.phi_agreed_at, destination.phi_agreed_by = at, by.actor
 
 
 @contextmanager
-def _name_is_free() -> Iterator[None]:
+def _unique_name() -> Iterator[None]:
     """Turn what the database says of a name that is taken into a word to the caller."""
     try:
         yield
@@ -270,9 +272,9 @@ def _name_is_free() -> Iterator[None]:
         raise InvalidInput("name", "name is that of another destination.", detail_code="taken") from None
 
 
-def _check_reach(by: Principal) -> None:
+def _check_scope(by: Principal) -> None:
     if by.is_bound:
-        raise ReachTooNarrow("Destinations are kept by those who reach every facility and provider.")
+        raise ScopeTooNarrow("Destinations are kept by those who reach every facility and provider.")
 
 
 def _audit(action: str, destination: ExportDestination, by: Principal, **details: Any) -> None:

@@ -20,7 +20,7 @@ from lib.access import Phi, Principal
 from lib.errors import Code, DomainError, NotFound
 from lib.scopes import Scope
 
-LIVES: Final = timedelta(minutes=15)
+LIFETIME: Final = timedelta(minutes=15)
 
 
 class NotReady(DomainError):
@@ -38,7 +38,7 @@ class LinkGone(DomainError):
         super().__init__("The link was used, or its time has passed: ask for another one.")
 
 
-class NotAskedAgain(DomainError):
+class RecentLoginRequired(DomainError):
     """Rider data leaves the console for whoever proved a moment ago who they are."""
 
     code = Code.FORBIDDEN
@@ -62,7 +62,7 @@ def link(*, export_id: UUID, by: Principal, at: datetime, reauthenticated: bool)
     Raises:
         NotFound: there is no such export.
         NotReady: it has no file.
-        NotAskedAgain: it holds rider data, and the caller has to sign in again first.
+        RecentLoginRequired: it holds rider data, and the caller has to sign in again first.
     """
     export = _reached(export_id, by)
     if export is None:
@@ -70,10 +70,10 @@ def link(*, export_id: UUID, by: Principal, at: datetime, reauthenticated: bool)
     if export.state != Export.State.READY:
         raise NotReady(f"The export is {export.get_state_display()}.")
     if export.phi > Phi.NONE and not reauthenticated:
-        raise NotAskedAgain("Say once more who you are.")
+        raise RecentLoginRequired("Say once more who you are.")
     secret = secrets.token_urlsafe(32)
     ExportLink.objects.create(
-        export=export, digest=_digest(secret), made_for=by.actor, role=by.role, made_at=at, expires_at=at + LIVES
+        export=export, digest=_digest(secret), made_for=by.actor, role=by.role, made_at=at, expires_at=at + LIFETIME
     )
     return secret
 

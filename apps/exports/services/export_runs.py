@@ -28,7 +28,7 @@ from apps.events import services as events
 from apps.exports.formats import files
 from apps.exports.models import Export
 from apps.exports.services import downloads, export_files, exports, leases
-from apps.exports.services.export_validation import Wanted, filters_from_kept, plan_of
+from apps.exports.services.export_validation import ExportRequest, parse_stored_filters, plan_export
 from apps.rides.services import locking
 from lib.access import AllScopes, Phi, Principal, system
 from lib.api.fields import instant_text
@@ -37,7 +37,7 @@ from lib.errors import DomainError
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 2  # exports being made, by all workers
-MOST_SECONDS: Final = 1_500  # that the database may take; below the limit of the task
+MAX_SECONDS: Final = 1_500  # that the database may take; below the limit of the task
 TRIES: Final = 3
 _TRY_AGAIN_AFTER: Final = (timedelta(minutes=1), timedelta(minutes=5))
 _LOCKED_AT_ONCE: Final = 5_000  # rides
@@ -162,12 +162,12 @@ def _make(held: _Claim) -> None:
 def _write(held: _Claim, scratch: Path) -> None:
     export = held.export
     by = principal_of(export)
-    filters = filters_from_kept(export.filters)
-    plan = plan_of(Wanted(export.dataset, export.format, filters, tuple(export.columns)), by)
+    filters = parse_stored_filters(export.filters)
+    plan = plan_export(ExportRequest(export.dataset, export.format, filters, tuple(export.columns)), by)
     rows, export.data_as_of = exports.read(plan, by=by)
     export.total, riders = rows.count(), rows.riders()
     held.row().update(total=export.total, data_as_of=export.data_as_of)
-    table = exports.table_of(export, plan, rows, seconds=MOST_SECONDS)
+    table = exports.table_of(export, plan, rows, seconds=MAX_SECONDS)
     path = scratch / f"file.{export.format}"
     files.write(path, export.format, table, heard=held.heard)
     export.sha256, export.bytes = files.digest(path), path.stat().st_size
@@ -249,7 +249,7 @@ def _settle_ready(held: _Claim, path: Path, riders: Sequence[UUID], *, by: Princ
         expires_at=expires_at,
     )
     export.rows = held.rows
-    exports.name_riders("exports.make", export, riders, by=by)
+    exports.audit_riders("exports.make", export, riders, by=by)
     _tell("export.ready", export, at, rows=held.rows, expiresAt=instant_text(expires_at))
 
 

@@ -20,11 +20,11 @@ from lib.api.serializers import camel
 from lib.errors import InvalidInput, NotFound, ScopeMissing
 from lib.scopes import Scope
 
-MOST_DAYS: Final = 3660  # of service dates
+MAX_DAYS: Final = 3660  # of service dates
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExportRequest:
     """A wish as it comes: names of ours, values of the right types, and nothing judged yet.
 
     Without `columns`, all that the caller sees; with `sealed`, those among them that are kept sealed, too.
@@ -53,7 +53,7 @@ def level(by: Principal) -> Phi:
     return by.phi if by.has_scope(Scope.EXPORTS_PHI) else Phi.NONE
 
 
-def plan_of(wanted: Wanted, by: Principal) -> Plan:
+def plan_export(request: ExportRequest, by: Principal) -> Plan:
     """Check a wish.
 
     Raises:
@@ -62,16 +62,16 @@ def plan_of(wanted: Wanted, by: Principal) -> Plan:
         InvalidInput: a filter or column is none of the dataset's, or a filter does not make sense; names it.
         PhiNotPermitted: a column that was asked for is above the caller's level.
     """
-    dataset = DATASETS.get(wanted.dataset)
-    if dataset is None or wanted.format not in CONTENT_TYPES:
+    dataset = DATASETS.get(request.dataset)
+    if dataset is None or request.format not in CONTENT_TYPES:
         raise NotFound("export")
     if dataset.scope is not None and not by.has_scope(dataset.scope):
         raise ScopeMissing(dataset.scope)
-    _check(dataset, wanted.filters)
-    check_reach(wanted.filters, by)
-    dataset.check(wanted.filters, by)
+    _check(dataset, request.filters)
+    check_reach(request.filters, by)
+    dataset.check(request.filters, by)
     phi = level(by)
-    return Plan(dataset, wanted.format, _columns(dataset, wanted, phi), wanted.filters, phi)
+    return Plan(dataset, request.format, _columns(dataset, request, phi), request.filters, phi)
 
 
 def _check(dataset: Dataset, filters: Mapping[str, Any]) -> None:
@@ -82,7 +82,7 @@ def _check(dataset: Dataset, filters: Mapping[str, Any]) -> None:
         if status not in dataset.statuses:
             raise InvalidInput("status", f"status must be of: {', '.join(dataset.statuses)}.")
     first, last = filters.get("service_date_from"), filters.get("service_date_to")
-    if first and last and not dt.timedelta() <= last - first <= dt.timedelta(days=MOST_DAYS):
+    if first and last and not dt.timedelta() <= last - first <= dt.timedelta(days=MAX_DAYS):
         raise InvalidInput("serviceDateTo", "serviceDateTo must not lie before serviceDateFrom, or ten years after.")
 
 
@@ -98,32 +98,32 @@ def check_reach(filters: Mapping[str, Any], by: Principal) -> None:
             raise InvalidInput(camel(name), f"There is no such {what}.")
 
 
-def _columns(dataset: Dataset, wanted: Wanted, phi: Phi) -> tuple[Column, ...]:
-    if wanted.sealed and phi < Phi.LIMITED:
+def _columns(dataset: Dataset, request: ExportRequest, phi: Phi) -> tuple[Column, ...]:
+    if request.sealed and phi < Phi.LIMITED:
         raise PhiNotPermitted(["sealedColumns"], {"sealedColumns": Phi.LIMITED})
-    if wanted.columns is None:
-        return dataset.shown(phi, sealed=wanted.sealed)
-    named = {name: dataset.column(name) for name in wanted.columns}
+    if request.columns is None:
+        return dataset.shown(phi, sealed=request.sealed)
+    named = {name: dataset.column(name) for name in request.columns}
     if unknown := [name for name, column in named.items() if column is None]:
         raise InvalidInput("columns", f"columns must be columns of {dataset.name}; {len(unknown)} are not.")
     levels = {name: column.phi for name, column in named.items() if column is not None}
-    if above := [name for name in wanted.columns if levels[name] > phi]:
+    if above := [name for name in request.columns if levels[name] > phi]:
         raise PhiNotPermitted(above, levels)
     # In the dataset's order, whatever theirs was; what tells rows apart is always there.
     return tuple(one for place, one in enumerate(dataset.columns) if place < dataset.identity or one.name in named)
 
 
-def filters_as_kept(filters: Mapping[str, Any]) -> dict[str, Any]:
+def stored_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
     """Write filters as the API spells them, to be stored and shown."""
-    return {camel(name): _as_kept(value) for name, value in filters.items()}
+    return {camel(name): _stored_value(value) for name, value in filters.items()}
 
 
-def filters_from_kept(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Read filters that `filters_as_kept` wrote."""
+def parse_stored_filters(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Read filters that `stored_filters` wrote."""
     return {name: _READ[name](kept[camel(name)]) for name in _READ if camel(name) in kept}
 
 
-def _as_kept(value: Any) -> Any:
+def _stored_value(value: Any) -> Any:
     if isinstance(value, dt.datetime):
         return instant_text(value)
     return value if isinstance(value, list) else str(value)

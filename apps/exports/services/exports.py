@@ -23,7 +23,7 @@ from apps.exports.models import Export
 from apps.exports.queries import datasets
 from apps.exports.queries.datasets import Rows
 from apps.exports.services import export_files
-from apps.exports.services.export_validation import Plan, Wanted, filters_as_kept, plan_of
+from apps.exports.services.export_validation import ExportRequest, Plan, plan_export, stored_filters
 from apps.riders.rules import disclosure
 from apps.rides.services import locking
 from lib import replica
@@ -32,8 +32,8 @@ from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, ScopeM
 from lib.ids import uuid7
 from lib.scopes import Scope
 
-MOST_AT_ONCE: Final = 100_000  # rows; more is a job
-AT_ONCE_SECONDS: Final = 120  # that the database may take, and the client to read
+MAX_STREAMED_ROWS: Final = 100_000  # rows; more is a job
+STREAM_SECONDS: Final = 120  # that the database may take, and the client to read
 _HOUR: Final = timedelta(hours=1)
 _RIDERS_IN_A_ROW: Final = 10_000  # of the trail
 
@@ -66,21 +66,22 @@ class AlreadyEnded(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class StreamedExport:
     """An export that is sent at once."""
 
     export: Export
     pieces: Iterator[bytes]
 
 
-def request(*, wanted: Wanted, lock: bool = False, by: Principal, at: datetime) -> Export:
+def create(*, request: ExportRequest, lock: bool = False, by: Principal, at: datetime) -> Export:
     """Have an export made by a worker.  With `lock`, rides in it can no longer be corrected once it is ready.
 
     Raises:
-        InvalidInput, ScopeMissing, PhiNotPermitted: see `export_validation.plan_of`; or the dataset cannot be locked.
+        InvalidInput, ScopeMissing, PhiNotPermitted: see `export_validation.plan_export`; or the dataset cannot be
+        locked.
         TooManyExports: as many were made within the hour.
     """
-    plan = plan_of(wanted, by)
+    plan = plan_export(request, by)
     if lock:
         if not plan.dataset.lockable:
             raise InvalidInput("lock", "lock is for the dataset completions.")
@@ -95,19 +96,19 @@ def request(*, wanted: Wanted, lock: bool = False, by: Principal, at: datetime) 
     return made
 
 
-def send(*, wanted: Wanted, by: Principal, at: datetime) -> Sending:
+def stream(*, request: ExportRequest, by: Principal, at: datetime) -> StreamedExport:
     """Make an export while it is sent.  What is in it is true at one moment, which `data_as_of` tells.
 
     Raises:
-        InvalidInput, ScopeMissing, PhiNotPermitted: see `export_validation.plan_of`.
+        InvalidInput, ScopeMissing, PhiNotPermitted: see `export_validation.plan_export`.
         TooManyRows: it would be longer than is sent at once.
         TooManyExports: as many were made within the hour.
     """
-    plan = plan_of(wanted, by)
+    plan = plan_export(request, by)
     rows, as_of = read(plan, by=by)
-    total = rows.count(most=MOST_AT_ONCE)
-    if total > MOST_AT_ONCE:
-        raise TooManyRows(plan.format, MOST_AT_ONCE)
+    total = rows.count(most=MAX_STREAMED_ROWS)
+    if total > MAX_STREAMED_ROWS:
+        raise TooManyRows(plan.format, MAX_STREAMED_ROWS)
     riders = rows.riders()
     with transaction.atomic():
         _within_limit(by, at)
@@ -116,8 +117,8 @@ def send(*, wanted: Wanted, by: Principal, at: datetime) -> Sending:
         made.ended_at, made.data_as_of = at, as_of
         made.save(force_insert=True)
         _audit("exports.create", made, by)
-        name_riders("exports.send", made, riders, by=by)
-    return Sending(made, _pieces(made.format, table_of(made, plan, rows, seconds=AT_ONCE_SECONDS)))
+        audit_riders("exports.send", made, riders, by=by)
+    return StreamedExport(made, _pieces(made.format, table_of(made, plan, rows, seconds=STREAM_SECONDS)))
 
 
 def read(plan: Plan, *, by: Principal) -> tuple[Rows, datetime | None]:
@@ -132,13 +133,13 @@ def read(plan: Plan, *, by: Principal) -> tuple[Rows, datetime | None]:
 
 def table_of(export: Export, plan: Plan, rows: Rows, *, seconds: int) -> Table:
     """Say what the file of an export is made of."""
-    about = {
+    metadata = {
         "dataset": export.dataset,
         "datasetVersion": str(export.dataset_version),
         "exportBatchId": str(export.pk),
     }
     show = partial(disclosure.masked, phi=Phi(export.phi))
-    return Table(export.dataset, plan.columns, rows.source(plan.columns, batch=export.pk), show, seconds, about)
+    return Table(export.dataset, plan.columns, rows.source(plan.columns, batch=export.pk), show, seconds, metadata)
 
 
 def cancel(*, export_id: UUID, by: Principal, at: datetime) -> Export:
@@ -199,7 +200,7 @@ def _row(plan: Plan, by: Principal, at: datetime) -> Export:
         dataset_version=plan.dataset.version,
         format=plan.format,
         columns=[column.name for column in plan.columns],
-        filters=filters_as_kept(plan.filters),
+        filters=stored_filters(plan.filters),
         created_by=by.actor,
         client_id=by.client_id,
         facility_ids=None if by.facility_ids is None else sorted(by.facility_ids),
@@ -234,7 +235,7 @@ def _audit(action: str, export: Export, by: Principal) -> None:
     audit.record(by=by, action=action, subject_type="export", subject_id=export.pk, phi=level, details=details)
 
 
-def name_riders(action: str, export: Export, riders: Sequence[UUID], *, by: Principal) -> None:
+def audit_riders(action: str, export: Export, riders: Sequence[UUID], *, by: Principal) -> None:
     """Write down which riders an export holds, however many: whoever asks who saw one of them finds it."""
     for start in range(0, max(1, len(riders)), _RIDERS_IN_A_ROW):
         audit.record(

@@ -104,7 +104,7 @@ def _rests(schedule: ReportSchedule, person: User) -> EmailMultiAlternatives:
     link = f"{settings.BASE_URL}{reverse('report_schedule', args=[schedule.pk])}"
     why = str(Pause(schedule.paused_for).label) if schedule.paused_for else ""
     told = {"link": link, "why": retold(why)}
-    return _message(_("A schedule of yours rests"), "reports/mail_rests", told, person)
+    return _message(_("A schedule of yours rests"), "reports/mail_schedule_paused", told, person)
 
 
 def _period(run: ScheduleRun) -> str:

@@ -29,9 +29,9 @@ from apps.exports.models.schedules import Outcome, Pause, RunState
 from apps.exports.rules.cadence import Covers
 from apps.exports.services import export_files, exports, leases, schedule_mails, schedule_recipients, uploads
 from apps.exports.services.export_runs import NoLongerPermitted
-from apps.exports.services.export_validation import Wanted, filters_from_kept
+from apps.exports.services.export_validation import ExportRequest, parse_stored_filters
 from apps.exports.services.exports import TooManyExports
-from apps.exports.services.schedules import alert_key, make_again, name_of, rest, run_of
+from apps.exports.services.schedules import alert_key, file_name, new_run, pause_for, requeue_failed
 from lib.access import Phi, Principal
 from lib.errors import DomainError
 from lib.messages import Message
@@ -46,7 +46,7 @@ TRY_AGAIN_AFTER: Final = tuple(timedelta(minutes=number) for number in (1, 5, 15
 FAILURES_TO_REST: Final = 3  # runs in a row
 _PLANNED_AT_ONCE: Final = 20
 _BEGINS_FOR: Final = 300.0  # seconds of a task
-_MAY_START: Final = Q(schedule__active=True) | Q(by_hand=True)
+_MAY_START: Final = Q(schedule__active=True) | Q(manual=True)
 
 Clock = Callable[[], datetime]
 
@@ -118,7 +118,7 @@ def plan(*, at: datetime) -> int:
         moments = chain([schedule.next_at], schedule.cadence.after(schedule.next_at))
         missed = list(takewhile(lambda moment: moment <= at, moments))
         each = schedule.kind == ReportSchedule.Kind.EXPORT and schedule.covers != Covers.CHANGES
-        runs = [run_of(schedule, moment, at) for moment in missed]
+        runs = [new_run(schedule, moment, at) for moment in missed]
         for run in runs[: -CATCHES_UP if each else -1]:
             run.state, run.outcome, run.ended_at = RunState.MISSED, Outcome.SUPERSEDED, at
         ScheduleRun.objects.bulk_create(runs, ignore_conflicts=True)  # a moment that was run by hand is there
@@ -185,14 +185,14 @@ def _asked(run: ScheduleRun, at: datetime) -> Export:
     """
     schedule = run.schedule
     by = schedule_recipients.owner(schedule, at=at)
-    kept: dict[str, Any] = dict(filters_from_kept(schedule.filters))
+    kept: dict[str, Any] = dict(parse_stored_filters(schedule.filters))
     if run.first_day is not None:
         kept |= {"service_date_from": run.first_day, "service_date_to": run.last_day}
     else:
         run.changed_since = _known_until(schedule)
         kept |= {} if run.changed_since is None else {"changed_since": run.changed_since}
     columns = None if schedule.columns is None else tuple(schedule.columns)
-    return exports.request(wanted=Wanted(schedule.dataset, schedule.format, kept, columns), by=by, at=at)
+    return exports.create(request=ExportRequest(schedule.dataset, schedule.format, kept, columns), by=by, at=at)
 
 
 def _known_until(schedule: ReportSchedule) -> datetime | None:
@@ -261,10 +261,10 @@ def _upload(run: ScheduleRun) -> None:
     assert export is not None  # noqa: S101  # `_check_made` was here
     destination = schedule.destination
     # The file goes by the level that it was made with: the schedule may be another one by now.
-    if destination.deleted_at is not None or not destination.takes(Phi(export.phi)):
+    if destination.deleted_at is not None or not destination.accepts(Phi(export.phi)):
         raise _Failed(Outcome.DESTINATION_GONE, retryable=False)
     try:
-        uploads.upload(destination, export_files.place_of(export), name_of(run))
+        uploads.upload(destination, export_files.place_of(export), file_name(run))
     except UploadError as refusal:
         raise _Failed(refusal.code.value, retryable=refusal.retryable) from None
     except OSError:
@@ -310,7 +310,7 @@ def _settle_done(held: _Claim, by: Principal) -> None:
     run.save(update_fields=["state", "outcome", "ended_at", "claim_id", "lease_until"])
     schedule.failures = 0
     schedule.save(update_fields=["failures"])
-    make_again(schedule, at=at)
+    requeue_failed(schedule, at=at)
     audit.record(
         by=by,
         action="report_schedules.send",
@@ -370,13 +370,13 @@ def _fail(code: str, run: ScheduleRun, at: datetime) -> None:
     schedule.failures += not schedule.runs.filter(state=RunState.DONE, due_at__gt=run.due_at).exists()
     schedule.save(update_fields=["failures"])
     if schedule.failures >= FAILURES_TO_REST and schedule.active:
-        _rest(schedule, Pause.FAILING, at)
+        _pause(schedule, Pause.FAILING, at)
 
 
 def _refuse(refusal: _Refused, run: ScheduleRun, at: datetime) -> None:
     _end(run, RunState.REFUSED, refusal.code, at)
     if run.schedule.active:
-        _rest(run.schedule, refusal.why, at)
+        _pause(run.schedule, refusal.why, at)
 
 
 def _end(run: ScheduleRun, state: RunState, code: str, at: datetime) -> None:
@@ -385,9 +385,9 @@ def _end(run: ScheduleRun, state: RunState, code: str, at: datetime) -> None:
     run.save(update_fields=["state", "outcome", "ended_at", "claim_id", "lease_until"])
 
 
-def _rest(schedule: ReportSchedule, why: Pause, at: datetime) -> None:
+def _pause(schedule: ReportSchedule, why: Pause, at: datetime) -> None:
     """Let a schedule rest, and tell its owner by mail and those who manage accounts in their inbox."""
-    rest(schedule, why, at=at)
+    pause_for(schedule, why, at=at)
     ReportSchedule.objects.filter(pk=schedule.pk).update(notice_due_at=at)
     alerts.raise_alert(
         kind="report_schedule_rests",

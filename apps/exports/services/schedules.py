@@ -15,14 +15,14 @@ from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import Outcome, Pause, RunState
 from apps.exports.rules.cadence import Covers, days_covered
 from apps.exports.services import schedule_validation
-from apps.exports.services.schedule_validation import Wish
+from apps.exports.services.schedule_validation import ScheduleRequest
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
 
-MOST: Final = 50  # of one owner
-MADE_AGAIN_WITHIN: Final = timedelta(days=31)
-MAILED_AGAIN_AFTER: Final = timedelta(minutes=10)  # by hand
+MAX_SCHEDULES: Final = 50  # of one owner
+REQUEUE_WITHIN: Final = timedelta(days=31)
+MIN_MAIL_INTERVAL: Final = timedelta(minutes=10)  # by hand
 # What a schedule makes, and for whom: when one of these is another, "what changed" begins anew.
 _MADE: Final = (
     "dataset", "format", "columns", "filters", "phi", "covers", "facility_ids", "provider_ids", "way", "destination_id",
@@ -36,10 +36,10 @@ class TooManySchedules(DomainError):
     code = Code.RULE_VIOLATION
 
     def __init__(self) -> None:
-        super().__init__(f"There are {MOST} schedules already: remove one first.")
+        super().__init__(f"There are {MAX_SCHEDULES} schedules already: remove one first.")
 
 
-class MailedJustNow(DomainError):
+class MailedRecently(DomainError):
     """People have had mail of a run by hand within the last ten minutes."""
 
     code = Code.RATE_LIMITED
@@ -49,24 +49,24 @@ class MailedJustNow(DomainError):
         self.wait = wait.total_seconds()
 
 
-class AlreadySo(DomainError):
+class AlreadyInState(DomainError):
     """The schedule is in that state, or a run by hand is under way."""
 
     code = Code.INVALID_TRANSITION
 
 
 @transaction.atomic
-def keep(*, wish: Wish, by: Principal, at: datetime) -> ReportSchedule:
+def create(*, request: ScheduleRequest, by: Principal, at: datetime) -> ReportSchedule:
     """Keep a schedule; it is due for the first time at the next moment of its cadence.
 
     Raises:
         ScopeMissing, InvalidInput, PhiNotPermitted: see `schedule_validation.check`.
         TooManySchedules: the caller has 50.
     """
-    people = schedule_validation.check(wish, by)
+    people = schedule_validation.check(request, by)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"schedules of {by.actor}"])
-    if ReportSchedule.objects.owned_by(by).count() >= MOST:
+    if ReportSchedule.objects.owned_by(by).count() >= MAX_SCHEDULES:
         raise TooManySchedules
     schedule = ReportSchedule(
         user_id=by.id if by.kind == "user" else None,
@@ -76,7 +76,7 @@ def keep(*, wish: Wish, by: Principal, at: datetime) -> ReportSchedule:
         updated_at=at,
         begun_at=at,
     )
-    schedule_validation.apply(schedule, wish, by)
+    schedule_validation.apply(schedule, request, by)
     schedule.next_at = next(schedule.cadence.after(at))
     schedule.save(force_insert=True)
     schedule.recipients.set(people)
@@ -86,7 +86,7 @@ def keep(*, wish: Wish, by: Principal, at: datetime) -> ReportSchedule:
 
 @transaction.atomic
 def change(
-    *, schedule_id: UUID, wish: Wish, expected_version: int | None, by: Principal, at: datetime
+    *, schedule_id: UUID, request: ScheduleRequest, expected_version: int | None, by: Principal, at: datetime
 ) -> ReportSchedule:
     """Make a schedule of the caller's another one, with the reach that the caller has now.
 
@@ -101,10 +101,10 @@ def change(
     schedule = _own(schedule_id, by)
     if expected_version is not None and schedule.version != expected_version:
         raise StaleVersion(schedule.version)
-    wish = replace(wish, kind=schedule.kind)
-    people = schedule_validation.check(wish, by)
+    request = replace(request, kind=schedule.kind)
+    people = schedule_validation.check(request, by)
     was_made, was_due = _columns(schedule, _MADE), _columns(schedule, _WHEN)
-    schedule_validation.apply(schedule, wish, by)
+    schedule_validation.apply(schedule, request, by)
     schedule.created_by = by.actor  # of a client, the token that is in use
     if _columns(schedule, _MADE) != was_made:
         schedule.begun_at = at
@@ -124,12 +124,12 @@ def pause(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
 
     Raises:
         NotFound: there is no such schedule, or it is somebody else's.
-        AlreadySo: it rests.
+        AlreadyInState: it rests.
     """
-    schedule = _kept(schedule_id, by)
+    schedule = _stoppable(schedule_id, by)
     if not schedule.active:
-        raise AlreadySo("The schedule rests already.")
-    rest(schedule, Pause.BY_PEOPLE, at=at)
+        raise AlreadyInState("The schedule rests already.")
+    pause_for(schedule, Pause.BY_PEOPLE, at=at)
     _audit("report_schedules.pause", schedule, by)
     return schedule
 
@@ -143,15 +143,15 @@ def resume(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
 
     Raises:
         NotFound: the caller has no such schedule.
-        AlreadySo: it does not rest.
+        AlreadyInState: it does not rest.
     """
     schedule = _own(schedule_id, by)
     if schedule.active:
-        raise AlreadySo("The schedule does not rest.")
+        raise AlreadyInState("The schedule does not rest.")
     if schedule.paused_for == Pause.BY_PEOPLE:
         schedule.next_at = next(schedule.cadence.after(at))
     else:
-        make_again(schedule, at=at)
+        requeue_failed(schedule, at=at)
     schedule.active, schedule.paused_for, schedule.failures, schedule.notice_due_at = True, "", 0, None
     schedule.version += 1
     schedule.updated_at = at
@@ -167,19 +167,19 @@ def run_now(*, schedule_id: UUID, by: Principal, at: datetime) -> ScheduleRun:
 
     Raises:
         NotFound: the caller has no such schedule.
-        AlreadySo: a run by hand is under way.
-        MailedJustNow: one has mailed people within the last ten minutes.
+        AlreadyInState: a run by hand is under way.
+        MailedRecently: one has mailed people within the last ten minutes.
     """
     schedule = _own(schedule_id, by)
     under_way = [RunState.QUEUED, RunState.MAKING, RunState.SENDING]
-    if schedule.runs.filter(by_hand=True, state__in=under_way).exists() or schedule.runs.filter(due_at=at).exists():
-        raise AlreadySo("A run is under way.")
-    mailed = schedule.runs.filter(by_hand=True, ended_at__gt=at - MAILED_AGAIN_AFTER).exclude(mailed_to=[])
+    if schedule.runs.filter(manual=True, state__in=under_way).exists() or schedule.runs.filter(due_at=at).exists():
+        raise AlreadyInState("A run is under way.")
+    mailed = schedule.runs.filter(manual=True, ended_at__gt=at - MIN_MAIL_INTERVAL).exclude(mailed_to=[])
     last = mailed.aggregate(last=Max("ended_at"))["last"]
     if last is not None:
-        raise MailedJustNow(last + MAILED_AGAIN_AFTER - at)
-    run = run_of(schedule, at, at)
-    run.by_hand = True
+        raise MailedRecently(last + MIN_MAIL_INTERVAL - at)
+    run = new_run(schedule, at, at)
+    run.manual = True
     run.save(force_insert=True)
     _audit("report_schedules.run", schedule, by)
     return run
@@ -192,14 +192,14 @@ def remove(*, schedule_id: UUID, by: Principal, at: datetime) -> None:
     Raises:
         NotFound: there is no such schedule, or it is somebody else's.
     """
-    schedule = _kept(schedule_id, by)
+    schedule = _stoppable(schedule_id, by)
     alerts.resolve(alert_key(schedule), at=at)
     _audit("report_schedules.remove", schedule, by)
     schedule.delete()
 
 
 @transaction.atomic
-def leave(*, schedule_id: UUID, by: Principal) -> None:
+def unsubscribe(*, schedule_id: UUID, by: Principal) -> None:
     """Have the caller left out from now on, whatever they reach by now: nobody has to get mail.
 
     Raises:
@@ -214,14 +214,14 @@ def leave(*, schedule_id: UUID, by: Principal) -> None:
     _audit("report_schedules.leave", schedule, by)
 
 
-def run_of(schedule: ReportSchedule, due_at: datetime, at: datetime) -> ScheduleRun:
+def new_run(schedule: ReportSchedule, due_at: datetime, at: datetime) -> ScheduleRun:
     """Give the run of a moment, not saved yet, with the days that it covers."""
     covered = days_covered(Covers(schedule.covers), due_at, schedule.zone)
     first, last = covered or (None, None)
     return ScheduleRun(schedule=schedule, due_at=due_at, first_day=first, last_day=last, try_at=at, created_at=at)
 
 
-def name_of(run: ScheduleRun) -> str:
+def file_name(run: ScheduleRun) -> str:
     """Name the file of a run by what was made: the same for the same run, whenever it is, and nobody's name in it.
 
     No run writes over the changes that another one sent.
@@ -237,20 +237,20 @@ def name_of(run: ScheduleRun) -> str:
     return f"carelane_{export.dataset}_{period}_{schedule.short_id}.{export.format}"
 
 
-def make_again(schedule: ReportSchedule, *, at: datetime) -> None:
+def requeue_failed(schedule: ReportSchedule, *, at: datetime) -> None:
     """Have the days of an export made that came to nothing within the last month: what was in the way is gone.
 
     Of reports and of changes the next run makes up for it; what people cancelled stays so.
     """
     if schedule.kind != ReportSchedule.Kind.EXPORT or schedule.covers == Covers.CHANGES:
         return
-    runs = schedule.runs.filter(state__in=[RunState.FAILED, RunState.REFUSED], due_at__gt=at - MADE_AGAIN_WITHIN)
+    runs = schedule.runs.filter(state__in=[RunState.FAILED, RunState.REFUSED], due_at__gt=at - REQUEUE_WITHIN)
     runs.exclude(outcome=Outcome.EXPORT_CANCELLED).update(
         state=RunState.QUEUED, outcome="", export=None, attempts=0, try_at=at, ended_at=None
     )
 
 
-def rest(schedule: ReportSchedule, why: Pause, *, at: datetime) -> None:
+def pause_for(schedule: ReportSchedule, why: Pause, *, at: datetime) -> None:
     """Let a locked schedule rest, and say why."""
     schedule.active, schedule.paused_for = False, why
     schedule.version += 1
@@ -264,13 +264,13 @@ def alert_key(schedule: ReportSchedule) -> str:
 
 def _own(schedule_id: UUID, by: Principal) -> ReportSchedule:
     """Lock a schedule of the caller's."""
-    schedule = _kept(schedule_id, by)
+    schedule = _stoppable(schedule_id, by)
     if not schedule.is_of(by):
         raise NotFound("schedule")
     return schedule
 
 
-def _kept(schedule_id: UUID, by: Principal) -> ReportSchedule:
+def _stoppable(schedule_id: UUID, by: Principal) -> ReportSchedule:
     """Lock a schedule that the caller may stop: their own, or any where they manage accounts."""
     rows = ReportSchedule.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     schedule = rows.filter(pk=schedule_id).first()

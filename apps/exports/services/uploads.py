@@ -50,7 +50,7 @@ def upload(
     rows = ExportDestination.objects.filter(pk=destination.pk)
     with path.open("rb") as file:
         try:
-            current = rows.sent_to().first()
+            current = rows.active().first()
             if current is None:
                 raise UploadError(UploadErrorCode.SWITCHED_OFF)
             upload_file(current, file, name)
