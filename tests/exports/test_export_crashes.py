@@ -19,7 +19,7 @@ from django.utils import timezone
 from apps.accounts.rules.roles import TokenRole
 from apps.exports.formats.files import STREAMED
 from apps.exports.models import Export
-from apps.exports.services import export_runs, leases
+from apps.exports.services import export_runs
 from tests import factories
 from tests.callers import TokenClient, api_with
 
@@ -37,13 +37,13 @@ settings.DATABASES["default"]["NAME"] = sys.argv[1]
 settings.EXPORTS_DIR = sys.argv[2]
 django.setup()
 from apps.exports.services import export_runs
-heard = export_runs._Claim.heard
+heard = export_runs._Held.heard
 def wait(held, rows):
     heard(held, rows)
     if held.rows > 2000:
         print("in the middle", flush=True)
         time.sleep(60)
-export_runs._Claim.heard = wait
+export_runs._Held.heard = wait
 from django.utils import timezone
 export_runs.work(clock=timezone.now)
 """
@@ -87,7 +87,7 @@ def test_export_of_a_killed_worker_is_whole_when_another_has_made_it(asked: Expo
         worker.send_signal(signal.SIGKILL)
     asked.refresh_from_db()
     killed = (asked.state, asked.attempts)
-    at = timezone.now() + leases.LEASE
+    at = timezone.now() + export_runs.LEASE
 
     export_runs.work(clock=lambda: at)
     export_runs.tend(at=at)

@@ -17,7 +17,7 @@ from apps.events.models import Event
 from apps.exports import tasks
 from apps.exports.formats import files
 from apps.exports.models import Export, ExportLink
-from apps.exports.services import export_files, export_runs, exports, leases
+from apps.exports.services import export_files, export_runs, exports
 from apps.exports.services.export_validation import ExportRequest
 from apps.rides.models import Ride, RideLock
 from apps.rides.rules.lifecycle import RideStatus
@@ -127,7 +127,7 @@ def test_worker_that_was_too_slow_leaves_the_file_of_the_other_alone(
     """It is stopped between its last row and the end, while another makes the export; then it goes on."""
     ride_in(RideStatus.COMPLETED)
     ask(api)
-    written, later = files.write, factories.NOW + leases.LEASE
+    written, later = files.write, factories.NOW + export_runs.LEASE
 
     def be_overtaken(*given: Any, **named: Any) -> None:
         written(*given, **named)
@@ -175,9 +175,9 @@ def test_lost_lease_is_noticed_at_the_next_piece(api: TokenClient, folder: Path)
     factories.RideFactory.create()
     export = Export.objects.get(pk=ask(api, dataset="rides").json()["id"])
     claimed = export_runs.claim(at=factories.NOW)
-    assert claimed == export
     assert claimed
-    held = export_runs._Claim(claimed, lambda: factories.NOW)
+    assert claimed.rows == [export]
+    held = export_runs._Held(claimed, lambda: factories.NOW)
     Export.objects.filter(pk=export.pk).update(claim_id=uuid4())
 
     held.beat()
@@ -193,12 +193,12 @@ def test_lease_is_renewed_and_tells_how_far_the_export_is(api: TokenClient, fold
     claimed = export_runs.claim(at=factories.NOW)
     assert claimed
     later = factories.NOW + dt.timedelta(seconds=20)
-    held = export_runs._Claim(claimed, lambda: later, rows=5)
+    held = export_runs._Held(claimed, lambda: later, rows=5)
 
     held.beat()
 
-    claimed.refresh_from_db()
-    assert (claimed.lease_until, claimed.rows) == (later + leases.LEASE, 5)
+    export = Export.objects.get()
+    assert (export.lease_until, export.rows) == (later + export_runs.LEASE, 5)
     assert not held.lost.is_set()
 
 
@@ -207,9 +207,9 @@ def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, fold
     ask(api)
     lost = export_runs.claim(at=factories.NOW)
     assert lost
-    export_files.workshop(lost)
+    export_files.workshop(lost.rows[0])
     assert export_runs.claim(at=factories.NOW + dt.timedelta(seconds=59)) is None
-    later = factories.NOW + leases.LEASE
+    later = factories.NOW + export_runs.LEASE
 
     made = export_runs.work(clock=lambda: later)
     export_files.sweep()
@@ -218,7 +218,7 @@ def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, fold
     assert (made, export.state, export.attempts, export.rows) == (1, "ready", 2, 1)
     assert [path.name for path in folder.iterdir()] == [f"{export.pk}.csv"]
     assert Event.objects.filter(type="export.ready").count() == 1
-    late = export_runs._Claim(lost, lambda: later, rows=7)
+    late = export_runs._Held(lost, lambda: later, rows=7)
     with pytest.raises(export_runs.Lost):
         export_runs._settle_ready(late, tmp_path / "late", [], by=system())
     assert Export.objects.get().rows == 1
@@ -229,7 +229,7 @@ def test_export_that_kills_its_workers_is_given_up(api: TokenClient) -> None:
     at = factories.NOW
     for _ in range(export_runs.TRIES):
         assert export_runs.claim(at=at)
-        at += leases.LEASE
+        at += export_runs.LEASE
 
     assert export_runs.claim(at=at) is None
 

@@ -16,7 +16,7 @@ from apps.exports.formats.columns import Column, Kind
 from apps.exports.formats.copy_stream import Source
 from apps.exports.formats.files import Table
 from apps.exports.models import Export
-from apps.exports.services import downloads, export_runs, exports, leases
+from apps.exports.services import downloads, export_runs, exports
 from apps.rides.rules.lifecycle import RideStatus
 from lib import replica
 from lib.access import Principal
@@ -40,7 +40,7 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
 ) -> None:
     beats, twice, connected = [], threading.Event(), []
 
-    def beat(held: export_runs._Claim) -> None:
+    def beat(held: export_runs._Held) -> None:
         beats.append(held.export.pk)
         connected.append(connection.connection)
         connection.ensure_connection()
@@ -52,8 +52,8 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
         assert twice.wait(10)
         raise NotFound("export")
 
-    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.001)
-    monkeypatch.setattr(export_runs._Claim, "beat", beat)
+    monkeypatch.setattr(export_runs, "BEAT_SECONDS", 0.001)
+    monkeypatch.setattr(export_runs._Held, "beat", beat)
     monkeypatch.setattr(files, "write", wait)
     ask(api)
     tasks.make_exports()

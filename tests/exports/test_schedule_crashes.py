@@ -16,7 +16,8 @@ from django.db import OperationalError, connection, connections
 from apps.accounts.rules.roles import UserRole
 from apps.audit.services import audit
 from apps.exports.models import Export, ExportDestination, ReportSchedule, ScheduleRun
-from apps.exports.services import export_runs, exports, leases, schedule_runs, schedules, uploads
+from apps.exports.services import export_runs, exports, schedule_runs, schedules, uploads
+from lib.db import leases
 from tests.exports.scheduled import (
     Clock,
     Places,
@@ -132,11 +133,11 @@ def test_worker_killed_around_the_put_has_the_same_file_put_to_the_same_name(
         tick(clock)
     monkeypatch.setattr(schedule_runs, step, whole)
     held = only_run(schedule)
-    clock.at = DUE + leases.LEASE - dt.timedelta(seconds=1)
+    clock.at = DUE + export_runs.LEASE - dt.timedelta(seconds=1)
     tick(clock)
     meanwhile = only_run(schedule).state
 
-    clock.at = DUE + leases.LEASE
+    clock.at = DUE + export_runs.LEASE
     tick(clock)
 
     assert (held.state, held.attempts, meanwhile) == ("sending", 1, "sending")
@@ -169,7 +170,7 @@ def test_file_is_put_once_though_the_database_was_away_meanwhile(
         record(**named)
 
     monkeypatch.setattr(uploads, "upload_file", upload_file)
-    monkeypatch.setattr("apps.exports.services.leases.time.sleep", sleep)
+    monkeypatch.setattr("lib.db.leases.time.sleep", sleep)
     monkeypatch.setattr(audit, "record", breaks)
 
     tick(Clock(DUE))
@@ -197,15 +198,15 @@ def test_export_that_failed_with_its_connection_is_given_back(monkeypatch: pytes
 
 def test_what_cannot_be_said_for_longer_than_a_lease_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("apps.exports.services.leases.time.sleep", waits.append)
+    monkeypatch.setattr("lib.db.leases.time.sleep", waits.append)
 
     def away() -> None:
         raise OperationalError
 
     with pytest.raises(OperationalError):
-        leases.settle(away)
+        leases.settle_with_retries(away)
 
-    assert 30 < sum(waits) < leases.LEASE.total_seconds()
+    assert 30 < sum(waits) < export_runs.LEASE.total_seconds()
 
 
 def _break(broken: Any) -> None:
@@ -221,7 +222,7 @@ def test_worker_killed_again_and_again_is_a_failure(places: Places, monkeypatch:
     for _try in range(schedule_runs.TRIES):
         with pytest.raises(Killed):
             tick(clock)
-        clock.at += leases.LEASE
+        clock.at += export_runs.LEASE
     tick(clock)
 
     assert told(schedule) == [("2026-11-20", "failed", "worker_lost")]
@@ -233,7 +234,7 @@ def test_worker_that_was_slow_settles_nothing_of_another(places: Places) -> None
 
     def another() -> None:
         places.then = lambda: None
-        clock.at = DUE + leases.LEASE
+        clock.at = DUE + export_runs.LEASE
         schedule_runs.work(clock=clock)
 
     places.then = another
@@ -274,7 +275,7 @@ def test_worker_that_died_between_two_mails_sends_the_second_alone(monkeypatch: 
     with pytest.raises(Killed):
         tick(clock)
     monkeypatch.setattr(EmailMultiAlternatives, "send", send)
-    clock.at += leases.LEASE
+    clock.at += export_runs.LEASE
     tick(clock)
 
     assert [message.to for message in mail.outbox] == [[owner.email], [other.email]]
@@ -288,7 +289,7 @@ def test_worker_that_lost_its_run_sends_no_further_mail(monkeypatch: pytest.Monk
     schedule_runs.plan(at=MONDAY)
     run = schedule_runs.claim(at=MONDAY)
     assert run is not None
-    held = schedule_runs._Claim(run, Clock(MONDAY))
+    held = schedule_runs._Held(run, Clock(MONDAY))
     ScheduleRun.objects.update(claim_id=schedule.pk)
     if when == "before":
         held.beat()
@@ -300,15 +301,15 @@ def test_worker_that_lost_its_run_sends_no_further_mail(monkeypatch: pytest.Monk
 
 
 def test_lease_is_renewed_while_a_file_is_put(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.001)
+    monkeypatch.setattr(schedule_runs, "BEAT_SECONDS", 0.001)
     schedule, clock, renewed = to_bucket(person()), Clock(DUE), threading.Event()
-    beat = schedule_runs._Claim.beat
+    beat = schedule_runs._Held.beat
 
-    def noticed(held: schedule_runs._Claim) -> None:
+    def noticed(held: schedule_runs._Held) -> None:
         beat(held)
         renewed.set()
 
-    monkeypatch.setattr(schedule_runs._Claim, "beat", noticed)
+    monkeypatch.setattr(schedule_runs._Held, "beat", noticed)
 
     leases_until: list[Any] = []
 
@@ -322,7 +323,7 @@ def test_lease_is_renewed_while_a_file_is_put(places: Places, monkeypatch: pytes
     places.then = wait
     tick(clock)
 
-    assert leases_until == [DUE + dt.timedelta(seconds=30) + leases.LEASE]
+    assert leases_until == [DUE + dt.timedelta(seconds=30) + export_runs.LEASE]
     assert told(schedule) == [("2026-11-20", "done", "")]
 
 

@@ -15,27 +15,31 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import psycopg
 from cryptography.exceptions import InvalidTag
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from apps.accounts.models import ApiToken, User
 from apps.events import services as events
 from apps.exports.formats import files
 from apps.exports.models import Export
-from apps.exports.services import downloads, export_files, exports, leases
+from apps.exports.services import downloads, export_files, exports
 from apps.exports.services.export_validation import ExportRequest, parse_stored_filters, plan_export
 from apps.rides.services import locking
 from lib.access import AllScopes, Phi, Principal, system
 from lib.api.fields import instant_text
+from lib.db import leases
+from lib.db.leases import Claim
 from lib.errors import DomainError
 
 log = logging.getLogger(__name__)
 
+LEASE: Final = timedelta(seconds=60)
+BEAT_SECONDS: Final = leases.HEARTBEAT_SECONDS
 AT_ONCE: Final = 2  # exports being made, by all workers
 MAX_SECONDS: Final = 1_500  # that the database may take; below the limit of the task
 TRIES: Final = 3
@@ -58,18 +62,18 @@ class NoLongerPermitted(Exception):
 
 
 @dataclass(slots=True)
-class _Claim:
+class _Held:
     """An export in this worker's hands, and how far it is; `versions` are those of its rows where it is locked."""
 
-    export: Export
+    claim: Claim[Export]
     clock: Clock
     rows: int = 0
     versions: list[tuple[UUID, int]] = field(default_factory=list)
     lost: threading.Event = field(default_factory=threading.Event)
 
-    def row(self) -> QuerySet[Export]:
-        """Find the row as long as it is this worker's."""
-        return Export.objects.filter(pk=self.export.pk, claim_id=self.export.claim_id, state=Export.State.RUNNING)
+    @property
+    def export(self) -> Export:
+        return self.claim.rows[0]
 
     def standing(self) -> Export:
         """Lock the row, so that nobody cancels, unlocks or claims it before this transaction ends.
@@ -77,14 +81,14 @@ class _Claim:
         Raises:
             Lost: it is no longer this worker's.
         """
-        row = self.row().select_for_update(no_key=True).first()
+        row = self.claim.held().select_for_update(no_key=True).first()
         if row is None:
             raise Lost
         return row
 
     def beat(self) -> None:
         """Renew the lease and tell how far it is; notice that the export is another's."""
-        if not self.row().update(lease_until=self.clock() + leases.LEASE, rows=self.rows):
+        if not self.claim.renew(at=self.clock(), lease=LEASE, rows=self.rows):
             self.lost.set()
 
     def heard(self, rows: Sequence[bytes]) -> None:
@@ -109,38 +113,38 @@ def _version(row: bytes) -> tuple[UUID, int]:
 def work(*, clock: Clock, most: int = 1) -> int:
     """Make exports that are due, one after the other, and say how many were looked at."""
     for made in range(most):
-        export = claim(at=clock())
-        if export is None:
+        claimed = claim(at=clock())
+        if not claimed:
             return made
-        _make(_Claim(export, clock))
+        _make(_Held(claimed, clock))
     return most
 
 
 @transaction.atomic
-def claim(*, at: datetime) -> Export | None:
+def claim(*, at: datetime) -> Claim[Export] | None:
     """Take the export that is due longest, or one whose worker went away; None: there is none, or enough are made."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('claims of exports', 0))")
     if Export.objects.filter(state=Export.State.RUNNING, lease_until__gt=at).count() >= AT_ONCE:
         return None
-    due = Q(state=Export.State.QUEUED, due_at__lte=at) | Q(state=Export.State.RUNNING, lease_until__lte=at)
-    rows = Export.objects.filter(due).order_by("due_at", "id").select_for_update(skip_locked=True)
-    export = rows.first()
-    if export is None:
+    due = Q(state=Export.State.QUEUED, due_at__lte=at) | Q(state=Export.State.RUNNING)
+    rows = Export.objects.filter(due).order_by("due_at", "id")
+    claimed = leases.claim(rows, at=at, lease=LEASE, limit=1, state=Export.State.RUNNING)
+    if not claimed:
         return None
+    export = claimed.rows[0]
     if export.attempts >= TRIES:
         _fail(export, "worker_lost", at)
         return None
-    export.state, export.claim_id, export.lease_until = Export.State.RUNNING, uuid4(), at + leases.LEASE
     export.attempts, export.rows, export.bytes = export.attempts + 1, 0, 0
-    export.save(update_fields=["state", "claim_id", "lease_until", "attempts", "rows", "bytes"])
-    return export
+    export.save(update_fields=["attempts", "rows", "bytes"])
+    return claimed
 
 
-def _make(held: _Claim) -> None:
+def _make(held: _Held) -> None:
     export = held.export
     try:
-        with leases.renewed(held.beat, export.pk), _workshop(export) as scratch:
+        with leases.heartbeat(held.beat, every=BEAT_SECONDS), _workshop(export) as scratch:
             _write(held, scratch)
     except Lost:
         log.info("export is no longer ours", extra={"export_id": str(export.pk)})
@@ -159,14 +163,14 @@ def _make(held: _Claim) -> None:
         _settle_failed(held, "internal_error")
 
 
-def _write(held: _Claim, scratch: Path) -> None:
+def _write(held: _Held, scratch: Path) -> None:
     export = held.export
     by = principal_of(export)
     filters = parse_stored_filters(export.filters)
     plan = plan_export(ExportRequest(export.dataset, export.format, filters, tuple(export.columns)), by)
     rows, export.data_as_of = exports.read(plan, by=by)
     export.total, riders = rows.count(), rows.riders()
-    held.row().update(total=export.total, data_as_of=export.data_as_of)
+    held.claim.held().update(total=export.total, data_as_of=export.data_as_of)
     table = exports.table_of(export, plan, rows, seconds=MAX_SECONDS)
     path = scratch / f"file.{export.format}"
     files.write(path, export.format, table, heard=held.heard)
@@ -202,7 +206,7 @@ def principal_of(export: Export) -> Principal:
     )
 
 
-def _lock_rides(held: _Claim) -> None:
+def _lock_rides(held: _Held) -> None:
     """Lock the rides of the file that are still as it says, some thousands at a time."""
     export = held.export
     locking.release_rides(export_id=export.pk)  # of an earlier try
@@ -211,7 +215,7 @@ def _lock_rides(held: _Claim) -> None:
 
 
 @transaction.atomic
-def _lock_some(held: _Claim, versions: Sequence[tuple[UUID, int]]) -> None:
+def _lock_some(held: _Held, versions: Sequence[tuple[UUID, int]]) -> None:
     """Lock rides while nobody can cancel or unlock the export; none of an export that was unlocked meanwhile."""
     if held.standing().locked:
         locking.lock_rides(versions, export_id=held.export.pk, at=held.clock())
@@ -227,7 +231,7 @@ def _workshop(export: Export) -> Iterator[Path]:
 
 
 @transaction.atomic
-def _settle_ready(held: _Claim, path: Path, riders: Sequence[UUID], *, by: Principal) -> None:
+def _settle_ready(held: _Held, path: Path, riders: Sequence[UUID], *, by: Principal) -> None:
     """Put the file in its place and say that it is there, while nobody else can have the export.
 
     Raises:
@@ -237,7 +241,7 @@ def _settle_ready(held: _Claim, path: Path, riders: Sequence[UUID], *, by: Princ
     expires_at = at + timedelta(hours=settings.EXPORT_RETENTION_HOURS)
     held.standing()
     path.replace(export_files.place_of(export))
-    held.row().update(
+    held.claim.held().update(
         state=Export.State.READY,
         error_code="",  # of an earlier try
         claim_id=None,
@@ -253,15 +257,15 @@ def _settle_ready(held: _Claim, path: Path, riders: Sequence[UUID], *, by: Princ
     _tell("export.ready", export, at, rows=held.rows, expiresAt=instant_text(expires_at))
 
 
-def _settle_failed(held: _Claim, code: str, *, again: bool = False) -> None:
+def _settle_failed(held: _Held, code: str, *, again: bool = False) -> None:
     """Give an export up, or back to be tried again later; unless it is another's by now."""
-    leases.settle(partial(_give_up_or_back, held, code, again=again))
+    leases.settle_with_retries(partial(_give_up_or_back, held, code, again=again))
 
 
 @transaction.atomic
-def _give_up_or_back(held: _Claim, code: str, *, again: bool) -> None:
+def _give_up_or_back(held: _Held, code: str, *, again: bool) -> None:
     at = held.clock()
-    export = held.row().select_for_update().first()
+    export = held.claim.held().select_for_update().first()
     if export is None:
         return
     if again and export.attempts < TRIES:

@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, takewhile
 from typing import Any, Final
-from uuid import uuid4
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Max, Q, QuerySet
@@ -27,12 +26,14 @@ from apps.exports.destinations.errors import UploadError
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import Outcome, Pause, RunState
 from apps.exports.rules.cadence import Covers
-from apps.exports.services import export_files, exports, leases, schedule_mails, schedule_recipients, uploads
+from apps.exports.services import export_files, exports, schedule_mails, schedule_recipients, uploads
 from apps.exports.services.export_runs import NoLongerPermitted
 from apps.exports.services.export_validation import ExportRequest, parse_stored_filters
 from apps.exports.services.exports import TooManyExports
 from apps.exports.services.schedules import alert_key, file_name, new_run, pause_for, requeue_failed
 from lib.access import Phi, Principal
+from lib.db import leases
+from lib.db.leases import Claim
 from lib.errors import DomainError
 from lib.messages import Message
 from lib.scopes import Scope
@@ -40,6 +41,8 @@ from lib.scopes import Scope
 log = logging.getLogger(__name__)
 
 CATCHES_UP: Final = 31  # periods that are made after the service, or the schedule, was away
+LEASE: Final = timedelta(seconds=60)
+BEAT_SECONDS: Final = leases.HEARTBEAT_SECONDS
 AT_ONCE: Final = 2  # runs being sent, by all workers: a server that hangs must not take them all
 TRIES: Final = 6
 TRY_AGAIN_AFTER: Final = tuple(timedelta(minutes=number) for number in (1, 5, 15, 60, 180))
@@ -72,20 +75,20 @@ class _Refused(Exception):
 
 
 @dataclass(slots=True)
-class _Claim:
+class _Held:
     """A run in this worker's hands."""
 
-    run: ScheduleRun
+    claim: Claim[ScheduleRun]
     clock: Clock
     lost: threading.Event = field(default_factory=threading.Event)
 
-    def row(self) -> QuerySet[ScheduleRun]:
-        """Find the row as long as it is this worker's."""
-        return ScheduleRun.objects.filter(pk=self.run.pk, claim_id=self.run.claim_id)
+    @property
+    def run(self) -> ScheduleRun:
+        return self.claim.rows[0]
 
     def beat(self) -> None:
         """Renew the lease; notice that the run is another's."""
-        if not self.row().update(lease_until=self.clock() + leases.LEASE):
+        if not self.claim.renew(at=self.clock(), lease=LEASE):
             self.lost.set()
 
 
@@ -98,10 +101,10 @@ def work(*, clock: Clock, most: int = 20) -> int:
     # Putting a file takes twenty minutes at the most: a run that is begun in this time ends before the task is stopped.
     until = time.monotonic() + _BEGINS_FOR
     for sent in range(most):
-        run = claim(at=clock()) if time.monotonic() < until else None
-        if run is None:
+        claimed = claim(at=clock()) if time.monotonic() < until else None
+        if not claimed:
             return sent
-        _send(_Claim(run, clock))
+        _send(_Held(claimed, clock))
     return most
 
 
@@ -131,7 +134,8 @@ def plan(*, at: datetime) -> int:
 def begin(*, at: datetime) -> bool:
     """Ask for the export of a run that has none; say whether there was one.  All of it is there, or nothing."""
     waits = Q(state=RunState.QUEUED, try_at__lte=at, schedule__kind=ReportSchedule.Kind.EXPORT, export=None)
-    run = _locked_both(ScheduleRun.objects.filter(waits & _MAY_START))
+    rows = _longest_waiting(ScheduleRun.objects.filter(waits & _MAY_START))
+    run = rows.select_for_update(of=("self", "schedule"), skip_locked=True, no_key=True).first()
     if run is None:
         return False
     try:
@@ -149,7 +153,7 @@ def begin(*, at: datetime) -> bool:
 
 
 @transaction.atomic
-def claim(*, at: datetime) -> ScheduleRun | None:
+def claim(*, at: datetime) -> Claim[ScheduleRun] | None:
     """Take a run whose file is made, a report that is due, or one whose worker went away; None: there is none."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('claims of schedule runs', 0))")
@@ -158,23 +162,18 @@ def claim(*, at: datetime) -> ScheduleRun | None:
     made = Q(state=RunState.MAKING) & ~Q(export__state__in=[Export.State.QUEUED, Export.State.RUNNING])
     waits = Q(state=RunState.QUEUED, try_at__lte=at) & _MAY_START
     ready = waits & (Q(schedule__kind=ReportSchedule.Kind.REPORT) | Q(export__isnull=False))
-    left = Q(state=RunState.SENDING, lease_until__lte=at)
-    run = _locked_both(ScheduleRun.objects.filter(made | ready | left))
-    if run is None:
-        return None
-    if run.attempts >= TRIES:
-        _fail(Outcome.WORKER_LOST, run, at)
-        return None
-    run.state, run.claim_id, run.lease_until = RunState.SENDING, uuid4(), at + leases.LEASE
-    run.attempts += 1
-    run.save(update_fields=["state", "claim_id", "lease_until", "attempts"])
-    return run
+    sending = Q(state=RunState.SENDING)
+    rows = _longest_waiting(ScheduleRun.objects.filter(made | ready | sending))
+    claimed = leases.claim(rows, at=at, lease=LEASE, limit=1, state=RunState.SENDING)
+    if claimed:
+        run = claimed.rows[0]
+        run.attempts += 1
+        run.save(update_fields=["attempts"])
+    return claimed or None
 
 
-def _locked_both(rows: QuerySet[ScheduleRun]) -> ScheduleRun | None:
-    """Lock the run that waits longest, with its schedule; those that others hold are passed over."""
-    locked = rows.select_related("schedule").select_for_update(of=("self", "schedule"), skip_locked=True, no_key=True)
-    return locked.order_by("try_at", "due_at", "pk").first()
+def _longest_waiting(rows: QuerySet[ScheduleRun]) -> QuerySet[ScheduleRun]:
+    return rows.select_related("schedule").order_by("try_at", "due_at", "pk")
 
 
 def _asked(run: ScheduleRun, at: datetime) -> Export:
@@ -202,10 +201,13 @@ def _known_until(schedule: ReportSchedule) -> datetime | None:
     return found
 
 
-def _send(held: _Claim) -> None:
+def _send(held: _Held) -> None:
     run = held.run
+    if run.attempts > TRIES:
+        _settle(held, partial(_fail, Outcome.WORKER_LOST))
+        return
     try:
-        with leases.renewed(held.beat, run.pk):
+        with leases.heartbeat(held.beat, every=BEAT_SECONDS):
             by = _owner(held)
             if run.schedule.kind == ReportSchedule.Kind.EXPORT:
                 _check_made(run)
@@ -213,7 +215,7 @@ def _send(held: _Claim) -> None:
                 _upload(run)
             else:
                 _mail(held)
-            leases.settle(partial(_settle_done, held, by))
+            leases.settle_with_retries(partial(_settle_done, held, by))
     except Lost:
         log.info("schedule run is no longer ours", extra={"run_id": str(run.pk)})
     except _Refused as refusal:
@@ -228,7 +230,7 @@ def _send(held: _Claim) -> None:
         _settle(held, partial(_fail, Outcome.INTERNAL_ERROR))
 
 
-def _owner(held: _Claim) -> Principal:
+def _owner(held: _Held) -> Principal:
     try:
         return schedule_recipients.owner(held.run.schedule, at=held.clock())
     except NoLongerPermitted:
@@ -271,7 +273,7 @@ def _upload(run: ScheduleRun) -> None:
         raise _Failed(Outcome.STORAGE_UNAVAILABLE, retryable=True, anew=True) from None
 
 
-def _mail(held: _Claim) -> None:
+def _mail(held: _Held) -> None:
     """Send each person their mail who has none of this run yet.
 
     Raises:
@@ -295,7 +297,7 @@ def _mail(held: _Claim) -> None:
             delivered = False
             continue
         run.mailed_to = [*run.mailed_to, person.user.pk]
-        if not held.row().update(mailed_to=run.mailed_to):
+        if not held.claim.held().update(mailed_to=run.mailed_to):
             raise Lost
     # An address that takes no mail at all must not let the schedule rest for those who have theirs.
     if not delivered and not (run.mailed_to and run.attempts >= TRIES):
@@ -303,7 +305,7 @@ def _mail(held: _Claim) -> None:
 
 
 @transaction.atomic
-def _settle_done(held: _Claim, by: Principal) -> None:
+def _settle_done(held: _Held, by: Principal) -> None:
     run, at = _ours(held)
     schedule = run.schedule
     run.state, run.outcome, run.ended_at, run.claim_id, run.lease_until = RunState.DONE, "", at, None, None
@@ -326,7 +328,7 @@ def _settle_done(held: _Claim, by: Principal) -> None:
     )
 
 
-def _settle(held: _Claim, how: Callable[[ScheduleRun, datetime], None]) -> None:
+def _settle(held: _Held, how: Callable[[ScheduleRun, datetime], None]) -> None:
     """Settle a run that came to nothing, unless it is another's by now."""
 
     def say() -> None:
@@ -334,19 +336,19 @@ def _settle(held: _Claim, how: Callable[[ScheduleRun, datetime], None]) -> None:
             how(*_ours(held))
 
     try:
-        leases.settle(say)
+        leases.settle_with_retries(say)
     except Lost:
         log.info("schedule run is no longer ours", extra={"run_id": str(held.run.pk)})
 
 
-def _ours(held: _Claim) -> tuple[ScheduleRun, datetime]:
+def _ours(held: _Held) -> tuple[ScheduleRun, datetime]:
     """Lock a run with its schedule, the schedule first, as whoever changes one does.
 
     Raises:
         Lost: it is not this worker's any more.
     """
     ReportSchedule.objects.select_for_update(no_key=True).filter(pk=held.run.schedule_id).first()
-    run = held.row().select_related("schedule").select_for_update(of=("self",), no_key=True).first()
+    run = held.claim.held().select_related("schedule").select_for_update(of=("self",), no_key=True).first()
     if run is None:
         raise Lost
     return run, held.clock()

@@ -17,8 +17,8 @@ from apps.exports.destinations import s3, sftp
 from apps.exports.destinations.errors import Limits, UploadError, UploadErrorCode
 from apps.exports.destinations.names import check_name
 from apps.exports.models import ExportDestination
-from apps.exports.services import leases
 from lib.access import system
+from lib.db import leases
 from lib.outbound import Rules
 
 log = logging.getLogger(__name__)
@@ -56,10 +56,10 @@ def upload(
             upload_file(current, file, name)
         except UploadError as failure:
             failed = {"failed_at": clock(), "failure_code": failure.code}
-            leases.settle(lambda: rows.update(**failed))
+            leases.settle_with_retries(lambda: rows.update(**failed))
             log.warning("upload failed: %s", failure.code.value, extra={"destination_id": str(destination.pk)})
             raise
-    leases.settle(partial(_record_upload, destination, name, clock()))
+    leases.settle_with_retries(partial(_record_upload, destination, name, clock()))
 
 
 @transaction.atomic
