@@ -134,7 +134,7 @@ def test_actions_are_done_and_refusals_are_said() -> None:
     client = visit(owner)
     at = f"{PAGE}{schedule.pk}/"
     found = []
-    for action in ("pause", "pause", "resume", "resume", "run", "run", "leave", "remove"):
+    for action in ("pause", "pause", "resume", "resume", "run", "run", "unsubscribe", "remove"):
         response = client.post(f"{at}{action}/", follow=True)
         found.append((action, response.status_code, told(response)))
 
@@ -145,7 +145,7 @@ def test_actions_are_done_and_refusals_are_said() -> None:
         ("resume", 200, ["The schedule does not rest."]),
         ("run", 200, ["It is being made."]),
         ("run", 200, ["A run is under way."]),
-        ("leave", 200, ["You are sent no more of it."]),
+        ("unsubscribe", 200, ["You are sent no more of it."]),
         ("remove", 200, ["The schedule is removed."]),
     ]
     assert ReportSchedule.objects.count() == 0
