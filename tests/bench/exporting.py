@@ -13,7 +13,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 from django.db import connection
@@ -98,12 +98,12 @@ def _copied(table: files.Table) -> int:
 def _written(table: files.Table, format: str) -> int:
     counted = 0
 
-    def hear(heard: Any) -> None:
+    def count(rows: int, _: object) -> None:
         nonlocal counted
-        counted += len(heard)
+        counted += rows
 
     with tempfile.TemporaryDirectory() as place:
-        files.write(Path(place) / "file", format, table, heard=hear)
+        files.write(Path(place) / "file", format, table, progress=count)
     return counted
 
 

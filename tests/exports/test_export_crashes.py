@@ -37,13 +37,13 @@ settings.DATABASES["default"]["NAME"] = sys.argv[1]
 settings.EXPORTS_DIR = sys.argv[2]
 django.setup()
 from apps.exports.services import export_runs
-heard = export_runs._Held.heard
-def wait(held, rows):
-    heard(held, rows)
+progress = export_runs._Held.progress
+def wait(held, *given):
+    progress(held, *given)
     if held.rows > 2000:
         print("in the middle", flush=True)
         time.sleep(60)
-export_runs._Held.heard = wait
+export_runs._Held.progress = wait
 from django.utils import timezone
 export_runs.work(clock=timezone.now)
 """

@@ -238,14 +238,28 @@ def test_what_looks_like_a_placeholder_of_ours_is_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_rows_are_heard_before_anything_is_opened() -> None:
-    heard: list[bytes] = []
+@pytest.mark.parametrize("form", list(Form))
+def test_identities_are_reported_and_are_no_part_of_the_file(form: Form) -> None:
+    version = Column("rowVersion", Kind.COUNT, "n.number")
+    columns = (Column("rideId", Kind.ID, f"'{KEY}'::uuid"), version, Column("text", Kind.TEXT, "'a,\"b'"))
+    source = Source("FROM generate_series(1, 3) AS n(number) ORDER BY n.number", {})
+    reports: list[tuple[int, list[Any]]] = []
 
-    content = b"".join(_table(_sealed("IL1")).pieces(Form.CSV, heard=heard.extend))
+    plain = b"".join(pieces(columns, source, form, show=str, seconds=5))
+    content = b"".join(
+        pieces(
+            columns,
+            source,
+            form,
+            show=str,
+            seconds=5,
+            progress=lambda count, identities: reports.append((count, list(identities))),
+            identified=True,
+        )
+    )
 
-    assert [row[:36].decode() for row in heard] == [str(KEY)] * 2
-    assert b"IL1" not in b"".join(heard)
-    assert content.count(b"IL1") == 2
+    assert reports == [(3, [(KEY, 1), (KEY, 2), (KEY, 3)])]
+    assert content == plain
 
 
 @pytest.mark.django_db
@@ -254,7 +268,7 @@ def test_long_table_comes_in_pieces_of_whole_rows() -> None:
     source = Source("FROM generate_series(1, 500) AS n(number) ORDER BY n.number", {})
     counts: list[int] = []
 
-    found = list(pieces(columns, source, Form.CSV, show=str, seconds=5, heard=lambda rows: counts.append(len(rows))))
+    found = list(pieces(columns, source, Form.CSV, show=str, seconds=5, progress=lambda count, _: counts.append(count)))
 
     assert len(found) == 8
     assert all(piece.endswith(b"\r\n") for piece in found)

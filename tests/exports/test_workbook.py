@@ -153,15 +153,17 @@ def _noise(most: int) -> Table:
 
 @pytest.mark.django_db
 def test_comes_in_pieces_while_rows_are_read() -> None:
-    heard: list[bytes] = []
+    counts: list[int] = []
 
-    seen = [(len(heard), len(piece)) for piece in _noise(20_000).streamed("xlsx", heard.extend)]
+    def count(rows: int, _: object) -> None:
+        counts.append(rows)
+
+    seen = [(sum(counts), len(piece)) for piece in _noise(20_000).streamed("xlsx", count)]
 
     assert seen[0][0] < 2_000
     assert len(list(takewhile(lambda one: one[0] < 20_000, seen))) > 10
     assert max(size for _, size in seen) < 70_000
     assert all(size for _, size in seen)
-    assert heard[0].startswith(b"<row><c><v>1</v></c>")
 
 
 @pytest.mark.django_db

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import connections, transaction
 
@@ -15,6 +16,8 @@ from apps.exports.formats.columns import Column, Writer, selected
 from apps.exports.formats.sealed_values import Opener, in_csv, in_json, in_xml, new_mark, plain_in_csv
 
 _PIECE: Final = 65_536  # bytes
+Identity = tuple[UUID, int]  # id and version of a row
+Progress = Callable[[int, Sequence[Identity]], None]
 _LINE: Final = b"\n"
 
 
@@ -52,6 +55,7 @@ _OPTIONS: Final[dict[Form, str]] = {
     Form.PLAIN: "FORMAT csv, HEADER",
 }
 _CRLF: Final = b"\r\n"  # RFC 4180, 2.1
+_DELIMITERS: Final[dict[Form, bytes]] = {Form.NDJSON: b"\x02", Form.SHEET: b"\x02", Form.CSV: b",", Form.PLAIN: b","}
 _END: Final[dict[Form, bytes]] = {Form.NDJSON: _LINE, Form.CSV: _CRLF, Form.SHEET: _LINE, Form.PLAIN: _CRLF}
 
 
@@ -62,28 +66,38 @@ def pieces(
     *,
     show: Callable[[str], str],
     seconds: int,
-    heard: Callable[[Sequence[bytes]], None] | None = None,
+    progress: Progress | None = None,
+    identified: bool = False,
 ) -> Iterator[bytes]:
-    """Give the file piece by piece, whole rows in each, as it comes from the database.
+    """Yield the file in chunks of whole rows, as they come from the database.
 
-    `show` says how much of a sealed value is shown; `seconds` is how long the statement may take.  `heard` is given the
-    rows of each piece before what is sealed is opened, without their ends and without the head, and may end it all by
-    raising.  Uses this thread's connection from the first piece to the last; abandoned, it ends the statement.
+    `show` says how much of a sealed value is shown; `seconds` is how long the statement may take.  `progress` is called
+    for each chunk with its number of rows and, if `identified`, the id and the version of each row, which PostgreSQL
+    then sends ahead of the row; it stops everything by raising.  Uses this thread's connection from the first chunk to
+    the last; abandoned, it ends the statement.
 
     Raises:
         psycopg.Error: as any query.
         KeyError, cryptography.exceptions.InvalidTag: a sealed value does not open.
     """
     mark = new_mark()
-    statement = _statement(columns, source, form, mark)
+    statement = _statement(columns, source, form, mark, identified=identified)
     opened = Opener(columns, mark, show=show, write=_WRITE[form])
     end = _END[form]
     head = 0 if form in (Form.NDJSON, Form.SHEET) else 1
-    for rows in _held(statement, source, seconds):
-        if heard is not None:
-            heard(rows[head:] if head else rows)
+    for lines in _held(statement, source, seconds):
+        rows, identities = _split(lines, _DELIMITERS[form], head) if identified else (lines, [])
+        if progress is not None:
+            progress(len(rows) - head, identities)
         head = 0
         yield opened(end.join(rows) + end)
+
+
+def _split(lines: list[bytes], delimiter: bytes, head: int) -> tuple[list[bytes], list[Identity]]:
+    """Take the identity of each row off the line that holds both; the first `head` lines have none."""
+    parts = [line.partition(delimiter) for line in lines]
+    identities = [(UUID(key[:36].decode()), int(key[37:])) for key, _, _ in parts[head:]]
+    return [row for _, _, row in parts], identities
 
 
 def _held(statement: str, source: Source, seconds: int) -> Iterator[list[bytes]]:
@@ -103,7 +117,7 @@ def _held(statement: str, source: Source, seconds: int) -> Iterator[list[bytes]]
         yield rows
 
 
-def _statement(columns: Sequence[Column], source: Source, form: Form, mark: str) -> str:
+def _statement(columns: Sequence[Column], source: Source, form: Form, mark: str, *, identified: bool) -> str:
     writer = Writer(mark)
     match form:
         case Form.NDJSON:
@@ -112,6 +126,9 @@ def _statement(columns: Sequence[Column], source: Source, form: Form, mark: str)
             select = writer.xml(columns)
         case _:
             select = writer.csv(columns, for_spreadsheets=form is Form.CSV)
+    if identified:  # by its first two columns (`dataset_columns.identity`)
+        key, version, *_ = columns
+        select = f"""concat(t."{key.name}", ' ', t."{version.name}") AS "identity", {select}"""
     # Its ORDER BY keeps the subquery one: each value is computed once, however often the outer select looks at it.
     inner = f"SELECT {selected(columns)} {source.sql}"
     return f"COPY (SELECT {select} FROM ({inner}) t) TO STDOUT ({_OPTIONS[form]})"  # noqa: S608  # constant names, values are parameters

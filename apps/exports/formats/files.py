@@ -9,7 +9,7 @@ from typing import Final
 
 from apps.exports.formats import parquet, workbook
 from apps.exports.formats.columns import Column
-from apps.exports.formats.copy_stream import Form, Source, pieces
+from apps.exports.formats.copy_stream import Form, Progress, Source, pieces
 
 CONTENT_TYPES: Final[Mapping[str, str]] = {
     "ndjson": "application/x-ndjson",
@@ -21,14 +21,13 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
 STREAMED: Final[Mapping[str, Form]] = {"ndjson": Form.NDJSON, "csv": Form.CSV, "xlsx": Form.SHEET}
 _READ: Final = 262_144  # bytes
 
-Heard = Callable[[Sequence[bytes]], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """What a file is made of: columns, where rows come from, and what the file says of itself.
 
-    `show` says how much of a sealed value is shown; `seconds` is how long the database may take.
+    `show` says how much of a sealed value is shown; `seconds` is how long the database may take.  With `identified`,
+    progress is reported with the id and the version of each row.
     """
 
     name: str
@@ -37,19 +36,28 @@ class Table:
     show: Callable[[str], str]
     seconds: int
     metadata: Mapping[str, str] = field(default_factory=dict)
+    identified: bool = False
 
-    def pieces(self, form: Form, heard: Heard | None = None) -> Iterator[bytes]:
+    def pieces(self, form: Form, progress: Progress | None = None) -> Iterator[bytes]:
         """Give the rows as the bytes of one of the forms of COPY; see `copy_stream.pieces`."""
-        return pieces(self.columns, self.source, form, show=self.show, seconds=self.seconds, heard=heard)
+        return pieces(
+            self.columns,
+            self.source,
+            form,
+            show=self.show,
+            seconds=self.seconds,
+            progress=progress,
+            identified=self.identified,
+        )
 
-    def streamed(self, format: str, heard: Heard | None = None) -> Iterator[bytes]:
+    def streamed(self, format: str, progress: Progress | None = None) -> Iterator[bytes]:
         """Give the bytes of a file of one of the formats of `STREAMED`, as its rows come."""
-        rows = self.pieces(STREAMED[format], heard)
+        rows = self.pieces(STREAMED[format], progress)
         return workbook.pieces(self.name, self.columns, rows) if format == "xlsx" else rows
 
 
-def write(path: Path, format: str, table: Table, *, heard: Heard | None = None) -> None:
-    """Write a file and see it on the disk.  `heard` is given rows as they come, and may end it all by raising.
+def write(path: Path, format: str, table: Table, *, progress: Progress | None = None) -> None:
+    """Write a file and sync it to the disk.  `progress` is called as rows come, and stops everything by raising.
 
     Raises:
         OSError: the folder does not take it.
@@ -57,9 +65,9 @@ def write(path: Path, format: str, table: Table, *, heard: Heard | None = None) 
     path.touch(mode=0o600)  # for the eyes of the service alone, whoever writes it
     if format in STREAMED:
         with path.open("wb") as file:
-            file.writelines(table.streamed(format, heard))
+            file.writelines(table.streamed(format, progress))
     else:
-        parquet.write(path, table.columns, table.pieces(Form.PLAIN, heard), metadata=dict(table.metadata))
+        parquet.write(path, table.columns, table.pieces(Form.PLAIN, progress), metadata=dict(table.metadata))
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 

@@ -5,7 +5,6 @@ many tasks are woken, two exports are made at a time: what else the workers have
 """
 
 import logging
-import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +25,7 @@ from django.db.models import Q
 from apps.accounts.models import ApiToken, User
 from apps.events import services as events
 from apps.exports.formats import files
+from apps.exports.formats.copy_stream import Identity
 from apps.exports.models import Export
 from apps.exports.services import downloads, export_files, exports
 from apps.exports.services.export_validation import ExportRequest, parse_stored_filters, plan_export
@@ -45,10 +45,6 @@ MAX_SECONDS: Final = 1_500  # that the database may take; below the limit of the
 TRIES: Final = 3
 _TRY_AGAIN_AFTER: Final = (timedelta(minutes=1), timedelta(minutes=5))
 _LOCKED_AT_ONCE: Final = 5_000  # rides
-_IDENTITY: Final = re.compile(
-    rb'(?:\{"rideId":"|<row><c t="inlineStr"><is><t>)?'
-    rb'([0-9a-f-]{36})(?:","rowVersion":|,|</t></is></c><c><v>)(\d+)[,}<]'
-)
 
 Clock = Callable[[], datetime]
 
@@ -68,7 +64,7 @@ class _Held:
     claim: Claim[Export]
     clock: Clock
     rows: int = 0
-    versions: list[tuple[UUID, int]] = field(default_factory=list)
+    versions: list[Identity] = field(default_factory=list)
     lost: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -91,23 +87,16 @@ class _Held:
         if not self.claim.renew(at=self.clock(), lease=LEASE, rows=self.rows):
             self.lost.set()
 
-    def heard(self, rows: Sequence[bytes]) -> None:
-        """Count rows, and stop when the export is no longer ours.
+    def progress(self, count: int, identities: Sequence[Identity]) -> None:
+        """Count rows, collect what a locked export holds, and stop when another worker has the export.
 
         Raises:
-            Lost: it is not.
+            Lost: it has.
         """
         if self.lost.is_set():
             raise Lost
-        self.rows += len(rows)
-        if self.export.locked:
-            self.versions.extend(map(_version, rows))
-
-
-def _version(row: bytes) -> tuple[UUID, int]:
-    """Read key and version, with which every row begins, of CSV, NDJSON or a sheet."""
-    key, version = _IDENTITY.match(row).groups()  # type: ignore[union-attr]  # no row begins otherwise
-    return UUID(key.decode()), int(version)
+        self.rows += count
+        self.versions.extend(identities)
 
 
 def work(*, clock: Clock, most: int = 1) -> int:
@@ -173,7 +162,7 @@ def _write(held: _Held, scratch: Path) -> None:
     held.claim.held().update(total=export.total, data_as_of=export.data_as_of)
     table = exports.table_of(export, plan, rows, seconds=MAX_SECONDS)
     path = scratch / f"file.{export.format}"
-    files.write(path, export.format, table, heard=held.heard)
+    files.write(path, export.format, table, progress=held.progress)
     export.sha256, export.bytes = files.digest(path), path.stat().st_size
     _lock_rides(held)
     _settle_ready(held, path, riders, by=by)
@@ -215,7 +204,7 @@ def _lock_rides(held: _Held) -> None:
 
 
 @transaction.atomic
-def _lock_some(held: _Held, versions: Sequence[tuple[UUID, int]]) -> None:
+def _lock_some(held: _Held, versions: Sequence[Identity]) -> None:
     """Lock rides while nobody can cancel or unlock the export; none of an export that was unlocked meanwhile."""
     if held.standing().locked:
         locking.lock_rides(versions, export_id=held.export.pk, at=held.clock())

@@ -139,7 +139,8 @@ def table_of(export: Export, plan: Plan, rows: Rows, *, seconds: int) -> Table:
         "exportBatchId": str(export.pk),
     }
     show = partial(disclosure.masked, phi=Phi(export.phi))
-    return Table(export.dataset, plan.columns, rows.source(plan.columns, batch=export.pk), show, seconds, metadata)
+    source = rows.source(plan.columns, batch=export.pk)
+    return Table(export.dataset, plan.columns, source, show, seconds, metadata, identified=export.locked)
 
 
 def cancel(*, export_id: UUID, by: Principal, at: datetime) -> Export:
