@@ -226,7 +226,7 @@ def test_words_of_filters_are_looked_at_below_the_doors(name: str, field: str) -
 
 
 def test_nobody_keeps_more_than_fifty(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedules, "MOST", 1)
+    monkeypatch.setattr(schedules, "MAX_SCHEDULES", 1)
     place = str(bucket().pk)
     post(api, {**EXPORT, "destinationId": place})
 
