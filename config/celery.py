@@ -38,7 +38,7 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "webhooks.sweep": timedelta(seconds=3),
     "webhooks.watch": timedelta(seconds=10),
     "webhooks.recover": timedelta(seconds=10),
-    "webhooks.tend": timedelta(minutes=1),
+    "webhooks.cleanup": timedelta(minutes=1),
     "webhooks.purge": timedelta(hours=1),
 }
 

@@ -86,7 +86,7 @@ class Event(models.Model):
         return f"event {self.pk}"
 
 
-class Unpublished(models.Model):
+class OutboxEntry(models.Model):
     """An event that webhooks have not been made of yet.
 
     A trigger of migration 0002 writes the row with the event, whoever writes that: application, command or SQL.  Ids

@@ -54,7 +54,7 @@ def record_all(events: Iterable[Mapping[str, Any]], *, by: Principal) -> None:
     copy_rows(Event, ({"id": uuid7(), **who, **columns} for columns in events))
 
 
-def take_unpublished(*, most: int) -> list[UUID]:
+def claim_outbox(*, most: int) -> list[UUID]:
     """Take the ids of events that nothing was made of yet, oldest first, out of the outbox.
 
     They are back if the transaction under way is undone.  Call it under a lock that one publisher holds at a time:
@@ -62,7 +62,7 @@ def take_unpublished(*, most: int) -> list[UUID]:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM events_unpublished WHERE id IN (SELECT id FROM events_unpublished ORDER BY id LIMIT %s)"
+            "DELETE FROM events_outboxentry WHERE id IN (SELECT id FROM events_outboxentry ORDER BY id LIMIT %s)"
             " RETURNING id, event_id",
             [most],
         )
@@ -72,7 +72,7 @@ def take_unpublished(*, most: int) -> list[UUID]:
 def is_anything_unpublished() -> bool:
     """Say whether there is an event that nothing was made of yet.  One query."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM events_unpublished)")
+        cursor.execute("SELECT EXISTS (SELECT FROM events_outboxentry)")
         return bool(cursor.fetchone()[0])
 
 
@@ -80,7 +80,7 @@ def oldest_unpublished() -> datetime | None:
     """Return when the event that has waited longest in the outbox was recorded; None if it is empty.  One query."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT e.recorded_at FROM events_unpublished u JOIN events_event e ON e.id = u.event_id"
+            "SELECT e.recorded_at FROM events_outboxentry u JOIN events_event e ON e.id = u.event_id"
             " ORDER BY u.id LIMIT 1"
         )
         row = cursor.fetchone()
@@ -90,7 +90,7 @@ def oldest_unpublished() -> datetime | None:
 def take_history() -> None:
     """Take everything out of the outbox, told to nobody: for loading what happened long ago."""
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM events_unpublished")
+        cursor.execute("DELETE FROM events_outboxentry")
 
 
 def forget(*, before: datetime, unless: Exists, most: int) -> int:

@@ -21,7 +21,7 @@ from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import legs
-from apps.webhooks.models import Attempt, Delivery, Endpoint, Job, LaneRow
+from apps.webhooks.models import Attempt, Delivery, Endpoint, EndpointHealth, Job
 from lib.ids import uuid7
 from tests import factories
 from tests.access.canaries import Canaries, Canary, Kind
@@ -352,7 +352,7 @@ def _webhooks(side: Side, client: ApiClient, facility: Facility, provider: Trans
     )
     new.fill(endpoint, "access", url=f"https://{new.text('access', 'endpoint.url')}.example.org/")
     side.add("webhooks/endpoints", endpoint)
-    LaneRow.objects.create(endpoint=endpoint, window=8)
+    EndpointHealth.objects.create(endpoint=endpoint, window=8)
     # One that a provider is known of: without a driver, a ride is nobody's but its facility's.
     event = next(event for event in side.rows["events"] if event.provider_id)
     delivery = Delivery(

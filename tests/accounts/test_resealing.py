@@ -26,7 +26,7 @@ from apps.riders.models import Rider
 from apps.rides.models import Assignment, BookingDraft, Ride
 from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
 from apps.webhooks.services import secrets
-from apps.webhooks.services.publishing import publish
+from apps.webhooks.services.outbox import publish
 from lib.access import system
 from lib.crypto import key_of, seal_bytes
 from lib.ids import uuid7

@@ -19,13 +19,13 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.events.models import Event
 from apps.events.services import record
-from apps.webhooks import body
-from apps.webhooks.models import Endpoint, EndpointSecret, LaneRow
-from apps.webhooks.services import claiming
-from apps.webhooks.services.delivering import AT_ONCE
+from apps.webhooks.models import Endpoint, EndpointHealth, EndpointSecret
+from apps.webhooks.rules import payloads
+from apps.webhooks.services import delivery
+from apps.webhooks.services.delivery import BATCH_SIZE
 from lib.access import system
-from lib.ids import uuid7
 from lib.standard_webhooks import headers, hmac_of, new_secret
 from tests.bench import ROOT
 from tests.bench.load import ROUNDS
@@ -85,7 +85,7 @@ def claim() -> list[Figure]:
         " priority, trigger, round, ordered, attempts, claims, last_error, body_level, due_at, created_at, expires_at)"
         " SELECT gen_random_uuid(), e.id, ev.id, ev.type, ev.subject_id, ev.sequence, 'pending', 0, 'event', 0, false,"
         f" 0, 0, '', '', {_HOUR}, {_HOUR}, now() + interval '3 days'"
-        " FROM webhooks_endpoint e CROSS JOIN events_unpublished u JOIN events_event ev ON ev.id = u.event_id"
+        " FROM webhooks_endpoint e CROSS JOIN events_outboxentry u JOIN events_event ev ON ev.id = u.event_id"
     )
     _run("CREATE SCHEMA large", "CREATE TABLE large.webhooks_delivery (LIKE public.webhooks_delivery INCLUDING ALL)")
     try:
@@ -105,7 +105,7 @@ def claim() -> list[Figure]:
     finally:
         _run("SET search_path TO public", "DROP SCHEMA large CASCADE")
     large, empty = (statistics.median(one) * 1000 for one in zip(*turns, strict=True))
-    return [Figure("claim", large / empty, f"{large:.1f} ms beside {empty:.1f} ms for {AT_ONCE} rows")]
+    return [Figure("claim", large / empty, f"{large:.1f} ms beside {empty:.1f} ms for {BATCH_SIZE} rows")]
 
 
 def first_attempt() -> list[Figure]:
@@ -130,8 +130,8 @@ def _round(ours: Callable[[str], dict[str, Any]], *, hanging: Endpoint | None = 
 
     The shift itself goes on for as long as an endpoint hangs: the rows tell when the others were done.
     """
-    _run("TRUNCATE webhooks_delivery, webhooks_attempt, events_unpublished")
-    LaneRow.objects.update(trips=0, failures=0, open_until=None, window=8, sample_since=None)
+    _run("TRUNCATE webhooks_delivery, webhooks_attempt, events_outboxentry")
+    EndpointHealth.objects.update(open_count=0, failures=0, open_until=None, window=8, sample_since=None)
     if hanging is not None:
         _run(
             "INSERT INTO webhooks_delivery (id, endpoint_id, event_id, event_type, subject_id, subject_sequence,"  # noqa: S608  # constant names, values are parameters
@@ -156,15 +156,22 @@ def _rate_of(measured: dict[str, Any]) -> float:
 
 def _plan() -> list[tuple[str, bytes, dict[str, str]]]:
     """Write the posts of one round beforehand: the bodies, headers and signatures that the worker makes."""
-    told = [
-        body.Told(uuid7(), "ride.completed", "ride", uuid4(), 1, timezone.now(), None, None, _DATA)
+    events = [
+        Event(
+            type="ride.completed",
+            subject_type="ride",
+            subject_id=uuid4(),
+            sequence=1,
+            occurred_at=timezone.now(),
+            data=_DATA,
+        )
         for _ in range(EVENTS)
     ]
     posts = []
     for endpoint in Endpoint.objects.order_by("pk"):
         signer = hmac_of(endpoint.secrets.get().text)
-        for one in told:
-            written = body.render(one, level=endpoint.payload_level, api_version=endpoint.api_version)
+        for one in events:
+            written = payloads.render(one, level=endpoint.payload_level, api_version=endpoint.api_version)
             signed = headers(str(one.id), timestamp=int(time.time()), body=written, signers=[signer])
             posts.append((endpoint.url, written, {"content-type": "application/json", **signed}))
     return sorted(posts, key=lambda post: post[2]["webhook-id"])  # endpoints in turn
@@ -183,7 +190,7 @@ def _endpoint(url: str, types: list[str]) -> Endpoint:
     made.state_changed_at = made.created_at = made.updated_at = at
     made.api_version = "2026-11-20"
     made.save(force_insert=True)
-    LaneRow.objects.create(endpoint=made, window=made.max_in_flight)
+    EndpointHealth.objects.create(endpoint=made, window=made.max_in_flight)
     secret = EndpointSecret(endpoint=made, created_at=at, created_by="system")
     secret.text = new_secret()
     secret.save(force_insert=True)
@@ -207,7 +214,7 @@ def _record(count: int, *, type: str = "ride.completed", subject_type: str = "ri
 
 
 def _clean() -> None:
-    _run("TRUNCATE webhooks_endpoint, webhooks_delivery, events_unpublished CASCADE")
+    _run("TRUNCATE webhooks_endpoint, webhooks_delivery, events_outboxentry CASCADE")
 
 
 def _claim_in(path: str) -> float:
@@ -215,11 +222,11 @@ def _claim_in(path: str) -> float:
     _run(f"SET search_path TO {path}")
     with transaction.atomic():
         began = time.perf_counter()
-        found = claiming.claim(at=timezone.now(), most=AT_ONCE)
+        found = delivery.claim(at=timezone.now(), limit=BATCH_SIZE)
         seconds = time.perf_counter() - began
         transaction.set_rollback(True)
-    if len(found.rows) != AT_ONCE:
-        raise NotDelivered(f"{len(found.rows)} of {AT_ONCE} were claimed.")
+    if len(found) != BATCH_SIZE:
+        raise NotDelivered(f"{len(found)} of {BATCH_SIZE} were claimed.")
     return seconds
 
 

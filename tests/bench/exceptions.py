@@ -87,7 +87,7 @@ def _run_ours(at: dt.datetime, due: int) -> dict[str, Any]:
 
 
 def _same(due: int) -> None:
-    written = {table: _count(table) for table in ("rides_rideexception", "events_event", "events_unpublished")}
+    written = {table: _count(table) for table in ("rides_rideexception", "events_event", "events_outboxentry")}
     if set(written.values()) != {due}:
         raise NotTheSame(f"These rows were written: {written}.")
 
@@ -101,7 +101,7 @@ def _run(name: str, at: dt.datetime) -> dict[str, Any]:
 
 def _undo() -> None:
     """Forget what a contestant wrote, and let the rides be due again."""
-    written = ("rides_rideexception", "events_event", "events_unpublished")
+    written = ("rides_rideexception", "events_event", "events_outboxentry")
     _do(
         "ALTER TABLE events_event DISABLE TRIGGER USER",
         f"TRUNCATE {', '.join(written)} CASCADE",

@@ -123,7 +123,7 @@ def _cost() -> list[Figure]:
 
 def _timed(work: Callable[[], None], state: str) -> float:
     with psycopg.connect(conninfo(RUN), autocommit=True) as session:
-        session.execute(f"ALTER TABLE events_event {state} TRIGGER events_event_told")
+        session.execute(f"ALTER TABLE events_event {state} TRIGGER events_event_notify")
     began = time.perf_counter()
     work()
     return time.perf_counter() - began

@@ -20,7 +20,7 @@ import aiohttp
 import uvloop
 
 import tests.bench  # noqa: F401  # prepares the settings
-from apps.webhooks.services import delivering
+from apps.webhooks.services import delivery
 from lib.outbound import Rules
 
 RULES: Final = Rules(networks=(ipaddress.ip_network("127.0.0.0/8"),), plain_http=True)
@@ -28,7 +28,7 @@ Posts = list[tuple[str, bytes, dict[str, str]]]  # address, body, headers
 
 
 def _ours() -> dict[str, Any]:
-    done = delivering.work(rules=RULES, for_seconds=60.0)
+    done = delivery.deliver(rules=RULES, for_seconds=60.0)
     return {"delivered": 0 if done is None else done.delivered}
 
 

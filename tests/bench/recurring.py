@@ -111,7 +111,7 @@ def _empty(*tables: str) -> None:
     history = ("events_event", "audit_auditentry", "audit_auditseal")  # nobody else may forget any of it
     _run(
         *(f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in history),
-        f"TRUNCATE {', '.join([*WRITTEN, 'events_unpublished', *tables])} CASCADE",
+        f"TRUNCATE {', '.join([*WRITTEN, 'events_outboxentry', *tables])} CASCADE",
         *(f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in history),
         _RESET,
         "CHECKPOINT",
@@ -123,7 +123,7 @@ def _ours(*, orders: int, legs: int = 0) -> dict[str, Any]:
     before = _counts()
     measured = _process("ours")
     wrote = {table: count - before[table] for table, count in _counts().items() if count != before[table]}
-    wanted = dict.fromkeys(("rides_ride", "events_event", "events_unpublished", "recurring_occurrence"), legs)
+    wanted = dict.fromkeys(("rides_ride", "events_event", "events_outboxentry", "recurring_occurrence"), legs)
     wanted |= {"rides_trip": legs // 2, "audit_auditentry": orders}
     if measured["orders"] != orders or wrote != (wanted if legs else {}):
         raise NotTheSame(f"{measured['orders']} orders were gone over, and these rows written: {wrote}.")

@@ -17,7 +17,7 @@ from apps.accounts.models import Alert, ApiToken, User
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.webhooks.models import Attempt, Delivery, Endpoint
-from apps.webhooks.services import recovering
+from apps.webhooks.services import recovery
 from lib.scopes import Scope
 from tests import factories
 from tests.browser.harness import Inspector, faults
@@ -78,16 +78,16 @@ def _scene() -> dict[str, str]:
     """Fill every page: endpoints well, failing, paused and new, deliveries of every status, tokens, alerts."""
     now = timezone.now()
     client = factories.ApiClientFactory.create(name="St. Brigid record system")
-    well = made.endpoint("https://hooks.example.org/carelane/rides", lane={"last_success_at": now}, client=client)
+    well = made.endpoint("https://hooks.example.org/carelane/rides", health={"last_success_at": now}, client=client)
     failing = made.endpoint(
         "https://billing.example.net/inbound",
         name="Billing",
         event_types=["ride.completed", "ride.cancelled", "ride.no_show"],
-        lane={
+        health={
             "failing_since": now - dt.timedelta(minutes=50),
             "failures": 9,
             "failures_since_success": 9,
-            "trips": 2,
+            "open_count": 2,
             "open_until": now + dt.timedelta(minutes=3),
             "last_success_at": now - dt.timedelta(hours=1),
         },
@@ -349,7 +349,7 @@ def test_everything_is_done_without_script(desk: Inspector, receiver: Receiver) 
 
 
 def test_recovery_counts_first_and_shows_how_far_it_is(desk: Inspector, receiver: Receiver) -> None:
-    endpoint = made.endpoint(f"{receiver.url}/hook", lane={"failing_since": timezone.now() - dt.timedelta(hours=2)})
+    endpoint = made.endpoint(f"{receiver.url}/hook", health={"failing_since": timezone.now() - dt.timedelta(hours=2)})
     for _ in range(3):
         made.delivery(endpoint, made.event(), status="exhausted", ended_at=timezone.now(), created_at=timezone.now())
 
@@ -366,7 +366,7 @@ def test_recovery_counts_first_and_shows_how_far_it_is(desk: Inspector, receiver
         found += faults(page)
         _shoot(desk, page, "recovering")
         stays = page.locator("#recoveries-told").element_handle()
-        _apart(lambda: recovering.advance(at=timezone.now()))
+        _apart(lambda: recovery.advance(at=timezone.now()))
         expect(page.locator("#recoveries-told[role=status]")).to_have_text("All are on their way")
         assert stays.evaluate("(region) => region.isConnected")
 

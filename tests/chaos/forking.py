@@ -99,15 +99,15 @@ def main(options: Options) -> None:
 
 
 def _prepared(options: Options) -> Callable[[], Any]:
-    from apps.webhooks import body  # noqa: PLC0415  # after Django's setup
-    from apps.webhooks.services import claiming, delivering, sending  # noqa: PLC0415  # loaded only where it is used: it is slow to import
-    from tests.webhooks.made import LOOPBACK  # noqa: PLC0415  # loaded only where it is used: it is slow to import
+    from apps.webhooks.rules import payloads  # noqa: PLC0415  # after Django's setup
+    from apps.webhooks.services import delivery, sending  # noqa: PLC0415
+    from tests.webhooks.made import LOOPBACK  # noqa: PLC0415
 
-    claiming.LEASE = timedelta(seconds=options.lease)  # type: ignore[misc]  # a constant, shortened for the test
-    sending.DEADLINE = options.deadline  # type: ignore[misc]  # a constant, shortened for the test
-    render = body.render
+    delivery.LEASE = timedelta(seconds=options.lease)  # type: ignore[misc]
+    sending.DEADLINE = options.deadline  # type: ignore[misc]
+    render = payloads.render
 
-    def dangerous(event: body.Told, **given: Any) -> bytes:
+    def dangerous(event: payloads.EventFacts, **given: Any) -> bytes:
         if event.type == options.poison:
             if options.ends_by == "segfault":
                 ctypes.string_at(0)
@@ -115,29 +115,28 @@ def _prepared(options: Options) -> Callable[[], Any]:
         return render(event, **given)
 
     if options.poison:
-        body.render = dangerous
+        payloads.render = dangerous
     if options.settle_first:
-        _settle_first(delivering)
-    return lambda: delivering.work(rules=LOOPBACK, for_seconds=5.0)
+        _record_first()
+    return lambda: delivery.deliver(rules=LOOPBACK, for_seconds=5.0)
 
 
-def _settle_first(delivering: Any) -> None:
-    """Make the mistake: write down as delivered what is claimed, and send it then."""
-    from apps.webhooks.services import settling  # noqa: PLC0415  # loaded only where it is used: it is slow to import
-    from apps.webhooks.services.sending import Answer  # noqa: PLC0415  # loaded only where it is used: it is slow to import
-    from apps.webhooks.services.settling import Tried  # noqa: PLC0415  # loaded only where it is used: it is slow to import
+def _record_first() -> None:
+    """Make the mistake: record as delivered what is claimed, and send it then."""
+    from apps.webhooks.services import delivery  # noqa: PLC0415
+    from apps.webhooks.services.sending import Answer  # noqa: PLC0415
 
-    prepared = delivering._Shift._prepared
+    prepare = delivery._DeliveryRun._prepare
 
-    def acknowledged(self: Any, claim: Any) -> Any:
-        ready, at = prepared(self, claim), self._clock()
-        tried = [Tried(one.row, one.claim_id, at, 0.0, Answer(code=200)) for one in ready]
+    def acknowledged(self: Any, deliveries: Any) -> Any:
+        ready, at = prepare(self, deliveries), self._clock()
+        tried = [delivery.AttemptResult(one, at, 0.0, Answer(code=200)) for one in ready]
         if tried:
-            settling.settle(tried, at=at, worker="mistaken")
+            delivery.record_attempts(tried, at=at, worker="mistaken")
             time.sleep(0.3)  # the moment that it takes chance to hit
         return ready
 
-    delivering._Shift._prepared = acknowledged
+    delivery._DeliveryRun._prepare = acknowledged  # type: ignore[method-assign]  # the mistake
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import pytest
 from django.db.models import Min
 
 from apps.accounts.models import Alert
-from apps.webhooks.models import Attempt, Delivery, Endpoint, LaneRow
-from apps.webhooks.rules import lane as lanes
+from apps.webhooks.models import Attempt, Delivery, Endpoint, EndpointHealth
+from apps.webhooks.rules import circuit_breaker
 from apps.webhooks.rules.schedule import ATTEMPTS, DELAYS, JITTER
-from apps.webhooks.services import claiming, endpoints, publishing, recovering, watching
+from apps.webhooks.services import cleanup, delivery, endpoint_monitor, endpoints, outbox, recovery
+from apps.webhooks.services.delivery import record_attempts
 from apps.webhooks.services.sending import Answer
-from apps.webhooks.services.settling import Tried, settle
 from lib.access import system
 from tests.chaos import longer, tell
 from tests.factories import NOW
@@ -27,7 +27,9 @@ STEP = SECOND
 
 
 def test_a_lonely_delivery_is_tried_as_the_schedule_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "_trips", lambda lane: False)  # the breaker holds attempts back: see below
+    monkeypatch.setattr(
+        circuit_breaker, "_should_open", lambda health: False
+    )  # the breaker holds attempts back: see below
     made.endpoint()
     made.event()
 
@@ -43,8 +45,8 @@ def test_a_lonely_delivery_is_tried_as_the_schedule_says(monkeypatch: pytest.Mon
 
 
 def test_without_jitter_the_schedule_would_be_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.webhooks.services.settling.random.random", lambda: 0.5)
-    monkeypatch.setattr(lanes, "_trips", lambda lane: False)
+    monkeypatch.setattr("apps.webhooks.services.delivery.random.random", lambda: 0.5)
+    monkeypatch.setattr(circuit_breaker, "_should_open", lambda health: False)
     made.endpoint()
     made.event()
 
@@ -65,8 +67,11 @@ def test_five_dead_days_are_told_end_in_disabling_and_are_made_good_slowly() -> 
     disabled_after = endpoint.state_changed_at - NOW
 
     assert (endpoint.state, endpoint.state_reason) == ("disabled", "no_success_for_days")
-    assert lanes.DISABLED_AFTER <= disabled_after <= lanes.DISABLED_AFTER + 16 * MINUTE
-    assert (told["webhook.endpoint.failing"], told["webhook.endpoint.disabled"]) == (len(lanes.TOLD_AFTER), 1)
+    assert circuit_breaker.DISABLED_AFTER <= disabled_after <= circuit_breaker.DISABLED_AFTER + 16 * MINUTE
+    assert (told["webhook.endpoint.failing"], told["webhook.endpoint.disabled"]) == (
+        len(circuit_breaker.ALERT_AFTER),
+        1,
+    )
     assert told["webhook.delivery.exhausted"] >= 1
     assert Delivery.objects.filter(status__in=["pending", "in_flight"]).exclude(event_type="webhook.test").count() == 0
 
@@ -75,7 +80,7 @@ def test_five_dead_days_are_told_end_in_disabling_and_are_made_good_slowly() -> 
         made.event()  # what happens while it is off is held
     _publish(at)
     endpoints.resume(endpoint_id=endpoint.pk, by=system(), at=at)
-    while recovering.advance(at=at):
+    while recovery.advance(at=at):
         pass
     waiting = Delivery.objects.filter(endpoint=endpoint, status="pending").count()
     seconds = _drain(at)
@@ -94,7 +99,7 @@ def test_without_the_pace_what_was_missed_arrives_at_once(settings: Any) -> None
         made.event()
     _publish(NOW)
     endpoints.resume(endpoint_id=endpoint.pk, by=system(), at=NOW)
-    while recovering.advance(at=NOW):
+    while recovery.advance(at=NOW):
         pass
 
     seconds = _drain(NOW)
@@ -110,22 +115,22 @@ def _live(start: dt.datetime, until: dt.datetime, *, code: int, every: dt.timede
             made.event()
             happens += every
         _publish(at)
-        while (claim := claiming.claim(at=at, most=100)).rows:
+        while claim := delivery.claim(at=at, limit=100):
             _answer(claim, code, at)
-        watching.watch(at=at)
-        watching.tend(at=at)
+        endpoint_monitor.watch(at=at)
+        cleanup.clean_up(at=at)
         at = min(_due_after(at), happens if every is not None else until)
 
 
 def _publish(at: dt.datetime) -> None:
-    while publishing.publish(at=at):
+    while outbox.publish(at=at):
         pass  # in portions
 
 
 def _due_after(at: dt.datetime) -> dt.datetime:
     """Say when a worker would find something next, on its tick; a quarter of an hour from now at the latest."""
     due = Delivery.objects.filter(status="pending").aggregate(first=Min("due_at"))["first"]
-    lanes_open = LaneRow.objects.aggregate(first=Min("open_until"))["first"]
+    lanes_open = EndpointHealth.objects.aggregate(first=Min("open_until"))["first"]
     if due is None:
         return at + 15 * MINUTE
     wanted: dt.datetime = max(due, lanes_open or at, at)
@@ -133,9 +138,9 @@ def _due_after(at: dt.datetime) -> dt.datetime:
     return min(at + ticks * STEP, at + 15 * MINUTE)
 
 
-def _answer(claim: claiming.Claim, code: int, at: dt.datetime) -> None:
+def _answer(claim: list[Delivery], code: int, at: dt.datetime) -> None:
     error = "" if code < 300 else "http_5xx"
-    settle([Tried(row, claim.id, at, 0.1, Answer(code=code, error=error)) for row in claim.rows], at=at, worker="w")
+    record_attempts([made.attempt(row, at, 0.1, Answer(code=code, error=error)) for row in claim], at=at, worker="w")
 
 
 def _drain(start: dt.datetime) -> int:
@@ -143,8 +148,8 @@ def _drain(start: dt.datetime) -> int:
     for second in range(10_000):
         at = start + second * SECOND
         for _ in range(20):
-            claim = claiming.claim(at=at, most=100)
-            if claim.rows:
+            claim = delivery.claim(at=at, limit=100)
+            if claim:
                 _answer(claim, 204, at)
         if not Delivery.objects.filter(status="pending").exists():
             return second

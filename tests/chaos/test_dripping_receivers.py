@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from apps.webhooks.models import Attempt
-from apps.webhooks.services import claiming, delivering
+from apps.webhooks.services import delivery
 from tests.chaos import longer, sized, tell
 from tests.webhooks import made
 from tests.webhooks.receiver import Receiver
@@ -38,9 +38,9 @@ def test_dripping_receivers_hold_up_no_other(receiver: Receiver, monkeypatch: py
 def test_without_room_for_idle_lanes_they_hold_up_the_others(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    greedy = claiming._CLAIM.replace("ORDER BY f.count > 0, random()", "ORDER BY random()")
-    greedy = greedy.replace("ceil(%(most)s::numeric / count(*) OVER ())", "%(most)s")
-    monkeypatch.setattr(claiming, "_CLAIM", greedy.replace("NOT %(idle_only)s", "%(idle_only)s IS NOT NULL"))
+    greedy = delivery._DUE.replace("ORDER BY f.count > 0, random()", "ORDER BY random()")
+    greedy = greedy.replace("ceil(%(limit)s::numeric / count(*) OVER ())", "%(limit)s")
+    monkeypatch.setattr(delivery, "_DUE", greedy.replace("NOT %(healthy_only)s", "%(healthy_only)s IS NOT NULL"))
 
     p99, _ = _deliver_beside_drips(receiver, monkeypatch)
 
@@ -80,7 +80,7 @@ def _deliver_beside_drips(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -
 
     def work() -> None:
         while not arrived.wait(0.1):
-            delivering.work(rules=made.LOOPBACK, for_seconds=SHIFT)
+            delivery.deliver(rules=made.LOOPBACK, for_seconds=SHIFT)
         connection.close()
 
     producer, *workers = threads = [threading.Thread(target=one) for one in (produce, work, work, work)]

@@ -13,8 +13,8 @@ from aiohttp import web
 from django.db import connection, transaction
 
 from apps.webhooks.models import Attempt, Delivery
-from apps.webhooks.services import watching
-from apps.webhooks.services.delivering import DatabaseClock
+from apps.webhooks.services import delivery
+from apps.webhooks.services.delivery import DatabaseClock
 from tests.chaos import dice, longer, sized, tell
 from tests.chaos.forking import Options, Workers, workers
 from tests.webhooks import made
@@ -49,7 +49,7 @@ class Load:
     def sweep(self) -> None:
         clock = DatabaseClock()
         while not self._stop.wait(0.25):
-            watching.sweep(at=clock())
+            delivery.release_expired_leases(at=clock())
         connection.close()
 
     @contextmanager
@@ -139,7 +139,7 @@ def _drain(load: Load) -> None:
     """Wait until nothing is on its way any more."""
     give_up, clock = time.monotonic() + PATIENCE, DatabaseClock()
     while time.monotonic() < give_up:
-        watching.sweep(at=clock())
+        delivery.release_expired_leases(at=clock())
         ended = Delivery.objects.exclude(status__in=["pending", "in_flight"]).count()
         if ended == len(load.acknowledged) * ENDPOINTS:
             time.sleep(0.5)  # for answers that are on their way

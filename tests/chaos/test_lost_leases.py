@@ -11,8 +11,8 @@ from aiohttp import web
 from django.db import connection
 
 from apps.webhooks.models import Delivery
-from apps.webhooks.services import claiming, watching
-from apps.webhooks.services.delivering import DatabaseClock
+from apps.webhooks.services import delivery
+from apps.webhooks.services.delivery import DatabaseClock
 from config.celery import TIMETABLE
 from tests.chaos import tell
 from tests.chaos.forking import Options, workers
@@ -35,7 +35,7 @@ def _sweeping() -> Iterator[None]:
     def sweep() -> None:
         clock = DatabaseClock()
         while not stop.wait(every):
-            watching.sweep(at=clock())
+            delivery.release_expired_leases(at=clock())
         connection.close()
 
     thread = threading.Thread(target=sweep)
@@ -64,7 +64,7 @@ def test_full_window_of_a_killed_worker_resumes_in_seconds_and_in_order(receiver
     made.endpoint(f"{receiver.url}/hook", max_in_flight=WINDOW)
     for _ in range(WINDOW + BACKLOG):
         made.event()
-    with workers(Options(lease=claiming.LEASE.total_seconds(), deadline=15.0)) as running, _sweeping():
+    with workers(Options(lease=delivery.LEASE.total_seconds(), deadline=15.0)) as running, _sweeping():
         running.fork()
         _wait_for(WINDOW, receiver)
         held = {one.headers["webhook-id"] for one in receiver.got}
@@ -86,13 +86,13 @@ def test_full_window_of_a_killed_worker_resumes_in_seconds_and_in_order(receiver
 
 def test_worker_that_waits_for_a_slow_receiver_keeps_its_lease(receiver: Receiver) -> None:
     async def answer_late(request: web.Request) -> web.Response:
-        await asyncio.sleep(claiming.LEASE.total_seconds() + 2)
+        await asyncio.sleep(delivery.LEASE.total_seconds() + 2)
         return web.Response(status=204)
 
     receiver.answers["/slow"] = answer_late
     made.endpoint(f"{receiver.url}/slow")
     made.event()
-    lease = claiming.LEASE.total_seconds()
+    lease = delivery.LEASE.total_seconds()
     with workers(Options(lease=lease, deadline=lease + 8)) as running, _sweeping():
         running.refill(2)
         give_up = time.monotonic() + PATIENCE

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Alert
-from apps.webhooks import body
-from apps.webhooks.body import Told
 from apps.webhooks.models import Delivery
-from apps.webhooks.services import claiming, watching
-from apps.webhooks.services.delivering import DatabaseClock
+from apps.webhooks.rules import payloads
+from apps.webhooks.rules.payloads import EventFacts
+from apps.webhooks.services import delivery
+from apps.webhooks.services.delivery import DatabaseClock
 from tests.chaos import dice, longer, tell
 from tests.chaos.forking import Options, workers
 from tests.webhooks import made
@@ -35,24 +35,25 @@ def test_what_kills_workers_is_put_aside_and_the_others_arrive(receiver: Receive
     row = Delivery.objects.get(event=poison)
     arrived = {one.headers["webhook-id"] for one in receiver.got}
     tell(f"R-13: quarantined after {claims} claims and {deaths} workers, {len(arrived)} others arrived")
-    assert (row.status, row.attempts, claims <= claiming.MOST_CLAIMS) == ("quarantined", 0, True)
+    assert (row.status, row.attempts, claims <= delivery.MAX_CLAIMS) == ("quarantined", 0, True)
     assert deaths >= 1
     assert arrived == {str(event.pk) for event in good}
     assert Alert.objects.filter(kind="webhook.delivery.quarantined").count() == 1
 
 
 def test_without_the_count_of_claims_it_kills_for_ever(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "MOST_CLAIMS", 1_000)
+    limit = delivery.MAX_CLAIMS
+    monkeypatch.setattr(delivery, "MAX_CLAIMS", 1_000)
     made.endpoint(f"{receiver.url}/hook")
     poison = made.event(POISON)
     clock = DatabaseClock()
 
     with workers(Options(lease=0.05, deadline=0.04, poison=POISON)) as running:
         give_up = time.monotonic() + PATIENCE
-        while Delivery.objects.filter(event=poison, claims__gt=claiming.MOST_CLAIMS).count() == 0:
+        while Delivery.objects.filter(event=poison, claims__gt=limit).count() == 0:
             assert time.monotonic() < give_up
             running.refill(2)
-            watching.sweep(at=clock())
+            delivery.release_expired_leases(at=clock())
             time.sleep(0.03)
 
     assert Delivery.objects.get(event=poison).status in {"pending", "in_flight"}
@@ -61,14 +62,14 @@ def test_without_the_count_of_claims_it_kills_for_ever(receiver: Receiver, monke
 def test_a_body_that_cannot_be_made_is_put_aside_and_the_others_arrive(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    render = body.render
+    render = payloads.render
 
-    def broken(event: Told, **given: Any) -> bytes:
+    def broken(event: EventFacts, **given: Any) -> bytes:
         if event.type == POISON:
             raise RecursionError
         return render(event, **given)
 
-    monkeypatch.setattr(body, "render", broken)
+    monkeypatch.setattr(payloads, "render", broken)
     made.endpoint(f"{receiver.url}/hook")
     poison, good = made.event(POISON), made.event()
     worked = 0
@@ -79,7 +80,7 @@ def test_a_body_that_cannot_be_made_is_put_aside_and_the_others_arrive(
         Delivery.objects.filter(status="pending").update(due_at=made.due_now())
 
     row = Delivery.objects.get(event=poison)
-    assert (row.status, row.attempts, worked <= claiming.MOST_CLAIMS) == ("quarantined", 0, True)
+    assert (row.status, row.attempts, worked <= delivery.MAX_CLAIMS) == ("quarantined", 0, True)
     assert [one.headers["webhook-id"] for one in receiver.got] == [str(good.pk)]
 
 
@@ -92,7 +93,7 @@ def _work_until_quarantined(options: Options, good: Sequence[object]) -> tuple[i
         while Delivery.objects.filter(status__in=["delivered", "quarantined"]).count() <= len(good):
             assert time.monotonic() < give_up, Delivery.objects.values_list("status", "claims")
             deaths += running.refill(3)
-            watching.sweep(at=clock())
+            delivery.release_expired_leases(at=clock())
             claims = max([claims, *Delivery.objects.filter(event__type=POISON).values_list("claims", flat=True)])
             time.sleep(0.05)
     return deaths, claims

@@ -35,7 +35,7 @@ ONE_DAY = Span(past=0, future=0)
 
 def test_demo_is_history_of_which_no_webhook_tells() -> None:
     with loaded(FRIDAY_NOON, ONE_DAY), connection.cursor() as cursor:
-        cursor.execute("SELECT (SELECT count(*) FROM events_event) > 0, (SELECT count(*) FROM events_unpublished)")
+        cursor.execute("SELECT (SELECT count(*) FROM events_event) > 0, (SELECT count(*) FROM events_outboxentry)")
 
         assert cursor.fetchone() == (True, 0)
 

@@ -75,5 +75,5 @@ def test_one_of_each_thing_is_arranged() -> None:
 
 def test_nothing_of_it_is_told_to_webhooks() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM events_unpublished")
+        cursor.execute("SELECT count(*) FROM events_outboxentry")
         assert cursor.fetchone() == (0,)

@@ -6,7 +6,7 @@ import threading
 import pytest
 from celery.signals import worker_shutting_down
 
-from apps.webhooks.services import delivering
+from apps.webhooks.services import delivery
 from config.celery import app
 from tests.serving import ROOT
 from tests.webhooks import made
@@ -28,10 +28,10 @@ def test_delivery_workers_are_threads_that_block_no_other(name: str) -> None:
 
 
 def test_a_worker_that_is_told_to_end_claims_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivering, "_is_ending", threading.Event())
+    monkeypatch.setattr("_is_shutting_down", threading.Event())
     app.loader.import_default_modules()
 
     worker_shutting_down.send(sender="worker", sig="SIGTERM", how="Warm", exitcode=0)
 
-    assert delivering._is_ending.is_set()
-    assert delivering.work(rules=made.LOOPBACK) is None
+    assert delivery._is_shutting_down.is_set()
+    assert delivery.deliver(rules=made.LOOPBACK) is None

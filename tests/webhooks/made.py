@@ -7,9 +7,11 @@ from uuid import UUID, uuid4
 
 from apps.events.models import Event
 from apps.events.services import record
-from apps.webhooks.models import Delivery, Endpoint, EndpointSecret, LaneRow
-from apps.webhooks.rules.schedule import MOST_AGE
-from apps.webhooks.services import delivering
+from apps.webhooks.models import Delivery, Endpoint, EndpointHealth, EndpointSecret
+from apps.webhooks.rules.schedule import MAX_AGE
+from apps.webhooks.services.delivery import AttemptResult, RunSummary, deliver
+from apps.webhooks.services.rendering import PreparedDelivery
+from apps.webhooks.services.sending import Answer
 from lib.access import system
 from lib.ids import oldest_of
 from lib.outbound import Rules
@@ -20,7 +22,7 @@ LOOPBACK = Rules(networks=(ipaddress.ip_network("127.0.0.0/8"),), plain_http=Tru
 
 
 def endpoint(
-    url: str = "https://hooks.example.org/rides", *, lane: dict[str, Any] | None = None, **columns: Any
+    url: str = "https://hooks.example.org/rides", *, health: dict[str, Any] | None = None, **columns: Any
 ) -> Endpoint:
     """Make an active endpoint that hears of everything."""
     known: dict[str, Any] = {
@@ -38,7 +40,7 @@ def endpoint(
         known |= {"phi_agreed_at": NOW, "phi_agreed_by": "system"}
     made = Endpoint(**(known | columns))
     made.save(force_insert=True)
-    LaneRow.objects.create(endpoint=made, **({"window": made.max_in_flight} | (lane or {})))
+    EndpointHealth.objects.create(endpoint=made, **({"window": made.max_in_flight} | (health or {})))
     secret = EndpointSecret(endpoint=made, created_at=NOW, created_by="system")
     secret.text = SECRET
     secret.save(force_insert=True)
@@ -83,7 +85,7 @@ def delivery(to: Endpoint, of: Event, **columns: Any) -> Delivery:
         "subject_id": of.subject_id,
         "subject_sequence": of.sequence,
         "due_at": NOW,
-        "expires_at": NOW + MOST_AGE,
+        "expires_at": NOW + MAX_AGE,
         "created_at": NOW,
     }
     made = Delivery(**(known | columns))
@@ -91,15 +93,24 @@ def delivery(to: Endpoint, of: Event, **columns: Any) -> Delivery:
     return made
 
 
-def work(**given: Any) -> delivering.Done:
+def attempt(
+    delivery: Delivery, at: dt.datetime, seconds: float, answer: Answer, *, version: int | None = None
+) -> AttemptResult:
+    """Make the result of an attempt at a claimed delivery; `version` of the endpoint is the current one by default."""
+    if version is None:
+        version = Endpoint.objects.values_list("version", flat=True).get(pk=delivery.endpoint_id)
+    return AttemptResult(PreparedDelivery(delivery, version), at, seconds, answer)
+
+
+def work(**given: Any) -> RunSummary:
     """Deliver what is due to receivers on loopback."""
-    done = delivering.work(rules=LOOPBACK, **({"for_seconds": 5.0} | given))
+    done = deliver(rules=LOOPBACK, **({"for_seconds": 5.0} | given))
     assert done is not None
     return done
 
 
-def lane_of(one: Endpoint) -> LaneRow:
-    return LaneRow.objects.get(pk=one.pk)
+def health_of(one: Endpoint) -> EndpointHealth:
+    return EndpointHealth.objects.get(pk=one.pk)
 
 
 def due_now(*, minutes: float = 0, days: float = 0) -> dt.datetime:

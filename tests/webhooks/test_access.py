@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from apps.webhooks.models import Delivery, Endpoint, Job
-from apps.webhooks.services import access
+from apps.webhooks.services import endpoint_states, recovery
 from lib.access import Principal, system
 from lib.errors import NotFound, StaleVersion
 from lib.ids import uuid7
@@ -76,7 +76,7 @@ def test_deliveries_from_before_an_endpoint_was_bound_stay_out_of_reach() -> Non
     seen = set(Delivery.objects.visible_to(by).values_list("pk", flat=True))
 
     assert seen == {inside.pk, test.pk, operational.pk}
-    assert access.locked_delivery(inside.pk, by) == inside
+    assert recovery._lock_delivery(inside.pk, by) == inside
 
 
 def test_what_is_not_the_callers_is_absent() -> None:
@@ -85,16 +85,16 @@ def test_what_is_not_the_callers_is_absent() -> None:
     by = caller("token", client_id=factories.ApiClientFactory.create().pk)
 
     with pytest.raises(NotFound):
-        access.locked(endpoint.pk, by)
+        endpoint_states.lock_for_change(endpoint.pk, by)
     with pytest.raises(NotFound):
-        access.locked_delivery(delivery.pk, by)
+        recovery._lock_delivery(delivery.pk, by)
 
 
 def test_older_copy_is_refused_and_the_present_one_locked() -> None:
     endpoint = made.endpoint(version=3)
 
     with pytest.raises(StaleVersion) as refusal:
-        access.locked(endpoint.pk, system(), expected_version=2)
+        endpoint_states.lock_for_change(endpoint.pk, system(), expected_version=2)
 
     assert refusal.value.current_version == 3
-    assert access.locked(endpoint.pk, system(), expected_version=3) == endpoint
+    assert endpoint_states.lock_for_change(endpoint.pk, system(), expected_version=3) == endpoint

@@ -20,12 +20,10 @@ from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services.exceptions import open_exception, open_on_order
-from apps.webhooks import body
-from apps.webhooks.examples import example
-from apps.webhooks.queries import full_rides
-from apps.webhooks.rules import event_types
+from apps.webhooks.api.examples import example
+from apps.webhooks.rules import event_types, payloads
 from apps.webhooks.rules.event_types import CATALOGUE, body_schema
-from apps.webhooks.services import lane_rows, states
+from apps.webhooks.services import endpoint_states, rendering
 from lib.access import system
 from lib.api.document import document
 from tests.api.test_document import resolved
@@ -108,15 +106,15 @@ def _said(node: ast.AST) -> Iterator[str]:
 
 def test_every_event_that_is_recorded_anywhere_is_in_the_catalogue() -> None:
     files = [path for path in (ROOT / "apps").rglob("*.py") if not {"api", "migrations"} & {*path.parts}]
-    catalogue = {ROOT / "apps/webhooks/rules/event_types.py", ROOT / "apps/webhooks/examples.py"}
+    catalogue = {ROOT / "apps/webhooks/rules/event_types.py", ROOT / "apps/webhooks/api/examples.py"}
 
     said = {name for path in {*files} - catalogue for name in _said(ast.parse(path.read_text()))}
 
     assert said | MADE_OF_PARTS | {event_types.TEST} == set(CATALOGUE)
 
 
-def _told(event: Event) -> body.Told:
-    return body.Told(
+def _told(event: Event) -> payloads.EventFacts:
+    return Event(
         id=event.pk,
         type=event.type,
         subject_type=event.subject_type,
@@ -133,8 +131,8 @@ def _rendered(event: Event, level: str) -> Any:
     more: dict[str, Any] = {}
     if level == "full-resource" and event.subject_type == "ride":
         ride = Ride.objects.filter(pk=event.subject_id).first()
-        more["ride"] = None if ride is None else full_rides.show(ride, at=NOW)
-    return json.loads(body.render(_told(event), level=level, api_version=VERSION, more=more))
+        more["ride"] = None if ride is None else rendering.whole_ride(ride, at=NOW)
+    return json.loads(payloads.render(_told(event), level=level, api_version=VERSION, extra=more))
 
 
 def _check(events: list[Event]) -> set[str]:
@@ -182,13 +180,13 @@ def test_bodies_of_what_services_record_satisfy_the_schemas(api: TokenClient) ->
     CredentialFactory.create(type="mvr", expires_on=soon)
     CredentialFactory.create(driver=None, vehicle=VehicleFactory.create(), type="registration", expires_on=soon)
     reminding.remind(at=NOW)
-    endpoint = made.endpoint(lane={"failing_since": NOW, "told": 1})
-    ((_, lane),) = lane_rows.locked([endpoint.pk])
-    states.failing(endpoint.pk, lane, 1, last_error="timeout", at=NOW)
-    states.recovered(endpoint.pk, lane, at=NOW)
+    endpoint = made.endpoint(health={"failing_since": NOW, "alert_level": 1})
+    (health,) = endpoint_states.lock_health([endpoint.pk]).values()
+    endpoint_states.report_failing(endpoint.pk, health, 1, last_error="timeout", at=NOW)
+    endpoint_states.report_recovery(endpoint.pk, health, at=NOW)
     gone = made.endpoint()
-    states.gone(gone.pk, version=gone.version, at=NOW)
-    states.disable(endpoint.pk, lane, last_error="timeout", at=NOW)
+    endpoint_states.pause_gone(gone.pk, version=gone.version, at=NOW)
+    endpoint_states.disable(endpoint.pk, health, last_error="timeout", at=NOW)
 
     kinds = _check(list(Event.objects.all()))
 

@@ -12,9 +12,9 @@ from apps.accounts.models import ApiClient
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.events.models import Event
-from apps.webhooks.models import Delivery, Endpoint, EndpointSecret, Job, LaneRow, SigningKey
-from apps.webhooks.services import endpoints, secrets, states, wishes
-from apps.webhooks.services.wishes import Wanted
+from apps.webhooks.models import Delivery, Endpoint, EndpointHealth, EndpointSecret, Job, SigningKey
+from apps.webhooks.services import circuit_breaker, endpoint_states, endpoint_validation, endpoints, secrets
+from apps.webhooks.services.endpoint_validation import EndpointParams
 from lib.access import Phi, Principal
 from lib.errors import Code, DomainError, NotFound, StaleVersion
 from tests import factories
@@ -25,7 +25,16 @@ from tests.webhooks import made
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("names")]
 
 URL = "https://hooks.example.org/rides"
-STORED: list[type[models.Model]] = [Endpoint, LaneRow, EndpointSecret, SigningKey, Delivery, Event, AuditEntry, Job]
+STORED: list[type[models.Model]] = [
+    Endpoint,
+    EndpointHealth,
+    EndpointSecret,
+    SigningKey,
+    Delivery,
+    Event,
+    AuditEntry,
+    Job,
+]
 
 
 def admin(**columns: Any) -> Principal:
@@ -39,8 +48,8 @@ def system_of(client: ApiClient, **columns: Any) -> Principal:
     return Principal(kind="token", id=token.pk, role="full-access", scopes=frozenset(), **(known | columns))
 
 
-def wanted(**given: Any) -> Wanted:
-    return Wanted(**({"name": "Engine", "url": URL, "event_types": ["ride.*"]} | given))
+def wanted(**given: Any) -> EndpointParams:
+    return EndpointParams(**({"name": "Engine", "url": URL, "event_types": ["ride.*"]} | given))
 
 
 def stored() -> list[Any]:
@@ -48,14 +57,14 @@ def stored() -> list[Any]:
 
 
 def register(by: Principal, **given: Any) -> Endpoint:
-    return endpoints.register(wanted=wanted(**given), by=by, at=NOW).endpoint
+    return endpoints.register(params=wanted(**given), by=by, at=NOW).endpoint
 
 
 def refused(by: Principal, given: dict[str, Any], **more: Any) -> DomainError:
     """Register what is refused, and see that nothing is stored."""
     before = stored()
     with pytest.raises(DomainError) as refusal:
-        endpoints.register(wanted=wanted(**given), by=by, at=NOW, **more)
+        endpoints.register(params=wanted(**given), by=by, at=NOW, **more)
     assert stored() == before
     return refusal.value
 
@@ -69,19 +78,19 @@ def test_new_endpoint_is_pending_and_is_sent_a_test() -> None:
     client = factories.ApiClientFactory.create()
     by = system_of(client)
 
-    registered = endpoints.register(wanted=wanted(headers={"X-Site": "north"}), by=by, at=NOW)
+    registered = endpoints.register(params=wanted(headers={"X-Site": "north"}), by=by, at=NOW)
 
     endpoint = Endpoint.objects.get()
     assert registered.endpoint == endpoint
     assert (endpoint.client_id, endpoint.state, endpoint.version, endpoint.sequence) == (client.pk, "pending", 1, 1)
     assert (endpoint.api_version, endpoint.created_by) == ("2026-11-20", by.actor)
-    assert wishes.wanted_of(endpoint) == wanted(headers={"X-Site": "north"})
+    assert endpoint_validation.params_of(endpoint) == wanted(headers={"X-Site": "north"})
     assert endpoint.own_headers == {"X-Site": "north"}
     assert b"north" not in bytes(endpoint.headers_encrypted or b"")
     assert EndpointSecret.objects.get().text == registered.secret
     assert registered.secret.startswith("whsec_")
     assert registered.secret not in repr(registered)
-    assert LaneRow.objects.get().window == 8
+    assert EndpointHealth.objects.get().window == 8
     delivery, event = Delivery.objects.get(), Event.objects.get()
     assert (delivery.trigger, delivery.status, delivery.event_id) == ("test", "pending", event.pk)
     assert (event.type, event.subject_id, event.sequence) == ("webhook.test", endpoint.pk, 1)
@@ -91,7 +100,7 @@ def test_new_endpoint_is_pending_and_is_sent_a_test() -> None:
 
 def test_own_secret_is_kept_and_doubled_types_are_not() -> None:
     registered = endpoints.register(
-        wanted=wanted(event_types=["ride.*", "*", "ride.*"], asymmetric=True),
+        params=wanted(event_types=["ride.*", "*", "ride.*"], asymmetric=True),
         secret=made.SECRET,
         by=admin(),
         at=NOW,
@@ -105,8 +114,8 @@ def test_own_secret_is_kept_and_doubled_types_are_not() -> None:
 def test_people_register_for_a_client_or_for_the_operator() -> None:
     client = factories.ApiClientFactory.create()
 
-    own = endpoints.register(wanted=wanted(), by=admin(), at=NOW).endpoint
-    theirs = endpoints.register(wanted=wanted(), client_id=client.pk, by=admin(), at=NOW).endpoint
+    own = endpoints.register(params=wanted(), by=admin(), at=NOW).endpoint
+    theirs = endpoints.register(params=wanted(), client_id=client.pk, by=admin(), at=NOW).endpoint
 
     assert (own.client_id, theirs.client_id) == (None, client.pk)
     assert own.api_version == "2026-11-20"
@@ -115,7 +124,7 @@ def test_people_register_for_a_client_or_for_the_operator() -> None:
 def test_token_registers_for_its_own_client_whatever_it_says() -> None:
     own, other = factories.ApiClientFactory.create_batch(2)
 
-    endpoint = endpoints.register(wanted=wanted(), client_id=other.pk, by=system_of(own), at=NOW).endpoint
+    endpoint = endpoints.register(params=wanted(), client_id=other.pk, by=system_of(own), at=NOW).endpoint
 
     assert endpoint.client_id == own.pk
 
@@ -208,7 +217,7 @@ def test_whole_rides_go_to_systems_that_were_given_them() -> None:
     by = system_of(full)
 
     own = register(by, **given)
-    theirs = endpoints.register(wanted=wanted(**given), client_id=full.pk, by=admin(), at=NOW).endpoint
+    theirs = endpoints.register(params=wanted(**given), client_id=full.pk, by=admin(), at=NOW).endpoint
     operators = register(admin(), **given)
 
     assert (own.phi_agreed_at, own.phi_agreed_by) == (NOW, by.actor)
@@ -225,7 +234,7 @@ def test_client_that_is_none_or_switched_off_gets_no_endpoint() -> None:
 
 
 def test_client_has_a_hundred_endpoints_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "MOST_ENDPOINTS", 2)
+    monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 2)
     client = factories.ApiClientFactory.create()
     by = system_of(client)
     made.endpoint(client=client, deleted_at=NOW)
@@ -251,7 +260,9 @@ def test_change_keeps_what_is_not_named() -> None:
     changed = change(endpoint, version=1, description="new", asymmetric=True)
 
     endpoint.refresh_from_db()
-    assert wishes.wanted_of(endpoint) == wanted(headers={"X-Site": "north"}, description="new", asymmetric=True)
+    assert endpoint_validation.params_of(endpoint) == wanted(
+        headers={"X-Site": "north"}, description="new", asymmetric=True
+    )
     assert (changed.version, endpoint.version, endpoint.updated_at) == (2, 2, NOW + dt.timedelta(hours=1))
     assert SigningKey.objects.count() == 1
     entry = AuditEntry.objects.get(action="webhooks.change")
@@ -269,13 +280,13 @@ def test_change_to_what_it_is_already_is_none() -> None:
 
 
 def test_window_follows_what_may_be_in_flight_and_nothing_else() -> None:
-    endpoint = made.endpoint(lane={"window": 2})
+    endpoint = made.endpoint(health={"window": 2})
 
     change(endpoint, name="Other")
-    after_name = made.lane_of(endpoint).window
+    after_name = made.health_of(endpoint).window
     change(endpoint, max_in_flight=5)
 
-    assert (after_name, made.lane_of(endpoint).window) == (2, 5)
+    assert (after_name, made.health_of(endpoint).window) == (2, 5)
 
 
 def test_change_of_an_older_copy_or_of_nothing_is_refused() -> None:
@@ -286,7 +297,7 @@ def test_change_of_an_older_copy_or_of_nothing_is_refused() -> None:
         change(endpoint, version=2, name="Other")
     with pytest.raises(NotFound):
         change(Endpoint(), name="Other")
-    with pytest.raises(wishes.EndpointUrlBlocked):
+    with pytest.raises(endpoint_validation.EndpointUrlBlocked):
         change(endpoint, url="https://10.0.0.1/")
 
     assert stored() == before
@@ -314,7 +325,7 @@ def test_new_address_has_to_answer_before_anything_is_sent_there() -> None:
     with pytest.raises(endpoints.NotVerified):
         endpoints.resume(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
-    states.answered(endpoint.pk, version=changed.version, at=NOW)
+    circuit_breaker.verify(endpoint.pk, version=changed.version, at=NOW)
 
     waiting.refresh_from_db()
     endpoint.refresh_from_db()
@@ -329,7 +340,7 @@ def test_new_address_of_a_paused_endpoint_answers_and_leaves_it_paused() -> None
     with pytest.raises(endpoints.NotVerified):
         endpoints.resume(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
-    states.answered(endpoint.pk, version=changed.version, at=NOW)
+    circuit_breaker.verify(endpoint.pk, version=changed.version, at=NOW)
 
     endpoint.refresh_from_db()
     assert (endpoint.state, endpoint.state_reason) == ("paused", "paused")
@@ -340,14 +351,14 @@ def test_test_that_went_to_the_older_address_says_nothing_of_the_new_one() -> No
     endpoint = register(admin())
     changed = change(endpoint, url="https://new.example.org/")
 
-    states.answered(endpoint.pk, version=changed.version - 1, at=NOW)
+    circuit_breaker.verify(endpoint.pk, version=changed.version - 1, at=NOW)
 
     endpoint.refresh_from_db()
     assert endpoint.state == "pending"
 
 
 def test_address_of_an_endpoint_that_was_switched_off_may_be_mended() -> None:
-    endpoint = made.endpoint(state="disabled", state_reason=states.DEAD)
+    endpoint = made.endpoint(state="disabled", state_reason=endpoint_states.DEAD)
 
     changed = change(endpoint, url="https://new.example.org/")
 
@@ -364,22 +375,22 @@ def test_paused_endpoint_holds_what_waits_and_lets_tests_through() -> None:
     statuses = dict(Delivery.objects.values_list("pk", "status"))
     assert statuses == {waiting.pk: "held", test.pk: "pending"}
     assert (paused.state, paused.state_reason, paused.version) == ("paused", "paused", 2)
-    with pytest.raises(endpoints.AlreadyAsSaid):
+    with pytest.raises(endpoints.AlreadyInState):
         endpoints.pause(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
 
 @pytest.mark.parametrize(("deliver", "status", "jobs"), [(True, "pending", 1), (False, "held", 0)])
 def test_resumed_endpoint_gets_what_was_held_if_it_wants(deliver: bool, status: str, jobs: int) -> None:
-    endpoint = made.endpoint(state="paused", lane={"window": 1, "trips": 3, "failures": 9, "failing_since": NOW})
+    endpoint = made.endpoint(state="paused", health={"window": 1, "open_count": 3, "failures": 9, "failing_since": NOW})
     held = made.delivery(endpoint, made.event(), status="held")
 
     resumed = endpoints.resume(endpoint_id=endpoint.pk, deliver_held=deliver, by=admin(), at=NOW)
 
     held.refresh_from_db()
-    lane = made.lane_of(endpoint)
+    health = made.health_of(endpoint)
     assert (resumed.state, held.status, Job.objects.count()) == ("active", status, jobs)
-    assert (lane.window, lane.trips, lane.failures, lane.failing_since) == (8, 0, 0, None)
-    with pytest.raises(endpoints.AlreadyAsSaid):
+    assert (health.window, health.open_count, health.failures, health.failing_since) == (8, 0, 0, None)
+    with pytest.raises(endpoints.AlreadyInState):
         endpoints.resume(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
 

@@ -23,12 +23,12 @@ from urllib.parse import urlsplit
 import pytest
 from django.utils import timezone
 
-from apps.webhooks.body import MOST_BYTES
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.queries import keys
 from apps.webhooks.rules.event_types import CATALOGUE
+from apps.webhooks.rules.payloads import MAX_BYTES
 from apps.webhooks.rules.schedule import DELAYS
-from apps.webhooks.services import delivering, recovering, secrets
+from apps.webhooks.services import delivery, recovery, secrets
 from lib.access import system
 from lib.standard_webhooks import new_secret
 from tests.serving import PATIENCE, ROOT
@@ -120,7 +120,7 @@ def test_example_takes_an_event_once_and_acknowledges_its_duplicate(language: st
         event = made.event(sequence=4)
         made.work()
         first = Delivery.objects.get()
-        recovering.resend(delivery_id=first.pk, confirmed=True, by=system(), at=delivering.DatabaseClock()())
+        recovery.resend(delivery_id=first.pk, confirmed=True, by=system(), at=delivery.DatabaseClock()())
 
         made.work()
 
@@ -144,11 +144,11 @@ def test_example_refuses_a_signature_under_another_secret(language: str, tmp_pat
 def test_example_refuses_what_was_signed_long_ago(
     language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Past(delivering.DatabaseClock):
+    class Past(delivery.DatabaseClock):
         def __call__(self) -> datetime:
             return super().__call__() - timedelta(minutes=6)
 
-    monkeypatch.setattr(delivering, "DatabaseClock", Past)
+    monkeypatch.setattr(delivery, "DatabaseClock", Past)
     with example(language, tmp_path) as receiver:
         made.endpoint(receiver.url)
         made.event()
@@ -162,7 +162,7 @@ def test_example_refuses_what_was_signed_long_ago(
 def test_example_refuses_a_body_that_no_webhook_has(language: str, tmp_path: Path) -> None:
     with example(language, tmp_path) as receiver:
         connection = HTTPConnection(urlsplit(receiver.url).netloc, timeout=PATIENCE)
-        connection.request("POST", "/", body=b"x" * (MOST_BYTES + 1))
+        connection.request("POST", "/", body=b"x" * (MAX_BYTES + 1))
         answer = connection.getresponse()
         connection.close()
 
@@ -173,7 +173,7 @@ def test_example_refuses_a_body_that_no_webhook_has(language: str, tmp_path: Pat
 @pytest.mark.parametrize("holds", ["older", "newer"])
 def test_example_takes_both_signatures_of_a_rotation(language: str, holds: str, tmp_path: Path) -> None:
     endpoint, newer = made.endpoint(), new_secret()
-    now = delivering.DatabaseClock()()
+    now = delivery.DatabaseClock()()
     secrets.rotate(endpoint_id=endpoint.pk, text=newer, by=system(), at=now)
 
     with example(language, tmp_path, secret={"older": made.SECRET, "newer": newer}[holds]) as receiver:
@@ -192,7 +192,7 @@ def test_example_knows_after_a_restart_what_it_has(language: str, tmp_path: Path
         made.event()
         made.work()
     again = Delivery.objects.get()
-    recovering.resend(delivery_id=again.pk, confirmed=True, by=system(), at=delivering.DatabaseClock()())
+    recovery.resend(delivery_id=again.pk, confirmed=True, by=system(), at=delivery.DatabaseClock()())
 
     with example(language, tmp_path) as receiver:
         Endpoint.objects.update(url=receiver.url, version=2)

@@ -11,9 +11,9 @@ from apps.accounts.services import tokens
 from apps.audit.models import AuditEntry
 from apps.rides.models import Ride
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import claiming, endpoints, rendering, watching, wishes
-from apps.webhooks.services.publishing import publish
-from apps.webhooks.services.rendering import Ready, Targets
+from apps.webhooks.services import cleanup, delivery, endpoint_validation, endpoints, rendering
+from apps.webhooks.services.outbox import publish
+from apps.webhooks.services.rendering import PreparedDelivery, Targets
 from lib.access import system
 from tests.callers import api_with
 from tests.factories import NOW, ApiClientFactory, RideFactory
@@ -47,11 +47,11 @@ def _told() -> Ride:
     return ride
 
 
-def _ready() -> list[Ready]:
-    return rendering.prepare(claiming.claim(at=NOW, most=9), Targets(), at=NOW)
+def _ready() -> list[PreparedDelivery]:
+    return rendering.prepare(delivery.claim(at=NOW, limit=9), Targets(), at=NOW)
 
 
-def _keys(ready: Ready) -> set[str]:
+def _keys(ready: PreparedDelivery) -> set[str]:
     return set(orjson.loads(ready.body)["data"])
 
 
@@ -59,7 +59,7 @@ def _keys(ready: Ready) -> set[str]:
 def test_token_that_has_ended_grants_nothing(ended: dict[str, Any]) -> None:
     client = ApiClientFactory.create()
     _token(client, **ended)
-    wanted = wishes.Wanted(
+    wanted = endpoint_validation.EndpointParams(
         name="Engine",
         url="https://hooks.example.org/",
         event_types=["*"],
@@ -67,8 +67,8 @@ def test_token_that_has_ended_grants_nothing(ended: dict[str, Any]) -> None:
         phi_agreement=True,
     )
 
-    with pytest.raises(wishes.PhiNotGranted):
-        endpoints.register(wanted=wanted, client_id=client.pk, by=system(), at=NOW)
+    with pytest.raises(endpoint_validation.PhiNotGranted):
+        endpoints.register(params=wanted, client_id=client.pk, by=system(), at=NOW)
 
     assert not Endpoint.objects.exists()
 
@@ -99,7 +99,7 @@ def test_another_token_of_the_client_still_grants_them() -> None:
     _told()
 
     found = [_keys(one) for one in _ready()]
-    watching.tend(at=NOW)
+    cleanup.clean_up(at=NOW)
 
     assert ["ride" in one for one in found] == [True, True]
     assert set(Endpoint.objects.values_list("payload_level", flat=True)) == {"full-resource"}
@@ -112,8 +112,8 @@ def test_people_are_told_once_and_the_endpoint_says_what_it_gets() -> None:
     token = _token(client)
     tokens.revoke(token_id=token.pk, reason="left", by=system(), at=NOW)
 
-    watching.tend(at=NOW)
-    watching.tend(at=NOW + DAY)
+    cleanup.clean_up(at=NOW)
+    cleanup.clean_up(at=NOW + DAY)
 
     endpoint.refresh_from_db()
     removed.refresh_from_db()

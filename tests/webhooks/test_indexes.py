@@ -10,7 +10,7 @@ from django.db import connection
 from apps.events.models import Event
 from apps.webhooks.models import Delivery
 from apps.webhooks.queries import metrics
-from apps.webhooks.services import claiming, retention
+from apps.webhooks.services import cleanup, delivery
 from lib.ids import uuid7
 from tests.console.visits import visitor
 from tests.factories import NOW
@@ -62,12 +62,12 @@ def history() -> Delivery:
 
 @pytest.mark.usefixtures("history")
 def test_events_that_may_be_forgotten_are_found_without_those_of_rides() -> None:
-    assert "event_forgettable" in _plans(lambda: retention.purge(at=NOW))
+    assert "event_forgettable" in _plans(lambda: cleanup.purge(at=NOW))
 
 
 @pytest.mark.usefixtures("history")
 def test_tests_that_are_due_are_found_among_tests() -> None:
-    assert "delivery_test_due" in _plans(lambda: claiming.claim(at=NOW, most=1))
+    assert "delivery_test_due" in _plans(lambda: delivery.claim(at=NOW, limit=1))
 
 
 def test_last_test_of_an_endpoint_is_found_among_its_tests(history: Delivery) -> None:

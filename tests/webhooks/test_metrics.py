@@ -13,7 +13,7 @@ from apps.exports.models import Export, ReportSchedule
 from apps.exports.services import exports
 from apps.exports.services.export_validation import ExportRequest
 from apps.webhooks.models import Delivery
-from apps.webhooks.services.publishing import publish
+from apps.webhooks.services.outbox import publish
 from lib.access import system
 from tests.callers import TokenClient, api_with
 from tests.exports import scheduled
@@ -29,8 +29,8 @@ def monitor() -> TokenClient:
 
 
 def test_the_numbers_are_those_of_the_rows(monitor: TokenClient) -> None:
-    lane = {"attempts_total": 7, "failures_total": 2, "failing_since": NOW - dt.timedelta(minutes=3)}
-    endpoint = made.endpoint(lane=lane)
+    health = {"attempts_total": 7, "failures_total": 2, "failing_since": NOW - dt.timedelta(minutes=3)}
+    endpoint = made.endpoint(health=health)
     made.endpoint(state="paused", event_types=["driver.*"])
     for _ in range(3):
         made.event()

@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import claiming, endpoints, recovering
-from apps.webhooks.services.recovering import Span
+from apps.webhooks.services import delivery, endpoints, recovery
+from apps.webhooks.services.delivery import record_attempts
+from apps.webhooks.services.recovery import Period
 from apps.webhooks.services.sending import Answer
-from apps.webhooks.services.settling import Tried, settle
 from lib.access import system
 from tests.factories import NOW
 from tests.webhooks import made
@@ -34,10 +34,10 @@ def _two_events(endpoint: Endpoint, at: dt.datetime, **columns: object) -> list[
 
 def _claimed(at: dt.datetime) -> list[int]:
     """Claim what is due, fail at it, and say which events of the ride it was."""
-    claim = claiming.claim(at=at, most=100)
-    tried = [Tried(row, claim.id, at, 0.1, Answer(code=500, error="http_5xx")) for row in claim.rows]
-    settle(tried, at=at, worker="test")
-    return [row.event.sequence for row in claim.rows]
+    claim = delivery.claim(at=at, limit=100)
+    tried = [made.attempt(row, at, 0.1, Answer(code=500, error="http_5xx")) for row in claim]
+    record_attempts(tried, at=at, worker="test")
+    return [row.event.sequence for row in claim]
 
 
 def test_event_waits_for_an_earlier_one_of_its_ride_for_an_hour() -> None:
@@ -63,8 +63,8 @@ def test_recovery_whose_turn_comes_hours_later_is_sent_in_order_too() -> None:
     _two_events(endpoint, NOW - DAY, status="exhausted", ended_at=NOW)
     made.delivery(endpoint, made.event_at(NOW - HOUR), priority=2, due_at=NOW + 2 * HOUR, expires_at=NOW + 4 * DAY)
 
-    span = Span(since=NOW - 2 * DAY, until=NOW, statuses=("exhausted",))
-    recovering.recover(endpoint_id=endpoint.pk, span=span, dry_run=False, by=system(), at=NOW)
+    span = Period(since=NOW - 2 * DAY, until=NOW, statuses=("exhausted",))
+    recovery.recover(endpoint_id=endpoint.pk, period=span, dry_run=False, by=system(), at=NOW)
     Delivery.objects.filter(due_at=NOW + 2 * HOUR).delete()
 
     assert _claimed(NOW + 2 * HOUR + MINUTE) == [1]

@@ -12,7 +12,7 @@ from django.db import connection
 from apps.accounts.models import Alert
 from apps.webhooks import tasks
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services import delivering, endpoints, holding, publishing, watching
+from apps.webhooks.services import cleanup, delivery, endpoint_monitor, endpoints, outbox
 from lib.access import system
 from tests.factories import NOW
 from tests.webhooks import made
@@ -31,7 +31,7 @@ def _stray(**columns: Any) -> Delivery:
 
 def test_removal_under_way_of_a_test_cancels_it_when_it_fails(receiver: Receiver) -> None:
     endpoint = made.endpoint(f"{receiver.url}/gone")
-    at = delivering.DatabaseClock()()
+    at = delivery.DatabaseClock()()
 
     def remove() -> None:
         endpoints.remove(endpoint_id=endpoint.pk, by=system(), at=at)
@@ -66,11 +66,11 @@ def test_delivery_that_nobody_may_send_wakes_no_worker(claims: int, monkeypatch:
     def fail(rules: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr("apps.webhooks.services.sending.session", fail)
+    monkeypatch.setattr("apps.webhooks.services.sending.open_session", fail)
     _stray(claims=claims)
-    publishing.publish(at=delivering.DatabaseClock()())
+    outbox.publish(at=delivery.DatabaseClock()())
 
-    assert made.work() == delivering.Done()
+    assert made.work() == delivery.RunSummary()
 
 
 def test_housekeeping_cancels_what_a_removed_endpoint_left_and_goes_on() -> None:
@@ -78,7 +78,7 @@ def test_housekeeping_cancels_what_a_removed_endpoint_left_and_goes_on() -> None
     failed = made.endpoint(name="EHR")
     made.delivery(failed, made.event(), status="exhausted", ended_at=NOW)
 
-    tasks.tend()
+    tasks.clean_up()
 
     row.refresh_from_db()
     assert row.status == "cancelled"
@@ -91,20 +91,20 @@ def test_step_of_housekeeping_that_fails_is_logged_and_alerted_and_stops_no_othe
     def fail(**given: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(holding, "tell", fail)
+    monkeypatch.setattr(cleanup, "alert_expiring", fail)
     failed = made.endpoint(name="EHR")
     made.delivery(failed, made.event(), status="exhausted", ended_at=NOW)
 
     with caplog.at_level(logging.ERROR):
-        tasks.tend()
-        tasks.tend()
+        tasks.clean_up()
+        tasks.clean_up()
 
     assert Alert.objects.filter(kind="webhook.delivery.exhausted").count() == 1
     assert len([one for one in caplog.records if one.name == "lib.task_steps"]) == 2
     alert = Alert.objects.get(kind="task.failed")
     assert alert.resolved_at is None
     monkeypatch.undo()
-    tasks.tend()
+    tasks.clean_up()
     alert.refresh_from_db()
     assert alert.resolved_at is not None
 
@@ -112,15 +112,15 @@ def test_step_of_housekeeping_that_fails_is_logged_and_alerted_and_stops_no_othe
 def test_events_that_stay_unpublished_are_alerted_until_they_are_published() -> None:
     made.endpoint()
     made.event()
-    clock = delivering.DatabaseClock()
+    clock = delivery.DatabaseClock()
 
-    watching.watch(at=clock())
+    endpoint_monitor.watch(at=clock())
     early = Alert.objects.filter(kind="events.unpublished").count()
-    watching.watch(at=clock() + watching.UNPUBLISHED_FOR)
+    endpoint_monitor.watch(at=clock() + endpoint_monitor.UNPUBLISHED_FOR)
     alert = Alert.objects.get(kind="events.unpublished")
-    watching.watch(at=clock() + HOUR)
-    publishing.publish(at=clock())
-    watching.watch(at=clock() + HOUR)
+    endpoint_monitor.watch(at=clock() + HOUR)
+    outbox.publish(at=clock())
+    endpoint_monitor.watch(at=clock() + HOUR)
 
     assert early == 0
     alert.refresh_from_db()

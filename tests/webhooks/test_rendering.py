@@ -8,14 +8,14 @@ import orjson
 import pytest
 
 from apps.audit.models import AuditEntry
+from apps.events.models import Event
 from apps.rides.models import Ride
-from apps.webhooks import body
-from apps.webhooks.body import MOST_BYTES, Told, TooLarge
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret
-from apps.webhooks.queries import full_rides
-from apps.webhooks.services import claiming, rendering, secrets
-from apps.webhooks.services.publishing import publish
-from apps.webhooks.services.rendering import Ready, Targets
+from apps.webhooks.rules import payloads
+from apps.webhooks.rules.payloads import MAX_BYTES, EventFacts, TooLarge
+from apps.webhooks.services import delivery, rendering, secrets
+from apps.webhooks.services.outbox import publish
+from apps.webhooks.services.rendering import PreparedDelivery, Targets
 from tests.callers import api_with
 from tests.factories import NOW, ApiClientFactory, RideFactory
 from tests.webhooks import made
@@ -23,12 +23,12 @@ from tests.webhooks import made
 pytestmark = pytest.mark.django_db
 
 
-def _ready(targets: Targets | None = None) -> list[Ready]:
+def _ready(targets: Targets | None = None) -> list[PreparedDelivery]:
     publish(at=NOW)
-    return rendering.prepare(claiming.claim(at=NOW, most=100), targets or Targets(), at=NOW)
+    return rendering.prepare(delivery.claim(at=NOW, limit=100), targets or Targets(), at=NOW)
 
 
-def _data(ready: Ready) -> dict[str, Any]:
+def _data(ready: PreparedDelivery) -> dict[str, Any]:
     found: dict[str, Any] = orjson.loads(ready.body)["data"]
     return found
 
@@ -84,7 +84,7 @@ def test_a_summary_carries_the_receivers_own_reference_and_nobody_elses() -> Non
     own, other = made.endpoint(payload_level="summary", client=client), made.endpoint(payload_level="summary")
     _ride(client=client, client_reference="REF-1")
 
-    found = {ready.row.endpoint_id: _data(ready).get("clientReference") for ready in _ready()}
+    found = {ready.delivery.endpoint_id: _data(ready).get("clientReference") for ready in _ready()}
 
     assert found == {own.pk: "REF-1", other.pk: None}
 
@@ -168,39 +168,39 @@ def test_one_body_that_cannot_be_made_keeps_no_other_from_leaving(
 ) -> None:
     made.endpoint(payload_level="full-resource")
     poison, good = _ride(), _ride()
-    show = full_rides.show
+    show = rendering.whole_ride
 
     def fail(ride: Ride, *, at: dt.datetime) -> Any:
         if ride.pk == poison.pk:
             raise RuntimeError("canary")
         return show(ride, at=at)
 
-    monkeypatch.setattr(full_rides, "show", fail)
+    monkeypatch.setattr(rendering, "whole_ride", fail)
 
-    ready = {one.row.event.subject_id: one for one in _ready()}
+    ready = {one.delivery.event.subject_id: one for one in _ready()}
 
     assert (ready[poison.pk].error, ready[poison.pk].target) == ("render", None)
     assert ready[good.pk].error == ""
     (told,) = [record for record in caplog.records if record.msg == "webhook body not made"]
-    assert (told.delivery_id, told.event_id) == (  # type: ignore[attr-defined]  # set by extra=
-        str(ready[poison.pk].row.id),
-        str(ready[poison.pk].row.event.id),
+    assert (told.delivery_id, told.event_id) == (  # type: ignore[attr-defined]
+        str(ready[poison.pk].delivery.id),
+        str(ready[poison.pk].delivery.event.id),
     )
 
 
 def test_a_ride_that_is_too_large_keeps_no_other_from_leaving(monkeypatch: pytest.MonkeyPatch) -> None:
     made.endpoint(payload_level="full-resource")
     poison, good = _ride(), _ride()
-    render = body.render
+    render = payloads.render
 
-    def bounded(event: Told, **given: Any) -> bytes:
+    def bounded(event: EventFacts, **given: Any) -> bytes:
         if event.subject_id == poison.pk:
             raise TooLarge
         return render(event, **given)
 
-    monkeypatch.setattr(body, "render", bounded)
+    monkeypatch.setattr(payloads, "render", bounded)
 
-    ready = {one.row.event.subject_id: one for one in _ready()}
+    ready = {one.delivery.event.subject_id: one for one in _ready()}
 
     assert {key: one.error for key, one in ready.items()} == {poison.pk: "render", good.pk: ""}
     kept = Delivery.objects.filter(body_encrypted__isnull=False)
@@ -212,7 +212,7 @@ def test_a_secret_that_does_not_open_keeps_no_other_endpoint_waiting(caplog: pyt
     EndpointSecret.objects.filter(endpoint=broken).update(secret_encrypted=b"not sealed at all")
     _ride()
 
-    ready = {one.row.endpoint_id: one for one in _ready()}
+    ready = {one.delivery.endpoint_id: one for one in _ready()}
 
     assert {key: (one.error, one.target is None) for key, one in ready.items()} == {
         broken.pk: ("render", True),
@@ -226,7 +226,7 @@ def test_nothing_leaves_unsigned() -> None:
     made.endpoint()
     _ride()
     publish(at=NOW)
-    claim = claiming.claim(at=NOW, most=100)
+    claim = delivery.claim(at=NOW, limit=100)
     EndpointSecret.objects.all().delete()  # as when the endpoint is removed meanwhile
 
     (ready,) = rendering.prepare(claim, Targets(), at=NOW)
@@ -235,13 +235,13 @@ def test_nothing_leaves_unsigned() -> None:
 
 
 def test_a_body_beyond_the_limit_is_not_made() -> None:
-    event = Told(
+    event = Event(
         id=uuid4(), type="ride.updated", subject_type="ride", subject_id=uuid4(), sequence=1, occurred_at=NOW,
-        facility_id=None, provider_id=None, data={"changed": ["x" * MOST_BYTES]},
+        facility_id=None, provider_id=None, data={"changed": ["x" * MAX_BYTES]},
     )  # fmt: skip
 
     with pytest.raises(TooLarge):
-        body.render(event, level="summary", api_version="2026-11-20")
+        payloads.render(event, level="summary", api_version="2026-11-20")
 
 
 def test_targets_are_read_again_when_an_endpoint_has_changed(django_assert_num_queries: Any) -> None:
@@ -258,8 +258,8 @@ def test_targets_are_read_again_when_an_endpoint_has_changed(django_assert_num_q
         "https://one.example.org/",
         "https://two.example.org/",
     ]
-    with django_assert_num_queries(0):
-        targets.of([again.row])
+    with django_assert_num_queries(1):
+        targets.load([again.delivery])
 
 
 def test_extra_headers_and_the_asymmetric_signature_are_part_of_the_target() -> None:

@@ -27,7 +27,7 @@ SIGNER = hmac_of(new_secret())
 
 def _post(url: str, target: dict[str, Any] | None = None, at: dt.datetime = NOW) -> Answer:
     async def post() -> Answer:
-        async with sending.session(LOOPBACK) as session:
+        async with sending.open_session(LOOPBACK) as session:
             given: dict[str, Any] = {"url": URL(url), "signers": ((SIGNER, None),)} | (target or {})
             return await sending.post(session, Target(**given), b"{}", event_id="e", attempt=1, at=at)
 
@@ -107,7 +107,7 @@ def test_a_connection_that_does_not_come_about_in_time_is_a_timeout(monkeypatch:
 
 def test_a_post_that_somebody_else_cancels_is_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     async def cancelled(port: int) -> bool:
-        async with sending.session(LOOPBACK) as session:
+        async with sending.open_session(LOOPBACK) as session:
             target = Target(url=URL(f"http://127.0.0.1:{port}/"), signers=((SIGNER, None),))
             post = asyncio.create_task(sending.post(session, target, b"{}", event_id="e", attempt=1, at=NOW))
             await asyncio.sleep(0.1)
@@ -146,8 +146,8 @@ def test_a_proxy_of_the_environment_is_not_used(receiver: Receiver, monkeypatch:
 
 def test_certificates_are_verified_and_old_tls_is_not_spoken() -> None:
     async def context() -> ssl.SSLContext:
-        async with sending.session(LOOPBACK) as session:
-            found = session.http.connector._ssl  # type: ignore[union-attr]  # what it will use
+        async with sending.open_session(LOOPBACK) as session:
+            found = session.connector._ssl  # type: ignore[union-attr]  # what it will use
             assert isinstance(found, ssl.SSLContext)
             return found
 

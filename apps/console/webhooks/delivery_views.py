@@ -20,12 +20,12 @@ from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import require_scope
-from apps.console.webhooks import words
+from apps.console.webhooks import labels
 from apps.console.webhooks.forms import DeliveryFilter
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.queries import deliveries as queries
 from apps.webhooks.rules.event_types import CATALOGUE
-from apps.webhooks.services import recovering, resending
+from apps.webhooks.services import recovery
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.ids import uuid_or_none
@@ -58,7 +58,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
     by = principal_of(request)
     read = filters(by)
     form = cast(DeliveryFilter, read(request.GET))
-    found = queries.found(form.wanted(), by=by) if form.is_valid() else Delivery.objects.none()
+    found = queries.found(form.criteria(), by=by) if form.is_valid() else Delivery.objects.none()
     shown = arranged(request, LIST, form.known())
     page = page_by_keys(found.select_related("endpoint"), queries.ORDERS[shown.sort], shown.after, size=shown.rows)
     context = {
@@ -75,7 +75,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 def filters(by: Principal) -> Filters:
     """Give what reads filters of the list.  One query, however many are read."""
     endpoints = list(Endpoint.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
-    return partial(DeliveryFilter, endpoints=endpoints, statuses=words.STATUSES)
+    return partial(DeliveryFilter, endpoints=endpoints, statuses=labels.STATUSES)
 
 
 @require_safe
@@ -93,12 +93,12 @@ def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
             subject_id=delivery_id,
             rider_ids=shown.rider_ids,
         )
-    others = queries.found(queries.Wanted(endpoint_id=found.endpoint_id, event_id=found.event_id), by=by)
+    others = queries.found(queries.DeliveryCriteria(endpoint_id=found.endpoint_id, event_id=found.event_id), by=by)
     context = {
         "shown": shown,
         "body": _pretty(shown.body),
         "about": CATALOGUE[found.event_type].about if found.event_type in CATALOGUE else "",
-        "others": [(one, words.STATUSES[one.status]) for one in others.exclude(pk=found.pk).order_by("-pk")],
+        "others": [(one, labels.STATUSES[one.status]) for one in others.exclude(pk=found.pk).order_by("-pk")],
         "cancellable": found.status in _CANCELLABLE,
         **_progress(shown),
     }
@@ -124,7 +124,7 @@ def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     if not confirmed and _warning(found):
         return _ask(request, [found])
     try:
-        again = recovering.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
+        again = recovery.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
     except DomainError as refusal:
         messages.error(request, retold(refusal.message))
         return redirect("webhook_delivery", delivery_id=delivery_id)
@@ -148,7 +148,7 @@ def resend_selected(request: HttpRequest) -> HttpResponse:
     found = list(Delivery.objects.visible_to(by).select_related("endpoint").filter(pk__in=ids).order_by("pk"))
     if not confirmed and any(map(_warning, found)):
         return _ask(request, found)
-    resent = resending.resend_each(delivery_ids=ids, confirmed=confirmed, by=by, at=timezone.now())
+    resent = recovery.resend_each(delivery_ids=ids, confirmed=confirmed, by=by, at=timezone.now())
     if resent.sent:
         said = ngettext(
             "%(count)s delivery is sent again now.", "%(count)s deliveries are sent again now.", resent.sent
@@ -164,7 +164,7 @@ def resend_selected(request: HttpRequest) -> HttpResponse:
 def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     """Stop trying a delivery."""
     try:
-        recovering.cancel(delivery_id=delivery_id, by=principal_of(request), at=timezone.now())
+        recovery.cancel(delivery_id=delivery_id, by=principal_of(request), at=timezone.now())
     except NotFound:
         raise
     except DomainError as refusal:
@@ -190,9 +190,9 @@ def _found(delivery_id: UUID, by: Principal) -> Delivery:
 def _row(delivery: Delivery) -> dict[str, Any]:
     return {
         "delivery": delivery,
-        "badge": words.STATUSES[delivery.status],
-        "result": words.result_of(delivery.last_code, delivery.last_error),
-        "trigger": words.TRIGGERS[delivery.trigger],
+        "badge": labels.STATUSES[delivery.status],
+        "result": labels.result_of(delivery.last_code, delivery.last_error),
+        "trigger": labels.TRIGGERS[delivery.trigger],
     }
 
 
@@ -219,20 +219,20 @@ def _progress(shown: queries.Shown) -> dict[str, Any]:
     open_ = found.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT)
     return {
         "delivery": found,
-        "badge": words.STATUSES[found.status],
-        "meaning": words.MEANINGS[found.status],
-        "trigger": words.TRIGGERS[found.trigger],
+        "badge": labels.STATUSES[found.status],
+        "meaning": labels.MEANINGS[found.status],
+        "trigger": labels.TRIGGERS[found.trigger],
         "warning": _warning(found),
         "next_at": next_at,
         "is_left_alone": is_left_alone,
-        "attempts": [(one, words.result_of(one["code"], one["error"])) for one in reversed(shown.attempts)],
+        "attempts": [(one, labels.result_of(one["code"], one["error"])) for one in reversed(shown.attempts)],
         "every": (1000 if moving else 15_000) if open_ else 0,
     }
 
 
 def _next_attempt(delivery: Delivery, now: datetime) -> tuple[datetime | None, bool]:
     """Say when it is sent next, and whether its endpoint is left alone until then; tests are sent there anyway."""
-    due, open_until = delivery.next_attempt_at, delivery.endpoint.lane.open_until
+    due, open_until = delivery.next_attempt_at, delivery.endpoint.health.open_until
     if due is None or open_until is None or open_until <= max(due, now) or delivery.trigger == Delivery.Trigger.TEST:
         return due, False
     return open_until, True

@@ -11,14 +11,14 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient
 from apps.console.webhooks import picker
-from apps.console.webhooks.words import FOUND
+from apps.console.webhooks.labels import FOUND
 from apps.organizations.models import Facility, TransportProvider
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import deliveries, endpoints
 from apps.webhooks.rules.event_types import EVERYTHING
-from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE, Span
-from apps.webhooks.services.wishes import Wanted
+from apps.webhooks.services.endpoint_validation import EndpointParams
+from apps.webhooks.services.recovery import DEFAULT, RECOVERABLE, Period
 from lib.access import Principal
 from lib.console_forms import ListFilter, choose, day_field
 
@@ -153,9 +153,9 @@ class EndpointForm(forms.Form):
             headers[name] = self.kept[name] if value == KEPT else value
         return headers
 
-    def wanted(self) -> Wanted:
+    def params(self) -> EndpointParams:
         values = self.cleaned_data
-        return Wanted(
+        return EndpointParams(
             name=values["name"],
             url=values["url"],
             event_types=[EVERYTHING] if EVERYTHING in values["event_types"] else values["event_types"],
@@ -187,7 +187,7 @@ class EndpointChange(EndpointForm):
     version = forms.IntegerField(widget=forms.HiddenInput)
 
 
-def initial_of(endpoint: Endpoint, wanted: Wanted) -> dict[str, Any]:
+def initial_of(endpoint: Endpoint, wanted: EndpointParams) -> dict[str, Any]:
     """Say what an endpoint is as its form has it."""
     return {
         "name": wanted.name,
@@ -233,9 +233,9 @@ class Recovering(forms.Form):
         initial=list(DEFAULT),
     )
 
-    def span(self, at: datetime) -> Span:
+    def span(self, at: datetime) -> Period:
         values = self.cleaned_data
-        return Span(values["since"], values["until"] or at, tuple(values["statuses"]))
+        return Period(values["since"], values["until"] or at, tuple(values["statuses"]))
 
 
 class EndpointFilter(forms.Form):
@@ -287,10 +287,10 @@ class DeliveryFilter(ListFilter):
         choose(self, "endpoint", endpoints, first=_("All"))
         choose(self, "status", [(status.value, statuses[status].text) for status in Delivery.Status], first=_("All"))
 
-    def wanted(self) -> deliveries.Wanted:
+    def criteria(self) -> deliveries.DeliveryCriteria:
         values = self.cleaned_data
         until = values["until"]
-        return deliveries.Wanted(
+        return deliveries.DeliveryCriteria(
             endpoint_id=UUID(values["endpoint"]) if values["endpoint"] else None,
             status=[values["status"]] if values["status"] else None,
             type=[values["type"]] if values["type"] else None,

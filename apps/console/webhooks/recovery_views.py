@@ -14,10 +14,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.accounts.sessions import principal_of
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
-from apps.console.webhooks import words
+from apps.console.webhooks import labels
 from apps.console.webhooks.forms import Recovering
-from apps.webhooks.models import Endpoint, LaneRow
-from apps.webhooks.services import recovering
+from apps.webhooks.models import Endpoint, EndpointHealth
+from apps.webhooks.services import recovery
 from lib.console_forms import put_on
 from lib.errors import DomainError
 from lib.scopes import Scope
@@ -42,7 +42,7 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     }
     if form.is_bound and form.is_valid():
         try:
-            found = recovering.recover(endpoint_id=endpoint_id, span=form.span(now), dry_run=not starts, by=by, at=now)
+            found = recovery.recover(endpoint_id=endpoint_id, period=form.span(now), dry_run=not starts, by=by, at=now)
         except DomainError as refusal:
             put_on(form, refusal, NAMES)
         else:
@@ -50,10 +50,10 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
                 return _started(request, endpoint_id, found)
             context |= {
                 "counted": True,
-                "total": sum(found.found.values()),
+                "total": sum(found.counts.values()),
                 "is_capped": found.is_capped,
-                "most_counted": recovering.MOST_COUNTED,
-                "found": [(words.FOUND[status], count) for status, count in sorted(found.found.items())],
+                "most_counted": recovery.MAX_COUNTED,
+                "found": [(labels.FOUND[status], count) for status, count in sorted(found.counts.items())],
                 "until": form.cleaned_data["until"] or now,
                 # What was counted is what is sent: until now, and not until the button is pressed.
                 "until_text": timezone.localtime(form.cleaned_data["until"] or now).isoformat(),
@@ -70,7 +70,7 @@ def recoveries(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     return render(request, "webhooks/recoveries.html", {"endpoint": endpoint, "jobs": jobs})
 
 
-def _started(request: HttpRequest, endpoint_id: UUID, recovery: recovering.Recovery) -> HttpResponse:
+def _started(request: HttpRequest, endpoint_id: UUID, recovery: recovery.Recovery) -> HttpResponse:
     if recovery.job is None:
         messages.info(request, _("There is nothing to send again."))
     else:
@@ -79,4 +79,4 @@ def _started(request: HttpRequest, endpoint_id: UUID, recovery: recovering.Recov
 
 
 def _failing_since(endpoint: Endpoint) -> Any:
-    return LaneRow.objects.values_list("failing_since", flat=True).get(pk=endpoint.pk)
+    return EndpointHealth.objects.values_list("failing_since", flat=True).get(pk=endpoint.pk)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
 from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_login, require_scope, to_proof
-from apps.console.webhooks import picker, words
+from apps.console.webhooks import labels, picker
 from apps.console.webhooks.forms import (
     ABOUT_LEVELS,
     FIELDS,
@@ -31,11 +31,12 @@ from apps.console.webhooks.sparkline import sparkline
 from apps.organizations.models import Facility, TransportProvider
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.delivery import ErrorClass
+from apps.webhooks.models.endpoint import EndpointQuerySet
 from apps.webhooks.queries import deliveries, health
 from apps.webhooks.queries import endpoints as queries
 from apps.webhooks.rules.event_types import EVERYTHING
+from apps.webhooks.services import endpoint_validation, secrets
 from apps.webhooks.services import endpoints as services
-from apps.webhooks.services import secrets, wishes
 from lib.access import Principal
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
@@ -53,18 +54,22 @@ def endpoints(request: HttpRequest) -> HttpResponse:
     """List endpoints with how they do: those that fail, then the others, newest first.  Five queries."""
     by, now = principal_of(request), timezone.now()
     form = EndpointFilter(request.GET)
-    found = queries.found(by=by, **form.cleaned_data) if form.is_valid() else Endpoint.objects.none()
+    found = _find(form, by) if form.is_valid() else Endpoint.objects.none()
     before = request.GET.get("before", "")
     page = newest_first(found.exclude(pk__in=queries.failing(found).values("pk")), before)
     # On the first page alone, and however many: whoever looks at the list looks for these.
     failing = [] if before else list(queries.failing(found).order_by("-pk"))
     rows = [
-        {"health": one, "badge": words.badge_of(one.endpoint, one.lane), "spark": sparkline(one.hours)}
+        {"health": one, "badge": labels.badge_of(one.endpoint, one.circuit), "spark": sparkline(one.hours)}
         for one in health.of_all([*failing, *page.rows], at=now)
     ]
     filtered = any(request.GET.get(name) for name in form.fields)
     context = {"form": form, "rows": rows, "older": page.next, "filtered": filtered}
     return render(request, "webhooks/endpoints.html", context)
+
+
+def _find(form: EndpointFilter, by: Principal) -> EndpointQuerySet:
+    return queries.find(by=by, state=form.cleaned_data["state"], text=form.cleaned_data["sought"])
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -84,7 +89,7 @@ def add(request: HttpRequest) -> HttpResponse:
         values = form.cleaned_data
         try:
             registered = services.register(
-                wanted=form.wanted(),
+                params=form.params(),
                 client_id=uuid_or_none(values["client"]),
                 secret=values["secret"] or None,
                 by=by,
@@ -103,14 +108,14 @@ def change(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     """Change what an endpoint is."""
     by = principal_of(request)
     endpoint = _found(endpoint_id, by)
-    was = wishes.wanted_of(endpoint)
+    was = endpoint_validation.params_of(endpoint)
     if request.method != "POST":
         return _form(request, EndpointChange(initial=initial_of(endpoint, was), by=by, kept=was.headers), endpoint)
     form = EndpointChange(request.POST, by=by, kept=was.headers)
     if "find" in request.POST:
         return _form(request, EndpointChange(initial=form.typed(), by=by, kept=was.headers), endpoint)
     if form.is_valid():
-        wanted = form.wanted()
+        wanted = form.params()
         # Only what is changed: an address that stays is not looked up again.
         changes = {
             one.name: value for one in fields(wanted) if (value := getattr(wanted, one.name)) != getattr(was, one.name)
@@ -229,7 +234,7 @@ def _found(endpoint_id: UUID, by: Principal) -> Endpoint:
 def _refuse(form: EndpointForm, refusal: DomainError) -> None:
     if isinstance(refusal, StaleVersion):
         form.add_error(None, _("Somebody changed the endpoint meanwhile. Open it again to see what it is now."))
-    elif isinstance(refusal, wishes.PhiNotGranted):
+    elif isinstance(refusal, endpoint_validation.PhiNotGranted):
         form.add_error("payload_level", retold(refusal.message))
     else:
         put_on(form, refusal, FIELDS)
@@ -261,7 +266,7 @@ def _show_secret(request: HttpRequest, endpoint: Endpoint, text: str, *, new: bo
 
 def _last_test(endpoint: Endpoint, by: Principal) -> dict[str, Any]:
     """Look at the newest test of an endpoint.  Three queries."""
-    rows = deliveries.found(deliveries.Wanted(endpoint_id=endpoint.pk), by=by).select_related("endpoint")
+    rows = deliveries.found(deliveries.DeliveryCriteria(endpoint_id=endpoint.pk), by=by).select_related("endpoint")
     found = rows.filter(trigger=Delivery.Trigger.TEST).order_by("-pk").first()
     if found is None:
         return {"test": None}
@@ -269,9 +274,9 @@ def _last_test(endpoint: Endpoint, by: Principal) -> dict[str, Any]:
     last = shown.attempts[-1] if shown.attempts else None
     return {
         "test": found,
-        "badge": words.STATUSES[found.status],
+        "badge": labels.STATUSES[found.status],
         "attempt": last,
-        "result": words.result_of(last["code"], last["error"]) if last else "",
+        "result": labels.result_of(last["code"], last["error"]) if last else "",
         "waiting": found.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT),
     }
 
@@ -280,18 +285,18 @@ def _page(request: HttpRequest, endpoint_id: UUID, *, rotation: SecretRotation |
     by, now = principal_of(request), timezone.now()
     found = _found(endpoint_id, by)
     one = health.of(found, at=now)
-    recent = deliveries.found(deliveries.Wanted(endpoint_id=endpoint_id), by=by).order_by("-pk")[:RECENT]
+    recent = deliveries.found(deliveries.DeliveryCriteria(endpoint_id=endpoint_id), by=by).order_by("-pk")[:RECENT]
     context = {
         "endpoint": found,
         "health": one,
-        "state": words.badge_of(found, one.lane),
+        "state": labels.badge_of(found, one.circuit),
         "spark": sparkline(one.hours),
         "last_error": dict(ErrorClass.choices).get(one.last_error, ""),
         "facilities": Facility.objects.filter(pk__in=found.facility_ids or ()).order_by("name"),
         "providers": TransportProvider.objects.filter(pk__in=found.provider_ids or ()).order_by("name"),
         "secrets": found.valid_secrets(now),
         "agreed_by": accounts.names_of([found.phi_agreed_by]).get(found.phi_agreed_by, found.phi_agreed_by),
-        "recent": [(delivery, words.STATUSES[delivery.status]) for delivery in recent],
+        "recent": [(delivery, labels.STATUSES[delivery.status]) for delivery in recent],
         "jobs": found.jobs.order_by("-created_at")[:3],
         "rotation": rotation or SecretRotation(),
         "states": Endpoint.State,

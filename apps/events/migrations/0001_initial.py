@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Unpublished",
+            name="OutboxEntry",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False, verbose_name="id")),
                 ("event_id", models.UUIDField(verbose_name="event id")),

@@ -19,19 +19,19 @@ CREATE TRIGGER events_event_append_only BEFORE UPDATE OR DELETE ON events_event
 """
 # By statement, not by row: a thousand events of one statement cost one more insert.
 _OUTBOX = """
-CREATE FUNCTION note_unpublished_events() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION fill_event_outbox() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO events_unpublished (event_id) SELECT id FROM recorded ORDER BY subject_id, sequence;
+    INSERT INTO events_outboxentry (event_id) SELECT id FROM recorded ORDER BY subject_id, sequence;
     RETURN NULL;
 END $$;
-CREATE TRIGGER events_event_unpublished AFTER INSERT ON events_event
-    REFERENCING NEW TABLE AS recorded FOR EACH STATEMENT EXECUTE FUNCTION note_unpublished_events();
+CREATE TRIGGER events_event_outbox AFTER INSERT ON events_event
+    REFERENCING NEW TABLE AS recorded FOR EACH STATEMENT EXECUTE FUNCTION fill_event_outbox();
 """
 # By statement, not by row, and so by COPY too.  Ids alone, because every session may listen on the channel.  An event
 # takes up to 190 bytes and a message has to stay below 8,000: forty in each.  For more than two hundred events at once,
 # listeners reload what they show.
 _NOTIFY = """
-CREATE FUNCTION tell_of_events() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION notify_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF (SELECT count(*) FROM (SELECT FROM recorded LIMIT 201) few) > 200 THEN
         PERFORM pg_notify('carelane_live', '{"resync": true}');
@@ -43,8 +43,8 @@ BEGIN
     GROUP BY portion ORDER BY portion;
     RETURN NULL;
 END $$;
-CREATE TRIGGER events_event_told AFTER INSERT ON events_event
-    REFERENCING NEW TABLE AS recorded FOR EACH STATEMENT EXECUTE FUNCTION tell_of_events();
+CREATE TRIGGER events_event_notify AFTER INSERT ON events_event
+    REFERENCING NEW TABLE AS recorded FOR EACH STATEMENT EXECUTE FUNCTION notify_event();
 """
 
 
@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(_OUTBOX),
         migrations.RunSQL(
             # Emptied as fast as it is filled: vacuum it early, or its index grows.
-            "ALTER TABLE events_unpublished SET (autovacuum_vacuum_scale_factor = 0.01,"
+            "ALTER TABLE events_outboxentry SET (autovacuum_vacuum_scale_factor = 0.01,"
             " autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0)"
         ),
         migrations.RunSQL(_NOTIFY),

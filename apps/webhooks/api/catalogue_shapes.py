@@ -1,4 +1,4 @@
-"""What can be subscribed to, and the keys that signatures are verified by."""
+"""Event types and public keys."""
 
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ class SchemaQuery(Query):
 
 
 class PayloadOut(OutShape):
-    """What a body holds at one payload level."""
+    """The body at one payload level."""
 
     level = fields.Choice(choices=PayloadLevel.choices)
     schema = fields.Anything(help_text="JSON Schema, draft 2020-12.")
@@ -22,11 +22,11 @@ class PayloadOut(OutShape):
 
 
 class EventTypeOut(OutShape):
-    """One kind of event."""
+    """An event type."""
 
     name = fields.Text()
     description = fields.Text()
-    operational = fields.Boolean(help_text="Of the service itself, and no record's.")
+    operational = fields.Boolean(help_text="About the service itself, not about a record.")
     payloads = PayloadOut(many=True)
 
     example: ClassVar[dict[str, Any]] = {
@@ -37,7 +37,7 @@ class EventTypeOut(OutShape):
 
 
 class EventTypeListOut(OutShape):
-    """All kinds of events, on one page."""
+    """All event types, on one page."""
 
     data = EventTypeOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
     page = WholePageOut()
@@ -61,7 +61,7 @@ class SigningKeyOut(OutShape):
     alg = fields.Text()
     kid = fields.Text()
     x = fields.Text(help_text="The 32 bytes of the key in base64url.")
-    whpk = fields.Text(help_text="The same as libraries of Standard Webhooks take it.")
+    whpk = fields.Text(help_text="The key in the format of Standard Webhooks libraries.")
 
     example: ClassVar[dict[str, Any]] = {
         "kty": "OKP",

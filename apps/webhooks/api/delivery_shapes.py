@@ -1,4 +1,4 @@
-"""The log of deliveries, as integrators read it."""
+"""The log of deliveries."""
 
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ class DeliveryQuery(PageQuery):
 
 
 class DeliverySubjectOut(OutShape):
-    """What the event is about."""
+    """The record that the event is about."""
 
     type = fields.Text(source="event.subject_type")
     id = fields.Uuid(source="subject_id")
@@ -37,15 +37,15 @@ class DeliverySubjectOut(OutShape):
 
 
 class DeliveryOut(Out):
-    """One event on its way to one endpoint. The same event may have several: the first, resends and replays."""
+    """A delivery of an event to an endpoint. An event may have several: the first, resends and replays."""
 
     endpoint_id = fields.Uuid()
-    event_id = fields.Uuid(help_text="As `webhook-id` says it.")
+    event_id = fields.Uuid(help_text="Sent as `webhook-id`.")
     subject = DeliverySubjectOut(source="*")
     status = fields.Choice(choices=Delivery.Status.choices)
     trigger = fields.Choice(choices=Delivery.Trigger.choices)
     attempt_count = fields.Integer(source="attempts")
-    next_attempt_at = fields.Instant(allow_null=True, help_text="While it is `pending`.")
+    next_attempt_at = fields.Instant(allow_null=True, help_text="Set while it is `pending`.")
     last_code = fields.Integer(allow_null=True)
 
     example: ClassVar[dict[str, Any]] = {
@@ -79,17 +79,17 @@ class DeliveryOut(Out):
 
 
 class AttemptOut(OutShape):
-    """One try. What the receiver answered is its own text: show it as text, and trust none of it."""
+    """An attempt. The response is untrusted text of the receiver."""
 
-    number = fields.Integer(help_text="As `webhook-attempt` said; 0 where nothing was sent, or nobody knows.")
+    number = fields.Integer(help_text="Sent as `webhook-attempt`; 0 if nothing was sent, or if that is unknown.")
     started_at = fields.Instant()
     duration_ms = fields.Integer()
     code = fields.Integer(allow_null=True)
-    error = fields.Text(help_text="Empty where it arrived.")
-    request_headers = fields.Anything(allow_null=True, help_text="But for signatures, and values of your own headers.")
+    error = fields.Text(help_text="Empty if it succeeded.")
+    request_headers = fields.Anything(allow_null=True, help_text="Without signatures and the values of custom headers.")
     response_headers = fields.Anything()
     response_snippet = fields.Text(
-        allow_null=True, help_text="The first 4 KiB; null where it may repeat what is kept from you."
+        allow_null=True, help_text="The first 4 KiB; null if it may contain data that you may not see."
     )
     remote_ip = fields.Text(allow_null=True)
 
@@ -104,12 +104,10 @@ class AttemptOut(OutShape):
 
 
 class DeliveryDetailOut(DeliveryOut):
-    """A delivery with all that was sent and answered."""
+    """A delivery with its body and attempts."""
 
-    redacted = fields.Boolean(help_text="Whether body and answers are kept from you: whole rides need PHI level full.")
-    body = fields.Text(
-        allow_null=True, help_text="The very text that is signed; null where it is kept from you, or not made yet."
-    )
+    redacted = fields.Boolean(help_text="Whether body and responses are hidden: whole rides require PHI level full.")
+    body = fields.Text(allow_null=True, help_text="The text that is signed; null if it is hidden or not rendered yet.")
     attempts = AttemptOut(many=True, source="shown_attempts")
 
     example: ClassVar[dict[str, Any]] = {

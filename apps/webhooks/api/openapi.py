@@ -1,24 +1,24 @@
-"""The `webhooks` of the OpenAPI document: every kind of event, out of the catalogue."""
+"""The `webhooks` of the OpenAPI document: all event types of the catalogue."""
 
 from typing import Any, Final
 
 from django.conf import settings
 
-from apps.webhooks import examples
+from apps.webhooks.api import examples
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.rules.event_types import CATALOGUE, EventType, body_schema
 
 _HEADERS: Final = {
-    "webhook-id": "The id of the event: the same for every attempt, resend and replay.",
-    "webhook-timestamp": "When this attempt was made, in Unix seconds.",
-    "webhook-signature": "Signatures of `id.timestamp.body`, one for each valid secret, with spaces between.",
-    "webhook-attempt": "Which attempt it is; not signed.",
+    "webhook-id": "Id of the event: the same for every attempt, resend and replay.",
+    "webhook-timestamp": "Time of this attempt in Unix seconds.",
+    "webhook-signature": "Signatures of `id.timestamp.body`, one for each valid secret, separated by spaces.",
+    "webhook-attempt": "Number of the attempt; not signed.",
 }
-_ANSWER: Final = "Any 2xx within 15 seconds is a success; everything else is tried again, later and later."
+_ANSWER: Final = "Any 2xx within 15 seconds is a success; every other response is retried with growing delays."
 
 
 def add_webhooks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add the webhooks to a document that is otherwise complete."""
+    """Add the webhooks to the complete document."""
     headers = {
         name: {"name": name, "in": "header", "required": True, "description": about, "schema": {"type": "string"}}
         for name, about in _HEADERS.items()
@@ -48,11 +48,11 @@ def _operation(kind: EventType) -> dict[str, Any]:
 
 
 def _schema(kind: EventType) -> dict[str, Any]:
-    """Write one schema for all levels: each holds what the one below it holds, and more."""
+    """Return one schema for all payload levels: each level contains the one below it."""
     schema = body_schema(kind, PayloadLevel.SUMMARY)
     del schema["$schema"], schema["title"]
     if kind.subject == "ride":
         ride = {"anyOf": [{"$ref": "#/components/schemas/RideOut"}, {"type": "null"}]}
-        about = "At full-resource: the ride as GET /rides/{id} shows it; null when it is gone."
+        about = "At full-resource: the ride as in GET /rides/{id}; null if it was deleted."
         schema["properties"]["data"]["properties"]["ride"] = ride | {"description": about}
     return schema

@@ -1,6 +1,6 @@
-"""Endpoints, and what is done with them, as integrators write and read them.
+"""Endpoints, their health, and recoveries.
 
-The secret is in no answer but the one that made it; headers of the receiver's own are named, and never shown again.
+A secret is only in the response that created it; of custom headers, responses contain only the names.
 """
 
 from datetime import timedelta
@@ -9,18 +9,18 @@ from typing import Any, ClassVar, Final
 from apps.webhooks.models import Endpoint, Job
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.services.endpoints import Registered
-from apps.webhooks.services.recovering import DEFAULT, RECOVERABLE
-from apps.webhooks.services.secrets import DEFAULT_OVERLAP, MOST_OVERLAP
+from apps.webhooks.services.recovery import DEFAULT, RECOVERABLE
+from apps.webhooks.services.secrets import DEFAULT_OVERLAP, MAX_OVERLAP
 from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.serializers import In, Out, OutShape
 
 _HEADERS_HELP: Final = (
-    "At most ten headers of your own, replaced as a whole. Names are tokens, none that deliveries set themselves;"
-    " values are visible ASCII up to 500 characters. Answers give only `headerNames`."
+    "At most ten custom headers, replaced as a whole. Names are tokens, except those that deliveries set themselves;"
+    " values are visible ASCII up to 500 characters. Responses contain only `headerNames`."
 )
-TYPES_HELP: Final = "Types of GET /webhooks/event-types, `ride.*` for all of a kind, or `*` for everything."
-_SECRET_HELP: Final = "Your own, `whsec_` and the base64 of 24 to 64 bytes; without it, one is made."  # noqa: S105  # a text
+TYPES_HELP: Final = "Types of GET /webhooks/event-types, families such as `ride.*`, or `*` for all."
+_SECRET_HELP: Final = "Your own secret, `whsec_` and the base64 of 24 to 64 bytes; generated if omitted."  # noqa: S105  # a text
 
 
 class EndpointQuery(PageQuery):
@@ -29,7 +29,7 @@ class EndpointQuery(PageQuery):
 
 class EndpointChangesIn(In):
     name = fields.Text(max_length=100)
-    url = fields.Text(max_length=2000, help_text="https, of a name that resolves to public addresses.")
+    url = fields.Text(max_length=2000, help_text="https, with a host name that resolves to public addresses.")
     event_types = fields.Listed(child=fields.Text(max_length=40), allow_empty=False, max_length=100)
     description = fields.Text(max_length=500, default="", allow_blank=True)
     facility_ids = fields.Listed(
@@ -38,22 +38,25 @@ class EndpointChangesIn(In):
         allow_null=True,
         allow_empty=False,
         max_length=500,
-        help_text="Only events of these; null for all that your token reaches.",
+        help_text="Only events of these facilities; null for all that your token has access to.",
     )
     provider_ids = fields.Listed(
         child=fields.Uuid(), required=False, allow_null=True, allow_empty=False, max_length=500
     )
     payload_level = fields.Choice(choices=PayloadLevel.choices, default=PayloadLevel.ID_ONLY.value)
     phi_agreement = fields.Boolean(
-        default=False, help_text="That rider data may go there; `full-resource` needs it, and is recorded."
+        default=False,
+        help_text="Confirms that the receiver may get rider data. Required for `full-resource`.",
     )
     ordering = fields.Choice(
         choices=Endpoint.Ordering.choices,
         default=Endpoint.Ordering.NONE.value,
-        help_text="`subject`: the events of one ride one after the other.",
+        help_text="`subject`: events of a ride are sent one at a time.",
     )
     asymmetric_signature = fields.Boolean(
-        source="asymmetric", default=False, help_text="Also sign with ed25519; the keys are at GET /webhooks/keys."
+        source="asymmetric",
+        default=False,
+        help_text="Also sign with ed25519; GET /webhooks/keys lists the keys.",
     )
     max_in_flight = fields.Integer(default=8, min_value=1, max_value=64)
     headers = fields.Texts(default=dict, help_text=_HEADERS_HELP)
@@ -72,15 +75,15 @@ class EndpointIn(EndpointChangesIn):
 
 
 class ResumeIn(In):
-    deliver_held = fields.Boolean(default=True, help_text="Send what was collected meanwhile, behind what is new.")
+    deliver_held = fields.Boolean(default=True, help_text="Send held deliveries, with a lower priority than new ones.")
 
 
 class RotateSecretIn(In):
     overlap_seconds = fields.Integer(
         default=int(DEFAULT_OVERLAP.total_seconds()),
         min_value=0,
-        max_value=int(MOST_OVERLAP.total_seconds()),
-        help_text="How long deliveries are signed with the older secret too; 0 ends every older one now.",
+        max_value=int(MAX_OVERLAP.total_seconds()),
+        help_text="How long deliveries are also signed with the older secret; with 0, all older secrets expire now.",
     )
     secret = fields.Text(max_length=100, required=False, help_text=_SECRET_HELP)
 
@@ -92,13 +95,13 @@ class RotateSecretIn(In):
 
 class RecoverIn(In):
     since = fields.Instant(help_text="At most 30 days ago.")
-    until = fields.Instant(required=False, help_text="Exclusive; without it, now.")
+    until = fields.Instant(required=False, help_text="Exclusive; default now.")
     statuses = fields.Listed(
         child=fields.Choice(choices=RECOVERABLE),
         default=list(DEFAULT),
         allow_empty=False,
         max_length=len(RECOVERABLE),
-        help_text="By what became of the last delivery; `never_sent`: there is none.",
+        help_text="Statuses of the last delivery; `never_sent`: there is none.",
     )
     types = fields.Listed(
         child=fields.Text(max_length=40),
@@ -106,9 +109,9 @@ class RecoverIn(In):
         allow_null=True,
         allow_empty=False,
         max_length=100,
-        help_text=f"Only these; null for all that the endpoint hears of. {TYPES_HELP}",
+        help_text=f"Only these types; null for all that the endpoint subscribes to. {TYPES_HELP}",
     )
-    dry_run = fields.Boolean(default=True, help_text="Only count what would be sent again.")
+    dry_run = fields.Boolean(default=True, help_text="Only count what would be sent.")
 
     example: ClassVar[dict[str, Any]] = {
         "since": "2026-11-19T06:00:00Z",
@@ -119,18 +122,16 @@ class RecoverIn(In):
 
 
 class ResendIn(In):
-    confirm = fields.Boolean(default=False, help_text="Send again what has arrived already.")
+    confirm = fields.Boolean(default=False, help_text="Required to send a delivery again that has arrived.")
 
 
 class EndpointOut(Out):
-    """Where events go. Neither its secret nor the values of its headers are shown."""
+    """A webhook endpoint, without its secret and the values of its headers."""
 
     event_types = fields.Listed(child=fields.Text(), help_text=TYPES_HELP)
     facility_ids = fields.Listed(child=fields.Uuid(), allow_null=True)
     provider_ids = fields.Listed(child=fields.Uuid(), allow_null=True)
-    state = fields.Choice(
-        choices=Endpoint.State.choices, help_text="`pending` until a test was answered with 2xx for the first time."
-    )
+    state = fields.Choice(choices=Endpoint.State.choices, help_text="`pending` until it has answered a test with 2xx.")
     payload_level = fields.Choice(choices=PayloadLevel.choices)
     phi_agreed_at = fields.Instant(allow_null=True)
     ordering = fields.Choice(choices=Endpoint.Ordering.choices)
@@ -185,9 +186,9 @@ class EndpointOut(Out):
 
 
 class EndpointWithSecretOut(EndpointOut):
-    """An endpoint with its new secret, which is shown this once."""
+    """An endpoint with its new secret, which is shown only once."""
 
-    secret = fields.Text(help_text="Verify signatures with it. It cannot be shown again.")
+    secret = fields.Text(help_text="Use it to verify signatures. It is not shown again.")
 
     example: ClassVar[dict[str, Any]] = {
         **EndpointOut.example,
@@ -206,61 +207,61 @@ class EndpointWithSecretOut(EndpointOut):
 
 
 class BreakerOut(OutShape):
-    """Nothing is sent while the breaker is open; then one delivery at a time tries."""
+    """The circuit breaker. While it is open, nothing is sent; then one delivery at a time probes the endpoint."""
 
     open = fields.Boolean(source="is_open")
-    until = fields.Instant(source="lane.open_until", allow_null=True)
+    until = fields.Instant(source="circuit.open_until", allow_null=True)
 
 
 class LatencyOut(OutShape):
-    """Milliseconds until the answer was read, of the last day."""
+    """Milliseconds until the response was read, in the last day."""
 
     p50 = fields.Integer(source="latency_p50_ms", allow_null=True)
     p95 = fields.Integer(source="latency_p95_ms", allow_null=True)
 
 
 class HourOut(OutShape):
-    """Attempts of one hour."""
+    """Attempts in one hour."""
 
-    at = fields.Instant(help_text="Its beginning.")
+    at = fields.Instant(help_text="Start of the hour.")
     delivered = fields.Integer()
     failed = fields.Integer()
 
 
 class EndpointHealthOut(OutShape):
-    """How an endpoint does. Figures of a day are of the 24 hours, by the clock, up to the one under way."""
+    """Health of an endpoint. Figures of a day cover 24 clock hours, including the current one."""
 
     state = fields.Choice(choices=Endpoint.State.choices, source="endpoint.state")
-    reason = fields.Text(source="endpoint.state_reason", help_text="Why it is not active; empty where it is.")
-    last_success_at = fields.Instant(source="lane.last_success_at", allow_null=True)
-    last_failure_at = fields.Instant(source="lane.last_failure_at", allow_null=True)
-    last_error = fields.Text(help_text="Of the last attempt; empty where it arrived.")
-    failing_since = fields.Instant(source="lane.failing_since", allow_null=True)
-    consecutive_failures = fields.Integer(source="lane.failures")
+    reason = fields.Text(source="endpoint.state_reason", help_text="Why it is not active; empty if it is.")
+    last_success_at = fields.Instant(source="circuit.last_success_at", allow_null=True)
+    last_failure_at = fields.Instant(source="circuit.last_failure_at", allow_null=True)
+    last_error = fields.Text(help_text="Error of the last attempt; empty if it succeeded.")
+    failing_since = fields.Instant(source="circuit.failing_since", allow_null=True)
+    consecutive_failures = fields.Integer(source="circuit.failures")
     breaker = BreakerOut(source="*")
-    window = fields.Integer(source="lane.window", help_text="How many deliveries may be on their way at once now.")
+    window = fields.Integer(source="circuit.window", help_text="How many deliveries may be in flight now.")
     pending = fields.Integer(source="waiting.pending")
-    held = fields.Integer(source="waiting.held", help_text="Collected while nothing was sent.")
+    held = fields.Integer(source="waiting.held", help_text="Created while nothing was sent to the endpoint.")
     in_flight = fields.Integer(source="waiting.in_flight")
     exhausted = fields.Integer(source="waiting.exhausted", help_text="Given up after the last attempt.")
-    quarantined = fields.Integer(source="waiting.quarantined", help_text="Put aside; your operator knows.")
+    quarantined = fields.Integer(source="waiting.quarantined", help_text="Set aside; your operator is alerted.")
     oldest_due_at = fields.Instant(source="waiting.oldest_due_at", allow_null=True)
     latency_ms = LatencyOut(source="*")
-    success_rate = fields.Number(allow_null=True, help_text="0 to 1; null without an attempt in a day.")
+    success_rate = fields.Number(allow_null=True, help_text="0 to 1; null without an attempt in the last day.")
     hours = HourOut(many=True)
 
     example: ClassVar[dict[str, Any]] = {"state": "active", "reason": "", "lastError": "", "successRate": 0.998}
 
 
-class FoundOut(OutShape):
-    """Events by what became of their last delivery."""
+class MatchCountOut(OutShape):
+    """Number of events by the status of their last delivery."""
 
     status = fields.Choice(choices=RECOVERABLE)
     count = fields.Integer()
 
 
 class JobOut(OutShape):
-    """A recovery on its way: what it made due again is sent behind everything new."""
+    """A recovery. Its deliveries have a lower priority than new ones."""
 
     id = fields.Uuid()
     endpoint_id = fields.Uuid()
@@ -269,8 +270,8 @@ class JobOut(OutShape):
     until = fields.Text(source="params.until")
     statuses = fields.Listed(child=fields.Text(), source="params.statuses")
     types = fields.Listed(child=fields.Text(), source="params.types", allow_null=True)
-    total = fields.Integer(help_text="Events found by now.")
-    done = fields.Integer(help_text="Of them, made due again.")
+    total = fields.Integer(help_text="Matching events so far.")
+    done = fields.Integer(help_text="Of these, events whose deliveries are due.")
     created_by = fields.Text()
     created_at = fields.Instant()
     updated_at = fields.Instant()
@@ -285,10 +286,10 @@ class JobOut(OutShape):
 
 
 class RecoveryOut(OutShape):
-    """What a recovery found, and the job that sends it; without one where nothing is sent."""
+    """Events that a recovery matches, and the job that sends them; null if nothing is sent."""
 
     dry_run = fields.Boolean()
     total = fields.Integer()
-    total_is_capped = fields.Boolean(help_text="There may be more: the first 100,000 events of the span were counted.")
-    found = FoundOut(many=True)
+    total_is_capped = fields.Boolean(help_text="There may be more: only the first 100,000 events were counted.")
+    found = MatchCountOut(many=True)
     job = JobOut(allow_null=True)

@@ -1,4 +1,4 @@
-"""Webhooks: endpoints and how they do, the log of deliveries, what can be subscribed to, and keys to verify by."""
+"""Webhooks: endpoints and their health, recoveries, the log of deliveries, event types, and public keys."""
 
 from typing import Any
 from uuid import UUID
@@ -8,14 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.audit.views import AuditedReads
-from apps.webhooks import examples
-from apps.webhooks.api import catalogue_shapes, delivery_shapes, serializers
+from apps.webhooks.api import catalogue_shapes, delivery_shapes, examples, serializers
 from apps.webhooks.models import Endpoint, Job
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries import deliveries, health, keys
 from apps.webhooks.rules.event_types import CATALOGUE, EventType, body_schema
-from apps.webhooks.services import access, endpoints, recovering, secrets, wishes
-from apps.webhooks.services.recovering import Span
+from apps.webhooks.services import endpoint_states, endpoint_validation, endpoints, recovery, secrets
+from apps.webhooks.services.recovery import Period
 from lib.access import PUBLIC
 from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
@@ -26,7 +25,7 @@ _REGISTERING = (Code.ENDPOINT_URL_BLOCKED, Code.PHI_NOT_PERMITTED, Code.FORBIDDE
 
 
 class EndpointViewSet(ApiViewSet):
-    """Endpoints of your client."""
+    """Webhook endpoints of your client."""
 
     scopes = dict.fromkeys(
         (
@@ -72,7 +71,7 @@ class EndpointViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         """List endpoints, newest first.
 
-        Those that hear of more facilities or providers than your token reaches are not among them.
+        Endpoints with a wider data scope than your token are not listed.
         """
         rows = Endpoint.objects.visible_to(self.principal)
         if "state" in self.query:
@@ -80,15 +79,15 @@ class EndpointViewSet(ApiViewSet):
         return self.answer_page(self.page(rows))
 
     def create(self, request: Request) -> Response:
-        """Register an endpoint; it becomes active when it answers the test that it is sent at once.
+        """Register an endpoint. It is sent a test at once, and becomes active when it answers 2xx.
 
-        Its secret is in this answer and nowhere else. Events are collected for it from the first 2xx on; recover what
-        lies before.
+        The secret is returned only in this response. Events are collected from the first 2xx on; use a recovery for
+        earlier ones.
         """
         body = self.body()
         secret = body.pop("secret", None)
-        wanted = wishes.Wanted(**_wanted(body))
-        made = endpoints.register(wanted=wanted, secret=secret, by=self.principal, at=self.at)
+        wanted = endpoint_validation.EndpointParams(**_wanted(body))
+        made = endpoints.register(params=wanted, secret=secret, by=self.principal, at=self.at)
         return self._answer(
             made.endpoint, secret=made.secret, headers={"Location": f"/api/webhooks/endpoints/{made.endpoint.pk}"}
         )
@@ -98,10 +97,10 @@ class EndpointViewSet(ApiViewSet):
         return self._answer(self._endpoint(id))
 
     def partial_update(self, request: Request, id: UUID) -> Response:
-        """Change an endpoint: fields left out stay as they are; lists and `headers` are replaced as a whole.
+        """Change an endpoint. Omitted fields stay unchanged; lists and `headers` are replaced as a whole.
 
-        A new `url` is sent a test first; until that is answered with 2xx, events are held. What waits and is nothing
-        that the endpoint hears of any more is cancelled.
+        A new `url` is sent a test; until it answers 2xx, deliveries are held. Waiting deliveries that the endpoint does
+        not subscribe to anymore are canceled.
         """
         changed = endpoints.change(
             endpoint_id=id,
@@ -113,32 +112,32 @@ class EndpointViewSet(ApiViewSet):
         return self._answer(changed)
 
     def destroy(self, request: Request, id: UUID) -> Response:
-        """Take an endpoint away, with all that waits for it."""
+        """Delete an endpoint and cancel its waiting deliveries."""
         endpoints.remove(endpoint_id=id, expected_version=self.expected_version(), by=self.principal, at=self.at)
         return self.answer(None)
 
     def pause(self, request: Request, id: UUID) -> Response:
-        """Send nothing more and keep collecting."""
+        """Pause an endpoint: its deliveries are held."""
         return self._answer(endpoints.pause(endpoint_id=id, by=self.principal, at=self.at))
 
     def resume(self, request: Request, id: UUID) -> Response:
-        """Send again.
+        """Resume an endpoint that is paused or disabled.
 
-        What was collected follows behind what is new, unless `deliverHeld` is false; then it stays held, and `recover`
-        sends it.
+        Held deliveries are sent with a lower priority than new ones. If `deliverHeld` is false, they stay held, and
+        `recover` sends them.
         """
         resumed = endpoints.resume(endpoint_id=id, **self.body(), by=self.principal, at=self.at)
         return self._answer(resumed)
 
     def test(self, request: Request, id: UUID) -> Response:
-        """Send `webhook.test`, whatever the state of the endpoint; follow the delivery to see what came of it."""
+        """Send `webhook.test`, whatever the state of the endpoint; read the delivery for the result."""
         return self.answer(endpoints.test(endpoint_id=id, by=self.principal, at=self.at))
 
     def rotate_secret(self, request: Request, id: UUID) -> Response:
-        """Give an endpoint another secret, which is in this answer and nowhere else.
+        """Rotate the secret of an endpoint. The new secret is returned only in this response.
 
-        Deliveries are signed with the older one too for `overlapSeconds` (a day, unless you say otherwise, and seven
-        at most). At most three are valid at once.
+        Deliveries are also signed with the older secret for `overlapSeconds` (default one day, at most seven). At most
+        three secrets are valid at once.
         """
         body = self.body()
         endpoint, secret = secrets.rotate(
@@ -151,11 +150,11 @@ class EndpointViewSet(ApiViewSet):
         return self._answer(endpoint, secret=secret)
 
     def health(self, request: Request, id: UUID) -> Response:
-        """Read how an endpoint does: what waits, what fails and since when, and the last day hour by hour."""
+        """Read the health of an endpoint: waiting deliveries, failures, and the attempts of the last day by hour."""
         return self.answer(health.of(self._endpoint(id), at=self.at))
 
     def _endpoint(self, endpoint_id: UUID) -> Endpoint:
-        return access.found(endpoint_id, self.principal)
+        return endpoint_states.get_endpoint(endpoint_id, self.principal)
 
     def _answer(
         self, endpoint: Endpoint, *, secret: str | None = None, headers: dict[str, str] | None = None
@@ -165,7 +164,7 @@ class EndpointViewSet(ApiViewSet):
 
 
 def _wanted(body: dict[str, Any]) -> dict[str, Any]:
-    """Name what the body says in the words of the service."""
+    """Convert the body to fields of `EndpointParams`."""
     for name in ("facility_ids", "provider_ids"):
         if body.get(name) is not None:
             body[name] = frozenset(body[name])
@@ -173,7 +172,7 @@ def _wanted(body: dict[str, Any]) -> dict[str, Any]:
 
 
 class RecoveryViewSet(ApiViewSet):
-    """What endpoints missed, sent again."""
+    """Recoveries: send again what an endpoint missed."""
 
     scopes = {"recover": Scope.WEBHOOKS_MANAGE, "retrieve": Scope.WEBHOOKS_MANAGE}
     bodies = {"recover": serializers.RecoverIn}
@@ -182,34 +181,34 @@ class RecoveryViewSet(ApiViewSet):
     refusals = {"recover": (Code.RULE_VIOLATION,)}
 
     def recover(self, request: Request, id: UUID) -> Response:
-        """Send again what an endpoint missed; unless `dryRun` is false, only say what that would be.
+        """Send again what an endpoint missed; unless `dryRun` is false, only count it.
 
-        Answers 202 with the job where there is something to send. It is sent behind everything new, under the ids of
-        the events. Of a long span only the first 100,000 events are counted (`totalIsCapped`); all that fit are sent.
-        With `never_sent` among the statuses, a new endpoint hears of what happened before it was there.
+        Returns 202 with the job if there is something to send. Deliveries have a lower priority than new ones, and the
+        same event ids. Only the first 100,000 events of a period are counted (`totalIsCapped`); all that match are
+        sent. With the status `never_sent`, a new endpoint receives events from before it was registered.
         """
         body = self.body()
         dry_run, types = body["dry_run"], body.get("types")
-        span = Span(
+        period = Period(
             since=body["since"],
             until=body.get("until", self.at),
             statuses=tuple(body["statuses"]),
             types=None if types is None else tuple(types),
         )
-        recovery = recovering.recover(endpoint_id=id, span=span, dry_run=dry_run, by=self.principal, at=self.at)
+        found = recovery.recover(endpoint_id=id, period=period, dry_run=dry_run, by=self.principal, at=self.at)
         shown = {
             "dry_run": dry_run,
-            "total": sum(recovery.found.values()),
-            "total_is_capped": recovery.is_capped,
-            "found": [{"status": status, "count": count} for status, count in recovery.found.items()],
-            "job": recovery.job,
+            "total": sum(found.counts.values()),
+            "total_is_capped": found.is_capped,
+            "found": [{"status": status, "count": count} for status, count in found.counts.items()],
+            "job": found.job,
         }
-        if recovery.job is None:
+        if found.job is None:
             return self.answer(shown)
-        return self.answer(shown, goes_on=True, headers={"Location": f"/api/webhooks/jobs/{recovery.job.pk}"})
+        return self.answer(shown, goes_on=True, headers={"Location": f"/api/webhooks/jobs/{found.job.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
-        """Follow a recovery."""
+        """Read the progress of a recovery."""
         job = Job.objects.visible_to(self.principal).filter(pk=id).first()
         if job is None:
             raise NotFound("webhook job")
@@ -217,7 +216,7 @@ class RecoveryViewSet(ApiViewSet):
 
 
 class DeliveryViewSet(AuditedReads, ApiViewSet):
-    """What was sent, to whom, and what came of it; kept for 30 days, unless your operator says otherwise."""
+    """The log of deliveries, kept for 30 days unless your operator configured another period."""
 
     scopes = dict.fromkeys(("list", "retrieve", "resend", "cancel"), Scope.WEBHOOKS_MANAGE)
     queries = {"list": delivery_shapes.DeliveryQuery}
@@ -234,12 +233,14 @@ class DeliveryViewSet(AuditedReads, ApiViewSet):
     def list(self, request: Request) -> Response:
         """List deliveries, newest first."""
         asked = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
-        return self.answer_page(self.page(deliveries.found(deliveries.Wanted(**asked), by=self.principal), sort="-id"))
+        return self.answer_page(
+            self.page(deliveries.found(deliveries.DeliveryCriteria(**asked), by=self.principal), sort="-id")
+        )
 
     def retrieve(self, request: Request, id: UUID) -> Response:
-        """Read a delivery with its body and every attempt.
+        """Read a delivery with its body and all attempts.
 
-        Of endpoints that get whole rides, body and answers are shown at PHI level `full` alone.
+        Of endpoints that receive whole rides, body and responses require PHI level `full`.
         """
         delivery = deliveries.one(id, by=self.principal)
         if delivery is None:
@@ -254,21 +255,21 @@ class DeliveryViewSet(AuditedReads, ApiViewSet):
     def resend(self, request: Request, id: UUID) -> Response:
         """Send a delivery again now.
 
-        What waits is brought forward; what has ended gets a new delivery of the same event. One that has arrived needs
-        `confirm`.
+        A waiting delivery becomes due; for one that has ended, a new delivery of the same event is made. A delivery
+        that has arrived requires `confirm`.
         """
         confirmed = self.body()["confirm"]
         return self.answer(
-            recovering.resend(delivery_id=id, confirmed=confirmed, by=self.principal, at=self.at),
+            recovery.resend(delivery_id=id, confirmed=confirmed, by=self.principal, at=self.at),
         )
 
     def cancel(self, request: Request, id: UUID) -> Response:
-        """Stop trying a delivery."""
-        return self.answer(recovering.cancel(delivery_id=id, by=self.principal, at=self.at))
+        """Cancel a delivery."""
+        return self.answer(recovery.cancel(delivery_id=id, by=self.principal, at=self.at))
 
 
 class EventTypeViewSet(ApiViewSet):
-    """What can be subscribed to."""
+    """Event types that endpoints can subscribe to."""
 
     scopes = {"list": Scope.WEBHOOKS_MANAGE, "schema_of": Scope.WEBHOOKS_MANAGE}
     queries = {"schema_of": catalogue_shapes.SchemaQuery}
@@ -276,12 +277,12 @@ class EventTypeViewSet(ApiViewSet):
     examples_in_path = {"type": "ride.completed"}
 
     def list(self, request: Request) -> Response:
-        """List all types of events, with schema and example of the body at every payload level."""
+        """List all event types, with schema and example of the body at each payload level."""
         version = self.principal.api_version or settings.API_VERSIONS[-1]
         return self.answer(unpaginated([_shown(kind, version) for kind in CATALOGUE.values()]))
 
     def schema_of(self, request: Request, type: str) -> Response:
-        """Read the JSON Schema of a type's body at a payload level."""
+        """Read the JSON Schema of the body of an event type at a payload level."""
         kind = CATALOGUE.get(type)
         if kind is None:
             raise NotFound("event type")
@@ -305,11 +306,11 @@ def _shown(kind: EventType, api_version: str) -> dict[str, Any]:
 
 
 class SigningKeyViewSet(ApiViewSet):
-    """Keys of signatures that begin with v1a."""
+    """Public keys of the deployment, for signatures with the prefix v1a."""
 
     scopes = {"list": PUBLIC}
     answers = {"list": catalogue_shapes.SigningKeysOut}
 
     def list(self, request: Request) -> Response:
-        """Read the public keys that ed25519 signatures (`v1a`) are verified by, the present one first."""
+        """List the public keys of ed25519 signatures (`v1a`), the current one first."""
         return self.answer(keys.jwks(at=self.at))

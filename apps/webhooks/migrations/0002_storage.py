@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             "ALTER TABLE webhooks_delivery SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01,"
             " autovacuum_vacuum_cost_delay = 0);"
-            "ALTER TABLE webhooks_lane SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01,"
+            "ALTER TABLE webhooks_endpointhealth SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01,"
             " autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);",
             migrations.RunSQL.noop,
         ),

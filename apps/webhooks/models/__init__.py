@@ -1,7 +1,7 @@
-"""Endpoints that hear of events, and every delivery to them."""
+"""Webhook endpoints, deliveries of events to them, and attempts at deliveries."""
 
 from apps.webhooks.models.delivery import Attempt, Delivery
-from apps.webhooks.models.endpoint import Endpoint, EndpointSecret, LaneRow, SigningKey
+from apps.webhooks.models.endpoint import Endpoint, EndpointHealth, EndpointSecret, SigningKey
 from apps.webhooks.models.job import Job
 
-__all__ = ["Attempt", "Delivery", "Endpoint", "EndpointSecret", "Job", "LaneRow", "SigningKey"]
+__all__ = ["Attempt", "Delivery", "Endpoint", "EndpointHealth", "EndpointSecret", "Job", "SigningKey"]

@@ -1,8 +1,7 @@
-"""Deliveries: one event on its way to one endpoint, and every attempt at it.
+"""Deliveries of events to endpoints, and attempts at them.
 
-Rows carry their own due time.  Whoever claims one holds it for a lease, under an id of the claim: what a worker that
-was thought dead reports later changes nothing.  Indexes are partial, so that a million delivered rows cost a claim
-nothing.
+A row has its own due time.  A worker that claims it holds a lease under a claim id (`lib.db.leases`).  Indexes are
+partial, so that millions of delivered rows do not slow down a claim.
 """
 
 from datetime import datetime
@@ -20,16 +19,16 @@ from lib.choices import TextChoices
 from lib.crypto import sealed_text
 from lib.ids import uuid7
 
-# SQL for the id of a row that one statement makes of others: they sort as they were made.  Of migration 0001.
+# SQL function of migration 0002 for the ids of rows that are inserted by SELECT: a UUIDv7, in order of insertion.
 NEW_ID: Final = "webhooks_new_id()"
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def visible_to(self, principal: Principal) -> "DeliveryQuerySet":
-        """Keep the deliveries of the endpoints that the caller sees, of events within the caller's own reach.
+        """Select deliveries of endpoints and events within the caller's data scope.
 
-        An endpoint may have heard of more, before it was bound to less.  What is about endpoints and tokens is of no
-        facility or provider, and the business of whoever sees the endpoint that hears of it.
+        An endpoint may have received other events before its subscription was reduced.  Events of endpoints and tokens
+        have no facility or provider: they are visible to whoever sees the endpoint that received them.
         """
         of_none = Q(event__subject_type__in=["endpoint", "token"]) | Q(trigger="test")
         deliveries = self.filter(endpoint__in=EndpointQuerySet(Endpoint).visible_to(principal))
@@ -41,7 +40,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
 
 class Delivery(models.Model):
-    """One event for one endpoint.  The same event may have several: the first, resends and replays."""
+    """One event for one endpoint.  An event has one delivery per round: the first, then resends and replays."""
 
     class Status(TextChoices):
         PENDING = "pending", _("Pending")
@@ -66,27 +65,27 @@ class Delivery(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="deliveries", db_index=False)
     event = models.ForeignKey(Event, models.PROTECT, related_name="+", db_index=False)
-    # Of the event, for the order of one ride's deliveries and for looking them up.
+    # Copied from the event, for the order of deliveries of a ride and for lookups.
     event_type = models.CharField(max_length=40)
     subject_id = models.UUIDField()
     subject_sequence = models.PositiveIntegerField()
     status = models.CharField(max_length=11, choices=Status, default=Status.PENDING)
     priority = models.PositiveSmallIntegerField(choices=Priority, default=Priority.LIVE)
     trigger = models.CharField(max_length=6, choices=Trigger, default=Trigger.EVENT)
-    attempts = models.PositiveSmallIntegerField(default=0)  # that came to an end, one way or the other
-    claims = models.PositiveSmallIntegerField(default=0)  # since the last end: what kills its worker grows here alone
+    attempts = models.PositiveSmallIntegerField(default=0)  # that have ended
+    claims = models.PositiveSmallIntegerField(default=0)  # since the last result: grows if workers die
     due_at = models.DateTimeField()
-    expires_at = models.DateTimeField()  # after it, it is given up when it could not be tried
+    expires_at = models.DateTimeField()  # if it could not be tried until then, it is given up
     lease_until = models.DateTimeField(null=True)
     claim_id = models.UUIDField(null=True)
-    # Rendered once, for endpoints that get the whole ride: a retry sends the same bytes.
+    # Stored for bodies with more than their event, so that retries send the same bytes.
     body_encrypted = models.BinaryField(null=True)
-    body_level = models.CharField(max_length=13, blank=True)  # it was rendered at: another one is rendered anew
+    body_level = models.CharField(max_length=13, blank=True)  # the payload level of the stored body
     last_code = models.PositiveSmallIntegerField(null=True)
     last_error = models.CharField(max_length=12, blank=True)
-    # 0 for what the event brought about, 1 and on for resends and replays.
+    # 0 is the first delivery of the event to the endpoint; resends and replays follow.
     round = models.PositiveSmallIntegerField(default=0)
-    # Whether it waits for earlier ones of its subject: the endpoint's `ordering` when it was made.
+    # Whether it waits for earlier deliveries of its subject: the endpoint's `ordering` when it was created.
     ordered = models.BooleanField(default=False)
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
@@ -98,7 +97,7 @@ class Delivery(models.Model):
     class Meta:
         verbose_name_plural = "deliveries"
         constraints = [
-            # Publishing twice what was published is nothing.
+            # Publishing an event again changes nothing.
             models.UniqueConstraint(name="delivery_once_per_round", fields=["event", "endpoint", "round"]),
             models.CheckConstraint(
                 name="delivery_in_flight_is_claimed",
@@ -112,7 +111,7 @@ class Delivery(models.Model):
             ),
         ]
         indexes = [
-            # The claim: what is due in one lane, in its order.
+            # Claims: due deliveries of one endpoint, in order.
             models.Index(
                 fields=["endpoint", "priority", "due_at", "id"],
                 name="delivery_pending",
@@ -121,23 +120,23 @@ class Delivery(models.Model):
             models.Index(
                 fields=["endpoint", "lease_until"], name="delivery_in_flight", condition=Q(status="in_flight")
             ),
-            # Order within one ride, where it is asked for.
+            # Claims of endpoints with ordering by subject.
             models.Index(
                 fields=["endpoint", "subject_id", "subject_sequence"],
                 name="delivery_open_of_subject",
                 condition=Q(ordered=True, status__in=["pending", "in_flight"]),
             ),
-            # What waits for people, and what a recovery takes up.
+            # Lists, alerts and recoveries of deliveries that need people.
             models.Index(
                 fields=["endpoint", "id"],
                 name="delivery_stopped",
                 condition=Q(status__in=["held", "exhausted", "quarantined"]),
             ),
             models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
-            # Tests: the last one of an endpoint, and those that somebody waits for.
+            # The last test of an endpoint, and claims of tests.
             models.Index(fields=["endpoint", "-id"], name="delivery_test", condition=Q(trigger="test")),
             models.Index(fields=["due_at"], name="delivery_test_due", condition=Q(status="pending", trigger="test")),
-            # Workers died over these: they are tried alone.
+            # Claims of suspects.
             models.Index(fields=["claims"], name="delivery_suspect", condition=Q(status="pending", claims__gte=3)),
         ]
 
@@ -146,12 +145,12 @@ class Delivery(models.Model):
 
     @property
     def next_attempt_at(self) -> datetime | None:
-        """When it is sent next; None where nothing waits for that."""
+        """When it is sent next; None unless it is pending."""
         return self.due_at if self.status == self.Status.PENDING else None
 
 
 class ErrorClass(TextChoices):
-    """Why an attempt failed."""
+    """Reasons why an attempt failed."""
 
     DNS = "dns", _("the name was not found")
     CONNECT = "connect", _("no connection")
@@ -167,13 +166,13 @@ class ErrorClass(TextChoices):
 
 
 class Attempt(models.Model):
-    """One try at one delivery.  What the receiver answered is its own text: never trusted, shown as text alone."""
+    """One attempt at a delivery.  The response is untrusted text of the receiver: it is only shown as text."""
 
     id = models.BigAutoField(primary_key=True)
-    # Without a constraint: it would lock each delivery once more in the very statement that writes it.
+    # Without a database constraint: it would lock each delivery again when its attempt is inserted.
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="tries", db_index=False, db_constraint=False)
     endpoint_id = models.UUIDField()
-    number = models.PositiveSmallIntegerField()  # as `webhook-attempt` said; 0 where none was sent
+    number = models.PositiveSmallIntegerField()  # the header `webhook-attempt`; 0 if nothing was sent
     started_at = models.DateTimeField()
     duration_ms = models.PositiveIntegerField()
     code = models.PositiveSmallIntegerField(null=True)

@@ -1,4 +1,4 @@
-"""Endpoints: where events go, what of them, under which secrets, and how each endpoint does."""
+"""Endpoints: their address and subscription, their secrets, and the state of their circuit breaker."""
 
 import json
 from datetime import datetime
@@ -23,7 +23,7 @@ class PayloadLevel(TextChoices):
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def visible_to(self, principal: Principal) -> "EndpointQuerySet":
-        """Keep the endpoints of the caller's own client, people's reach: all; and none that reaches further than it."""
+        """Select endpoints of the caller's client (all, for people) whose data scope is not wider than the caller's."""
         endpoints = self.filter(deleted_at__isnull=True)
         if principal.kind == "token":
             endpoints = endpoints.filter(client_id=principal.client_id)
@@ -34,13 +34,13 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return endpoints
 
     def sent_to(self) -> "EndpointQuerySet":
-        """Keep those that deliveries are sent to now: active, and of nobody whose client is switched off."""
-        nobodys_or_on = Q(client__isnull=True) | Q(client__active=True)
-        return self.filter(nobodys_or_on, state=Endpoint.State.ACTIVE, deleted_at__isnull=True)
+        """Select endpoints that deliveries are sent to now: active, and not of a client that is switched off."""
+        client_is_active = Q(client__isnull=True) | Q(client__active=True)
+        return self.filter(client_is_active, state=Endpoint.State.ACTIVE, deleted_at__isnull=True)
 
 
 class Endpoint(models.Model):
-    """An address that is told of events.  The URL is the receiver's own; nothing of a person stands in it."""
+    """An address that events are sent to.  Its URL must not contain personal data."""
 
     class State(TextChoices):
         PENDING = "pending", _("Pending")  # nobody has answered there yet
@@ -53,27 +53,27 @@ class Endpoint(models.Model):
         SUBJECT = "subject", _("Subject")  # the events of one ride one after the other
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, related_name="endpoints")  # null: the operator's
+    client = models.ForeignKey(ApiClient, models.PROTECT, null=True, related_name="endpoints")  # null: the operator
     name = models.CharField(max_length=100)
     url = models.CharField(max_length=2000)
     description = models.CharField(max_length=500, blank=True)
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
     state_reason = models.CharField(max_length=40, blank=True)
     state_changed_at = models.DateTimeField()
-    # Types, "ride.*" for all of a kind, "*" for all.
+    # Event types, families such as "ride.*", or "*".
     event_types = ArrayField(models.CharField(max_length=40))
     facility_ids = ArrayField(models.UUIDField(), null=True)  # null: every facility
     provider_ids = ArrayField(models.UUIDField(), null=True)  # null: every provider
     payload_level = models.CharField(max_length=13, choices=PayloadLevel, default=PayloadLevel.ID_ONLY)
-    # Who said, and when, that rider data may go there.
+    # Who confirmed, and when, that the receiver may get rider data.
     phi_agreed_by = models.CharField(max_length=60, blank=True)
     phi_agreed_at = models.DateTimeField(null=True)
     api_version = models.CharField(max_length=10)
     ordering = models.CharField(max_length=7, choices=Ordering, default=Ordering.NONE)
     asymmetric = models.BooleanField(default=False)  # also signed with ed25519
     max_in_flight = models.PositiveSmallIntegerField(default=8)
-    headers_encrypted = models.BinaryField(null=True)  # JSON: may carry a password of the receiver's gateway
-    # Of its own operational events; `version` counts what people change.
+    headers_encrypted = models.BinaryField(null=True)  # JSON; may contain a password of the receiver's gateway
+    # `sequence` counts events about the endpoint; `version` counts changes of its settings and state.
     sequence = models.PositiveIntegerField(default=0)
     version = models.PositiveIntegerField(default=1)
     created_by = models.CharField(max_length=60)
@@ -110,13 +110,13 @@ class Endpoint(models.Model):
         return f"endpoint {self.pk}"
 
     def valid_secrets(self, at: datetime) -> "models.QuerySet[EndpointSecret]":
-        """Find the secrets that deliveries are signed with, the newest first."""
+        """Select the secrets that deliveries are signed with, newest first."""
         valid = self.secrets.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=at))
         return valid.order_by("-created_at", "-pk")
 
     @property
     def own_headers(self) -> dict[str, str]:
-        """Headers of the receiver's own that go with every delivery."""
+        """Return the custom headers of every delivery."""
         headers: dict[str, str] = json.loads(self.headers_text or "{}")
         return headers
 
@@ -125,46 +125,43 @@ class Endpoint(models.Model):
         return sorted(self.own_headers)
 
 
-class LaneRow(models.Model):
-    """How an endpoint does: the row behind `apps.webhooks.rules.lane.Lane`, written with every batch of results."""
+class EndpointHealth(models.Model):
+    """The state of an endpoint's circuit breaker (`rules.circuit_breaker.CircuitState`), written with its attempts."""
 
-    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="lane")
+    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="health")
     window = models.PositiveSmallIntegerField()
     failures = models.PositiveIntegerField(default=0)
     failures_since_success = models.PositiveIntegerField(default=0)
-    trips = models.PositiveSmallIntegerField(default=0)
+    open_count = models.PositiveSmallIntegerField(default=0)
     open_until = models.DateTimeField(null=True)
     sample_since = models.DateTimeField(null=True)
     sample_attempts = models.PositiveIntegerField(default=0)
     sample_failures = models.PositiveIntegerField(default=0)
-    ceiling = models.PositiveSmallIntegerField(null=True)
-    ceiling_until = models.DateTimeField(null=True)
+    rate_limit = models.PositiveSmallIntegerField(null=True)
+    rate_limit_until = models.DateTimeField(null=True)
     failing_since = models.DateTimeField(null=True)
-    told = models.PositiveSmallIntegerField(default=0)
+    alert_level = models.PositiveSmallIntegerField(default=0)
     last_success_at = models.DateTimeField(null=True)
     last_failure_at = models.DateTimeField(null=True)
-    # When people were last told of deliveries that were given up: once an hour.
-    exhausted_told_at = models.DateTimeField(null=True)
-    # For metrics: they only grow.
+    # The last alert about deliveries that were given up: once an hour.
+    exhausted_alerted_at = models.DateTimeField(null=True)
+    # Counters of metrics.
     attempts_total = models.BigIntegerField(default=0)
     failures_total = models.BigIntegerField(default=0)
 
-    class Meta:
-        db_table = "webhooks_lane"
-
     def __str__(self) -> str:
-        return f"lane of endpoint {self.pk}"
+        return f"health of endpoint {self.pk}"
 
 
 class EndpointSecret(models.Model):
-    """A secret that deliveries are signed with until it expires; two or three live side by side during a rotation."""
+    """A secret that deliveries are signed with until it expires; up to three are valid during a rotation."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="secrets")
     secret_encrypted = models.BinaryField()
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=60)
-    expires_at = models.DateTimeField(null=True)  # null: the present one
+    expires_at = models.DateTimeField(null=True)  # null: the current secret
 
     text = sealed_text("secret")
 
@@ -180,7 +177,7 @@ class EndpointSecret(models.Model):
 
 
 class SigningKey(models.Model):
-    """An ed25519 key of this deployment; its public half is at /webhooks/keys while it signs, and a while after."""
+    """An ed25519 key of this deployment.  GET /webhooks/keys lists it until a week after it is retired."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     private_encrypted = models.BinaryField()

@@ -1,4 +1,4 @@
-"""Work on many deliveries at once, in steps that survive a restart."""
+"""Recoveries: work on many deliveries in steps that survive a restart."""
 
 from django.db import models
 from django.db.models import Q
@@ -12,12 +12,12 @@ from lib.ids import uuid7
 
 class JobQuerySet(models.QuerySet["Job"]):
     def visible_to(self, principal: Principal) -> "JobQuerySet":
-        """Keep the work on the endpoints that the caller sees."""
+        """Select the recoveries of endpoints within the caller's data scope."""
         return self.filter(endpoint__in=EndpointQuerySet(Endpoint).visible_to(principal))
 
 
 class Job(models.Model):
-    """One recovery: what to deliver again, and how far it is.  `cursor` is the id of the last delivery looked at."""
+    """One recovery.  `cursor` is the id of the last event that was processed; `done` of `total` events are due."""
 
     class State(TextChoices):
         RUNNING = "running", _("Running")

@@ -11,12 +11,12 @@ from django.db.models import Q
 
 from apps.rides.models import Ride
 from apps.rides.rules.disclosure import FIELDS
-from apps.webhooks import body
 from apps.webhooks.models import Attempt, Delivery
 from apps.webhooks.models.delivery import DeliveryQuerySet
 from apps.webhooks.models.endpoint import PayloadLevel
+from apps.webhooks.rules import payloads
 from apps.webhooks.rules.event_types import EVERYTHING
-from apps.webhooks.rules.wire import unsigned_headers
+from apps.webhooks.rules.request_headers import unsigned_headers
 from lib.access import Phi, Principal
 from lib.pagination import Order, both_ways
 
@@ -26,7 +26,7 @@ ORDERS: Final[Mapping[str, Order]] = both_ways("created")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DeliveryCriteria:
     """Which deliveries; None asks for no such thing.  `types` as a subscription says them, `created_to` exclusive."""
 
     endpoint_id: UUID | None = None
@@ -53,20 +53,20 @@ class Shown:
     rider_ids: list[UUID]
 
 
-def found(wanted: Wanted, *, by: Principal) -> DeliveryQuerySet:
+def found(criteria: DeliveryCriteria, *, by: Principal) -> DeliveryQuerySet:
     """Find deliveries with their events, but without bodies, which may be long."""
     rows = Delivery.objects.visible_to(by).select_related("event").defer("body_encrypted", "event__data")
     asked: dict[str, Any] = {
-        "endpoint_id": wanted.endpoint_id,
-        "status__in": wanted.status,
-        "event_id": wanted.event_id,
-        "event__subject_id": wanted.ride_id,  # by the index of events: deliveries have none by their subject
-        "event__subject_type": None if wanted.ride_id is None else "ride",
-        "created_at__gte": wanted.created_from,
-        "created_at__lt": wanted.created_to,
+        "endpoint_id": criteria.endpoint_id,
+        "status__in": criteria.status,
+        "event_id": criteria.event_id,
+        "event__subject_id": criteria.ride_id,  # by the index of events: deliveries have none by their subject
+        "event__subject_type": None if criteria.ride_id is None else "ride",
+        "created_at__gte": criteria.created_from,
+        "created_at__lt": criteria.created_to,
     }
     rows = rows.filter(**{name: value for name, value in asked.items() if value is not None})
-    return rows if wanted.type is None else rows.filter(_of_types(wanted.type))
+    return rows if criteria.type is None else rows.filter(_of_types(criteria.type))
 
 
 def _of_types(types: Sequence[str]) -> Q:
@@ -80,7 +80,7 @@ def _of_types(types: Sequence[str]) -> Q:
 
 def one(delivery_id: UUID, *, by: Principal) -> Delivery | None:
     """Read one delivery with its event, its endpoint and how that does."""
-    rows = Delivery.objects.visible_to(by).select_related("event", "endpoint__lane")
+    rows = Delivery.objects.visible_to(by).select_related("event", "endpoint__health")
     return rows.filter(pk=delivery_id).first()
 
 
@@ -127,28 +127,16 @@ def _body(delivery: Delivery) -> str | None:
         return str(delivery.body_text)
     if delivery.endpoint.payload_level == PayloadLevel.FULL_RESOURCE:
         return None
-    event = delivery.event
-    told = body.Told(
-        id=event.pk,
-        type=event.type,
-        subject_type=event.subject_type,
-        subject_id=event.subject_id,
-        sequence=event.sequence,
-        occurred_at=event.occurred_at,
-        facility_id=event.facility_id,
-        provider_id=event.provider_id,
-        data=event.data,
-    )
     try:
         level, version = delivery.endpoint.payload_level, delivery.endpoint.api_version
-        return body.render(told, level=level, api_version=version).decode()
-    except (KeyError, body.TooLarge):
+        return payloads.render(delivery.event, level=level, api_version=version).decode()
+    except (KeyError, payloads.TooLarge):
         return None
 
 
 def _attempt(one: Attempt, event_id: str, own: dict[str, str], *, silent: bool) -> dict[str, Any]:
     """Show an attempt; `silent`: without what the receiver may repeat of a body in words or in an address."""
-    sent = one.number > 0
+    request = unsigned_headers(event_id, attempt=one.number, at=one.started_at, custom=own)
     answered = {name: HIDDEN if silent and name == "location" else text for name, text in one.response_headers.items()}
     return {
         "number": one.number,
@@ -156,7 +144,7 @@ def _attempt(one: Attempt, event_id: str, own: dict[str, str], *, silent: bool) 
         "duration_ms": one.duration_ms,
         "code": one.code,
         "error": one.error,
-        "request_headers": unsigned_headers(event_id, attempt=one.number, at=one.started_at, own=own) if sent else None,
+        "request_headers": request if one.number else None,
         "response_headers": answered,
         "response_snippet": None if silent else one.response_snippet,
         "remote_ip": one.remote_ip,

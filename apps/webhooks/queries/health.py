@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from apps.webhooks.models import Attempt, Endpoint, LaneRow
+from apps.webhooks.models import Attempt, Endpoint, EndpointHealth
 
 HOURS: Final = 24
 
@@ -66,7 +66,7 @@ class Health:
     """
 
     endpoint: Endpoint
-    lane: LaneRow
+    circuit: EndpointHealth
     is_open: bool
     waiting: Waiting
     latency_p50_ms: int | None
@@ -85,7 +85,7 @@ def of(endpoint: Endpoint, *, at: datetime) -> Health:
 def of_all(endpoints: Sequence[Endpoint], *, at: datetime) -> list[Health]:
     """Say how endpoints do, in their order.  Three queries, however many there are."""
     ids = [endpoint.pk for endpoint in endpoints]
-    lanes = LaneRow.objects.in_bulk(ids)
+    circuits = EndpointHealth.objects.in_bulk(ids)
     first = at.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     with connection.cursor() as cursor:
         cursor.execute(_WAITING, {"ids": ids})
@@ -93,13 +93,14 @@ def of_all(endpoints: Sequence[Endpoint], *, at: datetime) -> list[Health]:
         cursor.execute(_HOURS, {"ids": ids, "since": first})
         rows = {(key, hour): figures for key, hour, *figures in cursor.fetchall()}
     return [
-        _health(endpoint, lanes[endpoint.pk], waiting[endpoint.pk], rows, first=first, at=at) for endpoint in endpoints
+        _health(endpoint, circuits[endpoint.pk], waiting[endpoint.pk], rows, first=first, at=at)
+        for endpoint in endpoints
     ]
 
 
 def _health(
     endpoint: Endpoint,
-    lane: LaneRow,
+    circuit: EndpointHealth,
     waiting: list[Any],
     rows: Mapping[tuple[UUID, datetime | None], list[Any]],
     *,
@@ -112,8 +113,8 @@ def _health(
     hours = [first + timedelta(hours=number) for number in range(HOURS)]
     return Health(
         endpoint=endpoint,
-        lane=lane,
-        is_open=lane.open_until is not None and at < lane.open_until,
+        circuit=circuit,
+        is_open=circuit.open_until is not None and at < circuit.open_until,
         waiting=Waiting(*counts),
         latency_p50_ms=p50,
         latency_p95_ms=p95,

@@ -6,10 +6,10 @@ from datetime import datetime
 from django.db.models import Count, Min, Q
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from apps.events.models import Unpublished
+from apps.events.models import OutboxEntry
 from apps.events.services import oldest_unpublished
-from apps.webhooks.models import Delivery, Endpoint, LaneRow
-from apps.webhooks.queries import held
+from apps.webhooks.models import Delivery, Endpoint, EndpointHealth
+from apps.webhooks.queries import endpoints
 
 # Each by its own partial index, which no longer list of statuses would be read by.  Delivered ones are counted by the
 # attempts that they took: there are millions of them.
@@ -21,7 +21,7 @@ def families(*, at: datetime) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "carelane_events_unpublished",
         "Events that no delivery was made of yet; more than a few for long means that no worker runs.",
-        value=Unpublished.objects.count(),
+        value=OutboxEntry.objects.count(),
     )
     since = oldest_unpublished()
     yield GaugeMetricFamily(
@@ -43,20 +43,20 @@ def families(*, at: datetime) -> Iterator[Metric]:
         "For how long the delivery that waits longest has been due; breakers make it grow, too.",
         value=0 if oldest is None else (at - oldest).total_seconds(),
     )
-    held_since = min(held.since().values(), default=at)
+    held_since = min(endpoints.holding_since().values(), default=at)
     yield GaugeMetricFamily(
         "carelane_webhook_oldest_held_seconds",
         "How old the oldest delivery is that is held for an endpoint at rest; it goes after DELIVERY_RETENTION_DAYS.",
         value=max(0.0, (at - held_since).total_seconds()),
     )
-    endpoints = GaugeMetricFamily("carelane_webhook_endpoints", "Endpoints by state.", labels=["state"])
+    by_state = GaugeMetricFamily("carelane_webhook_endpoints", "Endpoints by state.", labels=["state"])
     states = dict(
         Endpoint.objects.filter(deleted_at__isnull=True).values_list("state").annotate(Count("pk")).order_by()
     )
     for state in Endpoint.State.values:
-        endpoints.add_metric([state], states.get(state, 0))
-    yield endpoints
-    yield from _of_lanes(at)
+        by_state.add_metric([state], states.get(state, 0))
+    yield by_state
+    yield from _of_endpoints(at)
 
 
 def _by_status() -> dict[str, int]:
@@ -67,15 +67,15 @@ def _by_status() -> dict[str, int]:
     return found
 
 
-def _of_lanes(at: datetime) -> Iterator[Metric]:
+def _of_endpoints(at: datetime) -> Iterator[Metric]:
     attempts = CounterMetricFamily("carelane_webhook_attempts", "Attempts that ended.", labels=["endpoint"])
     failures = CounterMetricFamily("carelane_webhook_failures", "Attempts that failed.", labels=["endpoint"])
     failing = GaugeMetricFamily(
         "carelane_webhook_failing_seconds", "Since when there has been no success; 0 if there is.", labels=["endpoint"]
     )
-    lanes = LaneRow.objects.filter(Q(endpoint__deleted_at__isnull=True)).order_by("pk")
+    circuits = EndpointHealth.objects.filter(Q(endpoint__deleted_at__isnull=True)).order_by("pk")
     columns = ("pk", "attempts_total", "failures_total", "failing_since")
-    for endpoint_id, attempted, failed, since in lanes.values_list(*columns):
+    for endpoint_id, attempted, failed, since in circuits.values_list(*columns):
         label = [str(endpoint_id)]
         attempts.add_metric(label, attempted)
         failures.add_metric(label, failed)

@@ -21,8 +21,8 @@ DELAYS: Final = (
 ATTEMPTS: Final = len(DELAYS) + 1
 TEST_ATTEMPTS: Final = 3  # somebody is looking at the page, and presses the button again
 JITTER: Final = 0.2  # each delay is stretched by a factor of 0.8 to 1.2, so that receivers are not hit in step
-MOST_RETRY_AFTER: Final = timedelta(hours=24)
-MOST_AGE: Final = timedelta(hours=72)  # a delivery that could not be tried, because its endpoint was down, ends too
+MAX_RETRY_AFTER: Final = timedelta(hours=24)
+MAX_AGE: Final = timedelta(hours=72)  # a delivery that could not be tried, because its endpoint was down, ends too
 IN_ORDER_FOR: Final = timedelta(hours=1)  # a ride's event waits no longer for an earlier one that does not get through
 
 
@@ -39,4 +39,4 @@ def delay_after(attempt: int, *, of: int = ATTEMPTS, roll: float, retry_after: t
     if attempt >= of:
         return None
     wait = jittered(DELAYS[attempt - 1], roll)
-    return wait if retry_after is None else max(wait, min(retry_after, MOST_RETRY_AFTER))
+    return wait if retry_after is None else max(wait, min(retry_after, MAX_RETRY_AFTER))

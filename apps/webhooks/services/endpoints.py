@@ -1,8 +1,8 @@
-"""Endpoints as people and integrators keep them: registered, changed, tried, paused, resumed, taken away."""
+"""Manage endpoints: register, change, test, pause, resume and remove them."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
@@ -14,68 +14,68 @@ from django.db import transaction
 from apps.accounts.models import ApiClient
 from apps.accounts.services import alerts
 from apps.audit.services import audit
-from apps.webhooks.models import Delivery, Endpoint, LaneRow
+from apps.webhooks.models import Delivery, Endpoint, EndpointHealth
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.rules.event_types import TEST
-from apps.webhooks.rules.schedule import MOST_AGE
-from apps.webhooks.services import access, publishing, recovering, secrets, states, wishes
-from apps.webhooks.services.wishes import Wanted
+from apps.webhooks.rules.schedule import MAX_AGE
+from apps.webhooks.services import endpoint_states, endpoint_validation, outbox, recovery, secrets
+from apps.webhooks.services.endpoint_validation import EndpointParams
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound
 
-MOST_ENDPOINTS: Final = 100  # of one client
-_HEARD: Final = attrgetter("event_types", "facility_ids", "provider_ids")
+MAX_ENDPOINTS: Final = 100  # of one client
+_subscription: Final = attrgetter("event_types", "facility_ids", "provider_ids")
 
 
 class TooManyEndpoints(DomainError):
-    """The client has as many endpoints as one may have."""
+    """The client has MAX_ENDPOINTS endpoints already."""
 
     code = Code.RULE_VIOLATION
 
 
 class NotVerified(DomainError):
-    """Nobody has answered a test there yet."""
+    """The endpoint, or its new address, has not answered a test yet."""
 
     code = Code.RULE_VIOLATION
 
 
-class AlreadyAsSaid(DomainError):
-    """The endpoint is in that state."""
+class AlreadyInState(DomainError):
+    """The endpoint is in that state already."""
 
     code = Code.INVALID_TRANSITION
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A new endpoint, and its secret, which no other answer holds."""
+    """A new endpoint and its secret, which is shown only once."""
 
     endpoint: Endpoint
     secret: str = field(repr=False)
 
 
 def register(
-    *, wanted: Wanted, client_id: UUID | None = None, secret: str | None = None, by: Principal, at: datetime
+    *, params: EndpointParams, client_id: UUID | None = None, secret: str | None = None, by: Principal, at: datetime
 ) -> Registered:
-    """Register an endpoint and send it a test: it becomes active when that is answered with 2xx.
+    """Register an endpoint and send it a test: it becomes active when it answers the test with 2xx.
 
-    A token registers for its own client; people for any, or for the operator itself (None).  `secret` is made unless
-    one is brought along.  Looks the host name up, before any transaction.
+    A token registers for its own client; staff for any client, or for the operator (None).  Without `secret`, one is
+    generated.  Looks up the host name before it opens a transaction.
 
     Raises:
-        InvalidInput: the name, an event type, a header, the secret, or a record named in it is none.
-        EndpointUrlBlocked: webhooks may not go there.
-        PhiNotGranted: whole rides are asked for, and not granted.
-        WiderThanCaller: it would hear of more than the caller reaches.
-        TooManyEndpoints: the client has 100.
+        InvalidInput: a setting or the secret is invalid, or a facility or provider does not exist.
+        EndpointUrlBlocked: webhooks may not be sent there.
+        PhiNotGranted: whole rides may not be sent there.
+        WiderThanCaller: the data scope is wider than the caller's.
+        TooManyEndpoints: the client has MAX_ENDPOINTS.
         NotFound: there is no such client.
     """
-    wanted = wishes.within_reach(wanted, by)
-    wishes.check(wanted)
-    wishes.check_address(wanted.url)
+    params = endpoint_validation.limit_to_caller(params, by)
+    endpoint_validation.check(params)
+    endpoint_validation.check_url(params.url)
     with transaction.atomic():
         owner = by.client_id if by.kind == "token" else client_id
         _check_owner(owner)
-        wishes.check_phi(wanted, owner, by, at)
+        endpoint_validation.check_phi(params, owner, by, at)
         endpoint = Endpoint(
             client_id=owner,
             api_version=by.api_version or settings.API_VERSIONS[-1],
@@ -84,9 +84,9 @@ def register(
             created_at=at,
             updated_at=at,
         )
-        _apply(endpoint, wanted, by, at)
+        _apply(endpoint, params, by, at)
         endpoint.save(force_insert=True)
-        LaneRow.objects.create(endpoint=endpoint, window=endpoint.max_in_flight)
+        EndpointHealth.objects.create(endpoint=endpoint, window=endpoint.max_in_flight)
         text = secrets.first(endpoint, secret, by=by, at=at)
         if endpoint.asymmetric:
             secrets.ensure_signing_key(at=at)
@@ -98,11 +98,11 @@ def register(
 def change(
     *, endpoint_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
 ) -> Endpoint:
-    """Change what is named in `changes`, in the fields of `Wanted`.
+    """Change settings; the keys of `changes` are fields of `EndpointParams`.
 
-    A new address is tested first: until it answers, events are held, and are sent when it does; an endpoint that people
-    paused stays paused.  What waits and is nothing that the endpoint hears of any more is cancelled.  Looks the host
-    name up, before any transaction of its own.
+    A new URL is tested first: until it answers, deliveries are held; then they are sent, unless people had paused the
+    endpoint.  Waiting deliveries that the endpoint does not subscribe to anymore are cancelled.  Looks up the host name
+    before it opens a transaction.
 
     Raises:
         NotFound: there is no such endpoint.
@@ -110,89 +110,93 @@ def change(
         InvalidInput, EndpointUrlBlocked, PhiNotGranted, WiderThanCaller: as in `register`.
     """
     if "url" in changes:
-        wishes.check_address(changes["url"])
+        endpoint_validation.check_url(changes["url"])
     with transaction.atomic():
-        endpoint = access.locked(endpoint_id, by, expected_version=expected_version)
-        was = wishes.wanted_of(endpoint)
-        wanted = Wanted(**{one.name: changes.get(one.name, getattr(was, one.name)) for one in fields(Wanted)})
-        if wanted == was:
+        endpoint = endpoint_states.lock_for_change(endpoint_id, by, expected_version=expected_version)
+        before = endpoint_validation.params_of(endpoint)
+        params = replace(before, **changes)
+        if params == before:
             return endpoint
-        wanted = wishes.within_reach(wanted, by)
-        wishes.check(wanted)
-        wishes.check_phi(wanted, endpoint.client_id, by, at)
-        _apply(endpoint, wanted, by, at)
-        if wanted.url != was.url:
+        params = endpoint_validation.limit_to_caller(params, by)
+        endpoint_validation.check(params)
+        endpoint_validation.check_phi(params, endpoint.client_id, by, at)
+        _apply(endpoint, params, by, at)
+        if params.url != before.url:
             _await_answer(endpoint, at)
         endpoint.version += 1
         endpoint.updated_at = at
         endpoint.save()
-        if _HEARD(wanted) != _HEARD(was):
-            publishing.withdraw(endpoint.pk, at=at)
+        if _subscription(params) != _subscription(before):
+            outbox.cancel_unmatched(endpoint.pk, at=at)
         if endpoint.asymmetric:
             secrets.ensure_signing_key(at=at)
-        if wanted.max_in_flight != was.max_in_flight:
-            LaneRow.objects.filter(pk=endpoint.pk).update(window=endpoint.max_in_flight)
-        changed = [one.name for one in fields(Wanted) if getattr(wanted, one.name) != getattr(was, one.name)]
+        if params.max_in_flight != before.max_in_flight:
+            EndpointHealth.objects.filter(pk=endpoint.pk).update(window=endpoint.max_in_flight)
+        names = [field.name for field in fields(EndpointParams)]
+        changed = [name for name in names if getattr(params, name) != getattr(before, name)]
         _audit("webhooks.change", endpoint, by, changed=changed)
-        if wanted.url != was.url:
+        if params.url != before.url:
             _send_test(endpoint, by=by, at=at)
     return endpoint
 
 
 @transaction.atomic
 def pause(*, endpoint_id: UUID, by: Principal, at: datetime) -> Endpoint:
-    """Send nothing more and keep collecting; what is on its way comes to its end.
+    """Pause an endpoint: its deliveries are held; those in flight are finished.
 
     Raises:
         NotFound: there is no such endpoint.
-        AlreadyAsSaid: it is not active.
+        AlreadyInState: it is not active.
     """
-    endpoint = access.locked(endpoint_id, by)
+    endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     if endpoint.state != Endpoint.State.ACTIVE:
-        raise AlreadyAsSaid(f"The endpoint is {endpoint.state}.")
-    states.change(endpoint, Endpoint.State.PAUSED, states.BY_PEOPLE, at)
-    states.hold(endpoint)
+        raise AlreadyInState(f"The endpoint is {endpoint.state}.")
+    endpoint_states.change(endpoint, Endpoint.State.PAUSED, endpoint_states.BY_PEOPLE, at)
+    endpoint_states.hold_pending(endpoint)
     _audit("webhooks.pause", endpoint, by)
     return endpoint
 
 
 @transaction.atomic
 def resume(*, endpoint_id: UUID, deliver_held: bool = True, by: Principal, at: datetime) -> Endpoint:
-    """Send again, with a clean slate; what was held follows behind what is new, unless told otherwise.
+    """Resume an endpoint with a closed circuit; held deliveries are sent as a recovery, unless `deliver_held` is false.
 
     Raises:
         NotFound: there is no such endpoint.
-        AlreadyAsSaid: it is active.
+        AlreadyInState: it is active.
         NotVerified: it, or its new address, has not answered a test.
     """
-    endpoint = access.locked(endpoint_id, by)
+    endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     if endpoint.state == Endpoint.State.ACTIVE:
-        raise AlreadyAsSaid("The endpoint is active.")
-    if endpoint.state == Endpoint.State.PENDING or endpoint.state_reason in (states.UNVERIFIED, states.UNTRIED):
+        raise AlreadyInState("The endpoint is active.")
+    if endpoint.state == Endpoint.State.PENDING or endpoint.state_reason in (
+        endpoint_states.UNVERIFIED,
+        endpoint_states.PAUSED_UNVERIFIED,
+    ):
         raise NotVerified("The endpoint has not answered a test yet; send one.")
-    states.start_over(endpoint, "was resumed", by=by, at=at)
-    while not deliver_held and states.hold(endpoint):
-        pass  # what has not been moved since the pause would be sent
+    endpoint_states.activate(endpoint, "was resumed", by=by, at=at)
+    while not deliver_held and endpoint_states.hold_pending(endpoint):
+        pass  # pending rows that exceeded a batch at the pause would be sent
     if deliver_held:
-        recovering.release(endpoint, by=by, at=at)
+        recovery.release_held(endpoint, by=by, at=at)
     _audit("webhooks.resume", endpoint, by)
     return endpoint
 
 
 @transaction.atomic
 def remove(*, endpoint_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> None:
-    """Take an endpoint away, with all that waits for it; its deliveries stay in the log for as long as others do.
+    """Remove an endpoint and cancel what waits for it; its deliveries stay in the log until their retention ends.
 
     Raises:
         NotFound: there is no such endpoint.
         StaleVersion: it is not at `expected_version`.
     """
-    endpoint = access.locked(endpoint_id, by, expected_version=expected_version)
-    states.change(endpoint, Endpoint.State.DISABLED, "removed", at)
+    endpoint = endpoint_states.lock_for_change(endpoint_id, by, expected_version=expected_version)
+    endpoint_states.change(endpoint, Endpoint.State.DISABLED, "removed", at)
     endpoint.deleted_at = at
-    endpoint.headers_text = ""  # may hold a password of the receiver's, as the secrets below do
+    endpoint.headers_text = ""  # may hold a password of the receiver
     endpoint.save(update_fields=["deleted_at", "headers_encrypted"])
-    states.cancel_all(endpoint, at=at)
+    endpoint_states.cancel_waiting(endpoint, at=at)
     endpoint.secrets.all().delete()
     alerts.resolve_about(endpoint.pk, at=at)
     _audit("webhooks.remove", endpoint, by)
@@ -200,12 +204,12 @@ def remove(*, endpoint_id: UUID, expected_version: int | None = None, by: Princi
 
 @transaction.atomic
 def test(*, endpoint_id: UUID, by: Principal, at: datetime) -> Delivery:
-    """Send `webhook.test` to one endpoint, in whatever state it is.  The first success makes a pending one active.
+    """Send `webhook.test` to an endpoint in any state.  Success activates an endpoint that waits for verification.
 
     Raises:
         NotFound: there is no such endpoint.
     """
-    endpoint = access.locked(endpoint_id, by)
+    endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     _audit("webhooks.test", endpoint, by)
     return _send_test(endpoint, by=by, at=at)
 
@@ -215,18 +219,18 @@ def _check_owner(client_id: UUID | None) -> None:
         return
     if not ApiClient.objects.filter(pk=client_id, active=True).exists():
         raise NotFound("client")
-    if Endpoint.objects.filter(client_id=client_id, deleted_at__isnull=True).count() >= MOST_ENDPOINTS:
-        raise TooManyEndpoints(f"A client has at most {MOST_ENDPOINTS} endpoints.")
+    if Endpoint.objects.filter(client_id=client_id, deleted_at__isnull=True).count() >= MAX_ENDPOINTS:
+        raise TooManyEndpoints(f"A client has at most {MAX_ENDPOINTS} endpoints.")
 
 
-def _apply(endpoint: Endpoint, wanted: Wanted, by: Principal, at: datetime) -> None:
+def _apply(endpoint: Endpoint, params: EndpointParams, by: Principal, at: datetime) -> None:
     for name in ("name", "url", "description", "ordering", "asymmetric", "max_in_flight", "payload_level"):
-        setattr(endpoint, name, getattr(wanted, name))
-    endpoint.event_types = list(dict.fromkeys(wanted.event_types))
-    endpoint.facility_ids = None if wanted.facility_ids is None else sorted(wanted.facility_ids)
-    endpoint.provider_ids = None if wanted.provider_ids is None else sorted(wanted.provider_ids)
-    endpoint.headers_text = json.dumps(dict(wanted.headers), sort_keys=True) if wanted.headers else ""
-    full = wanted.payload_level == PayloadLevel.FULL_RESOURCE
+        setattr(endpoint, name, getattr(params, name))
+    endpoint.event_types = list(dict.fromkeys(params.event_types))
+    endpoint.facility_ids = None if params.facility_ids is None else sorted(params.facility_ids)
+    endpoint.provider_ids = None if params.provider_ids is None else sorted(params.provider_ids)
+    endpoint.headers_text = json.dumps(dict(params.headers), sort_keys=True) if params.headers else ""
+    full = params.payload_level == PayloadLevel.FULL_RESOURCE
     if full and endpoint.phi_agreed_at is None:
         endpoint.phi_agreed_at, endpoint.phi_agreed_by = at, by.actor
     elif not full:
@@ -234,18 +238,18 @@ def _apply(endpoint: Endpoint, wanted: Wanted, by: Principal, at: datetime) -> N
 
 
 def _await_answer(endpoint: Endpoint, at: datetime) -> None:
-    """Send nothing to a new address before it has answered a test; its caller saves the endpoint."""
+    """Pause an endpoint until its new URL has answered a test; the caller saves it."""
     if endpoint.state == Endpoint.State.PENDING:
         return
-    by_people = endpoint.state_reason in (states.BY_PEOPLE, states.UNTRIED)
+    was_paused = endpoint.state_reason in (endpoint_states.BY_PEOPLE, endpoint_states.PAUSED_UNVERIFIED)
     endpoint.state = Endpoint.State.PAUSED
-    endpoint.state_reason = states.UNTRIED if by_people else states.UNVERIFIED
+    endpoint.state_reason = endpoint_states.PAUSED_UNVERIFIED if was_paused else endpoint_states.UNVERIFIED
     endpoint.state_changed_at = at
-    states.hold(endpoint)
+    endpoint_states.hold_pending(endpoint)
 
 
 def _send_test(endpoint: Endpoint, *, by: Principal, at: datetime) -> Delivery:
-    event_id = states.record(endpoint, TEST, {}, by=by, at=at)
+    event_id = endpoint_states.record(endpoint, TEST, {}, by=by, at=at)
     return Delivery.objects.create(
         endpoint=endpoint,
         event_id=event_id,
@@ -254,7 +258,7 @@ def _send_test(endpoint: Endpoint, *, by: Principal, at: datetime) -> Delivery:
         subject_sequence=endpoint.sequence,
         trigger=Delivery.Trigger.TEST,
         due_at=at,
-        expires_at=at + MOST_AGE,
+        expires_at=at + MAX_AGE,
         created_at=at,
     )
 

@@ -1,4 +1,11 @@
-"""From claimed rows to what is sent: where to, under which secrets, and the bytes of the body."""
+"""Prepare claimed deliveries for sending: the address and secrets of the endpoint, and the bytes of the body.
+
+Bodies at level `id-only` are rendered for each attempt: the same event always gives the same bytes.  Bodies that hold
+more than the event (the whole ride, the client's own reference) would differ tomorrow: they are rendered once, stored
+encrypted before they leave, and reused by retries.  A body that was stored at another payload level is rendered anew.
+
+A delivery whose body cannot be rendered does not stop the others: it gets an error in place of a target.
+"""
 
 import logging
 from collections import defaultdict
@@ -8,182 +15,193 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+import orjson
 from django.db import connection, transaction
 from yarl import URL
 
 from apps.audit.services import audit
 from apps.rides.models import Ride
-from apps.webhooks import body
+from apps.rides.queries import rides
+from apps.rides.schemas.ride_output import RideOut, context_of
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.models.endpoint import PayloadLevel
-from apps.webhooks.queries import full_rides, grants, keys
-from apps.webhooks.services.claiming import Claim, Claimed
+from apps.webhooks.queries import keys
+from apps.webhooks.queries.endpoints import clients_with_phi
+from apps.webhooks.rules import payloads
 from apps.webhooks.services.sending import Target
-from lib.access import system
+from lib.access import Phi, Principal, system
+from lib.api import serializers
+from lib.api.json import dumps
 from lib.crypto import aad, seal, unseal
 from lib.standard_webhooks import Signer, hmac_of
 
 log = logging.getLogger(__name__)
 
-_KEEP: Final = """
-    UPDATE webhooks_delivery d SET body_encrypted = came.body, body_level = came.level
-    FROM unnest(%s::uuid[], %s::bytea[], %s::varchar[]) AS came(id, body, level) WHERE d.id = came.id
+# A receiver of whole rides sees all data of the rider, but neither dispatchers' notes nor door codes.
+_RECEIVER: Final = Principal(kind="system", id=None, role="webhook", scopes=frozenset(), phi=Phi.FULL)
+_STORE: Final = """
+    UPDATE webhooks_delivery d SET body_encrypted = new.body, body_level = new.level
+    FROM unnest(%s::uuid[], %s::bytea[], %s::varchar[]) AS new(id, body, level) WHERE d.id = new.id
 """
 
 
-class Ready(NamedTuple):
-    """A claimed row with all that sending takes; without a target, `error` says what could not be made."""
+class PreparedDelivery(NamedTuple):
+    """A claimed delivery with everything that sending needs; without a target, `error` says why."""
 
-    row: Claimed
-    claim_id: UUID
+    delivery: Delivery
+    endpoint_version: int
     target: Target | None = None
     body: bytes = b""
     error: str = ""
 
 
 class Targets:
-    """Endpoints as sending needs them, for as long as nobody changes them: kept by id and version."""
+    """A cache of endpoints as sending needs them, by id and version."""
 
     def __init__(self) -> None:
-        self._known: dict[UUID, tuple[int, Target | None]] = {}
+        self._cache: dict[UUID, tuple[int, Target | None]] = {}
 
-    def of(self, rows: Iterable[Claimed]) -> dict[UUID, Target | None]:
-        """Find the targets of rows, None where nothing may leave.
+    def load(self, deliveries: Iterable[Delivery]) -> dict[UUID, tuple[int, Target | None]]:
+        """Return version and target of the deliveries' endpoints; no target if nothing may be sent.
 
-        Three queries when there is one that is not known yet, none otherwise.
+        One query; three more if an endpoint is new or has changed.
         """
-        wanted = {row.endpoint_id: row.endpoint_version for row in rows}
-        unknown = [key for key, version in wanted.items() if self._known.get(key, (0,))[0] != version]
-        if unknown:
-            self._known |= _load(unknown)
-        return {key: self._known[key][1] for key in wanted}
+        ids = {delivery.endpoint_id for delivery in deliveries}
+        versions = dict(Endpoint.objects.filter(pk__in=ids).values_list("pk", "version"))
+        stale = [key for key, version in versions.items() if self._cache.get(key, (0,))[0] != version]
+        if stale:
+            self._cache |= _load(stale)
+        return {key: self._cache[key] for key in versions}
 
 
 def _load(endpoint_ids: Collection[UUID]) -> dict[UUID, tuple[int, Target | None]]:
     secrets: dict[UUID, list[EndpointSecret]] = {key: [] for key in endpoint_ids}
     for secret in EndpointSecret.objects.filter(endpoint__in=endpoint_ids).order_by("-created_at", "-pk"):
         secrets[secret.endpoint_id].append(secret)
-    public = keys.present_signer()
+    deployment_key = keys.present_signer()
     return {
-        one.pk: (one.version, _target(one, secrets[one.pk], public))
-        for one in Endpoint.objects.filter(pk__in=endpoint_ids)
+        endpoint.pk: (endpoint.version, _target(endpoint, secrets[endpoint.pk], deployment_key))
+        for endpoint in Endpoint.objects.filter(pk__in=endpoint_ids)
     }
 
 
-def _target(endpoint: Endpoint, secrets: Sequence[EndpointSecret], public: Signer | None) -> Target | None:
+def _target(endpoint: Endpoint, secrets: Sequence[EndpointSecret], deployment_key: Signer | None) -> Target | None:
     if not secrets:
-        return None  # it was removed meanwhile; nothing leaves unsigned
+        return None  # the endpoint was removed; nothing is sent unsigned
     try:
         signers = [(hmac_of(secret.text), secret.expires_at) for secret in secrets]
         return Target(
             url=URL(endpoint.url),
-            signers=(*signers, *(((public, None),) if endpoint.asymmetric and public else ())),
+            signers=(*signers, *(((deployment_key, None),) if endpoint.asymmetric and deployment_key else ())),
             headers=endpoint.own_headers,
             level=endpoint.payload_level,
             client_id=endpoint.client_id,
             api_version=endpoint.api_version,
         )
-    except Exception:  # a secret that does not open: it is this endpoint's alone
+    except Exception:  # a secret that cannot be decrypted affects this endpoint only
         log.exception("endpoint not usable", extra={"subscription_id": str(endpoint.pk)})
         return None
 
 
-def prepare(claim: Claim, targets: Targets, *, at: datetime) -> list[Ready]:
-    """Make the bodies of a claim.  One that cannot be made does not keep the others from leaving.
-
-    Bodies that hold a whole ride are rendered once and stored sealed before they leave, so that a retry sends the same
-    bytes; a few queries for those, none for the rest.
-    """
-    found = _within_grants(targets.of(claim.rows), at)
-    made: dict[tuple[UUID, str], bytes] = {}  # hundreds of endpoints may hear of one event
-    rides = _Rides(claim.rows, found, at=at)
-    ready = []
-    for row in claim.rows:
-        target = found[row.endpoint_id]
+def prepare(deliveries: Sequence[Delivery], targets: Targets, *, at: datetime) -> list[PreparedDelivery]:
+    """Render the bodies of claimed deliveries and store those that must not change between attempts."""
+    endpoints = targets.load(deliveries)
+    allowed = _limit_to_phi_grants({key: target for key, (_, target) in endpoints.items()}, at)
+    ride_data = _RideData(deliveries, allowed, at=at)
+    shared: dict[tuple[UUID, str], bytes] = {}  # hundreds of endpoints may receive the same event
+    prepared = []
+    for delivery in deliveries:
+        version, target = endpoints[delivery.endpoint_id][0], allowed[delivery.endpoint_id]
         if target is None:
-            ready.append(Ready(row, claim.id, error=ErrorClass.RENDER))
+            prepared.append(PreparedDelivery(delivery, version, error=ErrorClass.RENDER))
             continue
         try:
-            if row.body_encrypted is not None and row.body_level == target.level:
-                bytes_ = unseal(row.body_encrypted, aad=aad(Delivery, "body", row.id)).encode()
-            elif target.level == PayloadLevel.ID_ONLY:
-                key = (row.event.id, target.api_version)
-                bytes_ = made.get(key) or made.setdefault(key, _render(row, target, {}))
-            else:
-                bytes_ = _render(row, target, rides.more_of(row, target))
-        except Exception:  # whatever it is, it is this row's alone
-            log.exception("webhook body not made", extra={"delivery_id": str(row.id), "event_id": str(row.event.id)})
-            ready.append(Ready(row, claim.id, error=ErrorClass.RENDER))
+            body = _body(delivery, target, ride_data, shared)
+        except Exception:  # whatever is wrong with the body affects this delivery only
+            ids = {"delivery_id": str(delivery.pk), "event_id": str(delivery.event_id)}
+            log.exception("webhook body not made", extra=ids)
+            prepared.append(PreparedDelivery(delivery, version, error=ErrorClass.RENDER))
         else:
-            ready.append(Ready(row, claim.id, target, bytes_))
-    _keep([(one, one.target.level) for one in ready if one.target and one.row.id in rides.told_more], rides)
-    return ready
+            prepared.append(PreparedDelivery(delivery, version, target, body))
+    _store([one for one in prepared if one.delivery.pk in ride_data.volatile], ride_data)
+    return prepared
 
 
-def _within_grants(targets: dict[UUID, Target | None], at: datetime) -> dict[UUID, Target | None]:
-    """Let whole rides go to nobody whose client was given rider data once and is not any more: ids alone go there.
+def _body(delivery: Delivery, target: Target, ride_data: "_RideData", shared: dict[tuple[UUID, str], bytes]) -> bytes:
+    if delivery.body_encrypted is not None and delivery.body_level == target.level:
+        return unseal(bytes(delivery.body_encrypted), aad=aad(Delivery, "body", delivery.pk)).encode()
+    if target.level != PayloadLevel.ID_ONLY:
+        return _render(delivery, target, ride_data.extra_for(delivery, target))
+    key = (delivery.event_id, target.api_version)
+    if key not in shared:
+        shared[key] = _render(delivery, target, {})
+    return shared[key]
 
-    `watching.tend` sees to it that people are told.
+
+def _render(delivery: Delivery, target: Target, extra: dict[str, Any]) -> bytes:
+    return payloads.render(delivery.event, level=target.level, api_version=target.api_version, extra=extra)
+
+
+def _limit_to_phi_grants(targets: dict[UUID, Target | None], at: datetime) -> dict[UUID, Target | None]:
+    """Reduce endpoints to ids whose client has no token anymore that may see rider data.
+
+    `cleanup` changes the endpoint and alerts people within a minute.
     """
     whole = {key: one for key, one in targets.items() if one is not None and one.level == PayloadLevel.FULL_RESOURCE}
-    asked = {one.client_id for one in whole.values() if one.client_id is not None}
-    lapsed = asked - grants.granted(asked, at=at) if asked else asked
-    cut = {key: replace(one, level=PayloadLevel.ID_ONLY) for key, one in whole.items() if one.client_id in lapsed}
-    return {**targets, **cut}
+    clients = {target.client_id for target in whole.values() if target.client_id is not None}
+    lapsed = clients - clients_with_phi(clients, at=at) if clients else clients
+    limited = {key: replace(one, level=PayloadLevel.ID_ONLY) for key, one in whole.items() if one.client_id in lapsed}
+    return {**targets, **limited}
 
 
-def _render(row: Claimed, target: Target, more: dict[str, Any]) -> bytes:
-    return body.render(row.event, level=target.level, api_version=target.api_version, more=more)
+class _RideData:
+    """What bodies of ride events hold beyond their event: the client's own reference, and the ride itself."""
 
-
-class _Rides:
-    """What bodies of rides say beyond their event: the receiver's own reference, and the ride itself."""
-
-    def __init__(self, rows: Iterable[Claimed], targets: Mapping[UUID, Target | None], *, at: datetime) -> None:
-        wanted = [
-            row
-            for row in rows
-            if row.event.subject_type == "ride"
-            and (target := targets[row.endpoint_id]) is not None
+    def __init__(self, deliveries: Iterable[Delivery], targets: Mapping[UUID, Target | None], *, at: datetime) -> None:
+        ride_ids = {
+            delivery.subject_id
+            for delivery in deliveries
+            if delivery.event.subject_type == "ride"
+            and (target := targets[delivery.endpoint_id]) is not None
             and target.level != PayloadLevel.ID_ONLY
-        ]
-        self._rides = Ride.objects.in_bulk({row.event.subject_id for row in wanted}) if wanted else {}
+        }
+        self._rides = Ride.objects.in_bulk(ride_ids) if ride_ids else {}
         self._at = at
-        self.told_more: set[UUID] = set()  # deliveries whose body would come out otherwise tomorrow
-        self.shown: dict[UUID, set[UUID]] = defaultdict(set)  # riders, by the endpoint that is told of them
+        self.volatile: set[UUID] = set()  # deliveries whose body would be rendered differently tomorrow
+        self.riders: dict[UUID, set[UUID]] = defaultdict(set)  # whose data is sent, by endpoint
 
-    def more_of(self, row: Claimed, target: Target) -> dict[str, Any]:
-        if row.event.subject_type != "ride":
+    def extra_for(self, delivery: Delivery, target: Target) -> dict[str, Any]:
+        if delivery.event.subject_type != "ride":
             return {}
-        ride = self._rides.get(row.event.subject_id)
-        more: dict[str, Any] = {}
-        booked_by = None if ride is None else ride.client_id
-        if ride is not None and ride.client_reference and booked_by is not None and booked_by == target.client_id:
-            more["clientReference"] = ride.client_reference
+        ride = self._rides.get(delivery.subject_id)
+        extra: dict[str, Any] = {}
+        if ride is not None and ride.client_reference and ride.client_id and ride.client_id == target.client_id:
+            extra["clientReference"] = ride.client_reference
         if target.level == PayloadLevel.FULL_RESOURCE:
-            more["ride"] = None if ride is None else full_rides.show(ride, at=self._at)
+            extra["ride"] = None if ride is None else whole_ride(ride, at=self._at)
             if ride is not None:
-                self.shown[row.endpoint_id].add(ride.rider_id)
-        if more:
-            self.told_more.add(row.id)
-        return more
+                self.riders[delivery.endpoint_id].add(ride.rider_id)
+        if extra:
+            self.volatile.add(delivery.pk)
+        return extra
 
 
-def _keep(ready: Sequence[tuple[Ready, str]], rides: _Rides) -> None:
-    """Store bodies for their retries, and record whose data leaves, before it does."""
-    if not ready:
+def whole_ride(ride: Ride, *, at: datetime) -> orjson.Fragment:
+    """Render a ride as GET /rides/{id} does.  Two or three queries."""
+    context = context_of(rides.belongings(ride), of=ride, by=_RECEIVER, at=at)
+    return orjson.Fragment(dumps(serializers.show(RideOut, ride, context=context)))
+
+
+def _store(prepared: Sequence[PreparedDelivery], ride_data: _RideData) -> None:
+    """Store bodies for their retries and record in the audit log whose data is sent, before it is."""
+    rows = [(one.delivery.pk, one.body, one.target.level) for one in prepared if one.target is not None]
+    if not rows:
         return
+    bodies = [seal(body.decode(), aad=aad(Delivery, "body", key)) for key, body, _ in rows]
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            _KEEP,
-            [
-                [one.row.id for one, _ in ready],
-                [seal(one.body.decode(), aad=aad(Delivery, "body", one.row.id)) for one, _ in ready],
-                [level for _, level in ready],
-            ],
-        )
-        for endpoint_id, riders in rides.shown.items():
+        cursor.execute(_STORE, [[key for key, _, _ in rows], bodies, [level for _, _, level in rows]])
+        for endpoint_id, riders in ride_data.riders.items():
             audit.record(
                 by=system("webhooks"),
                 action="webhooks.send",

@@ -1,4 +1,4 @@
-"""Secrets of endpoints and the deployment's signing key: made, brought along, rotated."""
+"""Secrets of endpoints and the signing key of the deployment: create and rotate them."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -9,21 +9,21 @@ from django.db.models import F
 
 from apps.audit.services import audit
 from apps.webhooks.models import Endpoint, EndpointSecret, SigningKey
-from apps.webhooks.services import access
+from apps.webhooks.services import endpoint_states
 from lib.access import Principal
 from lib.errors import InvalidInput
 from lib.standard_webhooks import BadSecret, ed25519_of, hmac_of, new_private_key, new_secret, public_bytes
 
 DEFAULT_OVERLAP: Final = timedelta(days=1)
-MOST_OVERLAP: Final = timedelta(days=7)
-MOST_VALID: Final = 3  # at once; the header grows with each
+MAX_OVERLAP: Final = timedelta(days=7)
+MAX_VALID: Final = 3  # at once: each adds a signature to the header
 
 
 def first(endpoint: Endpoint, text: str | None, *, by: Principal, at: datetime) -> str:
-    """Give a new endpoint its secret: the one brought along, or a new one.
+    """Store the secret of a new endpoint; without `text`, one is generated.
 
     Raises:
-        InvalidInput: the one brought along is none.
+        InvalidInput: the secret is invalid.
     """
     return _store(endpoint, text, by=by, at=at)
 
@@ -37,25 +37,25 @@ def rotate(
     by: Principal,
     at: datetime,
 ) -> tuple[Endpoint, str]:
-    """Give an endpoint another secret; deliveries are signed with the older one too for `overlap`.
+    """Rotate the secret of an endpoint; deliveries are signed with the older secret too for `overlap`.
 
-    Without an overlap every older one ends now, those of earlier rotations too: whichever has leaked.  At most three
-    are valid at once: the oldest ends now where there would be more.
+    Without an overlap all older secrets expire now, those of earlier rotations too.  At most MAX_VALID are valid at
+    once: the oldest ones are deleted.
 
     Raises:
         NotFound: there is no such endpoint.
-        InvalidInput: the overlap is longer than seven days, or the secret brought along is none.
+        InvalidInput: the overlap is longer than seven days, or the secret is invalid.
     """
-    if not timedelta(0) <= overlap <= MOST_OVERLAP:
-        raise InvalidInput("overlapSeconds", f"overlapSeconds must be 0 to {int(MOST_OVERLAP.total_seconds())}.")
-    endpoint = access.locked(endpoint_id, by)
+    if not timedelta(0) <= overlap <= MAX_OVERLAP:
+        raise InvalidInput("overlapSeconds", f"overlapSeconds must be 0 to {int(MAX_OVERLAP.total_seconds())}.")
+    endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     endpoint.secrets.filter(expires_at__lte=at).delete()
     ending = endpoint.secrets.filter(expires_at__isnull=True) if overlap else endpoint.secrets.all()
     ending.update(expires_at=at + overlap)
     text = _store(endpoint, text, by=by, at=at)
     valid = list(endpoint.secrets.order_by("-created_at", "-pk").values_list("pk", flat=True))
-    endpoint.secrets.filter(pk__in=valid[MOST_VALID:]).delete()
-    endpoint.version += 1  # workers read the secrets anew
+    endpoint.secrets.filter(pk__in=valid[MAX_VALID:]).delete()
+    endpoint.version += 1  # so that workers reload the secrets
     endpoint.updated_at = at
     endpoint.save(update_fields=["version", "updated_at"])
     audit.record(by=by, action="webhooks.rotate_secret", subject_type="endpoint", subject_id=endpoint.pk)
@@ -63,13 +63,13 @@ def rotate(
 
 
 def ensure_signing_key(*, at: datetime) -> SigningKey:
-    """Find the deployment's ed25519 key, or make it."""
+    """Return the current ed25519 key of the deployment; create it if there is none."""
     return SigningKey.objects.filter(retired_at__isnull=True).first() or _make_key(at)
 
 
 @transaction.atomic
 def rotate_signing_key(*, by: Principal, at: datetime) -> SigningKey:
-    """Sign with another ed25519 key from now on; the older one stays at /webhooks/keys for seven days."""
+    """Replace the ed25519 key; the older one stays at /webhooks/keys for seven days."""
     SigningKey.objects.filter(retired_at__isnull=True).update(retired_at=at)
     key = _make_key(at)
     Endpoint.objects.filter(asymmetric=True).update(version=F("version") + 1)

@@ -8,7 +8,7 @@ from django.db import models
 from apps.accounts.models import ApiClient
 from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
-from apps.webhooks.models import Delivery, Endpoint, EndpointSecret, LaneRow
+from apps.webhooks.models import Delivery, Endpoint, EndpointHealth, EndpointSecret
 from apps.webhooks.services import endpoints
 from lib.standard_webhooks import hmac_of
 from tests.callers import TokenClient, api_with, error_of
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 PATH = "/api/webhooks/endpoints"
 BODY: dict[str, Any] = {"name": "Engine", "url": "https://hooks.example.org/rides", "eventTypes": ["ride.*"]}
 NOBODY = "00000000-0000-7000-8000-000000000000"
-STORED: list[type[models.Model]] = [Endpoint, EndpointSecret, LaneRow, Delivery, Event]
+STORED: list[type[models.Model]] = [Endpoint, EndpointSecret, EndpointHealth, Delivery, Event]
 
 
 def stored() -> list[Any]:
@@ -173,7 +173,7 @@ def test_more_than_the_callers_own_is_refused(client: ApiClient) -> None:
 
 
 def test_too_many_are_refused(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "MOST_ENDPOINTS", 1)
+    monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 1)
     api.post(PATH, BODY)
 
     assert refusal(api.post(PATH, BODY))[:2] == (422, "RULE_VIOLATION")

@@ -67,7 +67,7 @@ def test_new_endpoint_has_nothing_to_tell(api: TokenClient, client: ApiClient) -
 
 
 def test_failing_endpoint_says_since_when_and_what_waits(api: TokenClient, client: ApiClient) -> None:
-    lane = {
+    health = {
         "window": 1,
         "failures": 6,
         "open_until": NOW + MINUTE,
@@ -75,7 +75,7 @@ def test_failing_endpoint_says_since_when_and_what_waits(api: TokenClient, clien
         "last_success_at": NOW - 2 * HOUR,
         "last_failure_at": NOW - MINUTE,
     }
-    endpoint = made.endpoint(client=client, lane=lane)
+    endpoint = made.endpoint(client=client, health=health)
     other = made.endpoint(client=client)
     claimed: dict[str, Any] = {"status": "in_flight", "claim_id": endpoint.pk, "lease_until": NOW}
     rows: tuple[dict[str, Any], ...] = (
@@ -104,7 +104,7 @@ def test_failing_endpoint_says_since_when_and_what_waits(api: TokenClient, clien
 
 
 def test_breaker_that_may_be_probed_is_no_longer_open(api: TokenClient, client: ApiClient) -> None:
-    endpoint = made.endpoint(client=client, lane={"trips": 1, "open_until": NOW})
+    endpoint = made.endpoint(client=client, health={"open_count": 1, "open_until": NOW})
 
     assert read(api, endpoint)["breaker"] == {"open": False, "until": "2026-11-20T15:00:00Z"}
 

@@ -210,8 +210,8 @@ def test_progress_is_asked_for_as_often_as_something_happens(columns: dict[str, 
     ids=["due", "later than that", "a test"],
 )
 def test_page_says_when_an_endpoint_that_is_left_alone_is_tried_again(columns: dict[str, Any], says: str) -> None:
-    lane = {"failing_since": NOW, "trips": 3, "open_until": NOW + dt.timedelta(minutes=10)}
-    delivery = made.delivery(made.endpoint(lane=lane), made.event(), **columns)
+    health = {"failing_since": NOW, "open_count": 3, "open_until": NOW + dt.timedelta(minutes=10)}
+    delivery = made.delivery(made.endpoint(health=health), made.event(), **columns)
 
     response = visitor().get(_page(delivery, "progress/"))
 

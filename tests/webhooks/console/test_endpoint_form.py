@@ -11,7 +11,7 @@ from apps.accounts.rules.roles import TokenRole
 from apps.audit.models import AuditEntry
 from apps.console.webhooks.forms import KEPT
 from apps.webhooks.models import Delivery, Endpoint
-from apps.webhooks.services.wishes import wanted_of
+from apps.webhooks.services.endpoint_validation import params_of
 from tests import factories
 from tests.callers import api_with
 from tests.console.visits import text_of, visitor
@@ -53,7 +53,7 @@ def test_endpoint_is_registered_as_the_form_says_and_sent_a_test() -> None:
     response = visitor().post(ADD, GOOD | more)
 
     endpoint = Endpoint.objects.get()
-    wanted = wanted_of(endpoint)
+    wanted = params_of(endpoint)
     assert response.status_code == 200
     assert (endpoint.client, endpoint.state) == (client, "pending")
     assert (wanted.name, wanted.url, wanted.event_types) == (GOOD["name"], GOOD["url"], GOOD["event_types"])
@@ -127,7 +127,7 @@ def test_what_was_typed_stays_but_for_the_secret() -> None:
 
 
 def test_whole_rides_need_the_agreement_and_a_client_with_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.webhooks.services.wishes.check_address", lambda url: None)
+    monkeypatch.setattr("apps.webhooks.services.endpoint_validation.check_url", lambda url: None)
     client = factories.ApiClientFactory.create()
     full = GOOD | {"url": "https://hooks.example.org/", "payload_level": "full-resource"}
 
@@ -144,7 +144,7 @@ def test_whole_rides_need_the_agreement_and_a_client_with_the_right(monkeypatch:
 
 def test_client_that_has_as_many_as_it_may_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     client = factories.ApiClientFactory.create()
-    monkeypatch.setattr("apps.webhooks.services.endpoints.MOST_ENDPOINTS", 0)
+    monkeypatch.setattr("apps.webhooks.services.endpoints.MAX_ENDPOINTS", 0)
 
     response = visitor().post(ADD, GOOD | {"client": str(client.pk)})
 

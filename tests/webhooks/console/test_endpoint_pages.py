@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import time_machine
 
-from apps.console.webhooks import words
+from apps.console.webhooks import labels
 from apps.console.webhooks.sparkline import sparkline
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.queries.health import Hour
@@ -38,8 +38,8 @@ def _tried(delivery: Delivery, *, minutes: int, code: int | None = 204, **column
 
 def test_list_tells_how_each_endpoint_does() -> None:
     client = factories.ApiClientFactory.create(name="Record system")
-    made.endpoint(name="Well", client=client, lane={"last_success_at": NOW - dt.timedelta(minutes=2)})
-    failing = made.endpoint(name="Ailing", lane={"failing_since": NOW - dt.timedelta(hours=2)})
+    made.endpoint(name="Well", client=client, health={"last_success_at": NOW - dt.timedelta(minutes=2)})
+    failing = made.endpoint(name="Ailing", health={"failing_since": NOW - dt.timedelta(hours=2)})
     _tried(made.delivery(failing, made.event(), status="held"), minutes=30)
     _tried(made.delivery(failing, made.event()), minutes=30, code=500, duration_ms=140)
 
@@ -57,7 +57,9 @@ def test_list_asks_the_same_however_many_endpoints(django_assert_num_queries: An
         made.endpoint()
     client = visitor()
 
-    with django_assert_num_queries(8):  # session, user, endpoints, failing, lanes, waiting, hours, open alerts
+    with django_assert_num_queries(
+        8
+    ):  # session, user, endpoints, failing, circuit_breaker, waiting, hours, open alerts
         client.get(LIST)
 
 
@@ -68,9 +70,9 @@ def _listed(**asked: str) -> list[str]:
 
 def test_what_fails_comes_first_on_the_first_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(newest_first, "__kwdefaults__", {"size": 1})
-    made.endpoint(name="ailing", lane={"failing_since": NOW})
-    made.endpoint(name="switched off", state="disabled", lane={"failing_since": NOW})
-    made.endpoint(name="ailing too", lane={"failing_since": NOW})
+    made.endpoint(name="ailing", health={"failing_since": NOW})
+    made.endpoint(name="switched off", state="disabled", health={"failing_since": NOW})
+    made.endpoint(name="ailing too", health={"failing_since": NOW})
     newest = made.endpoint(name="well")
 
     assert _listed() == ["ailing too", "ailing", "well"]
@@ -81,7 +83,7 @@ def test_endpoints_are_found_by_state_and_by_name_of_theirs_or_their_client() ->
     client = factories.ApiClientFactory.create(name="Record system")
     made.endpoint(name="Engine north", client=client)
     made.endpoint(name="Engine south", state="paused", state_reason="paused")
-    made.endpoint(name="Billing", lane={"failing_since": NOW})
+    made.endpoint(name="Billing", health={"failing_since": NOW})
 
     assert _listed(sought="engine") == ["Engine south", "Engine north"]
     assert _listed(sought="RECORD") == ["Engine north"]
@@ -131,7 +133,7 @@ def test_page_shows_what_an_endpoint_is() -> None:
         phi_agreed_by=f"user:{person.pk}",
         phi_agreed_at=NOW,
         event_types=["ride.*"],
-        lane={"window": 2, "open_until": NOW + dt.timedelta(minutes=1)},
+        health={"window": 2, "open_until": NOW + dt.timedelta(minutes=1)},
     )
     endpoint.headers_text = '{"X-Site": "north"}'
     endpoint.save()
@@ -149,7 +151,7 @@ def test_page_shows_what_an_endpoint_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "reason", "lane", "says"),
+    ("state", "reason", "health", "says"),
     [
         ("pending", "", {}, "Not verified"),
         ("active", "", {}, "Active"),
@@ -161,8 +163,8 @@ def test_page_shows_what_an_endpoint_is() -> None:
         ("disabled", "something else", {}, "Switched off"),
     ],
 )
-def test_page_says_how_an_endpoint_stands_and_why(state: str, reason: str, lane: Any, says: str) -> None:
-    endpoint = made.endpoint(state=state, state_reason=reason, lane=lane)
+def test_page_says_how_an_endpoint_stands_and_why(state: str, reason: str, health: Any, says: str) -> None:
+    endpoint = made.endpoint(state=state, state_reason=reason, health=health)
 
     assert says in text_of(visitor().get(_page(endpoint)))
 
@@ -262,9 +264,9 @@ def test_spark_of_a_quiet_and_of_a_good_day_says_so() -> None:
     ("code", "error", "says"), [(204, "", "204"), (None, "dns", "The name was not found"), (None, "", "")]
 )
 def test_result_is_the_status_or_why_there_is_none(code: int | None, error: str, says: str) -> None:
-    assert words.result_of(code, error) == says
+    assert labels.result_of(code, error) == says
 
 
 def test_every_status_and_trigger_has_its_words() -> None:
-    assert set(words.STATUSES) == set(words.MEANINGS) == set(Delivery.Status)
-    assert set(words.TRIGGERS) == set(Delivery.Trigger)
+    assert set(labels.STATUSES) == set(labels.MEANINGS) == set(Delivery.Status)
+    assert set(labels.TRIGGERS) == set(Delivery.Trigger)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.webhooks.models import Delivery, Endpoint, Job
-from apps.webhooks.services import recovering
+from apps.webhooks.services import recovery
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 from tests.webhooks import made
@@ -27,7 +27,7 @@ def _missed(endpoint: Endpoint, count: int = 2) -> None:
 
 
 def test_form_begins_where_the_failing_began() -> None:
-    failing = made.endpoint(lane={"failing_since": NOW - dt.timedelta(hours=5, seconds=7)})
+    failing = made.endpoint(health={"failing_since": NOW - dt.timedelta(hours=5, seconds=7)})
     well = made.endpoint()
     client = visitor()
 
@@ -84,7 +84,7 @@ def test_recovery_that_is_over_is_looked_at_no_more(state: str, says: str) -> No
 
 
 def test_count_that_ended_early_says_so_and_sends_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovering, "MOST_COUNTED", 1)
+    monkeypatch.setattr(recovery, "MAX_COUNTED", 1)
     endpoint = made.endpoint()
     _missed(endpoint)
 

@@ -11,10 +11,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from apps.webhooks.body import MOST_BYTES
+from apps.webhooks.rules.payloads import MAX_BYTES
 from apps.webhooks.services import endpoints
+from apps.webhooks.services.endpoint_validation import EndpointParams, EndpointUrlBlocked
 from apps.webhooks.services.endpoints import Registered
-from apps.webhooks.services.wishes import EndpointUrlBlocked, Wanted
 from lib.access import system
 from lib.errors import InvalidInput, NotFound
 from lib.standard_webhooks import hmac_of, new_secret
@@ -63,9 +63,9 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 def _register(receiver: "_Receiver", types: str) -> Registered:
     name = f"webhook_listen on port {receiver.server_port}"
-    wanted = Wanted(name=name, url=receiver.url, event_types=[one.strip() for one in types.split(",")])
+    wanted = EndpointParams(name=name, url=receiver.url, event_types=[one.strip() for one in types.split(",")])
     try:
-        return endpoints.register(wanted=wanted, secret=receiver.secret, by=_BY, at=timezone.now())
+        return endpoints.register(params=wanted, secret=receiver.secret, by=_BY, at=timezone.now())
     except EndpointUrlBlocked:
         raise CommandError(FORBIDDEN) from None
     except InvalidInput as refusal:
@@ -108,7 +108,7 @@ class _Request(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Verify, print, answer."""
         sent = {name.lower(): value for name, value in self.headers.items()}
-        body = self.rfile.read(min(int(sent.get("content-length", "0")), MOST_BYTES))
+        body = self.rfile.read(min(int(sent.get("content-length", "0")), MAX_BYTES))
         self.server.arrived()
         try:
             event = self.server.verifier.verify(body, sent)

@@ -1,0 +1,89 @@
+"""How pages call states and results of webhooks: a word, and the colour that says it again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from apps.webhooks.models import Delivery, Endpoint, EndpointHealth
+from apps.webhooks.models.delivery import ErrorClass
+from apps.webhooks.services import endpoint_states
+
+Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    tone: str
+    text: Text
+    why: Text = ""
+
+
+REASONS: Final[Mapping[str, Text]] = {
+    endpoint_states.BY_PEOPLE: _("By people. Events are collected."),
+    endpoint_states.GONE: _("It answered 410 Gone. Events are collected."),
+    endpoint_states.UNVERIFIED: _("The new address has not answered a test yet. Events are collected."),
+    endpoint_states.PAUSED_UNVERIFIED: _(
+        "By people, and the new address has not answered a test yet. Events are collected."
+    ),
+    endpoint_states.DEAD: _("Nobody answered for five days. Events are collected."),
+}
+STATUSES: Final[Mapping[str, Badge]] = {
+    Delivery.Status.PENDING: Badge("info", _("Waiting")),
+    Delivery.Status.IN_FLIGHT: Badge("info", _("Being sent")),
+    Delivery.Status.DELIVERED: Badge("ok", _("Delivered")),
+    Delivery.Status.EXHAUSTED: Badge("bad", _("Given up")),
+    Delivery.Status.HELD: Badge("warn", _("Held")),
+    Delivery.Status.CANCELLED: Badge("quiet", pgettext_lazy("delivery", "Cancelled")),
+    Delivery.Status.QUARANTINED: Badge("bad", _("Put aside")),
+}
+MEANINGS: Final[Mapping[str, Text]] = {
+    Delivery.Status.PENDING: _("It is due, or waits for its next attempt."),
+    Delivery.Status.IN_FLIGHT: _("A worker is sending it at this moment."),
+    Delivery.Status.DELIVERED: _("The receiver answered 2xx."),
+    Delivery.Status.EXHAUSTED: _(
+        "Every attempt failed, or it grew too old. It is sent again only if somebody says so."
+    ),
+    Delivery.Status.HELD: _("It was collected while nothing was sent to the endpoint. Resuming sends it."),
+    Delivery.Status.CANCELLED: _("Somebody stopped it."),
+    Delivery.Status.QUARANTINED: _(
+        "Workers ended over it, or its body could not be made. It is sent again only if somebody says so."
+    ),
+}
+TRIGGERS: Final[Mapping[str, Text]] = {
+    Delivery.Trigger.EVENT: _("The event"),
+    Delivery.Trigger.RESEND: _("Sent again by people"),
+    Delivery.Trigger.REPLAY: _("Recovery"),
+    Delivery.Trigger.TEST: _("Test"),
+}
+FOUND: Final[Mapping[str, Text]] = {
+    Delivery.Status.EXHAUSTED: _("Given up"),
+    Delivery.Status.HELD: _("Held while nothing was sent"),
+    Delivery.Status.CANCELLED: _("Cancelled by people"),
+    Delivery.Status.QUARANTINED: _("Put aside"),
+    Delivery.Status.DELIVERED: _("Delivered already: the receiver gets them twice"),
+    "never_sent": _("Never sent: they are older than the endpoint, or it heard of less then"),
+}
+
+
+def badge_of(endpoint: Endpoint, health: EndpointHealth) -> Badge:
+    """Say how an endpoint stands, and why where it is not simply well."""
+    if endpoint.state == Endpoint.State.PENDING:
+        return Badge("info", _("Not verified"), _("It becomes active when it answers a test with 2xx."))
+    if endpoint.state == Endpoint.State.PAUSED:
+        return Badge("warn", _("Paused"), REASONS.get(endpoint.state_reason, ""))
+    if endpoint.state == Endpoint.State.DISABLED:
+        return Badge("bad", _("Switched off"), REASONS.get(endpoint.state_reason, ""))
+    if health.failing_since is not None:
+        return Badge("bad", _("Failing"), _("Nothing has got through since the first failure."))
+    return Badge("ok", _("Active"))
+
+
+def result_of(code: int | None, error: str) -> Text:
+    """Say what an attempt came to: the HTTP status, or why there is none."""
+    if code is not None:
+        return str(code)
+    return ErrorClass(error).label.capitalize() if error in ErrorClass.values else ""
