@@ -11,7 +11,7 @@ from apps.accounts.models import ApiClient
 from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.events import queries as feed
 from apps.events.models import OF_CLIENTS, Event
-from apps.events.reach import sight_of
+from apps.events.visibility import change_filter_for
 from apps.webhooks.models import Endpoint
 from apps.webhooks.services import outbox
 from lib.access import Principal
@@ -64,7 +64,7 @@ def _matched(by: Principal) -> set[UUID]:
 
 
 def _streamed(by: Principal) -> set[UUID]:
-    is_visible = sight_of(by)
+    is_visible = change_filter_for(by)
     return {
         event.pk
         for event in Event.objects.all()
