@@ -108,7 +108,7 @@ def test_too_few_failures_are_told_to_nobody() -> None:
 
 
 def test_after_five_days_the_endpoint_is_disabled_and_collects() -> None:
-    health = _failing(5 * DAY - MINUTE, failures_since_success=50, told=4)
+    health = _failing(5 * DAY - MINUTE, failures_since_success=50, alert_level=4)
     made.event()
     publish(at=NOW)
 
