@@ -15,7 +15,13 @@ from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
-from apps.rides.services import amending, booking, exceptions, legs, report
+from apps.rides.services import (
+    amending,
+    booking,
+    exceptions,
+    legs,
+    report,
+)
 from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories

@@ -10,7 +10,7 @@ from apps.recurring.services import edit_order
 from apps.rides.models import Ride, Trip
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import report, trips
+from apps.rides.services import booking, report
 from lib.access import system
 from tests.factories import NOW
 from tests.recurring import cast
@@ -41,8 +41,8 @@ def test_ride_that_becomes_the_way_there_tells_of_it_once() -> None:
     order = cast.order(of={"return_mode": "none"}, end_date=DATES[0])
     (ride,) = cast.rides(order)
 
-    first = trips.trip_of(ride_id=ride.pk, by=system(), at=NOW)
-    again = trips.trip_of(ride_id=ride.pk, by=system(), at=NOW)
+    first = booking.trip_of(ride_id=ride.pk, by=system(), at=NOW)
+    again = booking.trip_of(ride_id=ride.pk, by=system(), at=NOW)
 
     assert first == again == Trip.objects.get().pk
     told = Event.objects.get(subject_id=ride.pk, type="ride.updated")

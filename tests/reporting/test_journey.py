@@ -15,7 +15,14 @@ from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
-from apps.rides.services import amending, assignment, booking, exceptions, report, will_call
+from apps.rides.services import (
+    amending,
+    assignment,
+    booking,
+    exceptions,
+    report,
+    will_call,
+)
 from apps.rides.services.status import locked
 from lib.access import Principal, system
 from tests import factories

@@ -13,7 +13,12 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.draft import ExternalName, Payment
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import amended_leg, amending, booking, legs
+from apps.rides.services import (
+    amended_leg,
+    amending,
+    booking,
+    legs,
+)
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from tests import factories

@@ -13,7 +13,7 @@ from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride, Trip
 from apps.rides.rules.draft import ExternalName, Notes, Payment, ReturnLeg
-from apps.rides.services import booking, bulk_booking, legs
+from apps.rides.services import booking, legs
 from lib.access import Principal
 from lib.errors import DomainError, FieldRefused, InvalidInput, ScopeMissing
 from tests import factories
@@ -412,7 +412,7 @@ def test_bulk_books_all_or_none(hospital: Facility, rider: Rider, planner: Princ
     bad = draft(hospital, rider, pickup_at=factories.PICKUP + HOUR, appointment_at=factories.PICKUP)
 
     with pytest.raises(FieldRefused) as refused:
-        bulk_booking.book_many(drafts=[good, bad], by=planner, at=now)
+        booking.book_many(drafts=[good, bad], by=planner, at=now)
 
     assert fields_of(refused.value) == ["rides[1].appointmentTime"]
     assert_nothing_booked()
@@ -424,7 +424,7 @@ def test_bulk_per_item_books_what_can_be_booked(
     good = draft(hospital, rider)
     later = draft(hospital, rider, pickup_at=factories.PICKUP + HOUR)
 
-    outcomes = bulk_booking.book_many(drafts=[good, good, later], per_item=True, by=planner, at=now)
+    outcomes = booking.book_many(drafts=[good, good, later], per_item=True, by=planner, at=now)
 
     assert [type(one).__name__ for one in outcomes] == ["Booked", "OverlappingRide", "Booked"]
     assert Ride.objects.count() == 2
@@ -433,8 +433,8 @@ def test_bulk_per_item_books_what_can_be_booked(
 def test_bulk_refuses_more_than_a_transaction_should_hold(
     hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
 ) -> None:
-    with pytest.raises(bulk_booking.TooMany):
-        bulk_booking.book_many(drafts=[draft(hospital, rider)] * 501, by=planner, at=now)
+    with pytest.raises(booking.TooManyRides):
+        booking.book_many(drafts=[draft(hospital, rider)] * 501, by=planner, at=now)
 
     assert_nothing_booked()
 

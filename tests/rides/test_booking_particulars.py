@@ -10,7 +10,12 @@ from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from apps.rides.rules.draft import Payment, ReturnLeg
-from apps.rides.services import amending, booking, legs, listing
+from apps.rides.services import (
+    amending,
+    booking,
+    legs,
+    listing,
+)
 from lib.access import Principal, system
 from lib.constraints import constraint_of
 from lib.errors import InvalidInput

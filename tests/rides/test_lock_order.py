@@ -20,7 +20,12 @@ from apps.organizations.models import Facility
 from apps.riders import services as riders
 from apps.riders.models import Rider
 from apps.rides.models import Ride
-from apps.rides.services import accommodation_change, amending, booking, bulk_booking, status
+from apps.rides.services import (
+    accommodation_change,
+    amending,
+    booking,
+    status,
+)
 from lib.access import system
 from tests import factories
 from tests.rides.drafts import draft
@@ -88,7 +93,7 @@ def race_of_two_bulks(monkeypatch: pytest.MonkeyPatch, facility: Facility, *, wi
 
     def bulk(order: list[Rider], hours: int) -> list[Any]:
         drafts = [draft(facility, one, pickup_at=factories.PICKUP + hours * HOUR) for one in order]
-        return bulk_booking.book_many(drafts=drafts, by=system(), at=factories.NOW)
+        return booking.book_many(drafts=drafts, by=system(), at=factories.NOW)
 
     return outcomes_of(lambda: bulk(people, 0), lambda: bulk(people[::-1], 3))
 
@@ -101,7 +106,7 @@ def test_bulk_bookings_of_the_same_riders_wait(monkeypatch: pytest.MonkeyPatch, 
 def test_bulk_bookings_deadlock_without_the_lock_of_all_riders(
     monkeypatch: pytest.MonkeyPatch, facility: Facility
 ) -> None:
-    monkeypatch.setattr(bulk_booking, "_lock_riders", lambda drafts, by: None)
+    monkeypatch.setattr(booking, "_lock_riders", lambda drafts, by: None)
 
     assert race_of_two_bulks(monkeypatch, facility, within=OUT_OF_ORDER) == ["deadlock", "done"]
 

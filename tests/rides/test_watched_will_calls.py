@@ -14,7 +14,12 @@ from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import booking, exceptions, watching, will_call
+from apps.rides.services import (
+    booking,
+    exceptions,
+    watching,
+    will_call,
+)
 from apps.rides.services import report as reporting
 from lib.access import Principal
 from tests import factories

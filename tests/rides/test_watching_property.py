@@ -22,7 +22,15 @@ from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.watch_rules import Outlook, look, settles
-from apps.rides.services import amending, assignment, booking, exceptions, series, watching, will_call
+from apps.rides.services import (
+    amending,
+    assignment,
+    booking,
+    exceptions,
+    series,
+    watching,
+    will_call,
+)
 from apps.rides.services import report as reporting
 from apps.rides.services import status as reporting_status
 from apps.rides.services.overriding import Override

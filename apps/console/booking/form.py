@@ -23,7 +23,7 @@ from apps.riders.queries import RiderRecord
 from apps.riders.rules import accommodation
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft, ServiceType
-from apps.rides.services import foreseeing
+from apps.rides.services import booking
 from apps.rides.services.booking import OverlappingRide, RiderNotBookable
 from lib.access import Principal
 from lib.console_forms import choose, put_on
@@ -218,7 +218,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         """Set out early enough for the appointment.  At most two queries."""
         mobility = self.needs.given().get("mobility") or self._usual_needs()["mobility"]
         try:
-            self.pickup_at = foreseeing.pickup_for(
+            self.pickup_at = booking.pickup_for(
                 appointment_at,
                 pickup=self.pickup.stop() or {},
                 dropoff=self.dropoff.stop() or {},

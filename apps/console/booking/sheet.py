@@ -17,7 +17,7 @@ from apps.console.booking.presets import FACILITY, PRESETS
 from apps.riders import queries as riders
 from apps.riders.labels import whole_name
 from apps.rides.rules.draft import RideDraft
-from apps.rides.services import foreseeing
+from apps.rides.services import booking
 from lib.console_forms import choose
 from lib.errors import DomainError
 from lib.ids import uuid7
@@ -111,7 +111,7 @@ def _line(number: int, record: Mapping[str, str], desk: Desk) -> Line:
     form = BookingForm(_filled(record, own), desk=own)
     if form.is_valid():
         try:
-            ahead = foreseeing.foresee(draft=form.draft(), rider=rider, by=desk.by, at=desk.now)
+            ahead = booking.preview(draft=form.draft(), rider=rider, by=desk.by, at=desk.now)
         except DomainError as refusal:
             form.refuse(refusal)
         else:

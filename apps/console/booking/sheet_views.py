@@ -15,7 +15,7 @@ from apps.console.booking import booking_desk, sheet
 from apps.console.booking.form import Desk
 from apps.console.booking.sheet import Line, SheetForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
-from apps.rides.services import bulk_booking
+from apps.rides.services import booking
 from lib.errors import DomainError
 from lib.scopes import Scope
 
@@ -42,7 +42,7 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
     elif lines and "book" in said:
         try:
             drafts = [line.draft for line in lines if line.draft is not None]
-            booked = bulk_booking.book_many(drafts=drafts, by=desk.by, at=now)
+            booked = booking.book_many(drafts=drafts, by=desk.by, at=now)
         except DomainError as refusal:  # two rows of one rider at a time, or somebody was quicker
             form.add_error("rows", _("Nothing is booked: %(why)s") % {"why": refusal.message})
         else:

@@ -30,7 +30,7 @@ from apps.riders.rules import rider_status
 from apps.rides.queries import availability, bookings
 from apps.rides.queries import drafts as kept_drafts
 from apps.rides.rules.booking_rules import IN_WORDS, Question
-from apps.rides.services import booking, drafts, foreseeing
+from apps.rides.services import booking, drafts
 from lib.clocks import clock
 from lib.errors import DomainError
 from lib.local_time import local_time
@@ -182,7 +182,7 @@ def _seen(form: BookingForm) -> Seen:
     promise, vehicles, questions, refusals = None, "", [], []
     if complete and desk.rider is not None:
         try:
-            ahead = foreseeing.foresee(draft=form.draft(), rider=desk.rider.rider, by=desk.by, at=desk.now)
+            ahead = booking.preview(draft=form.draft(), rider=desk.rider.rider, by=desk.by, at=desk.now)
         except DomainError as refusal:
             form.refuse(refusal)
             refusals = [str(said) for errors in form.errors.values() for said in errors]
@@ -206,7 +206,7 @@ def _told_at(at: datetime, form: BookingForm) -> SafeString:
     return format_html("{}, {}", local_time(at, form.zone), distance(at, form.now))
 
 
-def _promise(ahead: foreseeing.Foreseen, form: BookingForm) -> SafeString:
+def _promise(ahead: booking.BookingPreview, form: BookingForm) -> SafeString:
     if ahead.promised_by is None:
         return format_html("{}", _("Promised when it is released."))
     zone = ZoneInfo(form.zone)
@@ -214,7 +214,7 @@ def _promise(ahead: foreseeing.Foreseen, form: BookingForm) -> SafeString:
     return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup promised"), *span)
 
 
-def _vehicles(ahead: foreseeing.Foreseen) -> str:
+def _vehicles(ahead: booking.BookingPreview) -> str:
     """Say how many vehicles could take the ride; nothing where none is planned to be on the road then."""
     found = availability.availability(ahead.columns)
     if not found.on_shift:

@@ -38,7 +38,12 @@ from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import amending, report, series, trips
+from apps.rides.services import (
+    amending,
+    booking,
+    report,
+    series,
+)
 from apps.rides.services.overriding import Override
 from apps.rides.services.series import Course, Day, LegTime, Refused
 from lib.access import Principal
@@ -325,7 +330,7 @@ def _beside(day: _Missing, *, by: Principal, at: datetime) -> dict[str, Any]:
     (step,) = day.steps
     rows = (day.work.planned_order.ledger.get((step.pattern_date, leg)) for leg in LEGS if leg is not step.leg)
     other = next((row.ride_id for row in rows if row is not None and row.kept.pending), None)
-    return {} if other is None else {"trip_id": trips.trip_of(ride_id=other, by=by, at=at)}
+    return {} if other is None else {"trip_id": booking.trip_of(ride_id=other, by=by, at=at)}
 
 
 def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTime:

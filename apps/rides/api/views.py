@@ -23,7 +23,12 @@ from apps.rides.rules.standing import is_ticking
 from apps.rides.schemas import ride_input
 from apps.rides.schemas.ride_input import BulkIn, RideChangesIn, RideIn
 from apps.rides.schemas.ride_output import RideOut, RideRow, context_of
-from apps.rides.services import amending, booking, bulk_booking, report, will_call
+from apps.rides.services import (
+    amending,
+    booking,
+    report,
+    will_call,
+)
 from lib.api.views import ApiViewSet
 from lib.errors import Code, DomainError
 from lib.scopes import Scope
@@ -136,7 +141,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
         `atomic` (the default) books all or none; `perItem` answers for each what became of it.
         """
         asked = self.body()
-        outcomes = bulk_booking.book_many(
+        outcomes = booking.book_many(
             drafts=[ride_input.draft_of(one) for one in asked["rides"]],
             per_item=asked["mode"] == "perItem",
             by=self.principal,

@@ -12,18 +12,20 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
+from apps.organizations.service_levels import service_levels
 from apps.riders import services as riders
 from apps.riders.models import Rider
-from apps.riders.rules import rider_status
+from apps.riders.rules import accommodation, rider_status
 from apps.rides.models import Ride, Trip
-from apps.rides.models.ride import ONE_REFERENCE
+from apps.rides.models.ride import ONE_REFERENCE, LegType
 from apps.rides.queries import bookings
 from apps.rides.rules import booking_rules, timing
+from apps.rides.rules.booking_rules import Question
 from apps.rides.rules.draft import ReturnLeg, RideDraft, Shape
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import exceptions, legs, punctuality
 from apps.rides.services.legs import Leg
-from apps.rides.services.status import record_created, watching_of
+from apps.rides.services.status import Note, locked, record_created, touch, watching_of
 from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
@@ -390,3 +392,155 @@ def _save_once(ride: Ride, *, path: str, may_be_there: bool = False) -> None:
             raise BookedAlready from refusal
         same = Ride.objects.filter(client_id=ride.client_id, client_reference=ride.client_reference)
         raise ReferenceTaken(same.values_list("pk", flat=True).first(), path=path) from refusal
+
+
+MAX_BULK = 500
+
+
+class TooManyRides(DomainError):
+    """A bulk request holds more rides than one transaction should."""
+
+    code = Code.VALIDATION_ERROR
+    template = _("At most %(most)s rides at a time.")
+
+
+@transaction.atomic
+def book_many(
+    *, drafts: Sequence[RideDraft], per_item: bool = False, by: Principal, at: datetime
+) -> list[Booked | DomainError]:
+    """Book up to `MAX_BULK` drafts: all or none, or with `per_item` each on its own, with its refusal in its place.
+
+    Locks all riders it names before the first booking, by id, so that two requests with the same riders wait for each
+    other in whatever order they name them.
+
+    Raises:
+        TooMany: there are more drafts.
+        DomainError: not `per_item`, and one was refused as `book` refuses it; the details say which.
+    """
+    if len(drafts) > MAX_BULK:
+        raise TooManyRides(most=MAX_BULK)
+    _lock_riders(drafts, by)
+    outcomes: list[Booked | DomainError] = []
+    for position, draft in enumerate(drafts):
+        try:
+            with transaction.atomic():
+                outcomes.append(book(draft=draft, by=by, at=at))
+        except DomainError as refusal:
+            refusal.details = _placed(refusal, position)
+            if not per_item:
+                raise
+            outcomes.append(refusal)
+    return outcomes
+
+
+def _lock_riders(drafts: Sequence[RideDraft], by: Principal) -> None:
+    names = [name for draft in drafts if draft.rider for name in draft.rider.get("external_ids") or []]
+    riders.lock_named([draft.rider_id for draft in drafts if draft.rider_id], names, by=by)
+
+
+def _placed(refusal: DomainError, position: int) -> list[Detail]:
+    """Say in every detail which ride of the request it speaks of."""
+    if not refusal.details:
+        return [Detail(field=f"rides[{position}]", code="refused", message=refusal.message)]
+    return legs.prefixed(refusal.details, f"rides[{position}].")
+
+
+@dataclass(frozen=True, slots=True)
+class BookingPreview:
+    """How the ride would be promised, what a person would be asked about it, and which rides it would overlap.
+
+    `columns` are those that the ride of the way there would have.  `window` is its own; `promised_by` None of a
+    will-call leg, which promises nothing.
+    """
+
+    columns: Mapping[str, Any]
+    window: timing.Window
+    promised_by: datetime | None
+    questions: tuple[Question, ...]
+    beside: tuple[UUID, ...]
+
+
+def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> BookingPreview:
+    """Look ahead at the way there of a draft of a rider in reach.  Five queries, one more where no vehicle fits.
+
+    Raises:
+        InvalidInput, FieldRefused, RiderNotBookable: as `booking.book` would.
+    """
+    known = bookings.facilities(facility_ids([draft]), by)
+    leg = legs.of_draft(
+        draft,
+        number=1,
+        of=1,
+        known=known,
+        owner=known.get(draft.facility_id) if draft.facility_id else None,
+        profile=bookings.current_profile(rider.pk),
+        payer=payer_of(draft.payment.payer_id),
+    )
+    legs.require_sound(leg, at=at)
+    made = legs.columns(leg)
+    require_bookable(rider, made["service_date"])
+    beside = require_free(rider.pk, made, allowed=True, by=by)
+    return BookingPreview(
+        columns=made,
+        window=timing.Window(made["window_starts_at"], made["window_ends_at"]),
+        promised_by=made["promised_pickup_by"],
+        questions=tuple(booking_rules.review_reasons(legs.facts_of(leg, made, at=at))),
+        beside=tuple(beside),
+    )
+
+
+def pickup_for(
+    appointment_at: datetime,
+    *,
+    pickup: Mapping[str, Any],
+    dropoff: Mapping[str, Any],
+    facility_id: UUID | None,
+    mobility: str,
+    by: Principal,
+) -> datetime | None:
+    """Work out when to set out for an appointment; None where the drive is not known.
+
+    At most two queries: the facilities that the stops name.
+    """
+    named = {UUID(str(stop["facilityId"])) for stop in (pickup, dropoff) if stop.get("facilityId")}
+    known = bookings.facilities(named | ({facility_id} if facility_id else set()), by)
+    ends: list[tuple[float | None, float | None]] = []
+    place = None
+    for path, given in (("pickup", pickup), ("dropoff", dropoff)):
+        stop, place = legs.resolved_stop({**given, "entranceId": None}, path=path, known=known, entrances={})
+        ends.append((stop["lat"], stop["lng"]))
+    drive = timing.estimated_drive(*ends)
+    if drive is None:
+        return None
+    levels = service_levels(place or (known.get(facility_id) if facility_id else None))
+    lead = timing.lead_minutes(
+        drive.minutes,
+        load_minutes=accommodation.default_load_minutes(mobility),
+        arrive_early_minutes=levels.arrive_early_minutes,
+    )
+    return timing.add_minutes(appointment_at, -lead)
+
+
+@transaction.atomic
+def trip_of(*, ride_id: UUID, by: Principal, at: datetime) -> UUID:
+    """Answer the trip of a ride; one that was booked alone becomes the way there of a new one (`ride.updated`).
+
+    Raises:
+        NotFound: there is no such ride in reach.
+    """
+    ride = locked(ride_id, by)
+    if ride.trip_id is not None:
+        return ride.trip_id
+    trip = Trip.objects.create(rider_id=ride.rider_id, service_date=ride.service_date)
+    ride.trip, ride.leg_type = trip, LegType.OUTBOUND
+    touch(ride, "ride.updated", by=by, at=at, also=["trip", "leg_type"], note=Note({"changed": ["tripId", "legType"]}))
+    audit.record(
+        by=by,
+        action="rides.amend",
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        details={"fields": ["trip", "leg_type"]},
+    )
+    return trip.pk

@@ -7,7 +7,13 @@ from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import Action
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import amended_leg, booking, exceptions, legs, overriding
+from apps.rides.services import (
+    amended_leg,
+    booking,
+    exceptions,
+    legs,
+    overriding,
+)
 from apps.rides.services.overriding import Override
 from apps.rides.services.status import Note, move
 from lib.access import Principal

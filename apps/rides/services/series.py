@@ -26,7 +26,12 @@ from apps.rides.queries.ride_needs import expected_dropoff_at
 from apps.rides.rules import booking_rules, timing, watch_rules
 from apps.rides.rules.booking_rules import Facts
 from apps.rides.rules.draft import RideDraft
-from apps.rides.services import booking, legs, punctuality, status
+from apps.rides.services import (
+    booking,
+    legs,
+    punctuality,
+    status,
+)
 from apps.rides.services.legs import Leg
 from lib.access import Principal
 from lib.crypto import sealed_in

@@ -14,7 +14,13 @@ from apps.rides.models import Milestone, ReasonCode, Ride
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
-from apps.rides.services import booking, exceptions, legs, report, will_call
+from apps.rides.services import (
+    booking,
+    exceptions,
+    legs,
+    report,
+    will_call,
+)
 from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
