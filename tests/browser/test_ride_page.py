@@ -16,8 +16,8 @@ from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import (
-    amending,
     booking,
+    editing,
     exceptions,
     legs,
     report,
@@ -71,7 +71,7 @@ def _ride(dana: User) -> Ride:
     written = {"driver": "Ring twice.", "dispatcher": "Asked for a quiet driver.", "facility": ""}
     legs.seal_access(ride, pickup=None, dropoff={"accessCode": "4711#"})
     ride.save(update_fields=["dropoff_access_encrypted"])
-    amending.amend(ride_id=ride.pk, changes={"notes": written}, **_told(dana))
+    editing.edit(ride_id=ride.pk, changes={"notes": written}, **_told(dana))
     factories.put_driver_on(ride)
     for minutes in (9, 6):
         moment = MilestoneReport(type="departed", occurred_at=at - dt.timedelta(minutes=minutes))
@@ -138,7 +138,7 @@ def test_r2_cancel_needs_a_reason_and_shows_user_and_time(inspector_of: Inspecto
         page.get_by_role("link", name="Reason: This field is required.").click()
         expect(page.locator("#cancel_reason_code")).to_be_focused()
 
-        amending.amend(ride_id=ride.pk, changes={"notes": {"driver": "Back door"}}, **_told(dana))
+        editing.edit(ride_id=ride.pk, changes={"notes": {"driver": "Back door"}}, **_told(dana))
         page.locator("#cancel_reason_code").select_option("rider_hospitalized")
         page.get_by_role("button", name="Cancel the ride").click()
         expect(page.get_by_role("heading", name="What changed since you opened the page")).to_be_visible()

@@ -14,7 +14,7 @@ from apps.recurring.services import calendar_shifts, edit_order, hold_order
 from apps.recurring.services.calendar_shifts import ShiftDraft
 from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride
-from apps.rides.services import amending, booking
+from apps.rides.services import booking, editing
 from lib.access import system
 from tests import factories
 from tests.factories import NOW
@@ -126,8 +126,8 @@ def test_ride_that_a_person_moved_stands_on_its_own_day() -> None:
     out, back = cast.rides(order)[:2]
     assert out.appointment_at
     later = {"pickup_at": out.pickup_at + 3 * DAY, "appointment_at": out.appointment_at + 3 * DAY}
-    amending.amend(ride_id=back.pk, changes={"pickup_at": back.pickup_at + 3 * DAY}, by=system(), at=NOW)
-    amending.amend(ride_id=out.pk, changes=later, by=system(), at=NOW)
+    editing.edit(ride_id=back.pk, changes={"pickup_at": back.pickup_at + 3 * DAY}, by=system(), at=NOW)
+    editing.edit(ride_id=out.pk, changes=later, by=system(), at=NOW)
 
     found = _week(order)
 
@@ -143,7 +143,7 @@ def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> N
     order = cast.order()
     ride = cast.rides(order)[0]
     changes = {"pickup_at": ride.pickup_at + dt.timedelta(minutes=5)}
-    amending.amend(ride_id=ride.pk, changes=changes, by=system(), at=NOW)
+    editing.edit(ride_id=ride.pk, changes=changes, by=system(), at=NOW)
     edit_order.change(order_id=order.pk, terms={"days_of_week": (1, 3, 5)}, by=system(), at=NOW)
 
     found = _week(order)

@@ -12,7 +12,7 @@ from apps.recurring.services import edit_order, generate_rides, hold_order
 from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.draft import Payment
-from apps.rides.services import amending
+from apps.rides.services import editing
 from lib.access import system
 from lib.errors import DomainError, FieldRefused, InvalidInput
 from tests import factories
@@ -96,7 +96,7 @@ def test_what_a_person_changed_stays_unless_told_otherwise_and_is_listed(overwri
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[4]
     earlier = ride.pickup_at - dt.timedelta(minutes=20)
-    amending.amend(ride_id=ride.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
+    editing.edit(ride_id=ride.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
 
     changed = _change(order, terms={"chair_time": dt.time(11)}, overwrite_customized=overwrite)
 
@@ -109,7 +109,7 @@ def test_what_a_person_changed_stays_unless_told_otherwise_and_is_listed(overwri
 def test_what_a_person_changed_is_no_news_where_something_else_changes() -> None:
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[4]
-    amending.amend(ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - 45 * MINUTE}, by=system(), at=NOW)
+    editing.edit(ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - 45 * MINUTE}, by=system(), at=NOW)
     told: dict[str, Any] = {"order_id": order.pk, "by": system(), "at": NOW}
     later = {"from_date": DATES[6], "terms": {"chair_time": dt.time(11)}}
     skipped = {"pattern_date": DATES[8], **told}

@@ -16,7 +16,7 @@ from apps.recurring.models import StandingOrder, TimeZoneSnapshot
 from apps.recurring.rules.recurrence import clock_rules
 from apps.recurring.services import generate_rides
 from apps.rides.models import Ride
-from apps.rides.services import amending
+from apps.rides.services import editing
 from lib.access import system
 from tests import factories
 from tests.factories import NOW
@@ -57,7 +57,7 @@ def test_rides_that_are_booked_move_along_but_for_the_past_the_started_and_the_c
     factories.put_driver_on(wednesday)
     Ride.objects.filter(pk=wednesday.pk).update(status="en_route", departed_at=NOW)
     earlier = friday.pickup_at - dt.timedelta(minutes=20)
-    amending.amend(ride_id=friday.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
+    editing.edit(ride_id=friday.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
     generate_rides.generate(by=system(), at=NOW + 4 * DAY)  # Tuesday: it has been over everything for that day
 
     use_rules_of("America/Denver")

@@ -10,7 +10,7 @@ from apps.recurring.models import OccurrenceChange, StandingOrder
 from apps.recurring.services import edit_order
 from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride
-from apps.rides.services import amending
+from apps.rides.services import editing
 from lib.access import system
 from tests import factories
 from tests.callers import TokenClient, error_of
@@ -310,7 +310,7 @@ def test_last_day_of_an_order_that_ends_stays_as_people_arranged_it(order: Stand
     edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[4], moved=moved, by=system(), at=NOW)
     ride = Ride.objects.get(occurrence_key=f"{order.pk}:{DATES[4]}:outbound")
     by_hand = ride.pickup_at - dt.timedelta(minutes=20)
-    amending.amend(ride_id=ride.pk, changes={"pickup_at": by_hand}, by=system(), at=NOW)
+    editing.edit(ride_id=ride.pk, changes={"pickup_at": by_hand}, by=system(), at=NOW)
 
     edit_order.end(order_id=order.pk, last_date=DATES[4], by=system(), at=NOW)
 

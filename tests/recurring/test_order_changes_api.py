@@ -13,7 +13,7 @@ from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.services import edit_order, hold_order
 from apps.riders.models import Rider
-from apps.rides.services import amending
+from apps.rides.services import editing
 from lib.access import system
 from tests import factories
 from tests.callers import TokenClient, error_of
@@ -200,7 +200,7 @@ def test_null_goes_back_to_what_is_usual(api: TokenClient, centre: Facility) -> 
 def test_what_people_changed_is_listed_and_stays_unless_told_otherwise(api: TokenClient, order: StandingOrder) -> None:
     ride = cast.rides(order, leg_type="outbound")[4]
     earlier = ride.pickup_at - dt.timedelta(minutes=20)
-    amending.amend(ride_id=ride.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
+    editing.edit(ride_id=ride.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
 
     left = _patch(api, order, {"chairTime": "11:00"}).json()["rides"]["unchanged"]
     overwritten = _patch(api, order, {"chairTime": "11:00", "overwriteCustomized": True}).json()["rides"]

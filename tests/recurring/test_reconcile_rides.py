@@ -10,7 +10,7 @@ from apps.recurring.queries.plans import content_of
 from apps.recurring.services import edit_order, generate_rides, hold_order
 from apps.riders.rules.rider_status import RiderStatus
 from apps.rides.models import RideException
-from apps.rides.services import amending
+from apps.rides.services import editing
 from lib.access import system
 from tests import factories
 from tests.factories import NOW
@@ -93,9 +93,7 @@ def test_order_that_was_over_before_it_was_entered_has_ended() -> None:
 def test_ride_that_a_person_moved_off_the_pattern_is_called_off_when_the_rider_is_away() -> None:
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[1]
-    amending.amend(
-        ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - dt.timedelta(minutes=5)}, by=system(), at=NOW
-    )
+    editing.edit(ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - dt.timedelta(minutes=5)}, by=system(), at=NOW)
     changed = edit_order.change(order_id=order.pk, terms={"days_of_week": (1,)}, by=system(), at=NOW)
     assert changed.result.unchanged == {DATES[1]: [ride.pk]}
 

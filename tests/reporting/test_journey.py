@@ -16,9 +16,9 @@ from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import (
-    amending,
     assignment,
     booking,
+    editing,
     exceptions,
     report,
     will_call,
@@ -62,7 +62,7 @@ def journey(hospital: Facility, supervisor: Principal) -> Iterator[Callable[[], 
     later = PICKUP + DAY
     yield lambda: found.append(booking.book(draft=draft(hospital, rider, will_call=True), by=BY, at=NOW).ride)
     (ride,) = found
-    yield lambda: amending.amend(ride_id=ride.pk, changes={"pickup_at": later}, by=BY, at=NOW)
+    yield lambda: editing.edit(ride_id=ride.pk, changes={"pickup_at": later}, by=BY, at=NOW)
     yield lambda: assignment.assign(**crew(ride), override=True, override_reason="It is so.", by=BY, at=NOW)
     yield lambda: will_call.mark_ready(ride_id=ride.pk, ready_source="phone", by=BY, at=later)
     yield lambda: exceptions.open_exception(

@@ -13,12 +13,7 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.draft import ExternalName, Payment
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import (
-    amended_leg,
-    amending,
-    booking,
-    legs,
-)
+from apps.rides.services import booking, editing, legs
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from tests import factories
@@ -42,7 +37,7 @@ def state_of(ride: Ride) -> dict[str, Any]:
 
 
 def amend(ride: Ride, by: Principal, /, **changes: Any) -> Ride:
-    return amending.amend(ride_id=ride.pk, changes=changes, by=by, at=factories.NOW)
+    return editing.edit(ride_id=ride.pk, changes=changes, by=by, at=factories.NOW)
 
 
 def test_new_pickup_time_moves_everything_that_follows(ride: Ride, planner: Principal) -> None:
@@ -142,7 +137,7 @@ def test_broken_rule_changes_nothing(ride: Ride, planner: Principal, hospital: F
     with pytest.raises(InvalidInput):
         amend(ride, planner, dropoff={"facilityId": str(factories.FacilityFactory.create().pk)})
     with pytest.raises(StaleVersion):
-        amending.amend(ride_id=ride.pk, changes={}, expected_version=7, by=planner, at=factories.NOW)
+        editing.edit(ride_id=ride.pk, changes={}, expected_version=7, by=planner, at=factories.NOW)
 
     assert state_of(ride) == before
     assert Event.objects.count() == 1
@@ -185,14 +180,14 @@ def test_planner_may_change_until_somebody_is_assigned(ride: Ride, planner: Prin
 def test_each_status_lets_its_own_fields_change(status: RideStatus, dispatcher: Principal) -> None:
     ride = Ride(status=status)
 
-    for name in amending.EDITABLE[RideStatus.SCHEDULED]:
-        allowed = name in amending.EDITABLE[status]
+    for name in editing.EDITABLE[RideStatus.SCHEDULED]:
+        allowed = name in editing.EDITABLE[status]
         if allowed:
-            amending._require_editable(ride, {name: None}, dispatcher)
+            editing._require_editable(ride, {name: None}, dispatcher)
         else:
-            with pytest.raises(amending.FieldLocked) as refused:
-                amending._require_editable(ride, {name: None}, dispatcher)
-            assert [detail.field for detail in refused.value.details] == [amending.wire_name(name)]
+            with pytest.raises(editing.FieldLocked) as refused:
+                editing._require_editable(ride, {name: None}, dispatcher)
+            assert [detail.field for detail in refused.value.details] == [editing.wire_name(name)]
 
 
 def test_change_that_the_vehicle_cannot_meet_opens_an_exception_and_its_return_settles_it(
@@ -228,7 +223,7 @@ def test_released_leg_keeps_the_promise_it_was_given(
     Ride.objects.filter(pk=ride.pk).update(ready_at=now, ready_source="phone", promised_pickup_by=promised)
 
     amend(ride, planner, dropoff={"addressLine1": "9 Elm St"})
-    with pytest.raises(amending.AlreadyReleased):
+    with pytest.raises(editing.AlreadyReleased):
         amend(ride, planner, will_call=False)
 
     ride.refresh_from_db()
@@ -318,9 +313,7 @@ def test_person_who_changes_a_ride_of_a_series_marks_it_as_theirs_and_a_name_for
 def test_series_gives_its_own_word_and_a_ride_of_its_own_none(ride: Ride, planner: Principal) -> None:
     def shift(by: dt.timedelta) -> str:
         moved = {"pickup_at": factories.PICKUP + by}
-        amended = amending.amend(
-            ride_id=ride.pk, changes=moved, occurrence_state="shifted", by=planner, at=factories.NOW
-        )
+        amended = editing.edit(ride_id=ride.pk, changes=moved, occurrence_state="shifted", by=planner, at=factories.NOW)
         return amended.occurrence_state
 
     assert shift(HOUR) == ""
@@ -337,7 +330,7 @@ def test_series_gives_its_own_word_and_a_ride_of_its_own_none(ride: Ride, planne
 def test_null_removes_and_objects_merge() -> None:
     before = {"a": 1, "b": {"c": 2, "d": 3}, "e": None}
 
-    assert amended_leg.merge(before, {"a": None, "b": {"c": None, "x": 4}, "f": [1]}) == {
+    assert editing.merge(before, {"a": None, "b": {"c": None, "x": 4}, "f": [1]}) == {
         "b": {"d": 3, "x": 4},
         "e": None,
         "f": [1],

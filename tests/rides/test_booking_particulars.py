@@ -11,8 +11,8 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride
 from apps.rides.rules.draft import Payment, ReturnLeg
 from apps.rides.services import (
-    amending,
     booking,
+    editing,
     legs,
     listing,
 )
@@ -157,8 +157,8 @@ def test_second_ride_of_an_hour_is_moved_there_on_purpose_alone(
     }
 
     with pytest.raises(booking.OverlappingRide):
-        amending.amend(**moved)
-    amended = amending.amend(**moved, allow_duplicate=True)
+        editing.edit(**moved)
+    amended = editing.edit(**moved, allow_duplicate=True)
 
     assert (amended.pickup_at, amended.version) == (factories.PICKUP, 3)
     assert events_of(ride) == ["ride.scheduled", "ride.rescheduled", "ride.exception"]
@@ -171,7 +171,7 @@ def test_membership_of_the_payer_is_replaced_sealed(
     payment = Payment(payer_id=factories.PayerFactory.create().pk, member_id="M-1")
     ride = booking.book(draft=draft(hospital, rider, payment=payment), by=planner, at=factories.NOW).ride
 
-    amending.amend(ride_id=ride.pk, changes={"payment": {"member_id": told}}, by=planner, at=factories.NOW)
+    editing.edit(ride_id=ride.pk, changes={"payment": {"member_id": told}}, by=planner, at=factories.NOW)
 
     ride.refresh_from_db()
     assert (ride.payer_member_id, ride.version) == (kept, 2)
@@ -184,7 +184,7 @@ def test_stop_that_leaves_a_facility_for_an_address_forgets_the_facility(
     asked = draft(hospital, rider, pickup=HOME, dropoff={"facilityId": str(hospital.pk)})
     ride = booking.book(draft=asked, by=planner, at=factories.NOW).ride
 
-    amending.amend(
+    editing.edit(
         ride_id=ride.pk,
         changes={"dropoff": {"facilityId": None, **ELSEWHERE, "name": "Daughter"}},
         by=planner,

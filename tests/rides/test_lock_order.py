@@ -22,8 +22,8 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride
 from apps.rides.services import (
     accommodation_change,
-    amending,
     booking,
+    editing,
     status,
 )
 from lib.access import system
@@ -117,7 +117,7 @@ def race_of_change_and_move(monkeypatch: pytest.MonkeyPatch, facility: Facility,
     ride = booking.book(draft=draft(facility, rider), by=system(), at=factories.NOW).ride
     meeting = Meeting(within)
     monkeypatch.setattr(riders, "set_accommodation", meeting.after(riders.set_accommodation))
-    monkeypatch.setattr(amending, "locked", meeting.after(status.locked))
+    monkeypatch.setattr(editing, "locked", meeting.after(status.locked))
     needs = {"mobility": "wheelchair"}
     later = {"pickup_at": factories.PICKUP + HOUR}
 
@@ -125,7 +125,7 @@ def race_of_change_and_move(monkeypatch: pytest.MonkeyPatch, facility: Facility,
         lambda: accommodation_change.change_accommodation(
             rider_id=rider.pk, needs=needs, by=system(), at=factories.NOW
         ),
-        lambda: amending.amend(ride_id=ride.pk, changes=later, by=system(), at=factories.NOW),
+        lambda: editing.edit(ride_id=ride.pk, changes=later, by=system(), at=factories.NOW),
     )
 
 
@@ -141,7 +141,7 @@ def test_change_of_needs_beside_a_move_deadlocks_when_the_ride_is_locked_first(
     lock_rider = booking.locked_rider
 
     def late(ride_id: UUID, by: Any) -> Rider | None:
-        vars(amending)["locked"](ride_id, by)
+        vars(editing)["locked"](ride_id, by)
         return lock_rider(ride_id, by)
 
     monkeypatch.setattr(booking, "locked_rider", late)

@@ -15,7 +15,7 @@ from apps.rides.models import Milestone, ReasonCode, Ride, RideException
 from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, Place
-from apps.rides.services import amending, booking
+from apps.rides.services import booking, editing
 from apps.rides.services import report as service
 from lib.access import Principal
 from tests import factories
@@ -99,7 +99,7 @@ def test_ride_that_is_moved_beside_another_waits_for_a_decision(
     later = draft(hospital, rider, pickup_at=factories.PICKUP + 180 * MINUTE)
     second = booking.book(draft=later, by=dispatcher, at=NOW).ride
 
-    amending.amend(
+    editing.edit(
         ride_id=second.pk, changes={"pickup_at": factories.PICKUP}, allow_duplicate=True, by=dispatcher, at=NOW
     )
 
@@ -131,7 +131,7 @@ def test_discharge_that_would_come_after_the_intake_is_told_at_booking(
 
     for accept_by, opened in (("2026-11-20T20:12:00Z", False), ("2026-11-20T20:11:59Z", True)):  # 3 min to get in
         late = discharge(hospital, rider, accept_by, pickup_at=factories.PICKUP)
-        amending.amend(ride_id=early.pk, changes={"discharge": late.discharge}, by=dispatcher, at=NOW)
+        editing.edit(ride_id=early.pk, changes={"discharge": late.discharge}, by=dispatcher, at=NOW)
         assert bool(exceptions_of(early)) is opened
     say(early, RideStatus.CANCELLED, dispatcher, at=NOW, reason_code="discharge_cancelled")
     ride = booking.book(draft=discharge(hospital, rider, "2026-11-20T20:00:00Z"), by=dispatcher, at=NOW).ride
@@ -144,7 +144,7 @@ def test_intake_that_waits_longer_settles_it(hospital: Facility, rider: Rider, d
     ride = booking.book(draft=discharge(hospital, rider, "2026-11-20T20:00:00Z"), by=dispatcher, at=NOW).ride
 
     later = {"discharge": {"receiving": {"acceptBy": "2026-11-20T23:00:00Z"}}}
-    amending.amend(ride_id=ride.pk, changes=later, by=dispatcher, at=NOW)
+    editing.edit(ride_id=ride.pk, changes=later, by=dispatcher, at=NOW)
 
     assert exceptions_of(ride) == [("late_to_appointment", "resolved")]
 
@@ -152,7 +152,7 @@ def test_intake_that_waits_longer_settles_it(hospital: Facility, rider: Rider, d
 def test_change_of_something_else_leaves_it(hospital: Facility, rider: Rider, dispatcher: Principal) -> None:
     ride = booking.book(draft=discharge(hospital, rider, "2026-11-20T20:00:00Z"), by=dispatcher, at=NOW).ride
 
-    amending.amend(ride_id=ride.pk, changes={"notes": {"driver": "Ring twice."}}, by=dispatcher, at=NOW)
+    editing.edit(ride_id=ride.pk, changes={"notes": {"driver": "Ring twice."}}, by=dispatcher, at=NOW)
 
     assert exceptions_of(ride) == [("late_to_appointment", "open")]
 
@@ -193,7 +193,7 @@ def test_ride_of_unknown_length_is_not_judged(dispatcher: Principal) -> None:
 def test_rider_who_is_picked_up_is_expected_by_when_that_was(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.IN_PROGRESS, appointment_at=BOARDED + 20 * MINUTE)
 
-    amending.amend(ride_id=ride.pk, changes={"dropoff": {"lat": 42.05}}, by=dispatcher, at=BOARDED)
+    editing.edit(ride_id=ride.pk, changes={"dropoff": {"lat": 42.05}}, by=dispatcher, at=BOARDED)
 
     ride.refresh_from_db()
     assert ride.estimated_minutes == 33
@@ -232,7 +232,7 @@ def test_discharge_that_is_expected_at_another_time_has_slipped(
     ride = booking.book(draft=discharge(hospital, rider, None, will_call=True), by=dispatcher, at=NOW).ride
     moved = (factories.PICKUP + minutes * MINUTE).isoformat().replace("+00:00", "Z")
 
-    amending.amend(ride_id=ride.pk, changes={"discharge": {"expectedReadyAt": moved}}, by=dispatcher, at=NOW)
+    editing.edit(ride_id=ride.pk, changes={"discharge": {"expectedReadyAt": moved}}, by=dispatcher, at=NOW)
 
     assert exceptions_of(ride) == ([("discharge_slipped", "open")] if opened else [])
     if opened:
@@ -248,7 +248,7 @@ def test_discharge_of_a_patient_who_is_ready_does_not_slip(dispatcher: Principal
     )  # fmt: skip
 
     later = {"discharge": {"expectedReadyAt": "2026-11-20T22:00:00Z"}}
-    amending.amend(ride_id=ride.pk, changes=later, by=dispatcher, at=NOW)
+    editing.edit(ride_id=ride.pk, changes=later, by=dispatcher, at=NOW)
 
     assert exceptions_of(ride) == []
 
@@ -260,7 +260,7 @@ def test_patient_on_board_has_left_the_hospital(hospital: Facility, rider: Rider
         discharge=PATIENT | {"expectedReadyAt": "2026-11-20T20:00:00Z"},
     )
     later = {"discharge": {"expectedReadyAt": "2026-11-20T20:40:00Z"}}
-    amending.amend(ride_id=ride.pk, changes=later, by=dispatcher, at=ARRIVED)
+    editing.edit(ride_id=ride.pk, changes=later, by=dispatcher, at=ARRIVED)
 
     say(ride, RideStatus.IN_PROGRESS, dispatcher, occurred_at=BOARDED)
 
@@ -297,9 +297,9 @@ def test_address_that_is_corrected_is_no_problem_any_more(dispatcher: Principal)
     ride = ride_in(RideStatus.EN_ROUTE)
     say(ride, RideStatus.ARRIVED, dispatcher, occurred_at=ARRIVED, place=place(400, of=ride.pickup))
 
-    amending.amend(ride_id=ride.pk, changes={"dropoff": {"lat": 41.95}}, by=dispatcher, at=AT)
+    editing.edit(ride_id=ride.pk, changes={"dropoff": {"lat": 41.95}}, by=dispatcher, at=AT)
     assert exceptions_of(ride) == [("address_problem", "open")]
-    amending.amend(ride_id=ride.pk, changes={"pickup": {"lat": ride.pickup["lat"] + 0.003}}, by=dispatcher, at=AT)
+    editing.edit(ride_id=ride.pk, changes={"pickup": {"lat": ride.pickup["lat"] + 0.003}}, by=dispatcher, at=AT)
 
     assert exceptions_of(ride) == [("address_problem", "resolved")]
 

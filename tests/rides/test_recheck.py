@@ -10,7 +10,7 @@ from apps.fleet.models import Credential, Driver, Vehicle
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import amending, exceptions
+from apps.rides.services import editing, exceptions
 from lib.access import Principal, system
 from tests import factories
 from tests.rides.looks import SECOND, fresh, standing, tick
@@ -60,7 +60,7 @@ def test_lapse_is_settled_when_the_ride_moves_back_before_it(dispatcher: Princip
 
 def move(ride: Ride, by_how_much: dt.timedelta, by: Principal) -> None:
     pickup_at = Ride.objects.get(pk=ride.pk).pickup_at + by_how_much
-    amending.amend(ride_id=ride.pk, changes={"pickup_at": pickup_at}, by=by, at=factories.NOW)
+    editing.edit(ride_id=ride.pk, changes={"pickup_at": pickup_at}, by=by, at=factories.NOW)
 
 
 def test_a_lapse_turns_critical_when_the_day_comes(dispatcher: Principal) -> None:

@@ -13,10 +13,10 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride
 from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import amending, booking, report
+from apps.rides.services import booking, editing, report
 from apps.rides.services.accommodation_change import change_accommodation
+from apps.rides.services.editing import ChangeQuestioned
 from apps.rides.services.overriding import Override
-from apps.rides.services.rescheduling import ChangeQuestioned
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, ScopeMissing
 from tests import factories
@@ -41,7 +41,7 @@ def ride(hospital: Facility, rider: Rider, planner: Principal) -> Ride:
 
 
 def amend(ride: Ride, by: Principal, *, override: Override | None = None, **changes: Any) -> Ride:
-    return amending.amend(ride_id=ride.pk, changes=changes, override=override, by=by, at=NOW)
+    return editing.edit(ride_id=ride.pk, changes=changes, override=override, by=by, at=NOW)
 
 
 def codes_of(refusal: ChangeQuestioned) -> list[tuple[str | None, str, str]]:

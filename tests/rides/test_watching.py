@@ -10,7 +10,7 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import amending, booking, exceptions
+from apps.rides.services import booking, editing, exceptions
 from apps.rides.services import report as reporting
 from lib.access import Principal
 from tests import factories
@@ -133,7 +133,7 @@ def test_ride_that_is_moved_is_late_no_more(dispatcher: Principal, hospital: Fac
     assert standing(ride) == {"late_pickup": "warning", "unassigned_at_risk": "critical"}
 
     later = WINDOW_END + 10 * MINUTE
-    amending.amend(ride_id=ride.pk, changes={"pickup_at": PICKUP + 20 * HOUR}, by=dispatcher, at=later)
+    editing.edit(ride_id=ride.pk, changes={"pickup_at": PICKUP + 20 * HOUR}, by=dispatcher, at=later)
     tick(later)
 
     assert standing(ride) == {"unassigned_at_risk": "warning"}

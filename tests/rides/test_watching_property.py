@@ -23,9 +23,9 @@ from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.watch_rules import Outlook, look, settles
 from apps.rides.services import (
-    amending,
     assignment,
     booking,
+    editing,
     exceptions,
     series,
     watching,
@@ -114,7 +114,7 @@ class Life:
             {"will_call": bool(number % 2)},
         ]
         override = Override(True, "As agreed.")
-        amending.amend(
+        editing.edit(
             ride_id=self.pick(number), changes=changes[number % len(changes)], allow_duplicate=True, override=override,
             by=self.by, at=self.now,
         )  # fmt: skip

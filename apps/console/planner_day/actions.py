@@ -16,7 +16,7 @@ from apps.console.ride import acting
 from apps.console.ride.acting import Act
 from apps.console.ride.ride_forms import AnswerForm, Overridable, TickForm, Versioned
 from apps.rides.models import Ride
-from apps.rides.services import amending
+from apps.rides.services import editing
 from lib.scopes import Scope
 
 
@@ -59,7 +59,7 @@ def tick(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
     def act(values: dict[str, Any], **told: Any) -> Ride:
         item = {values["tick"] or values["untick"]: bool(values["tick"])}
-        return amending.amend(changes={"discharge": {"checklist": item}}, **told)
+        return editing.edit(changes={"discharge": {"checklist": item}}, **told)
 
     form = TickForm(request.POST, auto_id=f"tick-{ride_id}_%s")
     return _acted(request, ride_id, form, act, _("The checklist is kept."))

@@ -22,7 +22,12 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.possible import Deed
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import amending, assignment, by_hand, report
+from apps.rides.services import (
+    assignment,
+    by_hand,
+    editing,
+    report,
+)
 from apps.rides.services.by_hand import Moment
 from apps.rides.services.overriding import Override
 from apps.rides.services.status import InvalidTransition
@@ -131,7 +136,7 @@ def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
     def act(values: dict[str, Any], **told: Any) -> Ride:
         written = {name: text for name, text in values.items() if name != "version"}
-        return amending.amend(changes={"notes": written}, **told)
+        return editing.edit(changes={"notes": written}, **told)
 
     return _acted(request, ride_id, Deed.NOTES, form, act, _("The notes are saved."))
 

@@ -18,7 +18,7 @@ from apps.recurring.rules.recurrence import instants
 from apps.recurring.services import create_order, order_state, reconcile_rides
 from apps.recurring.services.create_order import STOPS, Ordered, refuse
 from apps.rides.services import booking, series
-from apps.rides.services.amended_leg import merge
+from apps.rides.services.editing import merge
 from lib.access import Principal
 from lib.errors import Detail, InvalidInput
 

@@ -39,8 +39,8 @@ from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import (
-    amending,
     booking,
+    editing,
     report,
     series,
 )
@@ -262,7 +262,7 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
     if kept.content != planned_order.contents[terms.pk]:
         draft = booking_templates.drafts(planned_order.order, terms, occurrence)[LEGS.index(step.leg)]
         changes |= booking_templates.changes_of(draft)
-    amending.amend(
+    editing.edit(
         ride_id=ride_id,
         changes=changes,
         allow_duplicate=True,

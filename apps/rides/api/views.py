@@ -24,8 +24,8 @@ from apps.rides.schemas import ride_input
 from apps.rides.schemas.ride_input import BulkIn, RideChangesIn, RideIn
 from apps.rides.schemas.ride_output import RideOut, RideRow, context_of
 from apps.rides.services import (
-    amending,
     booking,
+    editing,
     report,
     will_call,
 )
@@ -157,7 +157,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
         breaks soft rules, of booking or for those who are to drive, answers all of them as details of `RULE_VIOLATION`
         with `kind` soft; `override` with `overrideReason` (scope `rides:override`) makes the change.
         """
-        return self._change(lambda: amending.amend(ride_id=id, **ride_input.changes_of(self.body()), **self._by_whom()))
+        return self._change(lambda: editing.edit(ride_id=id, **ride_input.changes_of(self.body()), **self._by_whom()))
 
     def status_call(self, request: Request, id: UUID) -> Response:
         """Report the status that a ride has now.

@@ -14,7 +14,7 @@ from apps.riders.models import AccommodationProfile
 from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import amended_leg, legs
+from apps.rides.services import editing, legs
 from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, touch
 from lib.access import Principal
@@ -118,5 +118,5 @@ def _hand_on(
     ride.spaces_ambulatory, ride.spaces_wheelchair = places.ambulatory, places.wheelchair
     ride.spaces_stretcher = places.stretcher
     if ride.status == RideStatus.REQUESTED:
-        ride.review_reasons = amended_leg.review_reasons(ride, amended_leg.leg_of(ride), at=at, time_is_new=False)
+        ride.review_reasons = editing.review_reasons(ride, editing.leg_of(ride), at=at, time_is_new=False)
     touch(ride, "ride.updated", by=by, at=at, also=_COLUMNS, note=Note({"changed": ["accommodation"]}))

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride, RideException
-from apps.rides.services import amending, ladder
+from apps.rides.services import editing, ladder
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.choices import TextChoices
@@ -68,7 +68,7 @@ def answer(
     if not asking:
         raise NothingAsked
     if mobility is not None:
-        ride = amending.amend(ride_id=ride.pk, changes={"accommodation": {"mobility": mobility.value}}, by=by, at=at)
+        ride = editing.edit(ride_id=ride.pk, changes={"accommodation": {"mobility": mobility.value}}, by=by, at=at)
     _keep(asking, answer, at=at)
     touch(ride, "ride.updated", by=by, at=at, note=Note(data={"changed": [ANSWER], ANSWER: answer.value}))
     audit.record(

@@ -8,8 +8,8 @@ from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import Action
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import (
-    amended_leg,
     booking,
+    editing,
     exceptions,
     legs,
     overriding,
@@ -35,7 +35,7 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         InvalidTransition: see `move`.
     """
     booking.require_bookable(ride.rider, ride.service_date)
-    legs.require_sound(amended_leg.leg_of(ride), at=at)
+    legs.require_sound(editing.leg_of(ride), at=at)
     others = booking.require_free(
         ride.rider_id,
         {"pickup_at": ride.pickup_at, "estimated_minutes": ride.estimated_minutes},

@@ -25,7 +25,7 @@ from apps.rides.services import (
     punctuality,
     way_back,
 )
-from apps.rides.services.amending import wire_name
+from apps.rides.services.editing import wire_name
 from apps.rides.services.status import (
     InvalidTransition,
     Note,

@@ -7,7 +7,7 @@ from apps.audit.services import audit
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import amended_leg, legs
+from apps.rides.services import editing, legs
 from apps.rides.services.eta import WORTH_SAYING
 from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, locked, touch
@@ -45,7 +45,7 @@ def follow(ride: Ride, *, by: Principal, at: datetime) -> None:
 def _move(leg: Ride, pickup_at: datetime, *, by: Principal, at: datetime) -> None:
     was = leg.pickup_at
     columns = legs.timed_columns(
-        amended_leg.leg_of(leg), pickup_at, leg.appointment_at, drive_minutes=leg.estimated_minutes
+        editing.leg_of(leg), pickup_at, leg.appointment_at, drive_minutes=leg.estimated_minutes
     )
     changed = [name for name, value in columns.items() if getattr(leg, name) != value]
     for name in changed:

@@ -15,7 +15,7 @@ from apps.rides.rules import timing
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import OPEN, Guard, RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
-from apps.rides.services import exceptions, milestones, rescheduling
+from apps.rides.services import editing, exceptions, milestones
 from apps.rides.services.guard_check import require
 from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, locked, touch
@@ -97,7 +97,7 @@ def mark_ready(
     ride.ready_source = ready_source
     ride.promised_pickup_by = moment + timedelta(minutes=minutes)
     ride.window_starts_at, ride.window_ends_at = moment, ride.promised_pickup_by
-    brought_about = rescheduling.brought_about(before, ride, by=by, at=at)
+    brought_about = editing.new_violations(before, ride, by=by, at=at)
     found = list(dict.fromkeys(one.code.value for one in brought_about))
     named = {name: codes for name, codes in (("overridden", overridden), ("violations", found)) if codes}
     touch(ride, "ride.ready", by=by, at=at, occurred_at=moment, also=_COLUMNS, note=Note(data=named))

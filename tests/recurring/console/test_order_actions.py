@@ -12,7 +12,7 @@ from apps.recurring.models import Hold, OccurrenceChange, StandingOrder
 from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
 from apps.recurring.services.calendar_shifts import ShiftDraft
 from apps.rides.models import Ride
-from apps.rides.services import amending, booking
+from apps.rides.services import booking, editing
 from lib.access import system
 from lib.errors import NotFound
 from tests.console.visits import text_of, told, visitor
@@ -118,7 +118,7 @@ def test_resume_tells_what_could_not_be_booked_and_why(centre: Facility, order: 
 def test_days_that_people_changed_are_no_news_where_another_one_is_skipped(order: StandingOrder, desk: Client) -> None:
     ride = cast.rides(order)[0]
     later = ride.pickup_at - dt.timedelta(minutes=10)
-    amending.amend(ride_id=ride.pk, changes={"pickup_at": later}, **TOLD)
+    editing.edit(ride_id=ride.pk, changes={"pickup_at": later}, **TOLD)
     terms = {"days_of_week": (1, 3, 5)}
     edit_order.change(order_id=order.pk, terms=terms, **TOLD)
 
@@ -365,7 +365,7 @@ def test_day_that_the_facility_moved_keeps_its_time_where_it_is_left(
 def test_ride_that_people_moved_keeps_its_time_where_it_is_left(order: StandingOrder, desk: Client) -> None:
     ride = cast.rides(order)[0]
     changes = {"pickup_at": ride.pickup_at - dt.timedelta(minutes=20)}
-    amending.amend(ride_id=ride.pk, changes=changes, **TOLD)
+    editing.edit(ride_id=ride.pk, changes=changes, **TOLD)
 
     shown = _present(desk.get(page_of(order, f"?day={MONDAY}")))
     _move(desk, order, MONDAY, to_date=MONDAY + DAY)

@@ -1,0 +1,575 @@
+"""Changes to a ride that exists: what may change when, and what follows from it."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.translation import gettext_lazy as _
+
+from apps.audit.services import audit
+from apps.organizations import services as organizations
+from apps.organizations.models import SubjectType
+from apps.organizations.rules import stops
+from apps.riders.models import Rider
+from apps.riders.rules import accommodation
+from apps.rides.models import Ride
+from apps.rides.models.ride import OccurrenceState
+from apps.rides.queries import bookings
+from apps.rides.queries.conflicts import rides_out_of_reach, veiled
+from apps.rides.rules import booking_rules
+from apps.rides.rules.booking_rules import Question
+from apps.rides.rules.draft import Notes, Payment, RideDraft
+from apps.rides.rules.eligibility import Kind, Violation
+from apps.rides.rules.exception_types import ExceptionType
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.services import addresses, booking, exceptions, legs, overriding, pairing, punctuality
+from apps.rides.services.legs import Leg
+from apps.rides.services.overriding import Override
+from apps.rides.services.recheck import recheck
+from apps.rides.services.status import Note, locked, touch
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError, FieldRefused, ScopeMissing
+from lib.messages import Message, lowered
+from lib.scopes import Scope
+
+_WINDOW: Final = ("window_starts_at", "window_ends_at", "promised_pickup_by")
+_TIMES: Final = (*_WINDOW, "timezone", "service_date", "will_call_expires_at", "estimated_miles", "estimated_minutes")
+_SPACES: Final = ("spaces_ambulatory", "spaces_wheelchair", "spaces_stretcher")
+# What each part of a draft decides.  Columns of other parts stay, though the rules behind them may have changed since.
+_DECIDES: Final[dict[str, tuple[str, ...]]] = {
+    "pickup_at": ("pickup_at", *_TIMES),
+    "pickup": ("pickup", "pickup_facility", *_TIMES),
+    "dropoff": ("dropoff", "dropoff_facility", *_TIMES),
+    "service_type": ("service_type", "priority"),
+    "priority": ("priority",),
+    "appointment_at": ("appointment_at", *_TIMES),
+    "scheduling_anchor": ("scheduling_anchor", *_TIMES),
+    "will_call": ("will_call", "pickup_time_kind", *_TIMES),
+    "accommodation": ("accommodation", *_SPACES),
+    "companions": ("companions", *_SPACES),
+    "vehicle_type_requested": ("vehicle_type_requested",),
+    "discharge": ("discharge",),
+    "dialysis": ("dialysis",),
+    "payment": ("payer", "program_code", "authorization_number", "authorization_expires_on"),
+    "notes": ("driver_notes", "dispatcher_notes", "facility_notes"),
+    "requested_by": ("requested_by",),
+    "external_ids": (),
+}
+_ANY: Final = frozenset(_DECIDES)
+_UNDER_WAY: Final = _ANY - {"pickup_at", "will_call", "service_type", "priority", "scheduling_anchor"}
+_ON_BOARD: Final = frozenset({"dropoff", "payment", "notes", "requested_by", "external_ids"})
+_ENDED: Final = frozenset({"payment", "notes", "external_ids"})
+EDITABLE: Final[Mapping[RideStatus, frozenset[str]]] = {
+    RideStatus.REQUESTED: _ANY,
+    RideStatus.SCHEDULED: _ANY,
+    RideStatus.ASSIGNED: _ANY,
+    RideStatus.EN_ROUTE: _UNDER_WAY,
+    RideStatus.ARRIVED: _UNDER_WAY,
+    RideStatus.IN_PROGRESS: _ON_BOARD,
+    RideStatus.COMPLETED: _ENDED,
+    RideStatus.CANCELLED: _ENDED,
+    RideStatus.NO_SHOW: _ENDED,
+    RideStatus.UNFULFILLED: _ENDED,
+}
+# Whoever books may change these until somebody has been sent.
+BEFORE_ASSIGNMENT: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
+_TIMES_ASKED: Final = frozenset({"pickup_at", "appointment_at"})
+# Changes that can make the driver or vehicle the wrong one.
+_TOUCHES_ASSIGNMENT: Final = frozenset(
+    {"pickup_at", "pickup", "dropoff", "accommodation", "companions", "vehicle_type_requested"}
+)
+# Changes that can make a rider late, or in time again, for what the ride is for.
+_DECIDES_PUNCTUALITY: Final = frozenset(
+    {"pickup_at", "appointment_at", "pickup", "dropoff", "accommodation", "discharge", "service_type"}
+)
+SLIPPED_BY: Final = timedelta(minutes=30)  # `discharge_slipped`
+_WIRE: Final = {"pickup_at": "pickupTime", "appointment_at": "appointmentTime", "payment": "payer"}
+
+
+class FieldLocked(DomainError):
+    """The ride has gone too far for these changes."""
+
+    code = Code.RULE_VIOLATION
+
+    def __init__(self, names: list[str], status: RideStatus) -> None:
+        message = Message(_("A ride that is %(status)s can no longer change this."), {"status": lowered(status.label)})
+        details = [Detail(field=name, code="locked", message=message) for name in names]
+        super().__init__(message, details=details)
+
+
+class AlreadyReleased(DomainError):
+    """A will-call ride that has been released stays one."""
+
+    code = Code.RULE_VIOLATION
+    template = _("The ride has been released; take the release back first.")
+
+
+@transaction.atomic
+def edit(
+    *,
+    ride_id: UUID,
+    changes: Mapping[str, Any],
+    allow_duplicate: bool = False,
+    override: Override | None = None,
+    expected_version: int | None = None,
+    occurrence_state: str = OccurrenceState.CUSTOMIZED,
+    afresh: bool = False,
+    by: Principal,
+    at: datetime,
+) -> Ride:
+    """Change what was booked.
+
+    `changes` has keys of `RideDraft`; stops, accommodation, companions, discharge, dialysis, payment, notes and
+    requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  With `afresh`
+    accommodation and companions are all that is asked for beside the rider's profile, as in a booking.  Records
+    `ride.rescheduled` when the pickup time moves, else `ride.updated`; nothing when nothing is different.  A driver
+    and vehicle on the ride are checked again: what no longer fits opens `accommodation_mismatch`.  A discharge that is
+    expected more than half an hour off opens `discharge_slipped`; what a booking opens is opened here too.  Where a
+    time is named, locks the rider before the ride.
+
+    A ride of a series whose own columns change is marked `occurrence_state`: by a person as customized, which the
+    series leaves alone from then on; the series itself gives its own word.
+
+    Raises:
+        NotFound, StaleVersion: see `status.locked`.
+        ScopeMissing: the caller may not book, or a driver has been assigned and they may not dispatch.
+        FieldLocked, AlreadyReleased: the ride has gone too far.
+        InvalidInput, FieldRefused: a hard rule is broken; the field is named.
+        rescheduling.ChangeQuestioned: the new time or place breaks a soft rule, and there is no override.
+        booking.RiderNotBookable, booking.OverlappingRide: as for a booking, when the time moves.
+    """
+    rider = booking.locked_rider(ride_id, by) if _TIMES_ASKED & set(changes) else None
+    ride = locked(ride_id, by, expected_version=expected_version)
+    _require_editable(ride, changes, by)
+    leg = leg_after(ride, changes, by, afresh=afresh)
+    legs.require_sound(leg, at=at, time_is_new="pickup_at" in changes)
+    columns = _columns_after(ride, leg, changes)
+    different = [name for name, value in columns.items() if getattr(ride, name) != value]
+    beside: list[UUID] = []
+    if rider is not None and "pickup_at" in different:
+        beside = _require_time(ride, rider, columns, allow_duplicate, by)
+    before = copy.copy(ride)
+    for name in different:
+        setattr(ride, name, columns[name])
+    if _TIMES_ASKED & set(different):
+        require_order(ride, field="pickupTime" if "pickup_at" in different else "appointmentTime")
+    overridden = require_no_conflicts(before, ride, leg, override or Override(), by=by, at=at)
+    different += _seal(ride, leg, changes)
+    names = [name for name in changes if _is_different(name, different)]
+    if "external_ids" in changes and _rename(ride, changes, by):
+        names.append("external_ids")
+    if not names:
+        ride.refresh_from_db(fields=different)  # what merely would follow is not saved, and not shown
+        return ride
+    if ride.occurrence_key and ride.occurrence_state != occurrence_state and names != ["external_ids"]:
+        ride.occurrence_state = occurrence_state
+        names.append("occurrence_state")
+        different.append("occurrence_state")
+    if ride.status == RideStatus.REQUESTED:
+        ride.review_reasons = review_reasons(ride, leg, at=at, time_is_new="pickup_at" in names)
+        different.append("review_reasons")
+    data: dict[str, Any] = {"overridden": overridden} if overridden else {}
+    if "pickup_at" in names:
+        data["previousPickupTime"] = before.pickup_at.isoformat().replace("+00:00", "Z")
+    _record(ride, names, different, data, reason=override.reason if override and overridden else "", by=by, at=at)
+    _open_and_settle(before, ride, set(names), by=by, at=at)
+    booking.open_duplicate(ride, beside, detected_by="amend", by=by, at=at)
+    return ride
+
+
+def _open_and_settle(before: Ride, ride: Ride, names: set[str], *, by: Principal, at: datetime) -> None:
+    """Open what the change brings about, and settle what it puts right."""
+    if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & names:
+        recheck(ride, by=by, at=at, detected_by="amend")
+    if _DECIDES_PUNCTUALITY & names:
+        punctuality.expect(ride, detected_by="amend", by=by, at=at)
+    if _has_slipped(before, ride):
+        exceptions.open_exception(ride, ExceptionType.DISCHARGE_SLIPPED, by=by, at=at, detected_by="amend")
+    addresses.corrected(ride, names & {"pickup", "dropoff"}, by=by, at=at)
+
+
+def _has_slipped(before: Ride, after: Ride) -> bool:
+    """Say whether a patient who is not ready yet is expected to be at another time by now, more than a little off."""
+    was, will_be = _expected_ready_at(before), _expected_ready_at(after)
+    if after.ready_at is not None or was is None or will_be is None:
+        return False
+    return abs(will_be - was) > SLIPPED_BY
+
+
+def _expected_ready_at(ride: Ride) -> datetime | None:
+    told = (ride.discharge or {}).get("expectedReadyAt")
+    return datetime.fromisoformat(told) if told else None
+
+
+def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> None:
+    if not by.has_scope(Scope.RIDES_WRITE):
+        raise ScopeMissing(Scope.RIDES_WRITE)
+    status = RideStatus(ride.status)
+    if status not in BEFORE_ASSIGNMENT and not by.has_scope(Scope.ASSIGNMENTS_WRITE):
+        raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)
+    if too_late := [wire_name(name) for name in changes if name not in EDITABLE[status]]:
+        raise FieldLocked(too_late, status)
+    if ride.ready_at is not None and changes.get("will_call", True) is False:
+        raise AlreadyReleased
+
+
+def wire_name(part: str) -> str:
+    """Spell a part of a draft as the API does."""
+    if part in _WIRE:
+        return _WIRE[part]
+    first, *rest = part.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _columns_after(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep of the leg's columns those that the changes decide.
+
+    A ride that was released or reached keeps the promise it was given: by it the ride was on time, or late.
+    """
+    decided = {column for name in changes for column in _DECIDES[name]}
+    if ride.ready_at is not None or ride.arrived_pickup_at is not None:
+        decided -= set(_WINDOW)
+    return {name: value for name, value in legs.columns(leg).items() if name in decided}
+
+
+def _require_time(
+    ride: Ride, rider: Rider, columns: Mapping[str, Any], allow_duplicate: bool, by: Principal
+) -> list[UUID]:
+    booking.require_bookable(rider, columns["service_date"])
+    besides = booking.legs_of_trip(ride)
+    return booking.require_free(ride.rider_id, columns, besides=besides, allowed=allow_duplicate, by=by)
+
+
+def _seal(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:
+    # Only what is new: the same text sealed once more would look like another one.
+    new = {
+        name: ways_in
+        for name, ways_in in zip(("pickup", "dropoff"), leg.access, strict=True)
+        if ways_in is not None and ways_in != legs.opened_access(getattr(ride, f"{name}_access"))
+    }
+    legs.seal_access(ride, pickup=new.get("pickup"), dropoff=new.get("dropoff"))
+    sealed = [f"{name}_access_encrypted" for name in new]
+    if "member_id" in (changes.get("payment") or {}):
+        ride.payer_member_id = changes["payment"]["member_id"] or ""
+        sealed.append("payer_member_id_encrypted")
+    return sealed
+
+
+_SEALED_OF: Final = {
+    "pickup": ("pickup_access_encrypted",),
+    "dropoff": ("dropoff_access_encrypted",),
+    "discharge": ("dropoff_access_encrypted",),
+    "payment": ("payer_member_id_encrypted",),
+}
+
+
+def _is_different(name: str, different: list[str]) -> bool:
+    """Whether a change changed anything of its own; what merely follows does not count."""
+    own = {"pickup_at": ("pickup_at",), "pickup": ("pickup",), "dropoff": ("dropoff",)}.get(name, _DECIDES[name])
+    return any(column in different for column in (*own, *_SEALED_OF.get(name, ())))
+
+
+def _rename(ride: Ride, changes: Mapping[str, Any], by: Principal) -> bool:
+    return organizations.replace_external_ids(
+        subject_type=SubjectType.RIDE,
+        subject_id=ride.pk,
+        wanted=[{item.name: getattr(one, item.name) for item in fields(one)} for one in changes["external_ids"]],
+        in_reach=lambda pk: Ride.objects.visible_to(by).filter(pk=pk).exists(),
+    )
+
+
+def _record(
+    ride: Ride,
+    names: list[str],
+    different: list[str],
+    data: Mapping[str, Any],
+    *,
+    reason: str,
+    by: Principal,
+    at: datetime,
+) -> None:
+    changed = [wire_name(name) for name in names]
+    event_type = "ride.rescheduled" if "pickup_at" in names else "ride.updated"
+    touch(ride, event_type, by=by, at=at, also=different, note=Note(data={"changed": changed, **data}))
+    audit.record(
+        by=by,
+        action="rides.amend",
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        reason=reason,
+        details={"fields": changed, **({"overridden": data["overridden"]} if "overridden" in data else {})},
+    )
+
+
+_ADDRESS: Final = ("addressLine1", "city", "state", "postalCode")
+
+
+def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: bool = False) -> Leg:
+    """Put the changes on top of the ride as it is.
+
+    With `afresh` accommodation and companions are not changes of the ride's own: they are all that is asked for, beside
+    the rider's profile, as in a booking.
+    """
+    draft = _draft_of(ride)
+    whole = {"companions"} if afresh else set[str]()
+    merged = {
+        name: value if name in whole else _merged(name, getattr(draft, name), value) for name, value in changes.items()
+    }
+    if "service_type" in changes and "priority" not in changes:
+        merged["priority"] = ""
+    draft = replace(draft, **merged)
+    known = bookings.facilities(
+        [UUID(str(draft_stop["facilityId"])) for draft_stop in _changed_stops(draft, changes)], by
+    )
+    doors = legs.entrances_of([draft])
+    pickup, pickup_facility = dict(draft.pickup), ride.pickup_facility
+    dropoff, dropoff_facility = dict(draft.dropoff), ride.dropoff_facility
+    access: list[Mapping[str, str] | None] = [None, None]
+    if "pickup" in changes:
+        pickup, pickup_facility = legs.resolved_stop(draft.pickup, path="pickup", known=known, entrances=doors)
+    if "dropoff" in changes:
+        dropoff, dropoff_facility = legs.resolved_stop(draft.dropoff, path="dropoff", known=known, entrances=doors)
+    if "pickupEntranceId" in (changes.get("discharge") or {}):
+        legs.require_meeting_point(draft, pickup_facility, doors)
+    if "accessCode" in (changes.get("pickup") or {}):
+        access[0] = legs.access_of(changes["pickup"])
+    if "accessCode" in (changes.get("dropoff") or {}) or "homeAccess" in (changes.get("discharge") or {}):
+        access[1] = _ways_in(legs.opened_access(ride.dropoff_access), changes)
+    return replace(
+        leg_of(ride),
+        draft=replace(draft, pickup=pickup, dropoff=dropoff),
+        pickup_facility=pickup_facility,
+        dropoff_facility=dropoff_facility,
+        # A payer that no longer pays stays on the rides it was booked for.
+        payer=booking.payer_of(draft.payment.payer_id) if draft.payment.payer_id != ride.payer_id else ride.payer,
+        needs=_needs_afresh(ride, changes["accommodation"])
+        if afresh and "accommodation" in changes
+        else _needs_after(ride, changes),
+        access=(access[0], access[1]),
+    )
+
+
+def leg_of(ride: Ride) -> Leg:
+    """Read a ride back as the leg it was booked as; sealed parts stay sealed."""
+    return Leg(
+        draft=_draft_of(ride),
+        leg_type=ride.leg_type,
+        sequence=ride.leg_sequence,
+        owner=ride.facility,
+        pickup_facility=ride.pickup_facility,
+        dropoff_facility=ride.dropoff_facility,
+        payer=ride.payer,
+        needs=ride.accommodation,
+        needs_version=ride.accommodation_version,
+    )
+
+
+def review_reasons(ride: Ride, leg: Leg, *, at: datetime, time_is_new: bool = True) -> list[str]:
+    """Work out which soft rules a ride breaks as it stands now; `leg` is the ride as a leg.
+
+    Without `time_is_new` the lead time stands as it was judged when the time was asked for: the clock has run since.
+    One query, two where no vehicle fits.
+    """
+    names = ("service_date", "spaces_ambulatory", "spaces_wheelchair", "spaces_stretcher")
+    asked = {*legs.review_reasons(leg, {name: getattr(ride, name) for name in names}, at=at)}
+    if not time_is_new:
+        asked = asked - {Question.LEAD_TIME} | {*ride.review_reasons} & {Question.LEAD_TIME}
+    return [question.value for question in Question if question in asked]
+
+
+def _ways_in(held: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
+    """Bring what opens the drop-off up to date: door code and key are changed apart, and an empty text removes one."""
+    dropoff, home = changes.get("dropoff") or {}, (changes.get("discharge") or {}).get("homeAccess") or {}
+    given = {key: source[key] for key, source in (("accessCode", dropoff), (legs.KEY_INFO, home)) if key in source}
+    return {key: text for key, text in {**held, **given}.items() if text}
+
+
+def _draft_of(ride: Ride) -> RideDraft:
+    """Read a ride back as what was asked for; sealed parts stay sealed."""
+    return RideDraft(
+        pickup_at=ride.pickup_at,
+        pickup=stops.normal(ride.pickup),
+        dropoff=stops.normal(ride.dropoff),
+        rider_id=ride.rider_id,
+        service_type=ride.service_type,
+        priority=ride.priority,
+        appointment_at=ride.appointment_at,
+        scheduling_anchor=ride.scheduling_anchor,
+        will_call=ride.will_call,
+        companions=ride.companions,
+        vehicle_type_requested=ride.vehicle_type_requested,
+        discharge=ride.discharge,
+        dialysis=ride.dialysis,
+        payment=Payment(
+            payer_id=ride.payer_id,
+            program_code=ride.program_code,
+            authorization_number=ride.authorization_number,
+            authorization_expires_on=ride.authorization_expires_on,
+        ),
+        notes=Notes(ride.driver_notes, ride.dispatcher_notes, ride.facility_notes),
+        requested_by=ride.requested_by,
+    )
+
+
+def _merged(name: str, before: Any, change: Any) -> Any:
+    if name == "vehicle_type_requested":
+        return change or ""
+    if name in ("payment", "notes"):
+        empty = type(before)()
+        given = {key: getattr(empty, key) if value is None else value for key, value in change.items()}
+        return replace(before, **given)
+    if name in ("pickup", "dropoff"):
+        return _merged_stop(before, change)
+    if isinstance(change, Mapping) and name != "accommodation":
+        return merge(before or {}, change)
+    return change
+
+
+def merge(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply a JSON merge patch (RFC 7396): null removes, objects merge, everything else replaces."""
+    merged = {key: value for key, value in before.items() if key not in patch or patch[key] is not None}
+    for key, value in patch.items():
+        if isinstance(value, Mapping):
+            merged[key] = merge(before.get(key) or {}, value)
+        elif value is not None:
+            merged[key] = value
+    return merged
+
+
+def _merged_stop(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge a stop; one that moves does not keep what belonged to the old place."""
+    moved = "facilityId" in patch and patch["facilityId"] != before.get("facilityId")
+    moved = moved or any(key in patch and patch[key] != before.get(key) for key in _ADDRESS)
+    if not moved:
+        return merge(before, patch)
+    stale = {"lat", "lng", "entranceId", "entranceText"}
+    if "facilityId" in patch and patch["facilityId"] is not None:
+        stale |= {"name", "addressLine1", "addressLine2", "city", "state", "postalCode"}
+    elif "facilityId" not in patch:
+        stale |= {"facilityId"}
+    return merge({key: value for key, value in before.items() if key not in stale}, patch)
+
+
+def _changed_stops(draft: RideDraft, changes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    both = {"pickup": draft.pickup, "dropoff": draft.dropoff}
+    return [stop for name, stop in both.items() if name in changes and stop.get("facilityId")]
+
+
+def _needs_afresh(ride: Ride, own: Mapping[str, Any]) -> dict[str, Any]:
+    profile = bookings.current_profile(ride.rider_id)
+    base = accommodation.snapshot(profile) if profile else accommodation.complete({})
+    return legs.needs_of(base, own, leg_type=ride.leg_type)
+
+
+def _needs_after(ride: Ride, changes: Mapping[str, Any]) -> dict[str, Any]:
+    before = dict(ride.accommodation)
+    if "accommodation" not in changes:
+        return {**accommodation.complete(before), "overridden": before.get("overridden", [])}
+    base = accommodation.complete(before)
+    after = accommodation.overridden(base, changes["accommodation"])
+    marked = {*before.get("overridden", []), *(key for key in accommodation.KEYS if after[key] != base[key])}
+    return {**after, "overridden": [key for key in accommodation.KEYS if key in marked]}
+
+
+# A leg that nobody rode has no place among the others.
+_NOT_RIDDEN: Final = (RideStatus.CANCELLED, RideStatus.NO_SHOW, RideStatus.UNFULFILLED)
+# What a new time or place is asked; what a rider needs and who pays are facts, which nobody is asked about.
+_OF_TIME: Final = frozenset({Question.LEAD_TIME, Question.AUTHORIZATION_EXPIRED})
+_OF_PLACE: Final = frozenset({Question.SERVICE_AREA, Question.UNKNOWN_COORDINATES})
+_MOVED_BY: Final = ("pickup_at", "pickup", "dropoff", "estimated_minutes", "will_call")
+
+
+class ChangeQuestioned(DomainError):
+    """The change breaks soft rules; the details list all of them, and an override with a reason makes it."""
+
+    code = Code.RULE_VIOLATION
+
+
+def require_order(ride: Ride, *, field: str) -> None:
+    """Refuse a time by which the legs of a trip would pass one another.  One query, none without a trip.
+
+    Raises:
+        FieldRefused: names `field`.
+    """
+    if ride.trip_id is None:
+        return
+    others = Ride.objects.filter(trip_id=ride.trip_id).exclude(pk=ride.pk).exclude(status__in=_NOT_RIDDEN)
+    for other in others.only("leg_sequence", "pickup_at", "appointment_at"):
+        first, second = sorted((ride, other), key=lambda leg: leg.leg_sequence)
+        if not booking_rules.follows(second.pickup_at, first.pickup_at, first.appointment_at):
+            message = _("The legs of a trip have to stay in their order.")
+            raise FieldRefused([Detail(field=field, code="leg_order", message=message)])
+
+
+def require_no_conflicts(
+    before: Ride, after: Ride, leg: Leg, override: Override, *, by: Principal, at: datetime
+) -> list[str]:
+    """Refuse a promised ride's new time or place that breaks soft rules, or answer which of them were overridden.
+
+    Counts what the change brings about, not what stood against the ride already.  Once the driver is under way nobody
+    is asked: what a rider on the road needs is done.  `leg` is `after` as a leg.  Locks the crew.
+
+    Raises:
+        ChangeQuestioned: lists questions of booking, by code, and violations, with what they are about.
+        ScopeMissing, InvalidInput: see `overriding.require_right`.
+    """
+    moved = any(getattr(before, name) != getattr(after, name) for name in _MOVED_BY)
+    if not moved or after.status not in (RideStatus.SCHEDULED, RideStatus.ASSIGNED):
+        return []
+    found = _questions(before, after, leg, at=at)
+    found += [
+        Detail(
+            code=one.code.value, message=one.message, also={"kind": one.kind.value, "subjectId": str(one.subject_id)}
+        )
+        for one in new_violations(before, after, by=by, at=at)
+    ]
+    if not found:
+        return []
+    if not override.wanted:
+        raise ChangeQuestioned(found[0].message, details=found)
+    overriding.require_right(override, by)
+    return list(dict.fromkeys(detail.code for detail in found))
+
+
+def _questions(before: Ride, after: Ride, leg: Leg, *, at: datetime) -> list[Detail]:
+    was = review_reasons(before, leg_of(before), at=at)
+    if after.pickup_at < before.pickup_at:
+        was = [question for question in was if question != Question.LEAD_TIME]
+    new = [Question(one) for one in review_reasons(after, leg, at=at) if one not in was]
+    place = "dropoff" if before.pickup == after.pickup else "pickup"
+    return [
+        Detail(
+            field="pickupTime" if one in _OF_TIME else place,
+            code=one.value,
+            message=booking_rules.IN_WORDS[one],
+            also={"kind": Kind.SOFT.value},
+        )
+        for one in new
+        if one in _OF_TIME | _OF_PLACE
+    ]
+
+
+def new_violations(before: Ride, after: Ride, *, by: Principal, at: datetime) -> list[Violation]:
+    """List the soft violations for those on a locked ride that a change brings about: another ride, the end of a shift.
+
+    Looks beyond the caller's reach, and names nothing there.  Locks the crew; no query where nobody is on the ride.
+    """
+    if after.driver_id is None or after.vehicle_id is None:
+        return []
+    crew = pairing.locked_crew(
+        driver_id=after.driver_id,
+        vehicle_id=after.vehicle_id,
+        attendant_ids=after.attendant_ids,
+        by=by.elevated(),
+    )
+    everybody = by.elevated()
+    stood = {(one.code, one.subject_id) for one in pairing.judge(before, crew, by=everybody, at=at)}
+    soft = [one for one in pairing.judge(after, crew, by=everybody, at=at) if one.kind is Kind.SOFT]
+    new = [one for one in soft if (one.code, one.subject_id) not in stood]
+    return veiled(new, rides_out_of_reach(new, by), driver_id=after.driver_id)
