@@ -23,7 +23,7 @@ from apps.fleet.models import Driver, OfProviderQuerySet, Shift, Vehicle
 from apps.fleet.services import shifts
 from apps.rides.models import Assignment, Ride
 from apps.rides.services import assignment
-from apps.rides.services.pairing import AssignmentRejected, judge
+from apps.rides.services.eligibility_checks import AssignmentRejected, judge
 from lib.access import system
 from tests import factories
 from tests.callers import TokenClient, api_with

@@ -15,8 +15,8 @@ from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from apps.rides.services import corrections
 from apps.rides.services import report as service
+from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.guard_check import GuardFailed
-from apps.rides.services.pairing import AssignmentRejected
 from apps.rides.services.status import InvalidTransition, Note, move_back
 from lib.access import Principal, system
 from lib.errors import InvalidInput

@@ -15,7 +15,7 @@ from apps.rides import tasks
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment, offers
-from apps.rides.services.pairing import AssignmentRejected
+from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
 from config.celery import TIMETABLE
 from lib.access import Principal, system

@@ -11,7 +11,7 @@ from apps.fleet.models import Driver
 from apps.organizations.models import EscalationPolicy
 from apps.rides.models import Assignment, Ride
 from apps.rides.services import assignment, offers, preferred
-from apps.rides.services.pairing import AssignmentRejected
+from apps.rides.services.eligibility_checks import AssignmentRejected
 from lib.access import Principal, system
 from tests import factories
 from tests.fleet.crew import fit_pair

@@ -16,7 +16,7 @@ from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking, editing, report
 from apps.rides.services.accommodation_change import change_accommodation
 from apps.rides.services.editing import ChangeQuestioned
-from apps.rides.services.overriding import Override
+from apps.rides.services.eligibility_checks import Override
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, ScopeMissing
 from tests import factories

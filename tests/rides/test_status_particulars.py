@@ -16,8 +16,8 @@ from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import assignment, exceptions, milestones, offers, will_call
 from apps.rides.services import report as service
+from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.guard_check import GuardFailed
-from apps.rides.services.pairing import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
 from lib.access import Principal, system
 from lib.errors import DomainError, InvalidInput, ScopeMissing

@@ -33,7 +33,7 @@ from apps.rides.services import (
 )
 from apps.rides.services import report as reporting
 from apps.rides.services import status as reporting_status
-from apps.rides.services.overriding import Override
+from apps.rides.services.eligibility_checks import Override
 from lib.access import Principal, system
 from lib.errors import DomainError
 from tests import factories

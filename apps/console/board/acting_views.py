@@ -36,7 +36,7 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.eligibility import Kind, Violation
 from apps.rides.rules.lifecycle import BY_ACTION, OPEN, Action, RideStatus
 from apps.rides.services import will_call
-from apps.rides.services.pairing import AssignmentRejected
+from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
 from lib.access import Principal
 from lib.clocks import clock

@@ -29,7 +29,7 @@ from apps.rides.services import (
     report,
 )
 from apps.rides.services.by_hand import Moment
-from apps.rides.services.overriding import Override
+from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.status import InvalidTransition
 from lib.scopes import Scope
 

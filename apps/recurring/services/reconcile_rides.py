@@ -44,7 +44,7 @@ from apps.rides.services import (
     report,
     series,
 )
-from apps.rides.services.overriding import Override
+from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.series import Course, Day, LegTime, Refused
 from lib.access import Principal
 from lib.errors import DomainError

@@ -13,7 +13,7 @@ from apps.rides import meeting
 from apps.rides.models.ride import Priority, SchedulingAnchor
 from apps.rides.rules.draft import ExternalName, Notes, Payment, ReturnLeg, RideDraft, ServiceType
 from apps.rides.services.booking import MAX_BULK
-from apps.rides.services.overriding import Override
+from apps.rides.services.eligibility_checks import Override
 from lib.api import fields
 from lib.api.serializers import In, camel
 

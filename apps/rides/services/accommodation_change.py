@@ -15,7 +15,7 @@ from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import editing, legs
-from apps.rides.services.recheck import recheck
+from apps.rides.services.eligibility_checks import recheck
 from apps.rides.services.status import Note, touch
 from lib.access import Principal
 

@@ -24,10 +24,15 @@ from apps.rides.rules.status_report import Place as ReportedPlace
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.rules.travel import Place
 from apps.rides.services import exceptions, milestones
+from apps.rides.services.eligibility_checks import (
+    Crew,
+    Override,
+    judge,
+    locked_crew,
+    require_fit,
+)
 from apps.rides.services.endings import check_reason
 from apps.rides.services.guard_check import require
-from apps.rides.services.overriding import Override
-from apps.rides.services.pairing import Crew, judge, locked_crew, require_fit
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput

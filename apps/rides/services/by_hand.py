@@ -10,7 +10,7 @@ from apps.rides.queries import rides
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import milestones, report
-from apps.rides.services.overriding import Override
+from apps.rides.services.eligibility_checks import Override
 from lib.access import Principal
 
 _LEADS_TO: Final = {

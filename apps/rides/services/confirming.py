@@ -10,11 +10,11 @@ from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import (
     booking,
     editing,
+    eligibility_checks,
     exceptions,
     legs,
-    overriding,
 )
-from apps.rides.services.overriding import Override
+from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.status import Note, move
 from lib.access import Principal
 
@@ -46,7 +46,7 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     )
     overridden = [ExceptionType.DUPLICATE_RIDE.value] if others else []
     if others:
-        overriding.require_right(Override(report.override, report.override_reason), by)
+        eligibility_checks.require_override_right(Override(report.override, report.override_reason), by)
     ride.scheduled_at = at
     ride.review_reasons = []
     ride.confirm_by = None

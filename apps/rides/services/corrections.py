@@ -14,11 +14,10 @@ from apps.rides.rules.eligibility import ViolationCode
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import exceptions, milestones, pairing
+from apps.rides.services import eligibility_checks, exceptions, milestones
+from apps.rides.services.eligibility_checks import Override, recheck
 from apps.rides.services.endings import DECIDE_WITHIN
 from apps.rides.services.guard_check import require
-from apps.rides.services.overriding import Override
-from apps.rides.services.recheck import recheck
 from apps.rides.services.status import InvalidTransition, Note, locked, move_back
 from lib.access import Principal
 from lib.constraints import constraint_of
@@ -133,7 +132,7 @@ def _require_free_crew(ride: Ride, report: StatusReport, *, by: Principal, at: d
     """Ask about the rides that those on the ride were given after it had ended; answer what was overridden."""
     if report.status not in WITH_DRIVER or ride.driver_id is None or ride.vehicle_id is None:
         return []
-    crew = pairing.locked_crew(
+    crew = eligibility_checks.locked_crew(
         driver_id=ride.driver_id,
         vehicle_id=ride.vehicle_id,
         attendant_ids=ride.attendant_ids,
@@ -141,9 +140,9 @@ def _require_free_crew(ride: Ride, report: StatusReport, *, by: Principal, at: d
     )
     reopened = copy.copy(ride)
     reopened.status = report.status
-    found = pairing.judge(reopened, crew, by=by, at=at)
+    found = eligibility_checks.judge(reopened, crew, by=by, at=at)
     taken = [one for one in found if one.code is ViolationCode.SCHEDULE_CONFLICT]
-    return pairing.require_fit(taken, Override(report.override, report.override_reason), by)
+    return eligibility_checks.require_fit(taken, Override(report.override, report.override_reason), by)
 
 
 def _named(overridden: list[str]) -> dict[str, list[str]]:

@@ -26,10 +26,16 @@ from apps.rides.rules.draft import Notes, Payment, RideDraft
 from apps.rides.rules.eligibility import Kind, Violation
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import addresses, booking, exceptions, legs, overriding, pairing, punctuality
+from apps.rides.services import (
+    addresses,
+    booking,
+    eligibility_checks,
+    exceptions,
+    legs,
+    punctuality,
+)
+from apps.rides.services.eligibility_checks import Override, recheck
 from apps.rides.services.legs import Leg
-from apps.rides.services.overriding import Override
-from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, FieldRefused, ScopeMissing
@@ -533,7 +539,7 @@ def require_no_conflicts(
         return []
     if not override.wanted:
         raise ChangeQuestioned(found[0].message, details=found)
-    overriding.require_right(override, by)
+    eligibility_checks.require_override_right(override, by)
     return list(dict.fromkeys(detail.code for detail in found))
 
 
@@ -562,14 +568,14 @@ def new_violations(before: Ride, after: Ride, *, by: Principal, at: datetime) ->
     """
     if after.driver_id is None or after.vehicle_id is None:
         return []
-    crew = pairing.locked_crew(
+    crew = eligibility_checks.locked_crew(
         driver_id=after.driver_id,
         vehicle_id=after.vehicle_id,
         attendant_ids=after.attendant_ids,
         by=by.elevated(),
     )
     everybody = by.elevated()
-    stood = {(one.code, one.subject_id) for one in pairing.judge(before, crew, by=everybody, at=at)}
-    soft = [one for one in pairing.judge(after, crew, by=everybody, at=at) if one.kind is Kind.SOFT]
+    stood = {(one.code, one.subject_id) for one in eligibility_checks.judge(before, crew, by=everybody, at=at)}
+    soft = [one for one in eligibility_checks.judge(after, crew, by=everybody, at=at) if one.kind is Kind.SOFT]
     new = [one for one in soft if (one.code, one.subject_id) not in stood]
     return veiled(new, rides_out_of_reach(new, by), driver_id=after.driver_id)

@@ -17,8 +17,8 @@ from apps.rides.rules.documentation import missing_at
 from apps.rides.rules.guards import ContactAttempt, Facts, Failed, failed
 from apps.rides.rules.lifecycle import Guard
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import documents, overriding
-from apps.rides.services.overriding import Override
+from apps.rides.services import documents, eligibility_checks
+from apps.rides.services.eligibility_checks import Override
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Message, Text, lowered
@@ -59,7 +59,7 @@ def require(
         return []
     if not report.override or any(not failure.soft for failure in failures):
         raise GuardFailed(failures)
-    overriding.require_right(Override(report.override, report.override_reason), by)
+    eligibility_checks.require_override_right(Override(report.override, report.override_reason), by)
     return [failure.guard.value for failure in failures]
 
 

@@ -17,7 +17,7 @@ from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import Action
 from apps.rides.services import exceptions
 from apps.rides.services.assignment import Handover, take_on
-from apps.rides.services.pairing import AssignmentRejected, judge, locked_crew
+from apps.rides.services.eligibility_checks import AssignmentRejected, judge, locked_crew
 from apps.rides.services.status import require_permission, transition_of
 from lib.access import Principal
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion

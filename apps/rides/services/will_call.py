@@ -16,8 +16,8 @@ from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import OPEN, Guard, RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import editing, exceptions, milestones
+from apps.rides.services.eligibility_checks import recheck
 from apps.rides.services.guard_check import require
-from apps.rides.services.recheck import recheck
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.errors import Code, DomainError, ScopeMissing

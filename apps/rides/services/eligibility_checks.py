@@ -1,13 +1,11 @@
-"""Take driver, attendants and vehicle under lock, and judge whether they may drive a ride.
+"""Overrides: soft rules give way to somebody who may override and says why."""
 
-Locks are taken in one order everywhere: riders by id, rides by id, drivers by id, then vehicles by id.  Whoever gives
-the same driver two rides at once therefore waits, and then sees the other ride among the driver's errands.
-"""
-
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext_lazy as _
 
@@ -17,12 +15,34 @@ from apps.rides.models import Assignment, Ride
 from apps.rides.queries.assignment_facts import gather_of
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.queries.ride_needs import needs_of
-from apps.rides.rules.eligibility import Kind, Violation, violations
+from apps.rides.rules.eligibility import Kind, Violation, ViolationCode, violations
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.rules.travel import Place
-from apps.rides.services import overriding
-from apps.rides.services.overriding import Override
+from apps.rides.services import exceptions
 from lib.access import Principal
-from lib.errors import Code, Detail, DomainError, InvalidInput
+from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
+from lib.scopes import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """That soft rules are to give way, and why."""
+
+    wanted: bool = False
+    reason: str = ""
+
+
+def require_override_right(override: Override, by: Principal) -> None:
+    """Check an override that is needed.
+
+    Raises:
+        ScopeMissing: the caller may not override.
+        InvalidInput: it came without a reason.
+    """
+    if not by.has_scope(Scope.RIDES_OVERRIDE):
+        raise ScopeMissing(Scope.RIDES_OVERRIDE)
+    if not override.reason.strip():
+        raise InvalidInput("overrideReason", _("%(field)s is required with an override."), detail_code="required")
 
 
 class AssignmentRejected(DomainError):
@@ -112,5 +132,53 @@ def require_fit(found: list[Violation], override: Override, by: Principal) -> li
         return []
     if not override.wanted or any(violation.kind is Kind.HARD for violation in found):
         raise AssignmentRejected(found)
-    overriding.require_right(override, by)
+    require_override_right(override, by)
     return list(dict.fromkeys(violation.code.value for violation in found))
+
+
+# Which exception tells of a hard violation: the rider needs another crew, or the crew may not be on the road that day.
+_OPENED_BY: Final[Mapping[ViolationCode, ExceptionType]] = {
+    ViolationCode.VEHICLE_NOT_SUITABLE: ExceptionType.ACCOMMODATION_MISMATCH,
+    ViolationCode.DRIVER_NOT_QUALIFIED: ExceptionType.ACCOMMODATION_MISMATCH,
+    ViolationCode.ATTENDANT_REQUIRED: ExceptionType.ACCOMMODATION_MISMATCH,
+    ViolationCode.PAIRING_EXCLUDED: ExceptionType.ACCOMMODATION_MISMATCH,
+    ViolationCode.CREDENTIAL_INVALID: ExceptionType.CREDENTIAL_LAPSE,
+    ViolationCode.DRIVER_INACTIVE: ExceptionType.CREDENTIAL_LAPSE,
+    ViolationCode.VEHICLE_OUT_OF_SERVICE: ExceptionType.CREDENTIAL_LAPSE,
+    ViolationCode.PROVIDER_MISMATCH: ExceptionType.CREDENTIAL_LAPSE,
+}
+
+
+def recheck(ride: Ride, *, by: Principal, at: datetime, detected_by: str) -> bool:
+    """Check the assignment of a locked ride; answer whether it still fits.
+
+    Driver and vehicle stay either way: where the rider needs others, `accommodation_mismatch` opens; where they may
+    not be on the road that day, `credential_lapse`, critical once the day has come.  What holds again is settled.  A
+    ride without an assignment fits.  Looks beyond the caller's reach, for whoever may change a ride need not see its
+    driver.  Locks the crew; five queries where nothing has changed.
+    """
+    if ride.driver_id is None or ride.vehicle_id is None:
+        return True
+    crew = locked_crew(
+        driver_id=ride.driver_id,
+        vehicle_id=ride.vehicle_id,
+        attendant_ids=ride.attendant_ids,
+        by=by.elevated(),
+    )
+    hard = [one.code for one in judge(ride, crew, by=by, at=at) if one.kind is Kind.HARD]
+    has_come = ride.service_date <= at.astimezone(ZoneInfo(ride.timezone)).date()
+    for type_ in dict.fromkeys(_OPENED_BY.values()):
+        found = [code.value for code in hard if _OPENED_BY[code] is type_]
+        if found:
+            exceptions.open_exception(
+                ride,
+                type_,
+                by=by,
+                at=at,
+                detected_by=detected_by,
+                severity=ExceptionSeverity.CRITICAL if has_come else None,
+                details={"violations": found},
+            )
+        else:
+            exceptions.settle(ride, [type_], by=by, at=at, code=ResolutionCode.RECOVERED_ON_TIME)
+    return not hard
