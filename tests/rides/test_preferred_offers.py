@@ -10,7 +10,7 @@ from apps.events.models import Event
 from apps.fleet.models import Driver
 from apps.organizations.models import EscalationPolicy
 from apps.rides.models import Assignment, Ride
-from apps.rides.services import assignment, offers, preferred
+from apps.rides.services import assignment, offers
 from apps.rides.services.eligibility_checks import AssignmentRejected
 from lib.access import Principal, system
 from tests import factories
@@ -156,7 +156,7 @@ def test_who_was_given_another_ride_in_between_is_left_out(monkeypatch: pytest.M
     found = refusal.value.violations
     monkeypatch.setattr(assignment, "assign", taken)
 
-    assert preferred.offer(ride.pk, since=NOW, by=system(), at=NOW) == 0
+    assert offers.offer_to_preferred_drivers(ride.pk, since=NOW, by=system(), at=NOW) == 0
 
 
 def test_ride_that_has_a_driver_by_then_is_not_offered(dispatcher: Principal) -> None:
@@ -164,21 +164,21 @@ def test_ride_that_has_a_driver_by_then_is_not_offered(dispatcher: Principal) ->
     ride = _wish(released(), driver)
     factories.put_driver_on(ride)
 
-    assert preferred.offer(ride.pk, since=NOW, by=system(), at=NOW) == 0
+    assert offers.offer_to_preferred_drivers(ride.pk, since=NOW, by=system(), at=NOW) == 0
 
 
 def test_an_offer_that_fails_stops_neither_the_ladder_nor_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     rides = [_wish(released(), _driver()) for _ in range(2)]
-    whole = preferred.offer
+    whole = offers.offer_to_preferred_drivers
 
     def broken(ride_id: UUID, **told: Any) -> int:
         if ride_id == rides[0].pk:
             raise RuntimeError
         return whole(ride_id, **told)
 
-    monkeypatch.setattr(preferred, "offer", broken)
+    monkeypatch.setattr(offers, "offer", broken)
     tick(NOW)
     tick(NOW + 15 * MINUTE)
 

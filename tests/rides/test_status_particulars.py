@@ -14,7 +14,13 @@ from apps.rides.queries import ride_needs
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport
-from apps.rides.services import assignment, exceptions, milestones, offers, will_call
+from apps.rides.services import (
+    assignment,
+    exceptions,
+    milestones,
+    offers,
+    will_call,
+)
 from apps.rides.services import report as service
 from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.guard_check import GuardFailed

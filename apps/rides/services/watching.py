@@ -21,7 +21,12 @@ from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus,
 from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.rules.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
-from apps.rides.services import endings, exception_sets, ladder, preferred
+from apps.rides.services import (
+    endings,
+    exception_sets,
+    ladder,
+    offers,
+)
 from apps.rides.services.exception_sets import Change, Opening, Outcome, Settlement
 from apps.rides.services.status import audit_step, locked
 from lib.access import Principal
@@ -92,7 +97,7 @@ def watch(*, by: Principal, at: datetime) -> int:
             found, left = _one_by_one(by=by, at=at)
         for ride_id in left.unused:
             _guarded(ride_id, lambda pk=ride_id: _end_unused(pk, by=by, at=at), at=at)
-        for ride_id in preferred.wished_for(left.offered):
+        for ride_id in offers.rides_with_preferred_drivers(left.offered):
             _offer(ride_id, since=left.offered[ride_id], by=by, at=at)
         looked += found
         if found < RIDES_AT_ONCE:
@@ -133,7 +138,7 @@ def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
 def _offer(ride_id: UUID, *, since: datetime, by: Principal, at: datetime) -> None:
     """Ask whom the rider prefers; where that fails the ladder goes on, and the next look asks again."""
     try:
-        preferred.offer(ride_id, since=since, by=by, at=at)
+        offers.offer_to_preferred_drivers(ride_id, since=since, by=by, at=at)
     except Exception:  # whatever it is, it is this ride's alone
         log.exception("ride not offered", extra={"ride_id": str(ride_id)})
 
