@@ -27,11 +27,11 @@ from apps.rides.rules.eligibility import Kind, Violation
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import (
-    addresses,
     booking,
     eligibility_checks,
     exceptions,
     legs,
+    milestones,
     punctuality,
 )
 from apps.rides.services.eligibility_checks import Override, recheck
@@ -195,7 +195,7 @@ def _open_and_settle(before: Ride, ride: Ride, names: set[str], *, by: Principal
         punctuality.expect(ride, detected_by="amend", by=by, at=at)
     if _has_slipped(before, ride):
         exceptions.open_exception(ride, ExceptionType.DISCHARGE_SLIPPED, by=by, at=at, detected_by="amend")
-    addresses.corrected(ride, names & {"pickup", "dropoff"}, by=by, at=at)
+    milestones.settle_address_exceptions(ride, names & {"pickup", "dropoff"}, by=by, at=at)
 
 
 def _has_slipped(before: Ride, after: Ride) -> bool:

@@ -1,14 +1,17 @@
 """Moments of a ride with their provenance: who said so, when, from where."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrPromise
 
-from apps.rides.models import Milestone, Ride
+from apps.rides.models import Milestone, Ride, RideException
 from apps.rides.rules.distance import meters_between
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.status_report import MilestoneReport
+from apps.rides.services import exceptions
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Message, lowered
@@ -149,3 +152,42 @@ def distance_from_stop(ride: Ride, milestone: Milestone.Type, report: MilestoneR
     if stop.get("lat") is None or stop.get("lng") is None:
         return None
     return round(meters_between(float(report.place.lat), float(report.place.lng), stop["lat"], stop["lng"]))
+
+
+MISMATCH_METERS: Final = 250  # `address_problem`
+
+
+def check_reported_location(ride: Ride, moment: MilestoneReport, *, by: Principal, at: datetime) -> None:
+    """Open `address_problem` on a locked ride where a moment at a stop was reported from too far off.
+
+    A better word on the same moment, from near enough, settles it.  No query where the distance is not known, or is
+    small and nothing open.
+    """
+    milestone = Milestone.Type(moment.type)
+    meters = distance_from_stop(ride, milestone, moment)
+    if meters is None:
+        return
+    if meters > MISMATCH_METERS:
+        exceptions.open_exception(
+            ride,
+            ExceptionType.ADDRESS_PROBLEM,
+            by=by,
+            at=at,
+            detected_by="distance",
+            details={"stop": stop_of(milestone), "milestone": milestone.value, "distanceMeters": meters},
+        )
+    elif ride.open_exception_count:
+        _settle(ride, "milestone", [milestone.value], by=by, at=at)
+
+
+def settle_address_exceptions(ride: Ride, stops: Collection[str], *, by: Principal, at: datetime) -> None:
+    """Settle `address_problem` of a locked ride about one of these stops ("pickup", "dropoff"), which were changed."""
+    if ride.open_exception_count:
+        _settle(ride, "stop", stops, by=by, at=at)
+
+
+def _settle(ride: Ride, key: str, about: Collection[str], *, by: Principal, at: datetime) -> None:
+    problem = RideException.objects.unsettled().filter(ride=ride, type=ExceptionType.ADDRESS_PROBLEM).first()
+    if problem is not None and problem.details.get(key) in about:
+        code = ResolutionCode.RECOVERED_ON_TIME
+        exceptions.settle(ride, [ExceptionType.ADDRESS_PROBLEM], by=by, at=at, code=code)

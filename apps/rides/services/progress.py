@@ -12,7 +12,15 @@ from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
 from apps.rides.rules.standing import promised_at
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
-from apps.rides.services import addresses, documents, endings, eta, exceptions, milestones, punctuality, way_back
+from apps.rides.services import (
+    documents,
+    endings,
+    eta,
+    exceptions,
+    milestones,
+    punctuality,
+    way_back,
+)
 from apps.rides.services.guard_check import require
 from apps.rides.services.status import Note, move, require_permission, touch, transition_of
 from lib.access import Principal
@@ -63,7 +71,7 @@ def advance(
         notes={row.events[0]: note},
     )
     _settle(ride, action, skipped_departure=skipped_departure, by=by, at=at)
-    addresses.compare(ride, moment, by=by, at=at)
+    milestones.check_reported_location(ride, moment, by=by, at=at)
     return overridden
 
 
@@ -92,7 +100,7 @@ def set_right(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: 
     if not milestones.missing(ride):
         code = ResolutionCode.RECOVERED_LATE
         exceptions.settle(ride, [ExceptionType.MILESTONE_GAP], by=by, at=at, code=code)
-    addresses.compare(ride, moment, by=by, at=at)
+    milestones.check_reported_location(ride, moment, by=by, at=at)
 
 
 def _boarded(ride: Ride, boarded_at: datetime, report: StatusReport) -> list[str]:

@@ -12,7 +12,6 @@ from apps.rides.models import Milestone, Ride
 from apps.rides.rules.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.rules.status_report import MilestoneReport, StatusReport, misplaced
 from apps.rides.services import (
-    addresses,
     assignment,
     booking,
     confirming,
@@ -148,7 +147,7 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
     if moment.type == Milestone.Type.ARRIVED_DROPOFF:
         punctuality.arrived(ride, by=by, at=at)
         way_back.follow(ride, by=by, at=at)
-    addresses.compare(ride, moment, by=by, at=at)
+    milestones.check_reported_location(ride, moment, by=by, at=at)
 
 
 def _take(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
