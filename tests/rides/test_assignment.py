@@ -15,7 +15,7 @@ from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import Place, StatusReport
 from apps.rides.services import assignment, report
 from apps.rides.services.eligibility_checks import AssignmentRejected
-from apps.rides.services.guard_check import GuardFailed
+from apps.rides.services.guards import GuardFailed
 from apps.rides.services.status import InvalidTransition
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound, ScopeMissing, StaleVersion

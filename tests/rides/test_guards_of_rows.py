@@ -12,7 +12,7 @@ from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import TRANSITIONS, Action, Guard, RideStatus, Transition
 from apps.rides.services import assignment
 from apps.rides.services import report as service
-from apps.rides.services.guard_check import GuardFailed
+from apps.rides.services.guards import GuardFailed
 from lib.access import Principal
 from tests import factories
 from tests.fleet.crew import fit_pair

@@ -16,7 +16,7 @@ from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from apps.rides.services import corrections
 from apps.rides.services import report as service
 from apps.rides.services.eligibility_checks import AssignmentRejected
-from apps.rides.services.guard_check import GuardFailed
+from apps.rides.services.guards import GuardFailed
 from apps.rides.services.status import InvalidTransition, Note, move_back
 from lib.access import Principal, system
 from lib.errors import InvalidInput

@@ -14,7 +14,7 @@ from apps.rides.rules.status_report import MilestoneReport, Place, StatusReport
 from apps.rides.services import assignment
 from apps.rides.services import report as service
 from apps.rides.services.booking import RiderNotBookable
-from apps.rides.services.guard_check import GuardFailed
+from apps.rides.services.guards import GuardFailed
 from apps.rides.services.milestones import MilestoneOutOfOrder
 from lib.access import Principal
 from lib.errors import ScopeMissing

@@ -23,7 +23,7 @@ from apps.rides.services import (
 )
 from apps.rides.services import report as service
 from apps.rides.services.eligibility_checks import AssignmentRejected
-from apps.rides.services.guard_check import GuardFailed
+from apps.rides.services.guards import GuardFailed
 from apps.rides.services.status import InvalidTransition
 from lib.access import Principal, system
 from lib.errors import DomainError, InvalidInput, ScopeMissing

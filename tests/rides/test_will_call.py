@@ -11,7 +11,7 @@ from apps.fleet.models import Driver, Vehicle
 from apps.rides.models import Milestone, Ride, RideException
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment, will_call
-from apps.rides.services.guard_check import GuardFailed
+from apps.rides.services.guards import GuardFailed
 from apps.rides.services.milestones import MilestoneOutOfOrder
 from lib.access import Principal
 from lib.errors import NotFound

@@ -24,7 +24,7 @@ from apps.rides.rules.reasons import (
 )
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import exceptions
-from apps.rides.services.guard_check import require
+from apps.rides.services.guards import require
 from apps.rides.services.status import Note, audit_step, locked, move, require_permission, transition_of
 from lib.access import Principal
 from lib.errors import InvalidInput, ScopeMissing

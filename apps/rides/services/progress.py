@@ -21,7 +21,7 @@ from apps.rides.services import (
     punctuality,
     way_back,
 )
-from apps.rides.services.guard_check import require
+from apps.rides.services.guards import require
 from apps.rides.services.status import Note, move, require_permission, touch, transition_of
 from lib.access import Principal
 from lib.errors import InvalidInput

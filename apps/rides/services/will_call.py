@@ -17,7 +17,7 @@ from apps.rides.rules.lifecycle import OPEN, Guard, RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import editing, exceptions, milestones
 from apps.rides.services.eligibility_checks import recheck
-from apps.rides.services.guard_check import require
+from apps.rides.services.guards import require
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.errors import Code, DomainError, ScopeMissing
