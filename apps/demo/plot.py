@@ -12,7 +12,7 @@ from apps.demo.story import Story
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import BY_STATUSES, ReasonList, RideStatus
 from apps.rides.rules.reasons import Cancelled, cancellation_timing, default_fault
-from apps.rides.services.endings import OPENED_BY_REASON
+from apps.rides.services.outcomes import OPENED_BY_REASON
 
 _X, _S = ExceptionType, RideStatus
 LATE_CANCEL_MINUTES: Final = 120

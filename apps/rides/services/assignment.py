@@ -31,8 +31,8 @@ from apps.rides.services.eligibility_checks import (
     locked_crew,
     require_fit,
 )
-from apps.rides.services.endings import check_reason
 from apps.rides.services.guards import require
+from apps.rides.services.outcomes import check_reason
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput

@@ -16,8 +16,8 @@ from apps.rides.rules.lifecycle import TERMINAL, WITH_DRIVER, Guard, RideStatus
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import eligibility_checks, exceptions, milestones
 from apps.rides.services.eligibility_checks import Override, recheck
-from apps.rides.services.endings import DECIDE_WITHIN
 from apps.rides.services.guards import require
+from apps.rides.services.outcomes import DECIDE_WITHIN
 from apps.rides.services.status import InvalidTransition, Note, locked, move_back
 from lib.access import Principal
 from lib.constraints import constraint_of

@@ -14,10 +14,10 @@ from apps.rides.rules.standing import promised_at
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import (
     documents,
-    endings,
     eta,
     exceptions,
     milestones,
+    outcomes,
     punctuality,
     way_back,
 )
@@ -135,7 +135,7 @@ def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by:
     ride.attestation = report.attestation or ride.attestation
     ride.handoff_name = report.handoff_name or ride.handoff_name
     ride.missing_documents = documents.missing_of(ride)
-    endings.end_assignment(
+    outcomes.end_assignment(
         ride,
         Assignment.Status.COMPLETED,
         reason="completed",
@@ -172,7 +172,7 @@ def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principa
     else:
         punctuality.arrived(ride, delivered=True, by=by, at=at)
         way_back.follow(ride, by=by, at=at)
-        endings.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
+        outcomes.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
 
 
 def _start_assignment(ride: Ride, started_at: datetime | None) -> None:

@@ -17,9 +17,9 @@ from apps.rides.services import (
     confirming,
     corrections,
     documents,
-    endings,
     eta,
     milestones,
+    outcomes,
     progress,
     punctuality,
     way_back,
@@ -181,4 +181,4 @@ def _dispatch(
     if row.action is Action.UNASSIGN:
         assignment.take_off(ride, reason_code=report.reason_code, note=report.note, by=by, at=at)
         return []
-    return endings.end(ride, row.action, report, occurred_at=occurred_at, by=by, at=at)
+    return outcomes.record_outcome(ride, row.action, report, occurred_at=occurred_at, by=by, at=at)

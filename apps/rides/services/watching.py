@@ -22,10 +22,12 @@ from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.rules.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
 from apps.rides.services import (
-    endings,
     exception_sets,
     ladder,
     offers,
+)
+from apps.rides.services import (
+    outcomes as outcomes_service,
 )
 from apps.rides.services.exception_sets import Change, Opening, Outcome, Settlement
 from apps.rides.services.status import audit_step, locked
@@ -256,7 +258,7 @@ def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
         return
     was = RideStatus(ride.status)
     report = StatusReport(status=RideStatus.CANCELLED, source="system", reason_code=_UNUSED)
-    endings.end(ride, Action.CANCEL, report, occurred_at=at, by=by, at=at)
+    outcomes_service.record_outcome(ride, Action.CANCEL, report, occurred_at=at, by=by, at=at)
     audit_step(ride, was, by=by, reason_code=_UNUSED)
 
 

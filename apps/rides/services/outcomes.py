@@ -62,7 +62,7 @@ _CODE_OF: Final = {
 _COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "end_note"]
 
 
-def end(
+def record_outcome(
     ride: Ride,
     action: Action,
     report: StatusReport,
@@ -223,7 +223,7 @@ def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None
                 note=f"The leg before it ended: {ride.status}, {ride.reason_code}.",
             )
             was = RideStatus(leg.status)
-            end(leg, Action.CANCEL, report, occurred_at=at, because_of=ride.pk, by=by, at=at)
+            record_outcome(leg, Action.CANCEL, report, occurred_at=at, because_of=ride.pk, by=by, at=at)
             audit_step(leg, was, by=by, reason_code=report.reason_code)
         else:
             exceptions.open_exception(
