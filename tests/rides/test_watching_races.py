@@ -16,7 +16,7 @@ from apps.rides.models import Ride, RideException
 from apps.rides.queries import watched
 from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import exception_sets, exceptions, watching
+from apps.rides.services import exceptions, watching
 from lib.access import system
 from tests import factories
 from tests.rides.looks import released
@@ -103,14 +103,14 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_after(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
-    work = getattr(exception_sets, name)
+    work = getattr(exceptions, name)
 
     def last(*given: Any, **named: Any) -> None:
         work(*given, **named)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(exception_sets, name, last)
+        patch.setattr(exceptions, name, last)
         yield
 
 

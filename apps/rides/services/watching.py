@@ -21,15 +21,16 @@ from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus,
 from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.rules.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
-from apps.rides.services import (
-    exception_sets,
-    ladder,
-    offers,
-)
+from apps.rides.services import exceptions, ladder, offers
 from apps.rides.services import (
     outcomes as outcomes_service,
 )
-from apps.rides.services.exception_sets import Change, Opening, Outcome, Settlement
+from apps.rides.services.exceptions import (
+    Change,
+    ExceptionChanges,
+    Opening,
+    Settlement,
+)
 from apps.rides.services.status import audit_step, locked
 from lib.access import Principal
 
@@ -134,7 +135,7 @@ def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
         log.exception("ride not watched", extra={"ride_id": str(ride_id)})
         with transaction.atomic():
             if watched.lock_one(ride_id, at=at):
-                exception_sets.put_off(ride_id, until=at + NOT_BEFORE)
+                exceptions.put_off(ride_id, until=at + NOT_BEFORE)
 
 
 def _offer(ride_id: UUID, *, since: datetime, by: Principal, at: datetime) -> None:
@@ -150,7 +151,7 @@ def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
     if not rides:
         return _Left([], {})
     terms, known = watched.terms_of(rides), watched.exceptions_of([ride.id for ride in rides])
-    outcomes: list[Outcome] = []
+    outcomes: list[ExceptionChanges] = []
     steps: list[_Step] = []
     left = _Left([], {})
     for ride in rides:
@@ -158,10 +159,10 @@ def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
             outcome = _outcome(ride, terms[ride.id], known.get(ride.id, []), steps, left, at)
         except Exception:  # a word in its JSON that nobody expected
             log.exception("ride not judged", extra={"ride_id": str(ride.id)})
-            outcome = Outcome(ride, [], watch_at=at + NOT_BEFORE)
+            outcome = ExceptionChanges(ride, [], watch_at=at + NOT_BEFORE)
         if outcome is not None:
             outcomes.append(outcome)
-    exception_sets.apply(outcomes, by=by, at=at)
+    exceptions.apply(outcomes, by=by, at=at)
     for step in steps:
         ladder.tell(step.ride.id, step.ride.facility_id, step.type, step.level, minutes=step.minutes, at=at)
     return left
@@ -169,14 +170,14 @@ def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
 
 def _outcome(
     ride: Watched, terms: Terms, known: Sequence[Known], steps: list[_Step], left: _Left, at: datetime
-) -> Outcome | None:
+) -> ExceptionChanges | None:
     """Say what a look comes to; None: its will-call is over unused.  Adds to `steps` of the ladder, and to `left`."""
     outlook = look(ride.facts, terms, at)
     if outlook.ends_unused:
         left.unused.append(ride.id)
         return None
     unsettled = {one.type: one for one in known if one.status in _UNSETTLED}
-    outcome = Outcome(ride, list(unsettled.values()), watch_at=outlook.next_at)
+    outcome = ExceptionChanges(ride, list(unsettled.values()), watch_at=outlook.next_at)
     new_steps: list[_Step] = []
     for type_, finding in outlook.findings.items():
         present = unsettled.get(type_.value)
@@ -213,7 +214,7 @@ def _steps(ride: Watched, terms: Terms, type_: ExceptionType, finding: Finding, 
     return [_Step(ride, type_, level, minutes[level - 1]) for level in range(first + 1, finding.level + 1)]
 
 
-def _settle(one: Known, outcome: Outcome, findings: dict[ExceptionType, Finding], at: datetime) -> None:
+def _settle(one: Known, outcome: ExceptionChanges, findings: dict[ExceptionType, Finding], at: datetime) -> None:
     type_, status = ExceptionType(one.type), outcome.ride.facts.status
     if type_ is ExceptionType.RETURN_LEG_AT_RISK:
         _decide(one, outcome, at)
@@ -222,7 +223,7 @@ def _settle(one: Known, outcome: Outcome, findings: dict[ExceptionType, Finding]
         outcome.settled.append(Settlement(one, code))
 
 
-def _sharpen(one: Known, outcome: Outcome, at: datetime) -> None:
+def _sharpen(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
     """Make it critical that a crew may not be on the road, once the ride's day has come.
 
     That it may not was found when somebody changed ride or crew; the clock alone knows of the day.
@@ -237,7 +238,7 @@ def _sharpen(one: Known, outcome: Outcome, at: datetime) -> None:
         outcome.watch_at = min(begins_at, outcome.watch_at or begins_at)
 
 
-def _decide(one: Known, outcome: Outcome, at: datetime) -> None:
+def _decide(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
     """Keep a leg that nobody decided about in time.
 
     Not one that somebody has taken on, nor one that is cancelled: its rider may have no way home.
