@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride, RideException
-from apps.rides.services import editing, ladder
+from apps.rides.services import editing, escalation
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 from lib.choices import TextChoices
@@ -38,7 +38,7 @@ class NothingAsked(DomainError):
 
 def asks(exception: RideException) -> bool:
     """Say whether an exception asks the planner: it stands, and the ladder has told others than the desk."""
-    return exception.resolved_at is None and exception.type in ladder.TYPES and ladder.TOLD in exception.details
+    return exception.resolved_at is None and exception.type in escalation.TYPES and escalation.TOLD in exception.details
 
 
 @transaction.atomic

@@ -25,7 +25,7 @@ from apps.rides.rules.exception_types import (
     ExceptionType,
     ResolutionCode,
 )
-from apps.rides.services import ladder
+from apps.rides.services import escalation
 from apps.rides.services.status import Note, locked, told_of, touch
 from lib.access import Principal
 from lib.db.bulk_copy import copy_rows
@@ -311,8 +311,8 @@ def _close(
     _save(exception, columns, at=at)
     if ride is not None:
         _recount(ride)
-        if ladder.TOLD in exception.details:
-            ladder.over([ride.pk], at=at)
+        if escalation.TOLD in exception.details:
+            escalation.over([ride.pk], at=at)
     _record_event(ride, exception, RESOLVED, by=by, at=at, also=_COUNTERS)
 
 
@@ -471,7 +471,7 @@ def apply(outcomes: Sequence[ExceptionChanges], *, by: Principal, at: datetime) 
     events.record_all([event for one in told for event in _events(one, ids, at=at)], by=by)
     over = [one.ride.id for one in told if any(settled.known.on_ladder for settled in one.settled)]
     if over:
-        ladder.over(over, at=at)
+        escalation.over(over, at=at)
 
 
 def put_off(ride_id: UUID, *, until: datetime) -> None:

@@ -21,7 +21,7 @@ from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus,
 from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.rules.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
-from apps.rides.services import exceptions, ladder, offers
+from apps.rides.services import escalation, exceptions, offers
 from apps.rides.services import (
     outcomes as outcomes_service,
 )
@@ -164,7 +164,7 @@ def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
             outcomes.append(outcome)
     exceptions.apply(outcomes, by=by, at=at)
     for step in steps:
-        ladder.tell(step.ride.id, step.ride.facility_id, step.type, step.level, minutes=step.minutes, at=at)
+        escalation.tell(step.ride.id, step.ride.facility_id, step.type, step.level, minutes=step.minutes, at=at)
     return left
 
 
@@ -185,8 +185,8 @@ def _outcome(
         if not is_new and (present is None or present.severity == finding.severity):
             continue
         details: dict[str, Any] = {}
-        if type_ in ladder.TYPES and on_ladder_since(ride.facts, terms) is not None:
-            details[ladder.TOLD] = ladder.told_by(type_, finding.level)
+        if type_ in escalation.TYPES and on_ladder_since(ride.facts, terms) is not None:
+            details[escalation.TOLD] = escalation.told_by(type_, finding.level)
             new_steps += _steps(ride, terms, type_, finding, present)
         to = Opening(type_, finding.severity, finding.level, finding.next_at, details)
         if present is None:
