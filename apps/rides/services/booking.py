@@ -23,7 +23,7 @@ from apps.rides.rules import booking_rules, timing
 from apps.rides.rules.booking_rules import Question
 from apps.rides.rules.draft import ReturnLeg, RideDraft, Shape
 from apps.rides.rules.exception_types import ExceptionType
-from apps.rides.services import exceptions, legs, punctuality
+from apps.rides.services import arrival_times, exceptions, legs
 from apps.rides.services.legs import Leg
 from apps.rides.services.status import Note, locked, record_created, touch, watching_of
 from lib.access import Principal
@@ -130,7 +130,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     rides = [ride for ride in (booked.ride, booked.return_ride) if ride is not None]
     for ride, others in zip(rides, beside, strict=True):
         open_duplicate(ride, others, detected_by="booking", by=by, at=at)
-        punctuality.expect(ride, detected_by="booking", by=by, at=at)
+        arrival_times.expect(ride, detected_by="booking", by=by, at=at)
     return booked
 
 

@@ -27,12 +27,12 @@ from apps.rides.rules.eligibility import Kind, Violation
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import (
+    arrival_times,
     booking,
     eligibility_checks,
     exceptions,
     legs,
     milestones,
-    punctuality,
 )
 from apps.rides.services.eligibility_checks import Override, recheck
 from apps.rides.services.legs import Leg
@@ -192,7 +192,7 @@ def _open_and_settle(before: Ride, ride: Ride, names: set[str], *, by: Principal
     if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & names:
         recheck(ride, by=by, at=at, detected_by="amend")
     if _DECIDES_PUNCTUALITY & names:
-        punctuality.expect(ride, detected_by="amend", by=by, at=at)
+        arrival_times.expect(ride, detected_by="amend", by=by, at=at)
     if _has_slipped(before, ride):
         exceptions.open_exception(ride, ExceptionType.DISCHARGE_SLIPPED, by=by, at=at, detected_by="amend")
     milestones.settle_address_exceptions(ride, names & {"pickup", "dropoff"}, by=by, at=at)

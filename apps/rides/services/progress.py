@@ -13,12 +13,11 @@ from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus
 from apps.rides.rules.standing import promised_at
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import (
+    arrival_times,
     documents,
-    eta,
     exceptions,
     milestones,
     outcomes,
-    punctuality,
     way_back,
 )
 from apps.rides.services.guards import require
@@ -57,7 +56,7 @@ def advance(
     if action is Action.START:
         columns += _boarded(ride, moment.occurred_at, report)
     elif action is Action.ARRIVE:
-        columns += eta.clear(ride)
+        columns += arrival_times.clear(ride)
     elif action is Action.COMPLETE:
         columns += _delivered(ride, moment, report, by=by, at=at)
     note = Note(data={"overridden": overridden} if overridden else {})
@@ -170,7 +169,7 @@ def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principa
     elif action is Action.START:
         exceptions.settle(ride, _ENDED_BY_BOARDING, by=by, at=at, code=_recovered(ride))
     else:
-        punctuality.arrived(ride, delivered=True, by=by, at=at)
+        arrival_times.arrived(ride, delivered=True, by=by, at=at)
         way_back.follow(ride, by=by, at=at)
         outcomes.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
 

@@ -12,16 +12,15 @@ from apps.rides.models import Milestone, Ride
 from apps.rides.rules.lifecycle import BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.rules.status_report import MilestoneReport, StatusReport, misplaced
 from apps.rides.services import (
+    arrival_times,
     assignment,
     booking,
     confirming,
     corrections,
     documents,
-    eta,
     milestones,
     outcomes,
     progress,
-    punctuality,
     way_back,
 )
 from apps.rides.services.editing import wire_name
@@ -83,7 +82,7 @@ def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     else:
         documents.complete(ride, report, by=by, at=at)
     if report.eta_pickup is not None:
-        eta.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
+        arrival_times.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
     if ride.version != version:
         # A correction says why in its note, which stands nowhere else.
         told = [report.note if was in TERMINAL else "", report.override_reason]
@@ -145,7 +144,7 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
     note = Note(data={"changed": ["milestones"], "milestone": moment.type})
     touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
     if moment.type == Milestone.Type.ARRIVED_DROPOFF:
-        punctuality.arrived(ride, by=by, at=at)
+        arrival_times.arrived(ride, by=by, at=at)
         way_back.follow(ride, by=by, at=at)
     milestones.check_reported_location(ride, moment, by=by, at=at)
 

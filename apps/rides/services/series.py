@@ -27,9 +27,9 @@ from apps.rides.rules import booking_rules, timing, watch_rules
 from apps.rides.rules.booking_rules import Facts
 from apps.rides.rules.draft import RideDraft
 from apps.rides.services import (
+    arrival_times,
     booking,
     legs,
-    punctuality,
     status,
 )
 from apps.rides.services.legs import Leg
@@ -333,9 +333,9 @@ class _Set:
             for ride in Ride.objects.filter(pk__in=self.beside).order_by("pk"):
                 others = self.beside[ride.pk]
                 booking.open_duplicate(ride, others, detected_by="booking", by=self.by, at=self.at)
-                punctuality.expect(ride, detected_by="booking", by=self.by, at=self.at)
+                arrival_times.expect(ride, detected_by="booking", by=self.by, at=self.at)
 
 
 def _is_late(part: CourseLeg, timed: Mapping[str, Any]) -> bool:
-    awaited = punctuality.first_awaited(timed["appointment_at"], timed["discharge"])
+    awaited = arrival_times.first_awaited(timed["appointment_at"], timed["discharge"])
     return awaited is not None and part.reaches is not None and timed["pickup_at"] + part.reaches > awaited

@@ -8,8 +8,8 @@ from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import editing, legs
+from apps.rides.services.arrival_times import WORTH_SAYING
 from apps.rides.services.eligibility_checks import recheck
-from apps.rides.services.eta import WORTH_SAYING
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
 
