@@ -18,7 +18,7 @@ from apps.rides.services import (
     exceptions,
     milestones,
     outcomes,
-    way_back,
+    return_leg,
 )
 from apps.rides.services.guards import require
 from apps.rides.services.status import Note, move, require_permission, touch, transition_of
@@ -170,7 +170,7 @@ def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principa
         exceptions.settle(ride, _ENDED_BY_BOARDING, by=by, at=at, code=_recovered(ride))
     else:
         arrival_times.arrived(ride, delivered=True, by=by, at=at)
-        way_back.follow(ride, by=by, at=at)
+        return_leg.reschedule_return(ride, by=by, at=at)
         outcomes.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
 
 

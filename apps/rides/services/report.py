@@ -21,7 +21,7 @@ from apps.rides.services import (
     milestones,
     outcomes,
     progress,
-    way_back,
+    return_leg,
 )
 from apps.rides.services.editing import wire_name
 from apps.rides.services.status import (
@@ -145,7 +145,7 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
     touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
     if moment.type == Milestone.Type.ARRIVED_DROPOFF:
         arrival_times.arrived(ride, by=by, at=at)
-        way_back.follow(ride, by=by, at=at)
+        return_leg.reschedule_return(ride, by=by, at=at)
     milestones.check_reported_location(ride, moment, by=by, at=at)
 
 

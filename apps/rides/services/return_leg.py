@@ -16,7 +16,7 @@ from lib.access import Principal
 WAITING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
 
 
-def follow(ride: Ride, *, by: Principal, at: datetime) -> None:
+def reschedule_return(ride: Ride, *, by: Principal, at: datetime) -> None:
     """Let the legs after a locked ride to dialysis begin when the treatment is over, if that is later than planned.
 
     The treatment counts from the arrival at the drop-off, where that is later than the appointment.  A leg that was
