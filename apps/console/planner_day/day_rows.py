@@ -24,7 +24,7 @@ from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from apps.rides.rules.possible import Deed, possible
 from apps.rides.rules.standing import late_minutes, promised_at
-from apps.rides.services import answering
+from apps.rides.services import leg_decisions
 from lib.access import Phi, Principal
 from lib.clocks import clock
 
@@ -73,8 +73,8 @@ def _row(ride: Ride, found: FacilityDay, levels: ServiceLevels, by: Principal, n
     to = disclosure_of(by)
     deeds = possible(ride, by)
     standing = found.exceptions.get(ride.pk, [])
-    asking = [one for one in standing if answering.asks(one)]
-    asks = any(answering.ANSWER not in one.details for one in asking)
+    asking = [one for one in standing if leg_decisions.asks(one)]
+    asks = any(leg_decisions.ANSWER not in one.details for one in asking)
     ends = [words.place_name(disclosure.stop(stop, to)) for stop in (ride.pickup, ride.dropoff)]
     return {
         "ride": ride,

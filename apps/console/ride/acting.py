@@ -11,8 +11,8 @@ from apps.console.ride.ride_forms import Versioned
 from apps.console.ride.ride_views import found_ride
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
-from apps.rides.services import answering, will_call
-from apps.rides.services.answering import Answer
+from apps.rides.services import leg_decisions, will_call
+from apps.rides.services.leg_decisions import Answer
 from lib.access import Principal
 from lib.errors import DomainError, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
@@ -65,4 +65,4 @@ def answer(values: dict[str, Any], **told: Any) -> Ride:
     """Say what the planner has decided; another mode comes with its mobility."""
     said = Answer(values["answer"])
     mobility = Mobility(values["mobility"]) if said is Answer.CHANGE_MODE else None
-    return answering.answer(answer=said, mobility=mobility, **told)
+    return leg_decisions.answer(answer=said, mobility=mobility, **told)

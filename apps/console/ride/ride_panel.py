@@ -18,8 +18,8 @@ from apps.rides.queries.rides import Entry
 from apps.rides.rules import disclosure
 from apps.rides.rules.disclosure import Disclosure
 from apps.rides.rules.reasons import CancellationTiming, Fault
-from apps.rides.services import answering, legs
-from apps.rides.services.answering import Answer
+from apps.rides.services import leg_decisions, legs
+from apps.rides.services.leg_decisions import Answer
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
@@ -172,9 +172,9 @@ def exception(one: RideException, names: Mapping[str, str], by: Principal) -> di
 
 def answer_of(one: RideException) -> dict[str, Any] | None:
     """Say what the planner has answered to an exception, and when; None: nothing yet."""
-    if answering.ANSWER not in one.details:
+    if leg_decisions.ANSWER not in one.details:
         return None
-    told = Answer(one.details[answering.ANSWER])
+    told = Answer(one.details[leg_decisions.ANSWER])
     at = datetime.fromisoformat(one.details["answeredAt"])
     return {"text": told.label, "at": at, "is_split": told is Answer.SPLIT}
 

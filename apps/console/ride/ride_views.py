@@ -34,7 +34,7 @@ from apps.rides.rules.guards import CORRECTION_WINDOW
 from apps.rides.rules.lifecycle import ReasonList, RideStatus
 from apps.rides.rules.possible import Deed, possible, step_to
 from apps.rides.rules.standing import late_minutes
-from apps.rides.services import answering
+from apps.rides.services import leg_decisions
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
@@ -86,7 +86,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "back_to": words.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
         "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if Deed.ASSIGN in deeds else "",
         **_forms(ride, deeds, own, by),
-        "asked": by.has_scope(Scope.RIDES_WRITE) and any(answering.asks(one) for one in story.exceptions),
+        "asked": by.has_scope(Scope.RIDES_WRITE) and any(leg_decisions.asks(one) for one in story.exceptions),
         "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
         **returned,
         "returned": next(iter(returned.values()), None),

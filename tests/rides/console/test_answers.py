@@ -10,8 +10,8 @@ from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ExceptionType
-from apps.rides.services import answering, exceptions
-from apps.rides.services.answering import Answer
+from apps.rides.services import exceptions, leg_decisions
+from apps.rides.services.leg_decisions import Answer
 from apps.rides.services.status import locked
 from lib.access import system
 from lib.errors import ScopeMissing
@@ -100,7 +100,7 @@ def test_service_asks_for_the_right_under_the_lock() -> None:
     before = traces(ride)
 
     with pytest.raises(ScopeMissing):
-        answering.answer(ride_id=ride.pk, answer=Answer.WAIT, by=factories.principal(UserRole.AUDITOR), at=NOW)
+        leg_decisions.answer(ride_id=ride.pk, answer=Answer.WAIT, by=factories.principal(UserRole.AUDITOR), at=NOW)
 
     assert traces(ride) == before
 
