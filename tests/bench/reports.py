@@ -26,7 +26,7 @@ from apps.rides.models import Ride
 from apps.rides.rules.draft import RideDraft
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
-from apps.rides.services import assignment, booking, report
+from apps.rides.services import assignment, booking, status_report
 from lib.access import system
 from tests import factories
 from tests.bench import ROOT, RUN, conninfo
@@ -219,7 +219,7 @@ def _write(facilities: list[UUID], crews: list[tuple[UUID, UUID]], riders: list[
             (RideStatus.COMPLETED, 25),
         ):
             at = pickup_at + dt.timedelta(minutes=minutes)
-            report.change_status(ride_id=ride.pk, report=_report(status, at), by=BY, at=at)
+            status_report.change_status(ride_id=ride.pk, report=_report(status, at), by=BY, at=at)
 
 
 def _report(status: RideStatus, at: dt.datetime) -> StatusReport:

@@ -16,7 +16,7 @@ from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import exceptions, report
+from apps.rides.services import exceptions, status_report
 from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
@@ -70,7 +70,7 @@ def _scene(facility: Facility) -> tuple[Ride, Ride]:
     factories.put_driver_on(moving)
     Ride.objects.filter(pk=moving.pk).update(status="en_route", departed_at=now - 5 * MINUTE)
     eta = StatusReport(status=RideStatus.EN_ROUTE, source="driver_app", eta_pickup=now + 47 * MINUTE)
-    report.change_status(ride_id=moving.pk, report=eta, by=system(), at=now)
+    status_report.change_status(ride_id=moving.pk, report=eta, by=system(), at=now)
     factories.RideFactory.create(facility=facility, pickup_at=now)
     ride_in(RideStatus.COMPLETED, facility=facility, pickup_at=now)
     return signed, unsigned

@@ -20,7 +20,7 @@ from apps.rides.services import (
     editing,
     exceptions,
     legs,
-    report,
+    status_report,
 )
 from apps.rides.services.status import locked
 from lib.access import system
@@ -76,7 +76,7 @@ def _ride(dana: User) -> Ride:
     for minutes in (9, 6):
         moment = MilestoneReport(type="departed", occurred_at=at - dt.timedelta(minutes=minutes))
         said = StatusReport(status=RideStatus.EN_ROUTE, source="dispatcher_manual", milestones=(moment,))
-        report.change_status(ride_id=ride.pk, report=said, **_told(dana))
+        status_report.change_status(ride_id=ride.pk, report=said, **_told(dana))
     with transaction.atomic():
         at_door = locked(ride.pk, system())
         exceptions.open_exception(at_door, ExceptionType.ADDRESS_PROBLEM, detected_by="browser", **_told())

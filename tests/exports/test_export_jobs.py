@@ -22,7 +22,7 @@ from apps.exports.services.export_validation import ExportRequest
 from apps.rides.models import Ride, RideLock
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import report
+from apps.rides.services import status_report
 from lib.access import Principal, system
 from tests import factories
 from tests.callers import TokenClient, api_with, error_of
@@ -318,10 +318,10 @@ def test_ride_of_a_locked_export_is_not_corrected_until_it_is_unlocked(
     wish = StatusReport(status=RideStatus.IN_PROGRESS, source="dispatcher_manual", note="Wrong rider.")
 
     with pytest.raises(Exception, match="locked export") as refusal:
-        report.change_status(ride_id=ride.pk, report=wish, by=supervisor, at=factories.NOW)
-    report.change_status(ride_id=free.pk, report=wish, by=supervisor, at=factories.NOW)
+        status_report.change_status(ride_id=ride.pk, report=wish, by=supervisor, at=factories.NOW)
+    status_report.change_status(ride_id=free.pk, report=wish, by=supervisor, at=factories.NOW)
     unlocked = api.post(f"/api/exports/{export.pk}/unlock", {}, format="json")
-    report.change_status(ride_id=ride.pk, report=wish, by=supervisor, at=factories.NOW)
+    status_report.change_status(ride_id=ride.pk, report=wish, by=supervisor, at=factories.NOW)
 
     assert refusal.value.details[0].also == {"exportId": str(export.pk)}  # type: ignore[attr-defined]  # of a refusal
     assert unlocked.json()["locked"] is False

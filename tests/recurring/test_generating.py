@@ -17,7 +17,7 @@ from apps.recurring.tasks import generate
 from apps.rides.models import Ride, RideException, Trip
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import report
+from apps.rides.services import status_report
 from lib.access import system
 from tests.factories import NOW
 from tests.recurring import cast
@@ -71,7 +71,7 @@ def test_rides_called_off_by_people_do_not_rise_again() -> None:
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[3]
     said = StatusReport(RideStatus.CANCELLED, source="phone", reason_code="rider_ill")
-    report.change_status(ride_id=ride.pk, report=said, by=system(), at=NOW)
+    status_report.change_status(ride_id=ride.pk, report=said, by=system(), at=NOW)
     StandingOrder.objects.update(generated_through=None)
 
     _generate(NOW)

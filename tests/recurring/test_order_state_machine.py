@@ -32,7 +32,7 @@ from apps.recurring.services.edit_order import Moved
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import report
+from apps.rides.services import status_report
 from lib.access import system
 from tests.recurring import cast
 from tests.tiers import sized
@@ -275,7 +275,7 @@ class OrderLives(RuleBasedStateMachine):
         day, leg = key = data.draw(st.sampled_from(self._ahead()))
         ride = Ride.objects.exclude(status="cancelled").get(occurrence_key=f"{self.id}:{day}:{leg}")
         said = StatusReport(RideStatus.CANCELLED, source="phone", reason_code="rider_ill")
-        report.change_status(ride_id=ride.pk, report=said, by=self.by, at=self.now)
+        status_report.change_status(ride_id=ride.pk, report=said, by=self.by, at=self.now)
         del self.model.live[key]
         self.model.called_off.add(key)
 

@@ -11,7 +11,7 @@ from apps.recurring.services.create_order import Ordered
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import report
+from apps.rides.services import status_report
 from lib.access import system
 from tests import factories
 from tests.factories import NOW
@@ -39,7 +39,7 @@ def test_order_that_is_resumed_waits_for_a_ride_that_is_being_reopened(status: R
 
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
-            report.change_status(ride_id=ride.pk, report=reopened, by=system(), at=NOW)
+            status_report.change_status(ride_id=ride.pk, report=reopened, by=system(), at=NOW)
             resuming = other.submit(resume)
             wait_until_somebody_waits()
         resumed = resuming.result(timeout=20)

@@ -10,7 +10,7 @@ from apps.recurring.services import edit_order
 from apps.rides.models import Ride, Trip
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import booking, report
+from apps.rides.services import booking, status_report
 from lib.access import system
 from tests.factories import NOW
 from tests.recurring import cast
@@ -53,7 +53,7 @@ def test_ride_that_becomes_the_way_there_tells_of_it_once() -> None:
 def test_way_back_of_a_day_that_was_called_off_there_rides_alone() -> None:
     order = cast.order(of={"return_mode": "none"}, start_date=DATES[0], end_date=DATES[0])
     said = StatusReport(RideStatus.CANCELLED, source="phone", reason_code="rider_other_transport")
-    report.change_status(ride_id=Ride.objects.get().pk, report=said, by=system(), at=NOW)
+    status_report.change_status(ride_id=Ride.objects.get().pk, report=said, by=system(), at=NOW)
 
     edit_order.change(order_id=order.pk, terms={"return_mode": "will_call"}, by=system(), at=NOW)
 

@@ -20,7 +20,7 @@ from apps.rides.services import (
     booking,
     editing,
     exceptions,
-    report,
+    status_report,
     will_call,
 )
 from apps.rides.services.status import locked
@@ -46,7 +46,7 @@ def differing() -> list[Any]:
 
 def reported(ride: Ride, status: RideStatus, at: dt.datetime, **more: Any) -> None:
     said = StatusReport(status=status, source="driver_app", occurred_at=at, **more)
-    report.change_status(ride_id=ride.pk, report=said, by=BY, at=at)
+    status_report.change_status(ride_id=ride.pk, report=said, by=BY, at=at)
 
 
 def crew(ride: Ride) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def journey(hospital: Facility, supervisor: Principal) -> Iterator[Callable[[], 
     yield lambda: reported(ride, RideStatus.IN_PROGRESS, later + 25 * MINUTE)
     dropped = (MilestoneReport("arrived_dropoff", later + 50 * MINUTE),)
     yield lambda: reported(ride, RideStatus.COMPLETED, later + 55 * MINUTE, milestones=dropped)
-    yield lambda: report.change_status(
+    yield lambda: status_report.change_status(
         ride_id=ride.pk,
         report=StatusReport(status=RideStatus.IN_PROGRESS, source="dispatcher_manual", note="Too soon."),
         by=supervisor,

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from apps.rides.models import Ride, RideLock
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import locking, report
+from apps.rides.services import locking, status_report
 from apps.rides.services.corrections import LockedByExport
 from lib.access import system
 from tests.factories import NOW
@@ -25,7 +25,7 @@ SECONDS = 30
 def correct(ride: Ride) -> str:
     wish = StatusReport(status=RideStatus.IN_PROGRESS, source="dispatcher_manual", note="Wrong rider.")
     try:
-        report.change_status(ride_id=ride.pk, report=wish, by=system(), at=NOW)
+        status_report.change_status(ride_id=ride.pk, report=wish, by=system(), at=NOW)
     except LockedByExport:
         return "refused"
     return "corrected"

@@ -13,7 +13,7 @@ from apps.events.models import Event
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import Place, StatusReport
-from apps.rides.services import assignment, report
+from apps.rides.services import assignment, status_report
 from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.guards import GuardFailed
 from apps.rides.services.status import InvalidTransition
@@ -452,7 +452,7 @@ def test_miles_are_split_between_both_vehicles(dispatcher: Principal) -> None:
         ride_id=ride.pk, driver_id=driver.pk, vehicle_id=vehicle.pk, handover=rescue, by=dispatcher, at=AT_PICKUP
     )
 
-    report.change_status(
+    status_report.change_status(
         ride_id=ride.pk,
         report=StatusReport(
             status=RideStatus.COMPLETED,

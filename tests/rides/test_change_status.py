@@ -10,7 +10,7 @@ from apps.events.models import Event
 from apps.rides.models import Assignment, Ride
 from apps.rides.rules.lifecycle import BY_STATUSES, Action, ReasonList, RideStatus
 from apps.rides.rules.status_report import MilestoneReport
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from apps.rides.services.guards import GuardFailed
 from apps.rides.services.milestones import MilestoneOutOfOrder
 from apps.rides.services.status import InvalidTransition

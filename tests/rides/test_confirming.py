@@ -12,7 +12,7 @@ from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from lib.access import Principal, system
 from lib.errors import FieldRefused, InvalidInput, ScopeMissing
 from lib.scopes import Scope

@@ -6,7 +6,7 @@ import pytest
 
 from apps.rides.rules.documentation import Papers, missing_at, missing_documents
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from apps.rides.services.guards import GuardFailed
 from lib.access import Principal
 from tests import factories

@@ -15,7 +15,7 @@ from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import booking, exceptions
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, ScopeMissing
 from tests import factories

@@ -11,7 +11,7 @@ from apps.fleet.models import Credential, Vehicle
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import TRANSITIONS, Action, Guard, RideStatus, Transition
 from apps.rides.services import assignment
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from apps.rides.services.guards import GuardFailed
 from lib.access import Principal
 from tests import factories

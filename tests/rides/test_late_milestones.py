@@ -11,7 +11,7 @@ from apps.events.models import Event
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from apps.rides.services.milestones import MilestoneOutOfOrder
 from apps.rides.services.status import InvalidTransition
 from lib.access import Principal

@@ -14,7 +14,7 @@ from apps.fleet.models import Driver
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from apps.rides.services import corrections
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.guards import GuardFailed
 from apps.rides.services.status import InvalidTransition, Note, move_back

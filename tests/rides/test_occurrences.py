@@ -10,7 +10,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import corrections
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from lib.access import Principal, system
 from lib.constraints import constraint_of
 from lib.errors import Code, Detail

@@ -16,7 +16,7 @@ from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, Place
 from apps.rides.services import booking, editing
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from lib.access import Principal
 from tests import factories
 from tests.rides.drafts import draft

@@ -12,7 +12,7 @@ from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.reasons import Fault
 from apps.rides.rules.status_report import MilestoneReport, Place, StatusReport
 from apps.rides.services import assignment
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from apps.rides.services.booking import RiderNotBookable
 from apps.rides.services.guards import GuardFailed
 from apps.rides.services.milestones import MilestoneOutOfOrder

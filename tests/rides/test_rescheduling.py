@@ -13,7 +13,7 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride
 from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import booking, editing, report
+from apps.rides.services import booking, editing, status_report
 from apps.rides.services.accommodation_change import change_accommodation
 from apps.rides.services.editing import ChangeQuestioned
 from apps.rides.services.eligibility_checks import Override
@@ -155,7 +155,7 @@ def test_leg_that_nobody_rode_is_in_nobodys_way(hospital: Facility, rider: Rider
     booked = booking.book(draft=asked, by=dispatcher, at=NOW)
     assert booked.return_ride is not None
     cancelled = report_to(RideStatus.CANCELLED, reason_code="rider_other_transport")
-    report.change_status(ride_id=booked.ride.pk, report=cancelled, by=dispatcher, at=NOW)
+    status_report.change_status(ride_id=booked.ride.pk, report=cancelled, by=dispatcher, at=NOW)
 
     amend(booked.return_ride, dispatcher, pickup_at=factories.PICKUP - HOUR)
 

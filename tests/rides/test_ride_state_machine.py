@@ -39,7 +39,7 @@ from apps.rides.queries.ride_needs import errand_of
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import assignment, booking, will_call
-from apps.rides.services import report as reporting
+from apps.rides.services import status_report as reporting
 from lib.access import system
 from lib.errors import DomainError
 from tests import factories

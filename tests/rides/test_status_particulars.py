@@ -21,7 +21,7 @@ from apps.rides.services import (
     offers,
     will_call,
 )
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.guards import GuardFailed
 from apps.rides.services.status import InvalidTransition

@@ -17,7 +17,7 @@ from psycopg.errors import LockNotAvailable
 from apps.events.models import Event
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import TRANSITIONS, RideStatus
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from lib.access import Principal, system
 from lib.errors import DomainError
 from tests.rides.rides_in import ride_in

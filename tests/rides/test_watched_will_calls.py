@@ -20,7 +20,7 @@ from apps.rides.services import (
     watching,
     will_call,
 )
-from apps.rides.services import report as reporting
+from apps.rides.services import status_report as reporting
 from lib.access import Principal
 from tests import factories
 from tests.rides.drafts import dialysis, draft

@@ -11,7 +11,7 @@ from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking, editing, exceptions
-from apps.rides.services import report as reporting
+from apps.rides.services import status_report as reporting
 from lib.access import Principal
 from tests import factories
 from tests.rides.drafts import draft

@@ -31,8 +31,8 @@ from apps.rides.services import (
     watching,
     will_call,
 )
-from apps.rides.services import report as reporting
 from apps.rides.services import status as reporting_status
+from apps.rides.services import status_report as reporting
 from apps.rides.services.eligibility_checks import Override
 from lib.access import Principal, system
 from lib.errors import DomainError

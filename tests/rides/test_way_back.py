@@ -11,7 +11,7 @@ from apps.events.models import Event
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport
-from apps.rides.services import report as service
+from apps.rides.services import status_report as service
 from lib.access import Principal, system
 from tests import factories
 from tests.rides.rides_in import ride_in

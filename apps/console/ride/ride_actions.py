@@ -22,15 +22,10 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.possible import Deed
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import (
-    assignment,
-    by_hand,
-    editing,
-    report,
-)
-from apps.rides.services.by_hand import Moment
+from apps.rides.services import assignment, editing, status_report
 from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.status import InvalidTransition
+from apps.rides.services.status_report import ManualMilestone
 from lib.scopes import Scope
 
 _BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
@@ -67,7 +62,7 @@ def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     def act(values: dict[str, Any], **told: Any) -> Ride:
         override = {"override": values["override"], "override_reason": values["override_reason"]}
         said = StatusReport(status=RideStatus.SCHEDULED, source=_BY_HAND, **override)
-        return report.change_status(report=said, **told)
+        return status_report.change_status(report=said, **told)
 
     form = Overridable(request.POST, auto_id="confirm_%s")
     return _acted(request, ride_id, Deed.CONFIRM, form, act, _("The ride is confirmed."))
@@ -106,7 +101,7 @@ def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         if not ride.status_before_end and told["expected_version"] == ride.version:
             raise InvalidTransition(RideStatus(ride.status), "correct")
         before = RideStatus(ride.status_before_end or ride.status)  # not ended any more: the version refuses it
-        return report.change_status(
+        return status_report.change_status(
             report=StatusReport(status=before, source=_BY_HAND, note=values["note"], **override), **told
         )
 
@@ -148,7 +143,7 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     ride = ride_views.found_ride(ride_id, principal_of(request))
 
     def act(values: dict[str, Any], **told: Any) -> Ride:
-        said = Moment(
+        said = ManualMilestone(
             type=Milestone.Type(values["type"]),
             occurred_at=values["occurred_at"] or told["at"],
             note=values["note"],
@@ -157,7 +152,7 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
             handoff_name=values["handoff_name"],
             override=Override(values["override"], values["override_reason"]),
         )
-        return by_hand.enter_moment(moment=said, **told)
+        return status_report.enter_milestone(moment=said, **told)
 
     with timezone.override(ZoneInfo(ride.timezone)):
         form = MomentForm(request.POST, status=ride.status, auto_id="moment_%s")
@@ -182,7 +177,7 @@ def _ended(request: HttpRequest, ride_id: UUID, deed: Deed, status: RideStatus, 
             note=values["note"],
             rider_location=values.get("rider_location", ""),
         )
-        return report.change_status(report=said, **told)
+        return status_report.change_status(report=said, **told)
 
     return _acted(request, ride_id, deed, _reason_form(request, ride_id, deed), act, done)
 

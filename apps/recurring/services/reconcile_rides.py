@@ -41,8 +41,8 @@ from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import (
     booking,
     editing,
-    report,
     series,
+    status_report,
 )
 from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.series import Course, Day, LegTime, Refused
@@ -224,7 +224,7 @@ def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:
     for step in reversed(_steps(work, Act.CANCEL)):
         ride_id = _ride_of(work, step)
         said = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.decision])
-        report.change_status(ride_id=ride_id, report=said, by=by, at=at)
+        status_report.change_status(ride_id=ride_id, report=said, by=by, at=at)
         work.result.cancelled.append(ride_id)
         _write(work, step, ride_id=ride_id)
 

@@ -26,7 +26,7 @@ from apps.rides.schemas.ride_output import RideOut, RideRow, context_of
 from apps.rides.services import (
     booking,
     editing,
-    report,
+    status_report,
     will_call,
 )
 from lib.api.views import ApiViewSet
@@ -169,7 +169,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
         `overrideReason` (scope `rides:override`) confirms it beside another ride of the rider.
         """
         said = report_bodies.report_of(self.body())
-        return self._change(lambda: report.change_status(ride_id=id, report=said, **self._by_whom()))
+        return self._change(lambda: status_report.change_status(ride_id=id, report=said, **self._by_whom()))
 
     def ready(self, request: Request, id: UUID) -> Response:
         """Release a will-call ride: the rider is ready, the clock runs."""

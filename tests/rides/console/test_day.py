@@ -16,7 +16,7 @@ from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import exceptions, report
+from apps.rides.services import exceptions, status_report
 from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
@@ -341,7 +341,7 @@ def test_estimate_is_told_with_its_age_and_never_invented(ward: Facility) -> Non
     unknown = text_of(planner.get(BASE))
 
     said = StatusReport(status=RideStatus.EN_ROUTE, source="driver_app", eta_pickup=NOW + 61 * MINUTE)
-    report.change_status(ride_id=ride.pk, report=said, by=system(), at=NOW)
+    status_report.change_status(ride_id=ride.pk, report=said, by=system(), at=NOW)
     with time_machine.travel(NOW + 4 * MINUTE, tick=False):
         expected = text_of(planner.get(BASE))
     with time_machine.travel(NOW + 65 * MINUTE, tick=False):

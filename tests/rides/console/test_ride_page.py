@@ -18,7 +18,7 @@ from apps.rides.services import (
     booking,
     exceptions,
     legs,
-    report,
+    status_report,
     will_call,
 )
 from apps.rides.services.status import locked
@@ -187,7 +187,7 @@ def test_timeline_tells_each_moment_with_its_provenance() -> None:
     factories.put_driver_on(ride)
     said = MilestoneReport(type="departed", occurred_at=NOW - dt.timedelta(minutes=9), note="Left the base")
     for moment in (said, MilestoneReport(type="departed", occurred_at=NOW - dt.timedelta(minutes=5))):
-        report.change_status(
+        status_report.change_status(
             ride_id=ride.pk,
             report=StatusReport(status=RideStatus.EN_ROUTE, source="dispatcher_manual", milestones=(moment,)),
             by=dana,
@@ -195,7 +195,7 @@ def test_timeline_tells_each_moment_with_its_provenance() -> None:
         )
     ReasonCode.objects.create(reason_list="cancelled", code="flood", label="The river rose", parent_code="weather")
     ended = StatusReport(status=RideStatus.CANCELLED, source="dispatcher_manual", reason_code="flood")
-    report.change_status(ride_id=ride.pk, report=ended, by=dana, at=NOW)
+    status_report.change_status(ride_id=ride.pk, report=ended, by=dana, at=NOW)
 
     seen = text_of(visitor(UserRole.DISPATCHER).get(page_of(ride)))
 

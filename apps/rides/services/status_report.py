@@ -1,0 +1,445 @@
+"""The road: departed, arrived, boarded, delivered (T11, T12, T15, T20, T27)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, cast
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.translation import gettext_lazy as _
+
+from apps.fleet.services import drivers
+from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.queries import rides
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import BY_ACTION, BY_STATUSES, TERMINAL, Action, RideStatus, Transition
+from apps.rides.rules.standing import promised_at
+from apps.rides.rules.status_report import MilestoneReport, StatusReport, misplaced
+from apps.rides.services import (
+    arrival_times,
+    assignment,
+    booking,
+    corrections,
+    documents,
+    editing,
+    eligibility_checks,
+    exceptions,
+    legs,
+    milestones,
+    outcomes,
+    return_leg,
+)
+from apps.rides.services.editing import wire_name
+from apps.rides.services.eligibility_checks import Override
+from apps.rides.services.guards import require
+from apps.rides.services.status import (
+    InvalidTransition,
+    Note,
+    audit_step,
+    locked,
+    move,
+    require_permission,
+    touch,
+    transition_of,
+)
+from lib.access import Principal
+from lib.errors import Detail, FieldRefused, InvalidInput
+
+MILESTONE_OF: Final = {
+    Action.DEPART: Milestone.Type.DEPARTED,
+    Action.ARRIVE: Milestone.Type.ARRIVED_PICKUP,
+    Action.START: Milestone.Type.BOARDED,
+    Action.COMPLETE: Milestone.Type.DROPPED_OFF,
+}
+_ENDED_BY_ARRIVAL: Final = (ExceptionType.LATE_PICKUP_PREDICTED, ExceptionType.LATE_PICKUP)
+_ENDED_BY_BOARDING: Final = (
+    ExceptionType.RIDER_NOT_READY,
+    ExceptionType.WILL_CALL_OVERDUE,
+    ExceptionType.WILL_CALL_UNACTIVATED,
+    ExceptionType.RIDER_STRANDED_RISK,
+    ExceptionType.DISCHARGE_SLIPPED,
+)
+
+
+def advance(
+    ride: Ride, action: Action, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime
+) -> list[str]:
+    """Take one step of the road on a locked ride; answer the soft guards that were overridden.
+
+    Raises:
+        InvalidTransition, ScopeMissing, GuardFailed, MilestoneOutOfOrder: see the functions called.
+    """
+    row = transition_of(ride, action)
+    overridden = require(row.guards, ride, report, occurred_at=moment.occurred_at, by=by)
+    skipped_departure = row.source is RideStatus.ASSIGNED and action is Action.ARRIVE
+    columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
+    if action is Action.START:
+        columns += _boarded(ride, moment.occurred_at, report)
+    elif action is Action.ARRIVE:
+        columns += arrival_times.clear(ride)
+    elif action is Action.COMPLETE:
+        columns += _delivered(ride, moment, report, by=by, at=at)
+    note = Note(data={"overridden": overridden} if overridden else {})
+    move(
+        ride,
+        action,
+        by=by,
+        at=at,
+        occurred_at=moment.occurred_at,
+        also=columns,
+        notes={row.events[0]: note},
+    )
+    _settle(ride, action, skipped_departure=skipped_departure, by=by, at=at)
+    milestones.check_reported_location(ride, moment, by=by, at=at)
+    return overridden
+
+
+def set_right(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
+    """Record a moment that a locked ride has passed: one that was missing, or a better word on one that was reported.
+
+    The status stays, and so does the row of the first word, voided.  Settles `milestone_gap` once
+    nothing is missing.  A ride that has ended takes what is missing alone.
+
+    Raises:
+        ScopeMissing: the caller does not report from the road.
+        InvalidInput: the ride has ended, and the moment is recorded otherwise: the ending has to be corrected first.
+        MilestoneOutOfOrder: see `milestones.check_order`.
+    """
+    require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
+    milestone = Milestone.Type(moment.type)
+    if ride.status in TERMINAL and getattr(ride, milestones.COLUMN_OF[milestone]) is not None:
+        template = _("%(milestone)s is recorded otherwise: correct the ending first.")
+        raise InvalidInput("milestones", template, detail_code="taken", milestone=milestone.value)
+    columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
+    if ride.boarded_at is not None:
+        columns += _set_wait(ride, ride.boarded_at)
+    note = Note(data={"changed": ["milestones"], "milestone": moment.type})
+    touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
+    _start_assignment(ride, ride.departed_at or ride.arrived_pickup_at)
+    if not milestones.missing(ride):
+        code = ResolutionCode.RECOVERED_LATE
+        exceptions.settle(ride, [ExceptionType.MILESTONE_GAP], by=by, at=at, code=code)
+    milestones.check_reported_location(ride, moment, by=by, at=at)
+
+
+def _boarded(ride: Ride, boarded_at: datetime, report: StatusReport) -> list[str]:
+    columns = _set_wait(ride, boarded_at)
+    documents.set_odometer_start(ride, report)
+    ride.signatures = [*ride.signatures, *report.signatures]
+    return [*columns, "odometer_start", "signatures"]
+
+
+def _set_wait(ride: Ride, boarded_at: datetime) -> list[str]:
+    arrived_at = ride.arrived_pickup_at or boarded_at
+    # The driver waits from the promised time on: coming early is the driver's own choice.
+    since = arrived_at if ride.will_call else max(arrived_at, ride.pickup_at)
+    ride.wait_minutes = _whole_minutes(since, boarded_at)
+    return ["wait_minutes"]
+
+
+def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
+    columns: Sequence[str] = []
+    if ride.arrived_dropoff_at is None:
+        # Five taps know no arrival at the drop-off; the delivery stands for it, which counts against us, not for us.
+        arrival = MilestoneReport(
+            type=Milestone.Type.ARRIVED_DROPOFF,
+            occurred_at=report.arrived_dropoff_at or moment.occurred_at,
+            place=moment.place,
+        )
+        columns = milestones.record(ride, arrival, source=report.source, by=by, at=at)
+    ride.onboard_minutes = _whole_minutes(ride.boarded_at or moment.occurred_at, moment.occurred_at)
+    documents.set_odometer_end(ride, report)
+    documents.set_miles(ride, report)
+    ride.signatures = [*ride.signatures, *report.signatures]
+    ride.attestation = report.attestation or ride.attestation
+    ride.handoff_name = report.handoff_name or ride.handoff_name
+    ride.missing_documents = documents.missing_of(ride)
+    outcomes.end_assignment(
+        ride,
+        Assignment.Status.COMPLETED,
+        reason="completed",
+        at=moment.occurred_at,
+        miles=documents.miles_of_the_last(ride),
+    )
+    return [
+        *columns,
+        "onboard_minutes",
+        "odometer_start",
+        "odometer_end",
+        "loaded_miles",
+        "loaded_miles_source",
+        "signatures",
+        "attestation",
+        "handoff_name",
+        "missing_documents",
+    ]
+
+
+def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principal, at: datetime) -> None:
+    """Open and settle the exceptions that the step brings about, after its own event."""
+    if action is Action.DEPART:
+        _start_assignment(ride, ride.departed_at)
+    elif action is Action.ARRIVE:
+        if skipped_departure:
+            _start_assignment(ride, ride.arrived_pickup_at)
+            exceptions.open_exception(
+                ride, ExceptionType.MILESTONE_GAP, by=by, at=at, detected_by="T12", details={"missing": "departed"}
+            )
+        exceptions.settle(ride, _ENDED_BY_ARRIVAL, by=by, at=at, code=_recovered(ride))
+    elif action is Action.START:
+        exceptions.settle(ride, _ENDED_BY_BOARDING, by=by, at=at, code=_recovered(ride))
+    else:
+        arrival_times.arrived(ride, delivered=True, by=by, at=at)
+        return_leg.reschedule_return(ride, by=by, at=at)
+        outcomes.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
+
+
+def _start_assignment(ride: Ride, started_at: datetime | None) -> None:
+    """Say when the crew set out; a rescue vehicle did when the rider was moved to it."""
+    # Whoever has set out has one: `ride_underway_has_driver_and_vehicle`.
+    assignment_id = cast(UUID, ride.assignment_id)
+    Assignment.objects.filter(pk=assignment_id, sequence=1).update(started_at=started_at)
+
+
+def _recovered(ride: Ride) -> ResolutionCode:
+    late = ride.arrived_pickup_at is None or ride.arrived_pickup_at > promised_at(ride)
+    return ResolutionCode.RECOVERED_LATE if late else ResolutionCode.RECOVERED_ON_TIME
+
+
+def _whole_minutes(start: datetime, end: datetime) -> int:
+    return max(0, int((end - start).total_seconds() // 60))
+
+
+_COLUMNS: Final = ["scheduled_at", "review_reasons", "confirm_by"]
+
+
+def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
+    """Promise a locked request whose rider is locked too; answer what was overridden.
+
+    The hard rules of booking hold as they did then.  That the rider has another ride at the time by now gives way to an
+    override, as it gives way to `allowDuplicate` at booking.
+
+    Raises:
+        booking.RiderNotBookable: the rider's record no longer allows it.
+        FieldRefused: a hard rule is broken by now, such as a pickup time that has passed; the field is named.
+        booking.OverlappingRide: the rider has another ride then, and there is no override.
+        ScopeMissing, InvalidInput: see `overriding.require_right`.
+        InvalidTransition: see `move`.
+    """
+    booking.require_bookable(ride.rider, ride.service_date)
+    legs.require_sound(editing.leg_of(ride), at=at)
+    others = booking.require_free(
+        ride.rider_id,
+        {"pickup_at": ride.pickup_at, "estimated_minutes": ride.estimated_minutes},
+        besides=booking.legs_of_trip(ride),
+        allowed=report.override,
+        way="override",
+        by=by,
+    )
+    overridden = [ExceptionType.DUPLICATE_RIDE.value] if others else []
+    if others:
+        eligibility_checks.require_override_right(Override(report.override, report.override_reason), by)
+    ride.scheduled_at = at
+    ride.review_reasons = []
+    ride.confirm_by = None
+    notes = {"ride.scheduled": Note(data={"overridden": overridden})} if overridden else {}
+    move(ride, Action.CONFIRM, by=by, at=at, also=_COLUMNS, notes=notes)
+    code = ResolutionCode.RECOVERED_ON_TIME
+    exceptions.settle(ride, [ExceptionType.UNCONFIRMED_REQUEST], by=by, at=at, code=code)
+    booking.open_duplicate(ride, others, detected_by="T03", by=by, at=at)
+    return overridden
+
+
+_LEADS_TO: Final = {
+    Milestone.Type.DEPARTED: RideStatus.EN_ROUTE,
+    Milestone.Type.ARRIVED_PICKUP: RideStatus.ARRIVED,
+    Milestone.Type.BOARDED: RideStatus.IN_PROGRESS,
+    Milestone.Type.DROPPED_OFF: RideStatus.COMPLETED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ManualMilestone:
+    """One moment as somebody tells it; `handoff_name` goes with the drop-off alone, `contacted` with attempts."""
+
+    type: Milestone.Type
+    occurred_at: datetime
+    note: str = ""
+    contacted: str = ""
+    secured: bool = False
+    handoff_name: str = ""
+    override: Override = field(default_factory=Override)
+
+
+def enter_milestone(
+    *, ride_id: UUID, moment: ManualMilestone, expected_version: int, by: Principal, at: datetime
+) -> Ride:
+    """Bring a ride to where a moment leads it; one that it has passed completes or corrects its record.
+
+    Raises:
+        As `report.change_status`.
+    """
+    ride = rides.ride(ride_id, by)  # as it was read: another one by now is a StaleVersion under the lock
+    leads_to = _LEADS_TO.get(moment.type)
+    moves = leads_to is not None and not milestones.has_passed(ride, moment.type)
+    said = MilestoneReport(
+        type=moment.type.value, occurred_at=moment.occurred_at, note=moment.note, contacted=moment.contacted
+    )
+    whole = StatusReport(
+        status=leads_to if leads_to is not None and moves else RideStatus(ride.status),
+        source=Milestone.Source.DISPATCHER_MANUAL.value,
+        milestones=(said,),
+        securement_confirmed=moment.secured,
+        handoff_name=moment.handoff_name if moves and leads_to is RideStatus.COMPLETED else "",
+        override=moment.override.wanted,
+        override_reason=moment.override.reason,
+    )
+    return change_status(ride_id=ride_id, report=whole, expected_version=expected_version, by=by, at=at)
+
+
+# What a milestone in a batch means for the status; the others are recorded only.
+ACTION_OF: Final = {milestone: action for action, milestone in MILESTONE_OF.items()}
+_RECORDED_ONLY: Final = frozenset(
+    {Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.CONTACT_ATTEMPT, Milestone.Type.HANDOFF}
+)
+_DEVICES: Final = frozenset({Milestone.Source.DRIVER_APP, Milestone.Source.INTEGRATION})
+
+
+@transaction.atomic
+def change_status(
+    *, ride_id: UUID, report: StatusReport, expected_version: int | None = None, by: Principal, at: datetime
+) -> Ride:
+    """Bring a ride to the status reported, through every milestone reported with it.
+
+    Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
+    With it may come a new estimate of the arrival (eta.py), or papers of a ride on board or completed (documents.py).
+    A milestone that the ride has passed completes or corrects its record (`progress.set_right`).  All or nothing: one
+    refused milestone leaves the ride as it was.
+
+    Raises:
+        NotFound, StaleVersion: see `locked`.
+        ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the step is refused.
+        FieldRefused: the report holds what its status has no use for, or confirms what breaks a hard rule by now.
+        InvalidInput: a reason or note is missing or wrong, or the status is set by another operation.
+        booking.RiderNotBookable, booking.OverlappingRide: a request is to be confirmed that could not be booked by now.
+        AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
+    """
+    if report.status is RideStatus.SCHEDULED:
+        booking.locked_rider(ride_id, by)  # a request may be confirmed: nobody books its rider meanwhile
+    ride = locked(ride_id, by, expected_version=expected_version)
+    _report(ride, report, by=by, at=at)
+    return ride
+
+
+def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
+    was = RideStatus(ride.status)
+    _require_place(report, was)
+    version, driver_id = ride.version, ride.driver_id
+    overridden: list[str] = []
+    for moment in report.milestones:
+        overridden += _apply_milestone(ride, moment, report, by=by, at=at)
+    if ride.status != report.status:
+        overridden += _take(ride, report, by=by, at=at)
+    else:
+        documents.complete(ride, report, by=by, at=at)
+    if report.eta_pickup is not None:
+        arrival_times.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
+    if ride.version != version:
+        # A correction says why in its note, which stands nowhere else.
+        told = [report.note if was in TERMINAL else "", report.override_reason]
+        reason_code, reason = report.reason_code, "; ".join(filter(None, told))
+        audit_step(ride, was, by=by, overridden=overridden, reason_code=reason_code, reason=reason)
+        if driver_id is not None:
+            _locate(driver_id, report, at=at)
+
+
+def _require_place(report: StatusReport, was: RideStatus) -> None:
+    lost = [wire_name(name) for name in misplaced(report, corrects=was in TERMINAL and report.status is not was)]
+    if lost:
+        raise FieldRefused(
+            [Detail(field=name, code="not_here", message=_("%(field)s has no place in this report.")) for name in lost]
+        )
+
+
+def _locate(driver_id: UUID, report: StatusReport, *, at: datetime) -> None:
+    """Keep the last place that the driver's own device reported; what a dispatcher enters is no device's place."""
+    if report.source not in _DEVICES:
+        return
+    seen = [(moment.occurred_at, moment.place) for moment in report.milestones]
+    seen.append((report.occurred_at or at, report.place))
+    places = [(moment, place) for moment, place in seen if place is not None]
+    if places:
+        moment, place = max(places, key=lambda one: one[0])
+        drivers.locate(driver_id=driver_id, lat=place.lat, lng=place.lng, at=min(moment, at))
+
+
+def _apply_milestone(
+    ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime
+) -> list[str]:
+    milestone = Milestone.Type(moment.type)
+    if milestone in _RECORDED_ONLY:
+        if not milestones.is_known(ride, moment):
+            _record_only(ride, moment, report, by=by, at=at)
+        return []
+    if milestone is Milestone.Type.READY:
+        raise InvalidInput("milestones", _("A release is POST /rides/{id}/ready."), detail_code="not_here")
+    if getattr(ride, milestones.COLUMN_OF[milestone]) == moment.occurred_at:
+        return []  # a device repeats what it is not sure has arrived
+    if milestones.has_passed(ride, milestone):
+        set_right(ride, moment, report, by=by, at=at)
+        return []
+    return advance(ride, ACTION_OF[milestone], moment, report, by=by, at=at)
+
+
+def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
+    """Record a moment that moves no status: an arrival at the drop-off, a hand-over, a try to reach somebody."""
+    where = {
+        Milestone.Type.CONTACT_ATTEMPT: RideStatus.ARRIVED,
+        Milestone.Type.ARRIVED_DROPOFF: RideStatus.IN_PROGRESS,
+        Milestone.Type.HANDOFF: RideStatus.IN_PROGRESS,
+    }[Milestone.Type(moment.type)]
+    if ride.status != where:
+        raise InvalidTransition(RideStatus(ride.status), moment.type)
+    require_permission(transition_of(ride, Action.START if where is RideStatus.ARRIVED else Action.COMPLETE), by)
+    columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
+    note = Note(data={"changed": ["milestones"], "milestone": moment.type})
+    touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
+    if moment.type == Milestone.Type.ARRIVED_DROPOFF:
+        arrival_times.arrived(ride, by=by, at=at)
+        return_leg.reschedule_return(ride, by=by, at=at)
+    milestones.check_reported_location(ride, moment, by=by, at=at)
+
+
+def _take(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
+    was = RideStatus(ride.status)
+    if was in TERMINAL:
+        return corrections.correct(ride, report, by=by, at=at)
+    row = BY_STATUSES.get((was, report.status))
+    if row is None:
+        raise InvalidTransition(was, report.status.value)
+    occurred_at = report.occurred_at or at
+    if row.action in MILESTONE_OF:
+        moment = MilestoneReport(
+            type=MILESTONE_OF[row.action],
+            occurred_at=occurred_at,
+            place=report.place,
+            note=report.note,
+        )
+        return advance(ride, row.action, moment, report, by=by, at=at)
+    milestones.check_ending(ride, occurred_at, at=at)
+    return _dispatch(ride, row, report, occurred_at=occurred_at, by=by, at=at)
+
+
+def _dispatch(
+    ride: Ride, row: Transition, report: StatusReport, *, occurred_at: datetime, by: Principal, at: datetime
+) -> list[str]:
+    """Take a step that is a decision rather than a moment of the road."""
+    if row.action is Action.CONFIRM:
+        return confirm(ride, report, by=by, at=at)
+    if row.action in (Action.ASSIGN, Action.REASSIGN):
+        raise InvalidInput("status", _("A driver is assigned by PUT /rides/{id}/assignment."), detail_code="not_here")
+    if row.action is Action.UNASSIGN:
+        assignment.take_off(ride, reason_code=report.reason_code, note=report.note, by=by, at=at)
+        return []
+    return outcomes.record_outcome(ride, row.action, report, occurred_at=occurred_at, by=by, at=at)
