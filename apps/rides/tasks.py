@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.rides.services import drafts, offers, watching
+from apps.rides.services import drafts, exception_monitor, offers
 from lib.access import system
 
 
@@ -16,7 +16,7 @@ def expire_offers() -> None:
 @shared_task(name="rides.watch")
 def watch() -> None:
     """Open, raise and settle exceptions whose time has come; any number of workers may run it at once."""
-    watching.watch(by=system(), at=timezone.now())
+    exception_monitor.watch(by=system(), at=timezone.now())
 
 
 @shared_task(name="rides.purge_drafts")

@@ -10,7 +10,7 @@ from typing import Any, Final
 import psycopg
 from django.db import connections
 
-from apps.rides.services import watching
+from apps.rides.services import exception_monitor
 from tests.bench import ROOT, RUN, conninfo
 from tests.bench.recurring import NotTheSame
 from tests.bench.servers import on_server_core
@@ -71,7 +71,7 @@ def _prepare(due: int) -> dt.datetime:
         session.execute(_BACK)
         (at,) = session.execute("SELECT max(watch_at) FROM bench_due").fetchone() or (None,)
         session.execute("VACUUM ANALYZE rides_ride")
-    watching.follow_settings(at=at)  # once, for all facilities: not what is measured
+    exception_monitor.follow_settings(at=at)  # once, for all facilities: not what is measured
     connections.close_all()
     _do(_ALONE)  # which those of them may have moved
     _undo()  # what was measured before has events, too

@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 from django.db import connection
 
-from apps.rides.services import watching
+from apps.rides.services import exception_monitor
 from lib.access import system
 from tests.bench import RUN, conninfo
 
@@ -28,7 +28,7 @@ BARE: Final = """
 def _ours(at: dt.datetime) -> tuple[int, float]:
     connection.ensure_connection()
     began = time.perf_counter()
-    return watching.watch(by=system(), at=at), time.perf_counter() - began
+    return exception_monitor.watch(by=system(), at=at), time.perf_counter() - began
 
 
 def _bare(at: dt.datetime) -> tuple[int, float]:

@@ -17,7 +17,7 @@ from apps.events.models import Event
 from apps.organizations.rules import opening_hours
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
-from apps.rides.services import exceptions, watching, will_call
+from apps.rides.services import exception_monitor, exceptions, will_call
 from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
@@ -231,7 +231,7 @@ def _silent(at: dt.datetime) -> Ride:
 
 def _gap_of(ride: Ride, at: dt.datetime) -> RideException | None:
     """Look at the clock, and give the gap that stands."""
-    watching.watch(by=system(), at=at)
+    exception_monitor.watch(by=system(), at=at)
     return RideException.objects.filter(ride=ride, type=ExceptionType.MILESTONE_GAP).first()
 
 
@@ -277,17 +277,17 @@ def test_w3_e4_unreleased_will_call_alerts_hour_before_closing(inspector_of: Ins
         page = context.new_page()
         page.goto(desk.url + BASE)
         expect(page.locator("#live")).to_have_text("Live", timeout=30_000)
-        watching.watch(by=system(), at=now - dt.timedelta(seconds=1))
+        exception_monitor.watch(by=system(), at=now - dt.timedelta(seconds=1))
         assert not RideException.objects.exists()
 
-        watching.watch(by=system(), at=now)
+        exception_monitor.watch(by=system(), at=now)
         row = page.locator("[data-exception]")
         expect(row).to_contain_text("Will-call not released", timeout=30_000)
         expect(row).to_contain_text("Abernathy")
         found = faults(page)
 
         will_call.mark_ready(ride_id=ride.pk, by=system(), at=now + MINUTE)
-        watching.watch(by=system(), at=now + MINUTE)
+        exception_monitor.watch(by=system(), at=now + MINUTE)
         expect(row).to_have_count(0, timeout=30_000)
         expect(page.get_by_text("Nothing needs attention.")).to_be_visible()
         page.get_by_role("link", name="History").click()

@@ -5,7 +5,7 @@ from typing import Any
 
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import watching
+from apps.rides.services import exception_monitor
 from lib.access import system
 from tests import factories
 from tests.rides.rides_in import ride_in
@@ -18,7 +18,7 @@ WINDOW_END = PICKUP + 15 * MINUTE
 
 
 def tick(at: dt.datetime) -> int:
-    return watching.watch(by=system(), at=at)
+    return exception_monitor.watch(by=system(), at=at)
 
 
 def standing(ride: Ride) -> dict[str, str]:

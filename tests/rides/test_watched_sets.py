@@ -14,7 +14,7 @@ from apps.rides import tasks
 from apps.rides.models import Ride, RideException
 from apps.rides.queries import watched
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import booking, watching
+from apps.rides.services import booking, exception_monitor
 from config.celery import TIMETABLE
 from lib.access import Principal
 from tests import factories
@@ -90,7 +90,11 @@ def test_setting_that_changes_beside_a_change_of_the_ride_is_followed_later(
     tick(NOW)
     Facility.objects.update(will_call_response_minutes=20)
     # As if somebody else had it locked.
-    monkeypatch.setattr(watching, "_REACH", watching._REACH.replace("FOR NO KEY UPDATE", "AND false FOR NO KEY UPDATE"))
+    monkeypatch.setattr(
+        exception_monitor,
+        "_REACH",
+        exception_monitor._REACH.replace("FOR NO KEY UPDATE", "AND false FOR NO KEY UPDATE"),
+    )
     tick(NOW + MINUTE)
     assert fresh(ride).watch_at == NOW + 30 * MINUTE
     monkeypatch.undo()
@@ -104,7 +108,7 @@ def test_setting_that_changes_beside_a_change_of_the_ride_is_followed_later(
 def test_look_costs_the_same_for_many(count: int, django_assert_num_queries: Any) -> None:
     for _ in range(count):
         ride_in(RideStatus.ASSIGNED)
-    watching.follow_settings(at=NOW)
+    exception_monitor.follow_settings(at=NOW)
 
     # In two savepoints: digests; then, of the set, rides, facilities, exceptions, counters, and two COPYs.
     with django_assert_num_queries(3 + 8):
@@ -137,7 +141,7 @@ def test_ride_that_the_database_refuses_is_in_the_way_of_no_other() -> None:
 
 
 def test_more_rides_than_a_set_holds_are_looked_at_in_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "RIDES_AT_ONCE", 2)
+    monkeypatch.setattr(exception_monitor, "RIDES_AT_ONCE", 2)
     for _ in range(5):
         ride_in(RideStatus.ASSIGNED)
 
@@ -147,8 +151,8 @@ def test_more_rides_than_a_set_holds_are_looked_at_in_one_run(monkeypatch: pytes
 
 
 def test_a_run_looks_at_so_many_sets_and_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "RIDES_AT_ONCE", 1)
-    monkeypatch.setattr(watching, "SETS", 2)
+    monkeypatch.setattr(exception_monitor, "RIDES_AT_ONCE", 1)
+    monkeypatch.setattr(exception_monitor, "SETS", 2)
     for _ in range(3):
         ride_in(RideStatus.ASSIGNED)
 
@@ -163,7 +167,7 @@ def test_ride_that_could_not_be_judged_and_is_no_longer_due_is_not_put_off() -> 
         raise RuntimeError
 
     Ride.objects.filter(pk=ride.pk).update(watch_at=PICKUP)
-    watching._guarded(ride.pk, fail, at=NOW)
+    exception_monitor._guarded(ride.pk, fail, at=NOW)
 
     assert fresh(ride).watch_at == PICKUP
 

@@ -16,8 +16,8 @@ from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import (
     booking,
+    exception_monitor,
     exceptions,
-    watching,
     will_call,
 )
 from apps.rides.services import status_report as reporting
@@ -248,7 +248,7 @@ def test_leg_that_is_released_while_its_end_is_being_written_goes_on(
     hospital: Facility, rider: Rider, dispatcher: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ride = booking.book(draft=draft(hospital, rider, will_call=True), by=dispatcher, at=NOW).ride
-    look = watching._look_at_due
+    look = exception_monitor._look_at_due
 
     def released_meanwhile(**given: Any) -> Any:
         answer = look(**given)
@@ -256,7 +256,7 @@ def test_leg_that_is_released_while_its_end_is_being_written_goes_on(
             will_call.mark_ready(ride_id=ride.pk, by=dispatcher, at=EXPIRES)
         return answer
 
-    monkeypatch.setattr(watching, "_look_at_due", released_meanwhile)
+    monkeypatch.setattr(exception_monitor, "_look_at_due", released_meanwhile)
     tick(EXPIRES)
 
     assert fresh(ride).status == "scheduled"

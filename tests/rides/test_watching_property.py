@@ -26,9 +26,9 @@ from apps.rides.services import (
     assignment,
     booking,
     editing,
+    exception_monitor,
     exceptions,
     series,
-    watching,
     will_call,
 )
 from apps.rides.services import status as reporting_status
@@ -186,7 +186,7 @@ class Life:
         self.look(number)
 
     def look(self, number: int) -> None:
-        watching.watch(by=self.by, at=self.now)
+        exception_monitor.watch(by=self.by, at=self.now)
         assert_all_agree(self.now)
 
 

@@ -16,7 +16,7 @@ from apps.rides.models import Ride, RideException
 from apps.rides.queries import watched
 from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import exceptions, watching
+from apps.rides.services import exception_monitor, exceptions
 from lib.access import system
 from tests import factories
 from tests.rides.looks import released
@@ -31,7 +31,7 @@ MINUTE = dt.timedelta(minutes=1)
 
 
 def tick(at: dt.datetime = LATE) -> int:
-    return watching.watch(by=system(), at=at)
+    return exception_monitor.watch(by=system(), at=at)
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:
@@ -58,7 +58,7 @@ def assert_each_once(rides: list[Ride]) -> None:
 def test_many_workers_open_each_exception_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(watching, "RIDES_AT_ONCE", 7)
+    monkeypatch.setattr(exception_monitor, "RIDES_AT_ONCE", 7)
     rides = [ride_in(RideStatus.ASSIGNED) for _ in range(RIDES)]
 
     looked = at_once(*[tick] * WORKERS)
@@ -130,8 +130,8 @@ def test_worker_that_is_killed_in_the_middle_has_written_nothing(name: str, monk
 def test_set_that_is_not_one_transaction_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: without the transaction, a worker that is killed leaves a ride counting what was never opened."""
     ride = ride_in(RideStatus.ASSIGNED)
-    torn = watching._look_at_due.__wrapped__  # type: ignore[attr-defined]  # missing in the stubs
-    monkeypatch.setattr(watching, "_look_at_due", torn)
+    torn = exception_monitor._look_at_due.__wrapped__  # type: ignore[attr-defined]  # missing in the stubs
+    monkeypatch.setattr(exception_monitor, "_look_at_due", torn)
 
     with killed_after(monkeypatch, "_change"), pytest.raises(Killed):
         tick()

@@ -22,15 +22,8 @@ from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.rules.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
 from apps.rides.services import escalation, exceptions, offers
-from apps.rides.services import (
-    outcomes as outcomes_service,
-)
-from apps.rides.services.exceptions import (
-    Change,
-    ExceptionChanges,
-    Opening,
-    Settlement,
-)
+from apps.rides.services import outcomes as outcomes_service
+from apps.rides.services.exceptions import Change, ExceptionChanges, Opening, Settlement
 from apps.rides.services.status import audit_step, locked
 from lib.access import Principal
 
