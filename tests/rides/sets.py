@@ -9,8 +9,13 @@ from uuid import UUID
 from apps.organizations.models import Facility
 from apps.rides.queries import bookings
 from apps.rides.rules.draft import RideDraft
-from apps.rides.services import booking, series
-from apps.rides.services.series import Course, Day, LegTime, Refused
+from apps.rides.services import booking, recurring_booking
+from apps.rides.services.recurring_booking import (
+    LegSchedule,
+    Refused,
+    RidePlan,
+    ServiceDay,
+)
 from lib.access import Principal
 from tests import factories
 
@@ -31,13 +36,13 @@ def later(asked: RideDraft, days: int) -> RideDraft:
     return replace(asked, pickup_at=asked.pickup_at + days * DAY, appointment_at=appointment_at, return_leg=back)
 
 
-def course_of(asked: RideDraft, owner: Facility, by: Principal) -> Course:
+def course_of(asked: RideDraft, owner: Facility, by: Principal) -> RidePlan:
     drafts = both_ways(asked)
     assert asked.rider_id is not None
-    resources = series.read_resources(drafts, by=by)
-    return series.course(
+    resources = recurring_booking.read_resources(drafts, by=by)
+    return recurring_booking.course(
         drafts,
-        rider=series.lock_riders([asked.rider_id])[asked.rider_id],
+        rider=recurring_booking.lock_riders([asked.rider_id])[asked.rider_id],
         profile=bookings.current_profile(asked.rider_id),
         owner=resources.known.get(owner.pk),
         resources=resources,
@@ -45,15 +50,17 @@ def course_of(asked: RideDraft, owner: Facility, by: Principal) -> Course:
     )
 
 
-def day_of(course: Course, asked: RideDraft, **also: Any) -> Day:
-    return Day(course, [LegTime(one.pickup_at, one.appointment_at, also) for one in both_ways(asked)])
+def day_of(course: RidePlan, asked: RideDraft, **also: Any) -> ServiceDay:
+    return ServiceDay(course, [LegSchedule(one.pickup_at, one.appointment_at, also) for one in both_ways(asked)])
 
 
 def book_set(
     asked: RideDraft, owner: Facility, by: Principal, offsets: Iterable[int] = (0,)
 ) -> list[tuple[UUID, ...] | Refused]:
     course = course_of(asked, owner, by)
-    return series.book_days([day_of(course, later(asked, days)) for days in offsets], by=by, at=factories.NOW)
+    return recurring_booking.book_days(
+        [day_of(course, later(asked, days)) for days in offsets], by=by, at=factories.NOW
+    )
 
 
 def booked_ids(answers: Sequence[tuple[UUID, ...] | Refused]) -> list[UUID]:

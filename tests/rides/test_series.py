@@ -15,8 +15,8 @@ from apps.organizations.models import BookingPolicy, Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride, RideException, Trip
 from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft
-from apps.rides.services import booking, legs, series
-from apps.rides.services.series import Day, LegTime
+from apps.rides.services import booking, legs, recurring_booking
+from apps.rides.services.recurring_booking import LegSchedule, ServiceDay
 from lib.access import Principal, system
 from tests import factories
 from tests.locks import wait_until_somebody_waits
@@ -170,11 +170,11 @@ def test_late_days_open_an_exception_and_the_others_none(hospital: Facility, rid
     course = course_of(too_late(hospital, rider), hospital, planner)
     appointments = [dt.timedelta(minutes=minutes) for minutes in (1, 60, 5)]
     days = [
-        Day(course, [LegTime(factories.PICKUP + number * DAY, factories.PICKUP + number * DAY + after)])
+        ServiceDay(course, [LegSchedule(factories.PICKUP + number * DAY, factories.PICKUP + number * DAY + after)])
         for number, after in enumerate(appointments)
     ]
 
-    answers = series.book_days(days, by=planner, at=factories.NOW)
+    answers = recurring_booking.book_days(days, by=planner, at=factories.NOW)
 
     opened = RideException.objects.order_by("opened_at", "pk").values_list("ride_id", "type", "detected_by")
     first, _, last = booked_ids(answers)
@@ -210,7 +210,7 @@ def test_ride_holds_the_further_columns_of_its_day(hospital: Facility, rider: Ri
         occurrence_state="shifted",
     )
 
-    (ride_id,) = booked_ids(series.book_days([day], by=planner, at=factories.NOW))
+    (ride_id,) = booked_ids(recurring_booking.book_days([day], by=planner, at=factories.NOW))
 
     ride = Ride.objects.get(pk=ride_id)
     assert (ride.standing_order_id, ride.occurrence_key, ride.occurrence_state) == (
@@ -227,9 +227,12 @@ def test_way_back_is_booked_alone_into_the_trip_that_is_named(
     course = course_of(asked, hospital, planner)
     trip = factories.TripFactory.create(rider=rider)
     back_at = both_ways(asked)[1].pickup_at
-    days = [Day(course, [LegTime(back_at)], [1]), Day(course, [LegTime(back_at + DAY, also={"trip_id": trip.pk})], [1])]
+    days = [
+        ServiceDay(course, [LegSchedule(back_at)], [1]),
+        ServiceDay(course, [LegSchedule(back_at + DAY, also={"trip_id": trip.pk})], [1]),
+    ]
 
-    answers = series.book_days(days, by=planner, at=factories.NOW)
+    answers = recurring_booking.book_days(days, by=planner, at=factories.NOW)
 
     rides = Ride.objects.filter(pk__in=booked_ids(answers)).order_by("pickup_at")
     assert [(ride.leg_type, ride.leg_sequence, ride.trip_id) for ride in rides] == [
@@ -240,7 +243,7 @@ def test_way_back_is_booked_alone_into_the_trip_that_is_named(
 
 
 def test_nothing_asked_is_nothing_booked(planner: Principal) -> None:
-    assert series.book_days([], by=planner, at=factories.NOW) == []
+    assert recurring_booking.book_days([], by=planner, at=factories.NOW) == []
 
 
 def test_queries_do_not_grow_with_riders_and_days(hospital: Facility, planner: Principal) -> None:
@@ -252,10 +255,12 @@ def test_queries_do_not_grow_with_riders_and_days(hospital: Facility, planner: P
 
     for orders, offsets in ((1, [0]), (3, range(1, 15))):
         with CaptureQueriesContext(connection) as queries:
-            locked = series.lock_riders(one.pk for one in riders[:orders])
-            resources = series.read_resources([one for each in asked[:orders] for one in both_ways(each)], by=planner)
+            locked = recurring_booking.lock_riders(one.pk for one in riders[:orders])
+            resources = recurring_booking.read_resources(
+                [one for each in asked[:orders] for one in both_ways(each)], by=planner
+            )
             courses = [
-                series.course(
+                recurring_booking.course(
                     both_ways(one),
                     rider=locked[one.rider_id],
                     profile=None,
@@ -271,7 +276,7 @@ def test_queries_do_not_grow_with_riders_and_days(hospital: Facility, planner: P
                 for course, one in zip(courses, asked[:orders], strict=True)
                 for number in offsets
             ]
-            booked = booked_ids(series.book_days(days, by=planner, at=factories.NOW))
+            booked = booked_ids(recurring_booking.book_days(days, by=planner, at=factories.NOW))
         counted[len(booked)] = len(queries)
 
     # Riders, facilities, payers, vehicles that fit; rides in the way; trips, rides, events.
@@ -282,7 +287,7 @@ def test_riders_are_locked_in_the_order_of_their_ids(rider: Rider) -> None:
     smaller = factories.RiderFactory.create(pk=UUID(int=5))
 
     with CaptureQueriesContext(connection) as queries:
-        locked = series.lock_riders([rider.pk, smaller.pk, rider.pk, UUID(int=1)])
+        locked = recurring_booking.lock_riders([rider.pk, smaller.pk, rider.pk, UUID(int=1)])
 
     assert list(locked.items()) == [(smaller.pk, smaller), (rider.pk, rider)]
     assert len(queries) == 1
@@ -305,7 +310,7 @@ def test_booking_waits_for_a_set_of_the_same_rider_and_sees_its_rides() -> None:
             course = course_of(asked, hospital, system())
             waiting = other.submit(book_one)
             wait_until_somebody_waits()
-            (ride_id,) = booked_ids(series.book_days([day_of(course, asked)], by=system(), at=factories.NOW))
+            (ride_id,) = booked_ids(recurring_booking.book_days([day_of(course, asked)], by=system(), at=factories.NOW))
         with pytest.raises(booking.OverlappingRide):
             waiting.result()
 

@@ -13,8 +13,8 @@ from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride, Trip
 from apps.rides.rules.draft import ExternalName, Payment, ReturnLeg
-from apps.rides.services import booking, series
-from apps.rides.services.series import Day, LegTime, Refused
+from apps.rides.services import booking, recurring_booking
+from apps.rides.services.recurring_booking import LegSchedule, Refused, ServiceDay
 from lib.access import Principal
 from lib.errors import Code, FieldRefused, InvalidInput, ScopeMissing
 from lib.scopes import Scope
@@ -52,7 +52,9 @@ def test_days_of_one_call_are_in_each_others_way(
     course = course_of(asked, hospital, planner)
     near = replace(asked, pickup_at=factories.PICKUP + dt.timedelta(minutes=minutes))
 
-    first, second = series.book_days([day_of(course, one) for one in (asked, near)], by=planner, at=factories.NOW)
+    first, second = recurring_booking.book_days(
+        [day_of(course, one) for one in (asked, near)], by=planner, at=factories.NOW
+    )
 
     assert isinstance(first, tuple)
     assert isinstance(second, Refused) == refused
@@ -64,9 +66,9 @@ def test_refused_day_is_in_nobodys_way(hospital: Facility, rider: Rider, planner
     asked = draft(hospital, rider, return_leg=ReturnLeg(pickup_at=factories.PICKUP + 4 * HOUR))
     course = course_of(asked, hospital, planner)
     in_the_way = factories.RideFactory.create(facility=hospital, rider=rider, pickup_at=factories.PICKUP + 4 * HOUR)
-    alone = Day(course, [LegTime(factories.PICKUP)])
+    alone = ServiceDay(course, [LegSchedule(factories.PICKUP)])
 
-    refused, booked = series.book_days([day_of(course, asked), alone], by=planner, at=factories.NOW)
+    refused, booked = recurring_booking.book_days([day_of(course, asked), alone], by=planner, at=factories.NOW)
 
     assert isinstance(refused, Refused)
     assert booked_ids([booked]) == list(Ride.objects.exclude(pk=in_the_way.pk).values_list("pk", flat=True))
@@ -118,14 +120,14 @@ def test_day_that_breaks_a_hard_rule_of_times_is_refused(hospital: Facility, rid
     course = course_of(asked, hospital, planner)
     at = factories.PICKUP
     times = [
-        [LegTime(at - 2 * DAY, at)],
-        [LegTime(at + 800 * DAY, at + 801 * DAY)],
-        [LegTime(at, at)],
-        [LegTime(at)],
-        [LegTime(at, at + HOUR), LegTime(at + HOUR)],
+        [LegSchedule(at - 2 * DAY, at)],
+        [LegSchedule(at + 800 * DAY, at + 801 * DAY)],
+        [LegSchedule(at, at)],
+        [LegSchedule(at)],
+        [LegSchedule(at, at + HOUR), LegSchedule(at + HOUR)],
     ]
 
-    answers = series.book_days([Day(course, one) for one in times], by=planner, at=factories.NOW)
+    answers = recurring_booking.book_days([ServiceDay(course, one) for one in times], by=planner, at=factories.NOW)
 
     assert answers == [
         Refused(Code.VALIDATION_ERROR, message)
@@ -187,8 +189,8 @@ def test_caller_who_may_not_book_one_ride_books_no_set(hospital: Facility, rider
     partner = factories.principal(UserRole.DISPATCHER, provider_ids=frozenset({UUID(int=1)}))
 
     with pytest.raises(ScopeMissing):
-        series.book_days([day_of(course, asked)], by=reader, at=factories.NOW)
+        recurring_booking.book_days([day_of(course, asked)], by=reader, at=factories.NOW)
     with pytest.raises(booking.BoundToProviders):
-        series.book_days([day_of(course, asked)], by=partner, at=factories.NOW)
+        recurring_booking.book_days([day_of(course, asked)], by=partner, at=factories.NOW)
 
     assert not Ride.objects.exists()

@@ -28,7 +28,7 @@ from apps.rides.services import (
     editing,
     exception_monitor,
     exceptions,
-    series,
+    recurring_booking,
     will_call,
 )
 from apps.rides.services import status as reporting_status
@@ -272,7 +272,7 @@ def test_change_that_says_nothing_of_the_clock_is_found_out(door: str, monkeypat
     """The control: with the instant left out at one of the places that write rides, they are looked at too late."""
     never = NOW + 9000 * HOUR
     if door == "series":
-        monkeypatch.setattr(series._Set, "_watched_at", lambda *_: never)
+        monkeypatch.setattr(recurring_booking._Set, "_watched_at", lambda *_: never)
     else:
         module = booking if door == "booking" else reporting_status
         monkeypatch.setattr(module, "watching_of", lambda *_, **__: never)

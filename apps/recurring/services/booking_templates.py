@@ -12,8 +12,8 @@ from apps.recurring.rules.recurrence import Occurrence
 from apps.riders.models import AccommodationProfile, Rider
 from apps.rides.queries import bookings
 from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft
-from apps.rides.services import booking, series
-from apps.rides.services.series import Course, Refused
+from apps.rides.services import booking, recurring_booking
+from apps.rides.services.recurring_booking import Refused, RidePlan
 from lib.access import Principal
 from lib.errors import DomainError
 
@@ -99,26 +99,26 @@ class Asked:
 
 def courses(
     asked: Collection[Asked], riders: Mapping[UUID, Rider], *, by: Principal, at: datetime
-) -> dict[UUID, Course | Refused]:
+) -> dict[UUID, RidePlan | Refused]:
     """Work out the courses of many orders, by the ids of their terms; refused where a hard rule stands against all.
 
     Their `riders` are locked.  Four queries, and those of `Resources.can_carry`.
     """
     profiles = AccommodationProfile.objects.filter(rider_id__in=riders, current=True)
     profile_of = {profile.rider_id: profile for profile in profiles}
-    found: dict[UUID, Course | Refused] = {}
+    found: dict[UUID, RidePlan | Refused] = {}
     planned: dict[UUID, list[RideDraft]] = {}
     for one in asked:
         try:
             planned[one.terms.pk] = drafts(one.order, one.terms, one.occurrence)
         except DomainError as refusal:
             found[one.terms.pk] = Refused(refusal.code, refusal.message)
-    resources = series.read_resources(chain.from_iterable(planned.values()), by=by)
+    resources = recurring_booking.read_resources(chain.from_iterable(planned.values()), by=by)
     for one in asked:
         if one.terms.pk in planned:
             rider = riders[one.order.rider_id]
             try:
-                found[one.terms.pk] = series.course(
+                found[one.terms.pk] = recurring_booking.course(
                     planned[one.terms.pk],
                     rider=rider,
                     profile=profile_of.get(rider.pk),
@@ -141,8 +141,8 @@ def require_sound(one: Asked, *, by: Principal, at: datetime) -> None:
     """
     order = one.order
     planned = drafts(order, one.terms, one.occurrence)
-    resources = series.read_resources(planned, by=by)
-    series.course(
+    resources = recurring_booking.read_resources(planned, by=by)
+    recurring_booking.course(
         planned,
         rider=order.rider,
         profile=bookings.current_profile(order.rider_id),

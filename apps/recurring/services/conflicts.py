@@ -10,7 +10,7 @@ from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.rides.models import RideException
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
-from apps.rides.services.series import Refused
+from apps.rides.services.recurring_booking import Refused
 from lib.access import Principal
 
 _TYPE: Final = ExceptionType.STANDING_ORDER_CONFLICT

@@ -17,7 +17,7 @@ from apps.recurring.rules.draft import TermsDraft
 from apps.recurring.rules.recurrence import instants
 from apps.recurring.services import create_order, order_state, reconcile_rides
 from apps.recurring.services.create_order import STOPS, Ordered, refuse
-from apps.rides.services import booking, series
+from apps.rides.services import booking, recurring_booking
 from apps.rides.services.editing import merge
 from lib.access import Principal
 from lib.errors import Detail, InvalidInput
@@ -132,8 +132,8 @@ def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: dat
     if {"end_date", "authorization_ends_on"} & set(changed):
         order.end_reminder_days = None
     if "preferred_driver_ids" in changed:
-        series.lock_riders([order.rider_id])
-        series.prefer_drivers(order.pk, order.preferred_driver_ids)
+        recurring_booking.lock_riders([order.rider_id])
+        recurring_booking.prefer_drivers(order.pk, order.preferred_driver_ids)
     return changed
 
 

@@ -41,11 +41,16 @@ from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import (
     booking,
     editing,
-    series,
+    recurring_booking,
     status_report,
 )
 from apps.rides.services.eligibility_checks import Override
-from apps.rides.services.series import Course, Day, LegTime, Refused
+from apps.rides.services.recurring_booking import (
+    LegSchedule,
+    Refused,
+    RidePlan,
+    ServiceDay,
+)
 from lib.access import Principal
 from lib.errors import DomainError
 from lib.scopes import Scope
@@ -116,7 +121,7 @@ def reconcile(
     busy = [work for work in works if work.steps]
     if busy:
         # All at once, whether booked or moved: two batches with riders in common do not wait for each other.
-        riders = series.lock_riders({work.order.rider_id for work in busy})
+        riders = recurring_booking.lock_riders({work.order.rider_id for work in busy})
         _skip_reopened(busy)
         days = [day for work in busy for day in _days(work)]
         made = booking_templates.courses(_samples(days), riders, by=worker, at=at)
@@ -303,9 +308,9 @@ def _occurrence(step: Step) -> Occurrence:
     return cast(Occurrence, step.occurrence)  # what is made or moved is wanted
 
 
-def _book(days: Sequence[_Missing], made: Mapping[UUID, Course | Refused], *, by: Principal, at: datetime) -> None:
+def _book(days: Sequence[_Missing], made: Mapping[UUID, RidePlan | Refused], *, by: Principal, at: datetime) -> None:
     """Book what is missing, all orders together: a day of one order is booked whole or not at all."""
-    sound: list[tuple[_Missing, Day]] = []
+    sound: list[tuple[_Missing, ServiceDay]] = []
     for one in days:
         course = made[one.asked.terms.pk]
         if isinstance(course, Refused):
@@ -313,8 +318,10 @@ def _book(days: Sequence[_Missing], made: Mapping[UUID, Course | Refused], *, by
         else:
             also = _beside(one, by=by, at=at)
             times = [_time(one.work.order, step, also) for step in one.steps]
-            sound.append((one, Day(course, times, [LEGS.index(step.leg) for step in one.steps])))
-    for (one, _), outcome in zip(sound, series.book_days([day for _, day in sound], by=by, at=at), strict=True):
+            sound.append((one, ServiceDay(course, times, [LEGS.index(step.leg) for step in one.steps])))
+    for (one, _), outcome in zip(
+        sound, recurring_booking.book_days([day for _, day in sound], by=by, at=at), strict=True
+    ):
         if isinstance(outcome, Refused):
             _refuse(one, outcome)
             continue
@@ -333,7 +340,7 @@ def _beside(day: _Missing, *, by: Principal, at: datetime) -> dict[str, Any]:
     return {} if other is None else {"trip_id": booking.trip_of(ride_id=other, by=by, at=at)}
 
 
-def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTime:
+def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegSchedule:
     occurrence = _occurrence(step)
     pickup_at, appointment_at = reconciliation.times_of(occurrence, step.leg)
     also = {
@@ -343,7 +350,7 @@ def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegTim
         "occurrence_key": occurrence_key(order.pk, step.pattern_date, step.leg),
         "occurrence_state": occurrence.change,
     }
-    return LegTime(pickup_at, appointment_at, also)
+    return LegSchedule(pickup_at, appointment_at, also)
 
 
 def _refuse(day: _Missing, refusal: Refused) -> None:

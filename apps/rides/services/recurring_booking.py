@@ -26,12 +26,7 @@ from apps.rides.queries.ride_needs import expected_dropoff_at
 from apps.rides.rules import booking_rules, timing, watch_rules
 from apps.rides.rules.booking_rules import Facts
 from apps.rides.rules.draft import RideDraft
-from apps.rides.services import (
-    arrival_times,
-    booking,
-    legs,
-    status,
-)
+from apps.rides.services import arrival_times, booking, legs, status
 from apps.rides.services.legs import Leg
 from lib.access import Principal
 from lib.crypto import sealed_in
@@ -61,7 +56,7 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class CourseLeg:
+class PlannedLeg:
     """One leg of an order on any day."""
 
     leg: Leg
@@ -74,15 +69,15 @@ class CourseLeg:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RidePlan:
     """The rides of an order: its rider, locked, and the way there, with or without the way back."""
 
     rider: Rider
-    legs: tuple[CourseLeg, ...]
+    legs: tuple[PlannedLeg, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LegTime:
+class LegSchedule:
     """When a leg is ridden; `also` holds further columns of its ride, which outrank those that are worked out."""
 
     pickup_at: datetime
@@ -91,21 +86,21 @@ class LegTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class ServiceDay:
     """One occurrence.  `times` are those of the legs in `numbers`, which are places in `course.legs`, in their order.
 
     A leg that is booked alone belongs to no trip, unless `also` names one.
     """
 
-    course: Course
-    times: Sequence[LegTime]
+    course: RidePlan
+    times: Sequence[LegSchedule]
     numbers: Sequence[int] = (0, 1)
 
     def parts(self) -> list["_Part"]:
         return [(self.course.legs[number], time) for number, time in zip(self.numbers, self.times, strict=False)]
 
 
-_Part = tuple[CourseLeg, LegTime]
+_Part = tuple[PlannedLeg, LegSchedule]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +149,7 @@ def course(
     owner: Facility | None,
     resources: Resources,
     at: datetime,
-) -> Course:
+) -> RidePlan:
     """Work out what the rides of an order share.
 
     `drafts` are one or two, the second one made by `booking.way_back`; they name the rides of one day and stand for all
@@ -182,10 +177,10 @@ def course(
     ]
     for leg in planned:
         legs.require_sound(leg, at=at)
-    return Course(rider, tuple(_course_leg(leg, resources, at) for leg in planned))
+    return RidePlan(rider, tuple(_course_leg(leg, resources, at) for leg in planned))
 
 
-def _course_leg(leg: Leg, resources: Resources, at: datetime) -> CourseLeg:
+def _course_leg(leg: Leg, resources: Resources, at: datetime) -> PlannedLeg:
     made = legs.columns(leg)
     pickup_at, minutes = leg.draft.pickup_at, made["estimated_minutes"]
     reached_at = expected_dropoff_at(Ride(**made))
@@ -195,7 +190,7 @@ def _course_leg(leg: Leg, resources: Resources, at: datetime) -> CourseLeg:
         "dropoff_access": dropoff_access,
         "payer_member_id": leg.draft.payment.member_id,
     }
-    return CourseLeg(
+    return PlannedLeg(
         leg=leg,
         columns=_for_copy(legs.lasting_columns(leg)),
         drive_minutes=minutes,
@@ -220,7 +215,7 @@ def _for_copy(columns: Mapping[str, Any]) -> dict[str, Any]:
     return ready
 
 
-def book_days(days: Sequence[Day], *, by: Principal, at: datetime) -> list[tuple[UUID, ...] | Refused]:
+def book_days(days: Sequence[ServiceDay], *, by: Principal, at: datetime) -> list[tuple[UUID, ...] | Refused]:
     """Make the rides of many days, and answer their ids, or why there are none, in the order of `days`.
 
     A day is booked as a whole or not at all.  Rides of days before it are in its way as those that were there before.
@@ -303,7 +298,7 @@ class _Set:
         self.trips.append(row)
         return trip_id
 
-    def _ride(self, part: CourseLeg, time: LegTime, timed: Mapping[str, Any]) -> dict[str, Any]:
+    def _ride(self, part: PlannedLeg, time: LegSchedule, timed: Mapping[str, Any]) -> dict[str, Any]:
         ride_id = uuid7()
         facts = replace(part.facts, at=self.at, pickup_at=time.pickup_at, service_date=timed["service_date"])
         questions = [question.value for question in booking_rules.review_reasons(facts)]
@@ -317,7 +312,7 @@ class _Set:
             "id": ride_id,
         }
 
-    def _watched_at(self, part: CourseLeg, timed: Mapping[str, Any], new: Mapping[str, Any]) -> datetime | None:
+    def _watched_at(self, part: PlannedLeg, timed: Mapping[str, Any], new: Mapping[str, Any]) -> datetime | None:
         columns = part.columns
         if new["confirm_by"] is None and timed["discharge"] is None:
             return watch_rules.first_look_of_new(
@@ -336,6 +331,6 @@ class _Set:
                 arrival_times.expect(ride, detected_by="booking", by=self.by, at=self.at)
 
 
-def _is_late(part: CourseLeg, timed: Mapping[str, Any]) -> bool:
+def _is_late(part: PlannedLeg, timed: Mapping[str, Any]) -> bool:
     awaited = arrival_times.first_awaited(timed["appointment_at"], timed["discharge"])
     return awaited is not None and part.reaches is not None and timed["pickup_at"] + part.reaches > awaited
