@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from apps.rides.models import Ride, RideLock
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import locking, status_report
+from apps.rides.services import corrections, status_report
 from apps.rides.services.corrections import LockedByExport
 from lib.access import system
 from tests.factories import NOW
@@ -32,7 +32,7 @@ def correct(ride: Ride) -> str:
 
 
 def lock(ride: Ride) -> str:
-    return "locked" if locking.lock_rides([(ride.pk, ride.version)], export_id=uuid4(), at=NOW) else "left free"
+    return "locked" if corrections.lock_rides([(ride.pk, ride.version)], export_id=uuid4(), at=NOW) else "left free"
 
 
 def race(first: Callable[[Ride], str], second: Callable[[Ride], str], meanwhile: Callable[[], None]) -> tuple[str, str]:

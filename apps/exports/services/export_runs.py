@@ -29,7 +29,7 @@ from apps.exports.formats.copy_stream import Identity
 from apps.exports.models import Export
 from apps.exports.services import downloads, export_files, exports
 from apps.exports.services.export_validation import ExportRequest, parse_stored_filters, plan_export
-from apps.rides.services import locking
+from apps.rides.services import corrections
 from lib.access import AllScopes, Phi, Principal, system
 from lib.api.fields import instant_text
 from lib.db import leases
@@ -198,7 +198,7 @@ def principal_of(export: Export) -> Principal:
 def _lock_rides(held: _Held) -> None:
     """Lock the rides of the file that are still as it says, some thousands at a time."""
     export = held.export
-    locking.release_rides(export_id=export.pk)  # of an earlier try
+    corrections.release_rides(export_id=export.pk)  # of an earlier try
     for start in range(0, len(held.versions), _LOCKED_AT_ONCE):
         _lock_some(held, held.versions[start : start + _LOCKED_AT_ONCE])
 
@@ -207,7 +207,7 @@ def _lock_rides(held: _Held) -> None:
 def _lock_some(held: _Held, versions: Sequence[Identity]) -> None:
     """Lock rides while nobody can cancel or unlock the export; none of an export that was unlocked meanwhile."""
     if held.standing().locked:
-        locking.lock_rides(versions, export_id=held.export.pk, at=held.clock())
+        corrections.lock_rides(versions, export_id=held.export.pk, at=held.clock())
 
 
 @contextmanager
@@ -269,7 +269,7 @@ def _fail(export: Export, code: str, at: datetime) -> None:
     export.state, export.error_code, export.ended_at = Export.State.FAILED, code, at
     export.claim_id = export.lease_until = None
     export.save(update_fields=["state", "error_code", "ended_at", "claim_id", "lease_until"])
-    locking.release_rides(export_id=export.pk)
+    corrections.release_rides(export_id=export.pk)
     _tell("export.failed", export, at, errorCode=code)
 
 

@@ -25,7 +25,7 @@ from apps.exports.queries.datasets import Rows
 from apps.exports.services import export_files
 from apps.exports.services.export_validation import ExportRequest, Plan, plan_export, stored_filters
 from apps.riders.rules import disclosure
-from apps.rides.services import locking
+from apps.rides.services import corrections
 from lib import replica
 from lib.access import Phi, Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, ScopeMissing
@@ -157,7 +157,7 @@ def cancel(*, export_id: UUID, by: Principal, at: datetime) -> Export:
         export.state, export.ended_at = Export.State.CANCELLED, at
         export.claim_id = export.lease_until = export.expires_at = None
         export.save(update_fields=["state", "ended_at", "claim_id", "lease_until", "expires_at"])
-        locking.release_rides(export_id=export.pk)
+        corrections.release_rides(export_id=export.pk)
         audit.record(by=by, action="exports.cancel", subject_type="export", subject_id=export.pk)
     export_files.remove(export)
     return export
@@ -174,7 +174,7 @@ def unlock(*, export_id: UUID, by: Principal) -> Export:
     if not by.has_scope(Scope.RIDES_CORRECT):
         raise ScopeMissing(Scope.RIDES_CORRECT)
     export = locked(export_id, by)
-    released = locking.release_rides(export_id=export.pk)
+    released = corrections.release_rides(export_id=export.pk)
     export.locked = False
     export.save(update_fields=["locked"])
     details = {"rides": released}

@@ -1,10 +1,12 @@
 """Re-open what has ended by mistake (T29): a supervisor, within 72 hours, with a reason; history keeps both."""
 
 import copy
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.events.models import Event
@@ -19,6 +21,7 @@ from apps.rides.services.eligibility_checks import Override, recheck
 from apps.rides.services.guards import require
 from apps.rides.services.outcomes import DECIDE_WITHIN
 from apps.rides.services.status import InvalidTransition, Note, locked, move_back
+from lib import recordset
 from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
@@ -200,3 +203,29 @@ def _ended_because_of(leg: Ride, ride: Ride) -> bool:
     told = Event.objects.filter(subject_type="ride", subject_id=leg.pk, type="ride.cancelled").order_by("-sequence")
     latest = told.values_list("data", flat=True).first() or {}
     return bool(latest.get("endedRideId") == str(ride.pk))
+
+
+# Whoever corrects one of them at this moment is waited for, and its version is another then.
+_LOCK: Final = f"""
+    WITH standing AS (
+        SELECT r.id FROM rides_ride r JOIN {recordset.source({"id": "uuid", "version": "int"}, name="given")}
+            ON r.id = given.id AND r.version = given.version
+        ORDER BY r.id FOR SHARE OF r
+    )
+    INSERT INTO rides_ridelock (ride_id, export_id, locked_at)
+    SELECT id, %(export)s, %(at)s FROM standing ON CONFLICT (ride_id) DO NOTHING
+"""  # noqa: S608  # constant names, values are parameters
+
+
+@transaction.atomic
+def lock_rides(versions: Sequence[tuple[UUID, int]], *, export_id: UUID, at: datetime) -> int:
+    """Lock rides that are as they were exported, and say how many; others stay free, and are told of anew."""
+    with connection.cursor() as cursor:
+        rows = recordset.rows({"id": ride_id, "version": version} for ride_id, version in versions)
+        cursor.execute(_LOCK, {"rows": rows, "export": export_id, "at": at})
+        return int(cursor.rowcount)
+
+
+def release_rides(*, export_id: UUID) -> int:
+    """Let the rides of an export be corrected again; say how many those are."""
+    return RideLock.objects.filter(export_id=export_id).delete()[0]
