@@ -13,7 +13,7 @@ from apps.fleet.models import Driver, Vehicle
 from apps.fleet.services.activation import CredentialsMissing
 from apps.rides.models import Assignment, Ride
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import activation
+from apps.rides.services import fleet_changes
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound
 from tests import factories
@@ -49,7 +49,7 @@ def test_activation_names_every_paper_that_lacks(fleet_admin: Principal) -> None
     before = everything()
 
     with pytest.raises(CredentialsMissing) as refusal:
-        activation.change_activation(driver_id=driver.pk, to="active", reason="", by=fleet_admin, at=NOW)
+        fleet_changes.change_activation(driver_id=driver.pk, to="active", reason="", by=fleet_admin, at=NOW)
 
     assert [(one.also["type"], one.also["status"]) for one in refusal.value.details] == [
         ("driver_license", "expired"),
@@ -64,7 +64,7 @@ def test_day_of_the_papers_is_the_providers(fleet_admin: Principal) -> None:
     papers(driver=driver, expires_on=dt.date(2026, 11, 20))
     late_evening_in_chicago = dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)
 
-    changed = activation.change_activation(
+    changed = fleet_changes.change_activation(
         driver_id=driver.pk, to="active", reason="", by=fleet_admin, at=late_evening_in_chicago
     )
 
@@ -73,13 +73,13 @@ def test_day_of_the_papers_is_the_providers(fleet_admin: Principal) -> None:
     other = factories.DriverFactory.create(activation="pending")
     papers(driver=other, expires_on=dt.date(2026, 11, 20))
     with pytest.raises(CredentialsMissing):
-        activation.change_activation(driver_id=other.pk, to="active", reason="", by=fleet_admin, at=midnight)
+        fleet_changes.change_activation(driver_id=other.pk, to="active", reason="", by=fleet_admin, at=midnight)
 
 
 def test_activation_is_an_event_of_the_provider(fleet_admin: Principal) -> None:
     driver, _ = fit_pair()
 
-    activation.change_activation(driver_id=driver.pk, to="suspended", reason="Complaint", by=fleet_admin, at=NOW)
+    fleet_changes.change_activation(driver_id=driver.pk, to="suspended", reason="Complaint", by=fleet_admin, at=NOW)
 
     event = Event.objects.get()
     assert (event.type, event.sequence, event.provider_id) == ("driver.activation_changed", 2, driver.provider_id)
@@ -90,7 +90,7 @@ def test_same_state_again_changes_nothing(fleet_admin: Principal) -> None:
     driver, _ = fit_pair()
     before = everything()
 
-    activation.change_activation(driver_id=driver.pk, to="active", reason="", by=fleet_admin, at=NOW)
+    fleet_changes.change_activation(driver_id=driver.pk, to="active", reason="", by=fleet_admin, at=NOW)
 
     assert everything() == before
 
@@ -103,7 +103,7 @@ def test_suspension_needs_a_reason_and_nobody_starts_over(
     before = everything()
 
     with pytest.raises(InvalidInput) as refusal:
-        activation.change_activation(driver_id=driver.pk, to=to, reason=reason, by=fleet_admin, at=NOW)
+        fleet_changes.change_activation(driver_id=driver.pk, to=to, reason=reason, by=fleet_admin, at=NOW)
 
     assert refusal.value.details[0].field == field
     assert everything() == before
@@ -127,7 +127,7 @@ def test_suspension_lists_rides_and_leaves_them(fleet_admin: Principal) -> None:
     driver, vehicle = fit_pair()
     coming, under_way, _, attended = rides_of(driver, vehicle)
 
-    changed = activation.change_activation(
+    changed = fleet_changes.change_activation(
         driver_id=driver.pk, to="suspended", reason="Complaint", by=fleet_admin, at=NOW
     )
 
@@ -141,7 +141,7 @@ def test_suspension_releases_rides_not_set_out_on(fleet_admin: Principal) -> Non
     driver, vehicle = fit_pair()
     coming, under_way, _, attended = rides_of(driver, vehicle)
 
-    changed = activation.change_activation(
+    changed = fleet_changes.change_activation(
         driver_id=driver.pk,
         to="suspended",
         reason="Complaint",
@@ -168,7 +168,7 @@ def test_refused_suspension_releases_nothing(fleet_admin: Principal) -> None:
     before = everything()
 
     with pytest.raises(InvalidInput):
-        activation.change_activation(
+        fleet_changes.change_activation(
             driver_id=driver.pk, to="suspended", reason="", release_future_rides=True, by=fleet_admin, at=NOW
         )
 
@@ -180,7 +180,7 @@ def test_rides_out_of_scope_are_released_and_not_listed(fleet_admin: Principal) 
     coming, _, _, _ = rides_of(driver, vehicle)
     elsewhere = dataclasses.replace(fleet_admin, facility_ids=frozenset({uuid.uuid4()}))
 
-    changed = activation.change_activation(
+    changed = fleet_changes.change_activation(
         driver_id=driver.pk,
         to="suspended",
         reason="Complaint",
@@ -199,9 +199,9 @@ def test_outsider_finds_neither_driver_nor_vehicle(fleet_admin: Principal) -> No
     before = everything()
 
     with pytest.raises(NotFound):
-        activation.change_activation(driver_id=driver.pk, to="suspended", reason="x", by=theirs, at=NOW)
+        fleet_changes.change_activation(driver_id=driver.pk, to="suspended", reason="x", by=theirs, at=NOW)
     with pytest.raises(NotFound):
-        activation.change_vehicle_status(vehicle_id=vehicle.pk, to="retired", reason="", by=theirs, at=NOW)
+        fleet_changes.change_vehicle_status(vehicle_id=vehicle.pk, to="retired", reason="", by=theirs, at=NOW)
 
     assert everything() == before
 
@@ -210,10 +210,12 @@ def test_vehicle_out_of_service_lists_its_rides(fleet_admin: Principal) -> None:
     driver, vehicle = fit_pair()
     coming, under_way, _, _ = rides_of(driver, vehicle)
 
-    changed = activation.change_vehicle_status(
+    changed = fleet_changes.change_vehicle_status(
         vehicle_id=vehicle.pk, to="maintenance", reason="Brakes", by=fleet_admin, at=NOW
     )
-    back = activation.change_vehicle_status(vehicle_id=vehicle.pk, to="in_service", reason="", by=fleet_admin, at=NOW)
+    back = fleet_changes.change_vehicle_status(
+        vehicle_id=vehicle.pk, to="in_service", reason="", by=fleet_admin, at=NOW
+    )
 
     assert changed.affected_ride_ids == [under_way.pk, coming.pk]
     assert (back.affected_ride_ids, back.vehicle.version) == ([], 3)
@@ -225,17 +227,17 @@ def test_ride_assigned_while_suspending_is_released_too(
     driver, vehicle = fit_pair()
     listed, missed = factories.RideFactory.create(), factories.RideFactory.create()
     factories.put_driver_on(listed, driver=driver, vehicle=vehicle)
-    change, calls = activation._change, []
+    change, calls = fleet_changes._change, []
 
-    def assign_one_more_first(*args: Any, **kwargs: Any) -> activation.DriverChange:
+    def assign_one_more_first(*args: Any, **kwargs: Any) -> fleet_changes.DriverChange:
         calls.append(args)
         if len(calls) == 1:
             factories.put_driver_on(missed, driver=driver, vehicle=vehicle)
         return change(*args, **kwargs)
 
-    monkeypatch.setattr(activation, "_change", assign_one_more_first)
+    monkeypatch.setattr(fleet_changes, "_change", assign_one_more_first)
 
-    changed = activation.change_activation(
+    changed = fleet_changes.change_activation(
         driver_id=driver.pk, to="suspended", reason="x", release_future_rides=True, by=fleet_admin, at=NOW
     )
 
@@ -247,16 +249,16 @@ def test_ride_assigned_while_suspending_is_released_too(
 
 def test_suspension_gives_up_when_rides_keep_coming(fleet_admin: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     driver, vehicle = fit_pair()
-    change = activation._change
+    change = fleet_changes._change
 
-    def assign_one_more_first(*args: Any, **kwargs: Any) -> activation.DriverChange:
+    def assign_one_more_first(*args: Any, **kwargs: Any) -> fleet_changes.DriverChange:
         factories.put_driver_on(factories.RideFactory.create(), driver=driver, vehicle=vehicle)
         return change(*args, **kwargs)
 
-    monkeypatch.setattr(activation, "_change", assign_one_more_first)
+    monkeypatch.setattr(fleet_changes, "_change", assign_one_more_first)
 
-    with pytest.raises(activation.RidesKeepComing):
-        activation.change_activation(
+    with pytest.raises(fleet_changes.RidesKeepComing):
+        fleet_changes.change_activation(
             driver_id=driver.pk, to="suspended", reason="x", release_future_rides=True, by=fleet_admin, at=NOW
         )
 

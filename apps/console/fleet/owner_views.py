@@ -31,7 +31,7 @@ from apps.riders.labels import rider_name
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries import given
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import activation as activations
+from apps.rides.services import fleet_changes as activations
 from lib.access import Principal
 from lib.errors import DomainError
 from lib.scopes import Scope

@@ -18,7 +18,7 @@ from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.models import Ride
 from apps.rides.queries import given
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import activation
+from apps.rides.services import fleet_changes
 from lib.errors import DomainError
 from lib.scopes import Scope
 
@@ -35,7 +35,7 @@ def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
         if form.is_valid():
             values = form.cleaned_data
             try:
-                changed = activation.change_vehicle_status(
+                changed = fleet_changes.change_vehicle_status(
                     vehicle_id=owner_id,
                     to=values["status"],
                     reason=values["reason"],
@@ -64,7 +64,7 @@ def _becomes(ride: Ride) -> str:
     return _("Under way: a dispatcher decides")
 
 
-def _tell(request: HttpRequest, changed: activation.VehicleChange) -> None:
+def _tell(request: HttpRequest, changed: fleet_changes.VehicleChange) -> None:
     standing = words.VEHICLE_STATUSES[changed.vehicle.status].text
     messages.success(request, _("The vehicle is now: %(status)s.") % {"status": standing})
     if count := len(changed.affected_ride_ids):

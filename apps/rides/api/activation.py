@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.fleet.models import Activation, VehicleStatus
-from apps.rides.services import activation
+from apps.rides.services import fleet_changes
 from lib.api import fields
 from lib.api.serializers import In, OutShape
 from lib.api.views import ApiViewSet
@@ -15,7 +15,7 @@ from lib.scopes import Scope
 
 
 class ActivationIn(In):
-    activation = fields.Choice(choices=[Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE])
+    fleet_changes = fields.Choice(choices=[Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE])
     reason = fields.Text(max_length=200, allow_blank=True, default="", help_text="Required to suspend.")
     release_future_rides = fields.Boolean(
         default=False, help_text="Take the driver off every ride on which they have not set out."
@@ -26,7 +26,7 @@ class ActivationOut(OutShape):
     """A driver's state, and the rides given to them that this touches, soonest first."""
 
     driver_id = fields.Uuid(source="driver.pk")
-    activation = fields.Choice(choices=Activation.choices, source="driver.activation")
+    fleet_changes = fields.Choice(choices=Activation.choices, source="driver.activation")
     reason = fields.Text(source="driver.activation_reason")
     changed_at = fields.Instant(source="driver.activation_changed_at", allow_null=True)
     changed_by = fields.Text(source="driver.activation_changed_by")
@@ -46,7 +46,7 @@ class ActivationViewSet(ApiViewSet):
     def activation(self, request: Request, id: UUID) -> Response:
         """Activate, suspend or retire a driver; the answer lists the rides this touches."""
         given = self.body()
-        changed = activation.change_activation(
+        changed = fleet_changes.change_activation(
             driver_id=id,
             to=given["activation"],
             reason=given["reason"],
@@ -83,7 +83,7 @@ class VehicleStatusViewSet(ApiViewSet):
     def status_change(self, request: Request, id: UUID) -> Response:
         """Put a vehicle in or out of service; the answer lists the rides this touches."""
         given = self.body()
-        changed = activation.change_vehicle_status(
+        changed = fleet_changes.change_vehicle_status(
             vehicle_id=id,
             to=given["status"],
             reason=given["reason"],
