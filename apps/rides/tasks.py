@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.rides.services import drafts, exception_monitor, offers
+from apps.rides.services import booking_drafts, exception_monitor, offers
 from lib.access import system
 
 
@@ -22,4 +22,4 @@ def watch() -> None:
 @shared_task(name="rides.purge_drafts")
 def purge_drafts() -> None:
     """Forget bookings that were begun, and that nobody has gone on with."""
-    drafts.purge(at=timezone.now())
+    booking_drafts.purge(at=timezone.now())

@@ -14,7 +14,7 @@ from apps.audit.views import record_read
 from apps.console.booking import form_drafts
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.queries import drafts as queries
-from apps.rides.services import drafts
+from apps.rides.services import booking_drafts
 from lib.clocks import clock
 from lib.ids import uuid_or_none
 from lib.scopes import Scope
@@ -28,7 +28,7 @@ def book_drafts(request: HttpRequest) -> HttpResponse:
     rows, riders = form_drafts.rows(queries.own(by), by)
     if riders:
         record_read(by=by, action="riders.read", subject_type="rider", rider_ids=[rider.pk for rider in riders])
-    return render(request, "rides/book_drafts.html", {"rows": rows, "days": drafts.KEPT_FOR.days})
+    return render(request, "rides/book_drafts.html", {"rows": rows, "days": booking_drafts.KEPT_FOR.days})
 
 
 @require_POST
@@ -43,7 +43,7 @@ def keep_draft(request: HttpRequest) -> HttpResponse:
             return HttpResponse(status=UNPROCESSABLE)
         messages.error(request, _("The draft could not be kept: the form has no key. Begin it anew."))
         return redirect("book_ride")
-    kept = drafts.keep(key=key, form_data=form_drafts.to_keep(request.POST.dict()), by=by, at=now)
+    kept = booking_drafts.keep(key=key, form_data=form_drafts.to_keep(request.POST.dict()), by=by, at=now)
     if by_itself:
         said = "" if kept is None else _("Kept as a draft at %(time)s.") % {"time": clock(timezone.localtime(now))}
         return HttpResponse(said, content_type="text/plain; charset=utf-8")
@@ -58,7 +58,7 @@ def keep_draft(request: HttpRequest) -> HttpResponse:
 @require_scope(Scope.RIDES_WRITE)
 def discard_draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """Throw a draft away."""
-    if not drafts.discard(draft_id=draft_id, by=principal_of(request)):
+    if not booking_drafts.discard(draft_id=draft_id, by=principal_of(request)):
         raise Http404
     messages.success(request, _("The draft is thrown away."))
     return redirect("book_drafts")

@@ -30,7 +30,7 @@ from apps.riders.rules import rider_status
 from apps.rides.queries import availability, bookings
 from apps.rides.queries import drafts as kept_drafts
 from apps.rides.rules.booking_rules import IN_WORDS, Question
-from apps.rides.services import booking, drafts
+from apps.rides.services import booking, booking_drafts
 from lib.clocks import clock
 from lib.errors import DomainError
 from lib.local_time import local_time
@@ -64,7 +64,7 @@ def book(request: HttpRequest) -> HttpResponse:
     form = BookingForm(request.POST, desk=desk)
     if form.is_valid() and not do:
         try:
-            booked = drafts.book(draft=form.draft(), key=form.cleaned_data["key"], by=desk.by, at=now)
+            booked = booking_drafts.book(draft=form.draft(), key=form.cleaned_data["key"], by=desk.by, at=now)
         except booking.BookedAlready:
             messages.info(request, _with_link(_("This ride was booked already."), form.cleaned_data["key"]))
             return redirect("book_ride")

@@ -19,7 +19,7 @@ from apps.riders.models import Rider
 from apps.rides import tasks
 from apps.rides.models import BookingDraft, Ride
 from apps.rides.queries import drafts as queries
-from apps.rides.services import booking, drafts
+from apps.rides.services import booking, booking_drafts
 from config.celery import TIMETABLE
 from lib.access import Principal, system
 from lib.ids import uuid7
@@ -224,8 +224,8 @@ def test_form_without_a_key_is_not_kept(desk: Client) -> None:
 
 def test_drafts_are_forgotten_after_a_week_without_a_word(db: None) -> None:
     by = _person()
-    ages = (drafts.KEPT_FOR + dt.timedelta(seconds=1), drafts.KEPT_FOR, dt.timedelta(0))
-    kept = [drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW - age) for age in ages]
+    ages = (booking_drafts.KEPT_FOR + dt.timedelta(seconds=1), booking_drafts.KEPT_FOR, dt.timedelta(0))
+    kept = [booking_drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW - age) for age in ages]
 
     tasks.purge_drafts()
 
@@ -234,10 +234,13 @@ def test_drafts_are_forgotten_after_a_week_without_a_word(db: None) -> None:
 
 
 def test_oldest_drafts_of_one_person_give_way(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafts, "MOST", 2)
+    monkeypatch.setattr(booking_drafts, "MOST", 2)
     by, another = _person(), _person()
-    theirs = drafts.keep(key=uuid7(), form_data={}, by=another, at=NOW - dt.timedelta(days=1))
-    mine = [drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW + dt.timedelta(minutes=number)) for number in range(3)]
+    theirs = booking_drafts.keep(key=uuid7(), form_data={}, by=another, at=NOW - dt.timedelta(days=1))
+    mine = [
+        booking_drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW + dt.timedelta(minutes=number))
+        for number in range(3)
+    ]
 
     assert set(BookingDraft.objects.all()) == {theirs, *mine[1:]}
 
@@ -251,13 +254,13 @@ def test_draft_that_is_kept_while_its_ride_is_booked_finds_the_ride() -> None:
 
     def keep() -> None:
         try:
-            kept.append(drafts.keep(key=key, form_data={"clock": "1430"}, by=by, at=NOW))
+            kept.append(booking_drafts.keep(key=key, form_data={"clock": "1430"}, by=by, at=NOW))
         finally:
             connection.close()
 
     beside = threading.Thread(target=keep)
     with transaction.atomic():
-        drafts.book(draft=draft(facility, rider), key=key, by=by, at=NOW)
+        booking_drafts.book(draft=draft(facility, rider), key=key, by=by, at=NOW)
         beside.start()
         wait_until_somebody_waits()
     beside.join()
@@ -269,7 +272,7 @@ def test_booking_with_a_draft_raises_what_booking_raises(db: None) -> None:
     facility = factories.FacilityFactory.create()
     rider = factories.RiderFactory.create(facility=facility)
     by, key = _person(), uuid7()
-    drafts.book(draft=draft(facility, rider), key=key, by=by, at=NOW)
+    booking_drafts.book(draft=draft(facility, rider), key=key, by=by, at=NOW)
 
     with pytest.raises(booking.BookedAlready):
-        drafts.book(draft=draft(facility, rider), key=key, by=by, at=NOW)
+        booking_drafts.book(draft=draft(facility, rider), key=key, by=by, at=NOW)
