@@ -120,7 +120,7 @@ def test_without_the_row_lock_the_race_is_lost(monkeypatch: pytest.MonkeyPatch) 
         finally:
             connection.close()
 
-    monkeypatch.setattr("apps.rides.services.report.locked", unlocked)
+    monkeypatch.setattr("apps.rides.services.status_report.locked", unlocked)
 
     with ThreadPoolExecutor(2) as writers:
         outcomes = Counter(writers.map(report, [RideStatus.EN_ROUTE, RideStatus.CANCELLED]))

@@ -438,7 +438,7 @@ class Ride(models.Model):
             models.Index(fields=["driver", "pickup_at"], name="ride_of_driver", condition=Q(driver__isnull=False)),
             models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),
             models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
-            # What the clock finds (services/watching.py).
+            # What the clock finds (services/exception_monitor.py).
             models.Index(fields=["watch_at"], name="ride_to_watch", condition=Q(watch_at__isnull=False)),
             # The rides of a series.
             models.Index(

@@ -1,6 +1,6 @@
 """The conditions of transitions, one pure function each: what is asked for, and why it is not met, in words.
 
-`services.guard_check.facts_of` gathers what they look at.
+`services.guards.facts_of` gathers what they look at.
 """
 
 from collections.abc import Callable, Iterable, Mapping

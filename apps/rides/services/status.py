@@ -229,10 +229,10 @@ def touch(
 
 
 def watching_of(ride: Ride, *, at: datetime) -> datetime | None:
-    """Say when the clock has to look at a ride as it stands now; None: not by what is known of it.
+    """Compute when the exception monitor has to evaluate this ride again, or None if nothing known requires it.
 
-    Never too late: `services.watching` finds the instant itself.  With exceptions open that is at once, for the change
-    may have settled one.
+    Never too late: `services.exception_monitor` computes the exact instant.  At once if exceptions are open, because
+    the change may have settled one.
     """
     return at if ride.open_exception_count else watch_rules.first_look(watched.facts_of(ride))
 
