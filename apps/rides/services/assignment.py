@@ -24,13 +24,7 @@ from apps.rides.rules.status_report import Place as ReportedPlace
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.rules.travel import Place
 from apps.rides.services import exceptions, milestones
-from apps.rides.services.eligibility_checks import (
-    Crew,
-    Override,
-    judge,
-    locked_crew,
-    require_fit,
-)
+from apps.rides.services.eligibility_checks import Crew, Override, judge, locked_crew, require_fit
 from apps.rides.services.guards import require
 from apps.rides.services.outcomes import check_reason
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
@@ -138,7 +132,7 @@ def assign(
         _offer(new, respond_by or at + OFFER_STANDS_FOR, by=by, at=at)
         _audit("rides.offer", new, by)
         return new
-    take_on(new, action, given, present, by=by, at=at)
+    attach(new, action, given, present, by=by, at=at)
     _audit(f"rides.{action.value}", new, by, reason=override_reason or given.note)
     return new
 
@@ -164,12 +158,12 @@ def unassign(
     ride = locked(ride_id, by, expected_version=expected_version)
     if ride.status == RideStatus.SCHEDULED:
         return ride
-    take_off(ride, reason_code=reason_code, note=note, by=by, at=at)
+    detach(ride, reason_code=reason_code, note=note, by=by, at=at)
     audit_release(ride, reason_code=reason_code, note=note, by=by)
     return ride
 
 
-def take_off(ride: Ride, *, reason_code: str, note: str, by: Principal, at: datetime) -> None:
+def detach(ride: Ride, *, reason_code: str, note: str, by: Principal, at: datetime) -> None:
     """Take the driver off a locked ride; see `unassign`.  The caller writes the row of the trail."""
     row = transition_of(ride, Action.UNASSIGN)
     require_permission(row, by)
@@ -207,7 +201,7 @@ def audit_release(ride: Ride, *, reason_code: str, note: str, by: Principal) -> 
     )
 
 
-def take_on(
+def attach(
     new: Assignment, action: Action, given: Handover, present: Assignment | None, *, by: Principal, at: datetime
 ) -> None:
     """Make a judged row the accepted assignment of its locked ride, in place of the present one.

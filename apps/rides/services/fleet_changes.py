@@ -14,7 +14,7 @@ from apps.fleet.services import activation, vehicles
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries import given
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services.assignment import audit_release, take_off
+from apps.rides.services.assignment import audit_release, detach
 from lib.access import Principal
 from lib.errors import Code, DomainError
 from lib.scopes import Scope
@@ -128,7 +128,7 @@ def _change(
     released = [ride for ride in rides if ride.status == RideStatus.ASSIGNED and ride.driver_id == driver_id]
     dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE)
     for ride in sorted(released, key=lambda ride: (ride.pickup_at, ride.pk)):
-        take_off(ride, reason_code="driver_suspended", note=reason, by=dispatcher, at=at)
+        detach(ride, reason_code="driver_suspended", note=reason, by=dispatcher, at=at)
         audit_release(ride, reason_code="driver_suspended", note=reason, by=by)
     gone = {ride.pk for ride in released}
     return DriverChange(driver, affected, [ride_id for ride_id in affected if ride_id in gone])

@@ -22,7 +22,7 @@ from apps.rides.rules.eligibility import Kind, violations
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import Action, RideStatus
 from apps.rides.services import assignment, exceptions
-from apps.rides.services.assignment import Handover, take_on
+from apps.rides.services.assignment import Handover, attach
 from apps.rides.services.eligibility_checks import AssignmentRejected, judge, locked_crew
 from apps.rides.services.status import locked, require_permission, transition_of
 from lib.access import Principal
@@ -70,7 +70,7 @@ def accept(
     found = judge(ride, crew, by=by, at=at)
     if any(one.kind is Kind.HARD or one.code.value not in offer.overridden for one in found):
         raise AssignmentRejected(found)
-    take_on(offer, Action.ASSIGN, Handover(), None, by=by, at=at)
+    attach(offer, Action.ASSIGN, Handover(), None, by=by, at=at)
     _audit("rides.accept", offer, by)
     return offer
 

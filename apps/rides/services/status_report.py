@@ -440,6 +440,6 @@ def _dispatch(
     if row.action in (Action.ASSIGN, Action.REASSIGN):
         raise InvalidInput("status", _("A driver is assigned by PUT /rides/{id}/assignment."), detail_code="not_here")
     if row.action is Action.UNASSIGN:
-        assignment.take_off(ride, reason_code=report.reason_code, note=report.note, by=by, at=at)
+        assignment.detach(ride, reason_code=report.reason_code, note=report.note, by=by, at=at)
         return []
     return outcomes.record_outcome(ride, row.action, report, occurred_at=occurred_at, by=by, at=at)
