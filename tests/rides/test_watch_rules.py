@@ -7,8 +7,14 @@ import pytest
 
 from apps.organizations.rules import opening_hours
 from apps.rides.rules import timing
+from apps.rides.rules.exception_rules import (
+    Facts,
+    Terms,
+    evaluate,
+    first_look,
+    settles,
+)
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType
-from apps.rides.rules.watch_rules import Facts, Terms, first_look, look, settles
 from tests.rides.watched_facts import EXPIRES, HOUR, MINUTE, NOON, SECOND, ride, terms, will_call
 
 X = ExceptionType
@@ -16,7 +22,7 @@ X = ExceptionType
 
 def found(facts: Facts, at: dt.datetime, *, by: Terms | None = None) -> dict[str, tuple[str, int]]:
     """What stands at a moment: severity and level by type."""
-    outlook = look(facts, by or terms(), at)
+    outlook = evaluate(facts, by or terms(), at)
     return {type_.value: (one.severity.value, one.level) for type_, one in outlook.findings.items()}
 
 
@@ -28,7 +34,7 @@ def at_boundary(
     here, after = (found(facts, when, by=by).get(type_) for when in (moment, moment + SECOND))
     assert before[0] == before[1]
     assert here == (before[0] if past else after)
-    next_at = look(facts, by or terms(), moment - SECOND).next_at
+    next_at = evaluate(facts, by or terms(), moment - SECOND).next_at
     assert next_at == moment + (dt.timedelta(microseconds=1) if past else dt.timedelta(0))
     return before[0], after
 
@@ -238,17 +244,17 @@ def test_leg_that_nobody_released_is_over_at_a_minute_to_midnight_of_the_wall(da
     leg = will_call(pickup_at=pickup_at, will_call_expires_at=timing.will_call_expires_at(pickup_at, "America/Chicago"))
     moment = dt.datetime.fromisoformat(over_at)
 
-    assert not look(leg, terms(), moment - SECOND).ends_unused
-    assert look(leg, terms(), moment).ends_unused
+    assert not evaluate(leg, terms(), moment - SECOND).ends_unused
+    assert evaluate(leg, terms(), moment).ends_unused
     brought = terms(was_brought=True)
-    assert not look(leg, brought, moment).ends_unused
+    assert not evaluate(leg, brought, moment).ends_unused
     assert at_boundary(leg, "rider_stranded_risk", moment, past=False, by=brought) == (None, (CRITICAL, 1))
 
 
 def test_next_look_is_no_later_than_the_end_of_the_leg() -> None:
     leg = will_call("assigned")
 
-    assert look(leg, terms(), EXPIRES - SECOND).next_at == EXPIRES
+    assert evaluate(leg, terms(), EXPIRES - SECOND).next_at == EXPIRES
 
 
 def test_rider_who_was_brought_is_in_danger_until_aboard() -> None:
@@ -264,7 +270,7 @@ def test_rider_who_was_brought_is_in_danger_until_aboard() -> None:
 def test_request_is_not_ended_by_the_clock() -> None:
     leg = will_call("requested")
 
-    assert not look(leg, terms(), NOON + 48 * HOUR).ends_unused
+    assert not evaluate(leg, terms(), NOON + 48 * HOUR).ends_unused
 
 
 def test_nobody_looks_for_a_driver_before_the_release() -> None:
@@ -283,7 +289,7 @@ def test_estimate_that_is_too_late_stands_at_once_and_counts_since_the_ride_was_
     late = ride("en_route", departed_at=NOON - HOUR, eta_pickup_at=NOON + 30 * MINUTE, appointment_at=NOON + HOUR,
                 estimated_minutes=40)  # fmt: skip
 
-    finding = look(late, terms(), NOON - HOUR).findings[X.LATE_TO_APPOINTMENT]
+    finding = evaluate(late, terms(), NOON - HOUR).findings[X.LATE_TO_APPOINTMENT]
 
     assert (finding.severity, finding.since) == (ExceptionSeverity.WARNING, late.requested_at)
 
@@ -319,14 +325,14 @@ def test_ladder_is_that_of_the_facility() -> None:
 def test_driver_who_fell_off_begins_it_anew() -> None:
     facts = ride(status_changed_at=NOON - HOUR)
 
-    assert look(facts, terms(), NOON).findings[X.UNASSIGNED_AT_RISK].since == NOON - HOUR
+    assert evaluate(facts, terms(), NOON).findings[X.UNASSIGNED_AT_RISK].since == NOON - HOUR
 
 
 @pytest.mark.parametrize("status", ["cancelled", "no_show", "unfulfilled", "completed"])
 def test_ended_ride_is_not_looked_at_again(status: str) -> None:
     ended = ride(status, dropped_off_at=NOON)
 
-    assert look(ended, terms(), NOON + 48 * HOUR) == ({}, None, False, None)
+    assert evaluate(ended, terms(), NOON + 48 * HOUR) == ({}, None, False, None)
     assert first_look(ended) is None
 
 

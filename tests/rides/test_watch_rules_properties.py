@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.rides.rules.exception_rules import (
+    Facts,
+    Terms,
+    evaluate,
+    first_look,
+    first_look_of_new,
+)
 from apps.rides.rules.exception_types import SEVERITY_RANK
 from apps.rides.rules.lifecycle import OPEN, RideStatus
-from apps.rides.rules.watch_rules import Facts, Terms, first_look, first_look_of_new, look
 from tests.rides.watched_facts import HOUR, MINUTE, NOON, ride, will_call
 
 moments = st.integers(-60 * 96, 60 * 48).map(lambda minutes: NOON + minutes * MINUTE)
@@ -77,13 +83,13 @@ def agreed(draw: st.DrawFn, pickup_at: dt.datetime) -> Terms:
 @given(st.data(), rides(), moments)
 def test_nothing_changes_between_two_looks(data: st.DataObject, facts: Facts, at: dt.datetime) -> None:
     by = data.draw(agreed(facts.pickup_at))
-    outlook = look(facts, by, at)
+    outlook = evaluate(facts, by, at)
     later = at + data.draw(st.integers(1, 60 * 200)) * MINUTE
     if outlook.next_at is not None:
         assert outlook.next_at > at
         later = min(later, outlook.next_at - dt.timedelta(microseconds=1))
 
-    again = look(facts, by, later)
+    again = evaluate(facts, by, later)
 
     assert (again.findings, again.ends_unused) == (outlook.findings, outlook.ends_unused)
 
@@ -91,7 +97,7 @@ def test_nothing_changes_between_two_looks(data: st.DataObject, facts: Facts, at
 @given(st.data(), rides(), moments)
 def test_first_look_comes_before_anything_stands(data: st.DataObject, facts: Facts, at: dt.datetime) -> None:
     by = data.draw(agreed(facts.pickup_at))
-    outlook, first = look(facts, by, at), first_look(facts)
+    outlook, first = evaluate(facts, by, at), first_look(facts)
 
     if outlook.findings or outlook.ends_unused:
         assert first is not None
@@ -103,7 +109,7 @@ def test_first_look_comes_before_anything_stands(data: st.DataObject, facts: Fac
 @given(st.data(), rides(), moments)
 def test_time_alone_makes_nothing_better(data: st.DataObject, facts: Facts, at: dt.datetime) -> None:
     by = data.draw(agreed(facts.pickup_at))
-    now, later = (look(facts, by, at + hours * HOUR).findings for hours in (0, data.draw(st.integers(1, 48))))
+    now, later = (evaluate(facts, by, at + hours * HOUR).findings for hours in (0, data.draw(st.integers(1, 48))))
 
     for type_, finding in now.items():
         assert SEVERITY_RANK[later[type_].severity] >= SEVERITY_RANK[finding.severity]

@@ -19,9 +19,9 @@ from apps.organizations.models import EscalationPolicy, Facility
 from apps.rides.models import Ride, RideException
 from apps.rides.queries import watched
 from apps.rides.rules.draft import ReturnLeg
+from apps.rides.rules.exception_rules import Outlook, evaluate, settles
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.rules.watch_rules import Outlook, look, settles
 from apps.rides.services import (
     assignment,
     booking,
@@ -200,7 +200,7 @@ STEPS: Final[tuple[Callable[[Life, int], None], ...]] = (
 def outlook_of(ride: Ride, at: dt.datetime) -> Outlook:
     (row,) = watched._locked(f"{watched._LOCKED} r.id = %(ride_id)s", {"ride_id": ride.pk})
     terms = watched.terms_of([row])
-    return look(row.facts, terms[ride.pk], at)
+    return evaluate(row.facts, terms[ride.pk], at)
 
 
 def differences(ride: Ride, at: dt.datetime) -> list[str]:

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from apps.rides.rules.watch_rules import Facts, Terms
+from apps.rides.rules.exception_rules import Facts, Terms
 
 MINUTE = dt.timedelta(minutes=1)
 HOUR = dt.timedelta(hours=1)

@@ -14,8 +14,13 @@ from apps.organizations.service_levels import DEFAULTS
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import loading_minutes
 from apps.rides.rules import guards
+from apps.rides.rules.exception_rules import (
+    LONGEST_LADDER,
+    MINUTE,
+    Facts,
+    Terms,
+)
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.rules.watch_rules import LONGEST_LADDER, MINUTE, Facts, Terms
 
 # The columns of `Facts`, in its order.  JSON is opened only where a rule asks for what is in it.
 _FACTS: Final = """

@@ -17,10 +17,17 @@ from apps.organizations.rules.opening_hours import local_instant
 from apps.rides.models import WatchedFacility
 from apps.rides.queries import watched
 from apps.rides.queries.watched import Known, Watched
+from apps.rides.rules.exception_rules import (
+    TERMS_REACH,
+    Finding,
+    Terms,
+    evaluate,
+    on_ladder_since,
+    settles,
+)
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.rules.watch_rules import TERMS_REACH, Finding, Terms, look, on_ladder_since, settles
 from apps.rides.services import escalation, exceptions, offers
 from apps.rides.services import outcomes as outcomes_service
 from apps.rides.services.exceptions import Change, ExceptionChanges, Opening, Settlement
@@ -165,7 +172,7 @@ def _outcome(
     ride: Watched, terms: Terms, known: Sequence[Known], steps: list[_Step], left: _Left, at: datetime
 ) -> ExceptionChanges | None:
     """Say what a look comes to; None: its will-call is over unused.  Adds to `steps` of the ladder, and to `left`."""
-    outlook = look(ride.facts, terms, at)
+    outlook = evaluate(ride.facts, terms, at)
     if outlook.ends_unused:
         left.unused.append(ride.id)
         return None
@@ -248,7 +255,7 @@ def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
     """Cancel a will-call leg that nobody released and whose rider was never brought."""
     ride = locked(ride_id, by)
     rides = watched.lock_one(ride_id, at=at)
-    if not rides or not look(rides[0].facts, watched.terms_of(rides)[ride_id], at).ends_unused:
+    if not rides or not evaluate(rides[0].facts, watched.terms_of(rides)[ride_id], at).ends_unused:
         return
     was = RideStatus(ride.status)
     report = StatusReport(status=RideStatus.CANCELLED, source="system", reason_code=_UNUSED)

@@ -23,7 +23,7 @@ from apps.rides.models import Ride, Trip
 from apps.rides.queries import bookings
 from apps.rides.queries.bookings import Agenda
 from apps.rides.queries.ride_needs import expected_dropoff_at
-from apps.rides.rules import booking_rules, timing, watch_rules
+from apps.rides.rules import booking_rules, exception_rules, timing
 from apps.rides.rules.booking_rules import Facts
 from apps.rides.rules.draft import RideDraft
 from apps.rides.services import arrival_times, booking, legs, status
@@ -315,7 +315,7 @@ class _Set:
     def _watched_at(self, part: PlannedLeg, timed: Mapping[str, Any], new: Mapping[str, Any]) -> datetime | None:
         columns = part.columns
         if new["confirm_by"] is None and timed["discharge"] is None:
-            return watch_rules.first_look_of_new(
+            return exception_rules.first_look_of_new(
                 pickup_at=timed["pickup_at"], will_call=columns["will_call"], priority=columns["priority"]
             )
         return status.watching_of(Ride(**{**legs.columns(part.leg), **timed, **new}), at=self.at)

@@ -121,7 +121,7 @@ _Rule = Callable[[Facts, Terms], _Steps]
 _NONE: Final[_Steps] = ()
 
 
-def look(facts: Facts, terms: Terms, at: datetime) -> Outlook:
+def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
     """Say what stands at `at`, and at which instant after it something changes by itself; None: never."""
     findings: dict[ExceptionType, Finding] = {}
     ahead: list[datetime] = []
