@@ -22,7 +22,7 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.draft import ServiceType
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
-from apps.rides.rules.possible import Deed, possible
+from apps.rides.rules.ride_actions import RideAction, allowed_actions
 from apps.rides.rules.standing import late_minutes, promised_at
 from apps.rides.services import leg_decisions
 from lib.access import Phi, Principal
@@ -71,7 +71,7 @@ def _section(ride: Ride, row: Mapping[str, Any]) -> str:
 
 def _row(ride: Ride, found: FacilityDay, levels: ServiceLevels, by: Principal, now: datetime) -> dict[str, Any]:
     to = disclosure_of(by)
-    deeds = possible(ride, by)
+    deeds = allowed_actions(ride, by)
     standing = found.exceptions.get(ride.pk, [])
     asking = [one for one in standing if leg_decisions.asks(one)]
     asks = any(leg_decisions.ANSWER not in one.details for one in asking)
@@ -152,7 +152,7 @@ def _estimate(ride: Ride, found: FacilityDay, eta: datetime, now: datetime) -> l
 
 
 def _discharge(
-    ride: Ride, standing: Sequence[RideException], levels: ServiceLevels, deeds: frozenset[Deed], now: datetime
+    ride: Ride, standing: Sequence[RideException], levels: ServiceLevels, deeds: frozenset[RideAction], now: datetime
 ) -> dict[str, Any]:
     """Say where the patient is, how both clocks stand, and what is still to be there."""
     details = ride.discharge or {}
@@ -172,5 +172,5 @@ def _discharge(
         "open_items": open_items,
         "holds_back": [words.CHECKLIST[item.key] for item in items if item.holds_back] if leaves else [],
         # Whoever books changes what was booked until a driver is on it, as with the notes.
-        "may_tick": Deed.NOTES in deeds,
+        "may_tick": RideAction.NOTES in deeds,
     }

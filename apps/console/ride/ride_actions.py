@@ -20,7 +20,7 @@ from apps.rides.models import Milestone, Ride
 from apps.rides.queries import ride_story
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.rules.possible import Deed
+from apps.rides.rules.ride_actions import RideAction
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import assignment, editing, status_report
 from apps.rides.services.eligibility_checks import Override
@@ -42,7 +42,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     elif acting.is_released(form, ride_id=ride_id, by=by):
         messages.info(request, _("The ride was released already."))
     else:
-        return _returned(request, ride_id, Deed.READY, form)
+        return _returned(request, ride_id, RideAction.READY, form)
     return redirect("ride_page", ride_id=ride_id)
 
 
@@ -51,7 +51,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Take the release of a will-call ride back."""
     form = Overridable(request.POST, auto_id="unready_%s")
-    return _acted(request, ride_id, Deed.UNREADY, form, acting.retract, _("The release is taken back."))
+    return _acted(request, ride_id, RideAction.UNREADY, form, acting.retract, _("The release is taken back."))
 
 
 @require_POST
@@ -65,21 +65,21 @@ def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         return status_report.change_status(report=said, **told)
 
     form = Overridable(request.POST, auto_id="confirm_%s")
-    return _acted(request, ride_id, Deed.CONFIRM, form, act, _("The ride is confirmed."))
+    return _acted(request, ride_id, RideAction.CONFIRM, form, act, _("The ride is confirmed."))
 
 
 @require_POST
 @require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def cancel(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Cancel a ride, with a reason."""
-    return _ended(request, ride_id, Deed.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
+    return _ended(request, ride_id, RideAction.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
 
 
 @require_POST
 @require_scope(Scope.RIDES_STATUS)
 def no_show(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say that the rider did not come, after the wait and the calls that are asked for."""
-    return _ended(request, ride_id, Deed.NO_SHOW, RideStatus.NO_SHOW, _("The no-show is recorded."))
+    return _ended(request, ride_id, RideAction.NO_SHOW, RideStatus.NO_SHOW, _("The no-show is recorded."))
 
 
 @require_POST
@@ -87,7 +87,7 @@ def no_show(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say that nobody drives the ride, or that it broke off."""
     said = _("It is recorded that the ride was not driven.")
-    return _ended(request, ride_id, Deed.UNFULFILLED, RideStatus.UNFULFILLED, said)
+    return _ended(request, ride_id, RideAction.UNFULFILLED, RideStatus.UNFULFILLED, said)
 
 
 @require_POST
@@ -106,7 +106,7 @@ def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         )
 
     form = CorrectionForm(request.POST, auto_id="correct_%s")
-    return _acted(request, ride_id, Deed.CORRECT, form, act, _("The ending is corrected: the ride goes on."))
+    return _acted(request, ride_id, RideAction.CORRECT, form, act, _("The ending is corrected: the ride goes on."))
 
 
 @require_POST
@@ -117,8 +117,10 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     def act(values: dict[str, Any], **told: Any) -> Ride:
         return assignment.unassign(reason_code=values["reason_code"], note=values["note"], **told)
 
-    form = _reason_form(request, ride_id, Deed.UNASSIGN)
-    return _acted(request, ride_id, Deed.UNASSIGN, form, act, _("The driver is taken off; the ride waits for another."))
+    form = _reason_form(request, ride_id, RideAction.UNASSIGN)
+    return _acted(
+        request, ride_id, RideAction.UNASSIGN, form, act, _("The driver is taken off; the ride waits for another.")
+    )
 
 
 @require_POST
@@ -133,7 +135,7 @@ def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         written = {name: text for name, text in values.items() if name != "version"}
         return editing.edit(changes={"notes": written}, **told)
 
-    return _acted(request, ride_id, Deed.NOTES, form, act, _("The notes are saved."))
+    return _acted(request, ride_id, RideAction.NOTES, form, act, _("The notes are saved."))
 
 
 @require_POST
@@ -157,7 +159,7 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     with timezone.override(ZoneInfo(ride.timezone)):
         form = MomentForm(request.POST, status=ride.status, auto_id="moment_%s")
         form.full_clean()
-    return _acted(request, ride_id, Deed.MOMENT, form, act, _("The moment is recorded."))
+    return _acted(request, ride_id, RideAction.MOMENT, form, act, _("The moment is recorded."))
 
 
 @require_POST
@@ -165,10 +167,10 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Say what the planner decides while no driver is found."""
     form = AnswerForm(request.POST, auto_id="answer_%s")
-    return _acted(request, ride_id, Deed.ANSWER, form, acting.answer, _("Dispatch is told."))
+    return _acted(request, ride_id, RideAction.ANSWER, form, acting.answer, _("Dispatch is told."))
 
 
-def _ended(request: HttpRequest, ride_id: UUID, deed: Deed, status: RideStatus, done: str) -> HttpResponse:
+def _ended(request: HttpRequest, ride_id: UUID, deed: RideAction, status: RideStatus, done: str) -> HttpResponse:
     def act(values: dict[str, Any], **told: Any) -> Ride:
         said = StatusReport(
             status=status,
@@ -182,12 +184,12 @@ def _ended(request: HttpRequest, ride_id: UUID, deed: Deed, status: RideStatus, 
     return _acted(request, ride_id, deed, _reason_form(request, ride_id, deed), act, done)
 
 
-def _reason_form(request: HttpRequest, ride_id: UUID, deed: Deed) -> Versioned:
+def _reason_form(request: HttpRequest, ride_id: UUID, deed: RideAction) -> Versioned:
     ride = ride_views.found_ride(ride_id, principal_of(request))
     return ride_views.reason_form(ride, deed, ride_story.own_reasons(), request.POST)
 
 
-def _acted(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned, act: Act, done: str) -> HttpResponse:
+def _acted(request: HttpRequest, ride_id: UUID, deed: RideAction, form: Versioned, act: Act, done: str) -> HttpResponse:
     """Do one thing to a ride and tell of it on its page, or show the page with what is wrong."""
     if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
         messages.success(request, done)
@@ -195,8 +197,8 @@ def _acted(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned, act
     return _returned(request, ride_id, deed, form)
 
 
-def _returned(request: HttpRequest, ride_id: UUID, deed: Deed, form: Versioned) -> HttpResponse:
+def _returned(request: HttpRequest, ride_id: UUID, deed: RideAction, form: Versioned) -> HttpResponse:
     seen = form.cleaned_data.get("version") or 0
     return ride_views.page(
-        request, ride_id, seen_version=seen, **{ride_views.NOTES_FORM if deed is Deed.NOTES else deed.value: form}
+        request, ride_id, seen_version=seen, **{ride_views.NOTES_FORM if deed is RideAction.NOTES else deed.value: form}
     )

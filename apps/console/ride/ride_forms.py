@@ -12,8 +12,8 @@ from apps.riders.rules.needs import Mobility
 from apps.rides import ride_words
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import Action, ReasonList
-from apps.rides.rules.possible import MOMENTS
 from apps.rides.rules.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, PROVIDER_REASONS
+from apps.rides.rules.ride_actions import MOMENTS
 from apps.rides.services.leg_decisions import Answer
 from lib.console_forms import put_on, spoken
 from lib.errors import Code, DomainError, StaleVersion

@@ -32,7 +32,7 @@ from apps.rides.queries import ride_story
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.guards import CORRECTION_WINDOW
 from apps.rides.rules.lifecycle import ReasonList, RideStatus
-from apps.rides.rules.possible import Deed, possible, step_to
+from apps.rides.rules.ride_actions import RideAction, allowed_actions, step_to
 from apps.rides.rules.standing import late_minutes
 from apps.rides.services import leg_decisions
 from lib.access import Phi, Principal
@@ -41,10 +41,10 @@ from lib.scopes import Scope
 CONFLICT = 409  # the page was about an older version
 NOTES_FORM = "notes_form"  # beside the notes themselves
 _LISTS = {
-    Deed.CANCEL: ReasonList.CANCELLED,
-    Deed.NO_SHOW: ReasonList.NO_SHOW,
-    Deed.UNFULFILLED: ReasonList.UNFULFILLED,
-    Deed.UNASSIGN: ReasonList.UNASSIGN,
+    RideAction.CANCEL: ReasonList.CANCELLED,
+    RideAction.NO_SHOW: ReasonList.NO_SHOW,
+    RideAction.UNFULFILLED: ReasonList.UNFULFILLED,
+    RideAction.UNASSIGN: ReasonList.UNASSIGN,
 }
 
 
@@ -84,7 +84,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "late": late_minutes(ride, now),
         "deeds": {deed.value for deed in deeds},
         "back_to": words.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
-        "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if Deed.ASSIGN in deeds else "",
+        "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if RideAction.ASSIGN in deeds else "",
         **_forms(ride, deeds, own, by),
         "asked": by.has_scope(Scope.RIDES_WRITE) and any(leg_decisions.asks(one) for one in story.exceptions),
         "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
@@ -99,9 +99,9 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         return render(request, "rides/ride.html", context, status=status)
 
 
-def _offered(ride: Ride, by: Principal, now: datetime) -> frozenset[Deed]:
-    deeds = possible(ride, by)
-    return deeds - {Deed.CORRECT} if now - ride.status_changed_at > CORRECTION_WINDOW else deeds
+def _offered(ride: Ride, by: Principal, now: datetime) -> frozenset[RideAction]:
+    deeds = allowed_actions(ride, by)
+    return deeds - {RideAction.CORRECT} if now - ride.status_changed_at > CORRECTION_WINDOW else deeds
 
 
 def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Principal) -> dict[str, Any]:
@@ -136,22 +136,22 @@ def _ending(ride: Ride, story: ride_story.Story, own: ride_panel.Own) -> dict[st
     return {"details": ride_panel.details_of(codes, own), "who": words.who(ride.ended_by, story.names)}
 
 
-def _forms(ride: Ride, deeds: frozenset[Deed], own: ride_panel.Own, by: Principal) -> dict[str, Versioned]:
+def _forms(ride: Ride, deeds: frozenset[RideAction], own: ride_panel.Own, by: Principal) -> dict[str, Versioned]:
     """Make the forms of what can be done, filled in from the ride as it is."""
     fresh = {"version": ride.version}
     found: dict[str, Versioned] = {
         deed.value: Overridable(initial=fresh, auto_id=f"{deed.value}_%s")
-        for deed in (Deed.READY, Deed.UNREADY, Deed.CONFIRM)
+        for deed in (RideAction.READY, RideAction.UNREADY, RideAction.CONFIRM)
         if deed in deeds
     }
     for deed in _LISTS:
         if deed in deeds:
             found[deed.value] = reason_form(ride, deed, own, initial=fresh)
-    if Deed.CORRECT in deeds:
-        found[Deed.CORRECT.value] = CorrectionForm(initial=fresh, auto_id="correct_%s")
-    if Deed.MOMENT in deeds:
-        found[Deed.MOMENT.value] = MomentForm(status=ride.status, initial=fresh, auto_id="moment_%s")
-    if Deed.NOTES in deeds:
+    if RideAction.CORRECT in deeds:
+        found[RideAction.CORRECT.value] = CorrectionForm(initial=fresh, auto_id="correct_%s")
+    if RideAction.MOMENT in deeds:
+        found[RideAction.MOMENT.value] = MomentForm(status=ride.status, initial=fresh, auto_id="moment_%s")
+    if RideAction.NOTES in deeds:
         held = {name: getattr(ride, f"{name}_notes") for name in ("driver", "facility", "dispatcher")}
         found[NOTES_FORM] = NotesForm(
             dispatchers=disclosure_of(by).dispatcher_notes, initial=fresh | held, auto_id="notes_%s"
@@ -159,10 +159,10 @@ def _forms(ride: Ride, deeds: frozenset[Deed], own: ride_panel.Own, by: Principa
     return found
 
 
-def reason_form(ride: Ride, deed: Deed, own: ride_panel.Own, *sent: Any, **options: Any) -> ReasonForm:
+def reason_form(ride: Ride, deed: RideAction, own: ride_panel.Own, *sent: Any, **options: Any) -> ReasonForm:
     """Make the form of an ending, or of a driver taken off, for a ride as it stands."""
     step = step_to(deed, RideStatus(ride.status))
-    on_board = deed is Deed.UNFULFILLED and ride.status == RideStatus.IN_PROGRESS
+    on_board = deed is RideAction.UNFULFILLED and ride.status == RideStatus.IN_PROGRESS
     reasons = reasons_for(ride, _LISTS[deed], step, own)
     return ReasonForm(*sent, reasons=reasons, on_board=on_board, auto_id=f"{deed.value}_%s", **options)
 

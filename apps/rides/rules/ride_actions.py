@@ -13,7 +13,7 @@ from lib.access import Principal
 from lib.scopes import Scope
 
 
-class Deed(StrEnum):
+class RideAction(StrEnum):
     READY = "ready"
     UNREADY = "unready"
     CONFIRM = "confirm"
@@ -36,13 +36,13 @@ class Standing(Protocol):
     ready_at: datetime | None
 
 
-_STEPS: Final[dict[Deed, tuple[Action, ...]]] = {
-    Deed.CONFIRM: (Action.CONFIRM,),
-    Deed.ASSIGN: (Action.ASSIGN, Action.REASSIGN, Action.TRANSFER),
-    Deed.UNASSIGN: (Action.UNASSIGN,),
-    Deed.CANCEL: (Action.CANCEL,),
-    Deed.NO_SHOW: (Action.MARK_NO_SHOW,),
-    Deed.UNFULFILLED: (Action.TURN_DOWN, Action.MARK_UNFULFILLED, Action.ABORT),
+_STEPS: Final[dict[RideAction, tuple[Action, ...]]] = {
+    RideAction.CONFIRM: (Action.CONFIRM,),
+    RideAction.ASSIGN: (Action.ASSIGN, Action.REASSIGN, Action.TRANSFER),
+    RideAction.UNASSIGN: (Action.UNASSIGN,),
+    RideAction.CANCEL: (Action.CANCEL,),
+    RideAction.NO_SHOW: (Action.MARK_NO_SHOW,),
+    RideAction.UNFULFILLED: (Action.TURN_DOWN, Action.MARK_UNFULFILLED, Action.ABORT),
 }
 _S: Final = RideStatus
 # Until somebody has been sent whoever books may change what was booked.
@@ -58,25 +58,25 @@ MOMENTS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def possible(ride: Standing, by: Principal) -> frozenset[Deed]:
+def allowed_actions(ride: Standing, by: Principal) -> frozenset[RideAction]:
     """List what the reader may do now."""
     if by.provider_ids is not None:
         return frozenset()  # fleets report through their own systems
     status = RideStatus(ride.status)
     found = {deed for deed, steps in _STEPS.items() if any(_permits(status, step, by) for step in steps)}
     if by.has_scope(Scope.RIDES_STATUS) and status in MOMENTS:
-        found.add(Deed.MOMENT)
+        found.add(RideAction.MOMENT)
     if by.has_scope(Scope.RIDES_WRITE) and (status in _BEFORE_ASSIGNMENT or by.has_scope(Scope.ASSIGNMENTS_WRITE)):
-        found.add(Deed.NOTES)
+        found.add(RideAction.NOTES)
     releases = by.has_scope(Scope.RIDES_WRITE) or by.has_scope(Scope.RIDES_STATUS)
     if ride.will_call and status in _RELEASABLE and releases:
-        found.add(Deed.READY if ride.ready_at is None else Deed.UNREADY)
+        found.add(RideAction.READY if ride.ready_at is None else RideAction.UNREADY)
     if by.has_scope(Scope.RIDES_CORRECT) and status in TERMINAL:
-        found.add(Deed.CORRECT)
+        found.add(RideAction.CORRECT)
     return frozenset(found)
 
 
-def step_to(deed: Deed, status: RideStatus) -> Action | None:
+def step_to(deed: RideAction, status: RideStatus) -> Action | None:
     """Name the step that a deed is from this status; None: there is none."""
     return next((step for step in _STEPS[deed] if (status, step) in BY_ACTION), None)
 
