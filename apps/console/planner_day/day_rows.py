@@ -23,7 +23,7 @@ from apps.rides.rules.draft import ServiceType
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from apps.rides.rules.ride_actions import RideAction, allowed_actions
-from apps.rides.rules.standing import late_minutes, promised_at
+from apps.rides.rules.timeliness import late_minutes, promised_at
 from apps.rides.services import leg_decisions
 from lib.access import Phi, Principal
 from lib.clocks import clock

@@ -33,7 +33,7 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.guards import CORRECTION_WINDOW
 from apps.rides.rules.lifecycle import ReasonList, RideStatus
 from apps.rides.rules.ride_actions import RideAction, allowed_actions, step_to
-from apps.rides.rules.standing import late_minutes
+from apps.rides.rules.timeliness import late_minutes
 from apps.rides.services import leg_decisions
 from lib.access import Phi, Principal
 from lib.scopes import Scope

@@ -14,7 +14,7 @@ from apps.fleet.models import Activation, Driver, Leave, Shift
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries.forecasts import leg_of
 from apps.rides.queries.ride_needs import errand_of
-from apps.rides.rules import standing
+from apps.rides.rules import timeliness
 from apps.rides.rules.facts import Errand, Span
 from apps.rides.rules.forecast import lateness
 from apps.rides.rules.lifecycle import OPEN, RideStatus
@@ -182,7 +182,7 @@ def _by_what_comes(lane: Lane) -> tuple[bool, dt.datetime, str, str, str]:
 
 
 def _overdue(ride: Ride, at: dt.datetime) -> tuple[int, bool]:
-    late = standing.late_minutes(ride, at)
+    late = timeliness.late_minutes(ride, at)
     return (0, False) if late is None else (max(late, 1), True)
 
 

@@ -19,7 +19,7 @@ from apps.rides.api.ride_answers import BulkAnswerOut, EntryOut, TimelineOut
 from apps.rides.models import Ride
 from apps.rides.queries import rides
 from apps.rides.rules.disclosure import disclosure_of
-from apps.rides.rules.standing import is_ticking
+from apps.rides.rules.timeliness import is_ticking
 from apps.rides.schemas import ride_input
 from apps.rides.schemas.ride_input import BulkIn, RideChangesIn, RideIn
 from apps.rides.schemas.ride_output import RideOut, RideRow, context_of

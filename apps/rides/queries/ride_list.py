@@ -23,7 +23,7 @@ from apps.organizations.queries import subjects_called
 from apps.rides.models import Ride
 from apps.rides.models.ride import RideQuerySet
 from apps.rides.rules.disclosure import FIELDS, Disclosure, disclosed
-from apps.rides.rules.standing import late_minutes, release_state
+from apps.rides.rules.timeliness import late_minutes, release_state
 from lib.access import Phi, Principal
 
 SORTS: Final[dict[str, str]] = {

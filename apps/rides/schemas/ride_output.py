@@ -17,7 +17,7 @@ from apps.rides.models.ride import MilesSource, ReadySource
 from apps.rides.queries.rides import Belongings
 from apps.rides.rules.disclosure import disclosed, disclosed_milestone, disclosure_of
 from apps.rides.rules.exception_types import ExceptionSeverity
-from apps.rides.rules.standing import ReleaseState, late_minutes, release_state
+from apps.rides.rules.timeliness import ReleaseState, late_minutes, release_state
 from apps.rides.schemas.ride_parts import (
     NotesOut,
     OrNull,

@@ -11,7 +11,7 @@ from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import expected_dropoff_at
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import BY_ACTION, Action, RideStatus
-from apps.rides.rules.standing import promised_at
+from apps.rides.rules.timeliness import promised_at
 from apps.rides.services import exceptions
 from apps.rides.services.status import Note, require_permission, touch
 from lib.access import Principal

@@ -14,8 +14,8 @@ from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.queries import rides
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import BY_ACTION, BY_STATUSES, TERMINAL, Action, RideStatus, Transition
-from apps.rides.rules.standing import promised_at
 from apps.rides.rules.status_report import MilestoneReport, StatusReport, misplaced
+from apps.rides.rules.timeliness import promised_at
 from apps.rides.services import (
     arrival_times,
     assignment,
