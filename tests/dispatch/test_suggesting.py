@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from apps.dispatch.rules.suggesting import Available, Plan, suggest
 from apps.fleet.rules.credentials import Subject
 from apps.rides.rules.eligibility import ViolationCode, violations
-from apps.rides.rules.facts import RideNeeds, ShiftFact, Span, VehicleFacts
+from apps.rides.rules.facts import (
+    RideNeeds,
+    ShiftFact,
+    Span,
+    VehicleFacts,
+)
 from tests.rides.test_eligibility import (
     AT,
     HOUR,

@@ -3,7 +3,7 @@
 import datetime as dt
 from uuid import uuid4
 
-from apps.rides.rules.facts import Errand, Span
+from apps.rides.rules.facts import RideSlot, Span
 from apps.rides.rules.travel import Place
 from tests.factories import NOW
 
@@ -13,9 +13,9 @@ HERE, THERE = Place(41.88, -87.63), Place(41.98, -87.63)  # some 22 minutes apar
 
 def errand(
     begin: int, end: int, *, pickup: Place | None = HERE, dropoff: Place | None = HERE, window: int = 15
-) -> Errand:
+) -> RideSlot:
     """Make a ride from `begin` to `end`, minutes from now, that may be picked up `window` minutes late."""
-    return Errand(
+    return RideSlot(
         ride_id=uuid4(),
         span=Span(NOW + begin * MINUTE, NOW + end * MINUTE),
         latest_pickup_at=NOW + (begin + window) * MINUTE,

@@ -10,7 +10,15 @@ from django.utils.translation import override
 
 from apps.fleet.rules.credentials import BLOCKING_BY_DEFAULT, Paper, Subject
 from apps.rides.rules.eligibility import CHECKS, Kind, ViolationCode, violations
-from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
+from apps.rides.rules.facts import (
+    DriverFacts,
+    RideNeeds,
+    RideSlot,
+    ShiftFact,
+    Spaces,
+    Span,
+    VehicleFacts,
+)
 from apps.rides.rules.travel import Place, drive_minutes, road_miles
 
 PROVIDER, OTHER_PROVIDER, RIDER, RIDE, DRIVER, VEHICLE = (uuid.UUID(int=number) for number in range(1, 7))
@@ -30,7 +38,7 @@ def paper(type: str, **given: Any) -> Paper:
 PAPERS = {subject: tuple(paper(kind) for kind in sorted(kinds)) for subject, kinds in BLOCKING_BY_DEFAULT.items()}
 
 
-def errand(starts_at: dt.datetime = AT, minutes: int = 30, **given: Any) -> Errand:
+def errand(starts_at: dt.datetime = AT, minutes: int = 30, **given: Any) -> RideSlot:
     known: dict[str, Any] = {
         "ride_id": RIDE,
         "span": Span(starts_at, starts_at + dt.timedelta(minutes=minutes)),
@@ -38,7 +46,7 @@ def errand(starts_at: dt.datetime = AT, minutes: int = 30, **given: Any) -> Erra
         "pickup": LOOP,
         "dropoff": LOOP,
     }
-    return Errand(**(known | given))
+    return RideSlot(**(known | given))
 
 
 def needs(**given: Any) -> RideNeeds:
@@ -311,7 +319,7 @@ def test_next_pickup_has_to_be_in_reach(ends_before_window_by: float, found: lis
         (errand(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE, pickup=None), []),
     ],
 )
-def test_two_rides_of_one_driver_must_not_meet(other: Errand, found: list[str]) -> None:
+def test_two_rides_of_one_driver_must_not_meet(other: RideSlot, found: list[str]) -> None:
     taken = driver(errands=(dataclasses.replace(other, driver_id=DRIVER),))
 
     assert codes(needs(), taken) == found

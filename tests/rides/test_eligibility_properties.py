@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from apps.fleet.rules.credentials import TYPES_OF, Paper, Subject
 from apps.rides.rules.eligibility import CHECKS, violations
-from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
+from apps.rides.rules.facts import (
+    DriverFacts,
+    RideNeeds,
+    RideSlot,
+    ShiftFact,
+    Spaces,
+    Span,
+    VehicleFacts,
+)
 from apps.rides.rules.travel import Place
 
 AT = dt.datetime(2026, 11, 20, 20, 0, tzinfo=dt.UTC)
@@ -37,10 +45,10 @@ def papers(subject: Subject) -> st.SearchStrategy[tuple[Paper, ...]]:
     return st.lists(one, max_size=6, unique_by=lambda paper: paper.type).map(tuple)
 
 
-def errands(numbers: range) -> st.SearchStrategy[tuple[Errand, ...]]:
+def errands(numbers: range) -> st.SearchStrategy[tuple[RideSlot, ...]]:
     """Draw rides of one carrier, each at one time; carriers get numbers of their own, since a ride has one plan."""
     one = st.builds(
-        lambda span, ride, pickup, dropoff, driver, vehicle: Errand(
+        lambda span, ride, pickup, dropoff, driver, vehicle: RideSlot(
             ride, span, span.starts_at + dt.timedelta(minutes=15), pickup, dropoff, 5, 5, driver, vehicle
         ),
         spans,
@@ -56,7 +64,7 @@ def errands(numbers: range) -> st.SearchStrategy[tuple[Errand, ...]]:
 needs = st.builds(
     RideNeeds,
     errand=st.builds(
-        lambda pickup, dropoff: Errand(
+        lambda pickup, dropoff: RideSlot(
             RIDE, Span(AT, AT + dt.timedelta(minutes=40)), AT + dt.timedelta(minutes=15), pickup, dropoff, 5, 5
         ),
         places,

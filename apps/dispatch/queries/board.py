@@ -15,7 +15,7 @@ from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries.forecasts import leg_of
 from apps.rides.queries.ride_needs import errand_of
 from apps.rides.rules import timeliness
-from apps.rides.rules.facts import Errand, Span
+from apps.rides.rules.facts import RideSlot, Span
 from apps.rides.rules.forecast import lateness
 from apps.rides.rules.lifecycle import OPEN, RideStatus
 from lib.access import Principal
@@ -68,7 +68,7 @@ class BoardRide:
     """
 
     ride: Ride
-    errand: Errand
+    errand: RideSlot
     late: int = 0
     is_late: bool = False
     is_context: bool = False
@@ -153,7 +153,7 @@ def waiting_of(rides: Iterable[Ride], at: dt.datetime) -> list[BoardRide]:
     return [BoardRide(ride, errand_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
 
 
-def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], list[tuple[Errand, Ride]]]:
+def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], list[tuple[RideSlot, Ride]]]:
     """Say how one driver's rides stand, in the order of their begin: those to come and under way, and those over."""
     ordered = [(errand_of(ride, at=at), ride) for ride in rides]
     ordered.sort(key=lambda one: (one[0].span.starts_at, one[1].pk))
@@ -230,7 +230,7 @@ def _lane(
     )
 
 
-def _driven(errand: Errand, ride: Ride) -> Span:
+def _driven(errand: RideSlot, ride: Ride) -> Span:
     """Say from when to when an ended ride kept its driver, as far as it is known."""
     ends_at = ride.dropped_off_at or errand.span.ends_at
     return Span(min(errand.span.starts_at, ends_at), ends_at)

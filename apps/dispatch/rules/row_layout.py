@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from apps.rides.rules.facts import Errand, Span
+from apps.rides.rules.facts import RideSlot, Span
 from apps.rides.rules.travel import drive_minutes
 
 
@@ -20,7 +20,7 @@ class Segment:
     tight: bool
 
 
-def rows(legs: Sequence[Errand]) -> list[int]:
+def rows(legs: Sequence[RideSlot]) -> list[int]:
     """Give every ride the first row in which it overlaps none before it; in the order of their begin."""
     free_from: list[dt.datetime] = []
     placed = []
@@ -31,7 +31,7 @@ def rows(legs: Sequence[Errand]) -> list[int]:
     return placed
 
 
-def segments(legs: Sequence[Errand]) -> list[Segment]:
+def segments(legs: Sequence[RideSlot]) -> list[Segment]:
     """List the drives between consecutive rides, each starting as late as possible.
 
     No segment where a place is unknown or rides overlap.

@@ -12,7 +12,13 @@ from typing import Final
 from uuid import UUID
 
 from apps.rides.rules.eligibility import CHECKS, Pairing, ViolationCode, violations
-from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, Span, VehicleFacts
+from apps.rides.rules.facts import (
+    DriverFacts,
+    RideNeeds,
+    RideSlot,
+    Span,
+    VehicleFacts,
+)
 from apps.rides.rules.ranking import Score, approach, score
 from apps.rides.rules.travel import Place
 from lib.messages import Text
@@ -136,7 +142,7 @@ class _Day:
         found = violations(pair.needs, pair.driver, pair.vehicle)
         return found[0].code if found else None
 
-    def _take(self, errand: Errand, one: Available, vehicle: VehicleFacts) -> None:
+    def _take(self, errand: RideSlot, one: Available, vehicle: VehicleFacts) -> None:
         taken = replace(errand, driver_id=one.facts.id, vehicle_id=vehicle.id)
         facts = replace(one.facts, errands=(*one.facts.errands, taken))
         self._drivers[one.facts.id] = replace(one, facts=facts)

@@ -13,7 +13,15 @@ from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
 from apps.fleet.queries import papers_in_force
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import errand_of
-from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, ShiftFact, Spaces, Span, VehicleFacts
+from apps.rides.rules.facts import (
+    DriverFacts,
+    RideNeeds,
+    RideSlot,
+    ShiftFact,
+    Spaces,
+    Span,
+    VehicleFacts,
+)
 from apps.rides.rules.lifecycle import WITH_DRIVER
 
 # Rides further away than this touch neither the road nor the duty hours of this one.
@@ -90,7 +98,7 @@ def gather_of(
     for vehicle_id, *spaces in configs.values_list("vehicle_id", "ambulatory", "wheelchair", "stretcher"):
         configs_of[vehicle_id].append(Spaces(*spaces))
     papers_of = papers_in_force(driver_ids, vehicle_ids)
-    errands_of: dict[UUID | None, list[Errand]] = defaultdict(list)
+    errands_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
     for errand in (errand_of(ride, at=at) for ride in _errands(needs, driver_ids, vehicle_ids)):
         for taken in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:
             errands_of[taken].append(errand)

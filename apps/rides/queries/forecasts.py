@@ -9,7 +9,7 @@ from uuid import UUID
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import COLUMNS_OF_ERRANDS
 from apps.rides.queries.ride_needs import errand_of
-from apps.rides.rules.facts import Errand
+from apps.rides.rules.facts import RideSlot
 from apps.rides.rules.forecast import Leg, arrivals
 from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
 
@@ -18,7 +18,7 @@ _AT_THE_DOOR: Final = frozenset({RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
 _STILL_DRIVEN: Final = dt.timedelta(hours=24)
 
 
-def leg_of(ride: Ride, errand: Errand) -> Leg:
+def leg_of(ride: Ride, errand: RideSlot) -> Leg:
     """Say how a ride stands in its driver's day."""
     return Leg(errand, over=ride.status not in OPEN, there=ride.status in _AT_THE_DOOR, eta_at=ride.eta_pickup_at)
 

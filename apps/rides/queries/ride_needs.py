@@ -5,7 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.rides.models import Ride
-from apps.rides.rules.facts import Errand, RideNeeds, Spaces, Span
+from apps.rides.rules.facts import (
+    RideNeeds,
+    RideSlot,
+    Spaces,
+    Span,
+)
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.travel import MINUTES_WHEN_UNKNOWN, Place, drive_minutes
 
@@ -50,7 +55,7 @@ def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> 
     )
 
 
-def errand_of(ride: Ride, *, at: datetime) -> Errand:
+def errand_of(ride: Ride, *, at: datetime) -> RideSlot:
     """Say from when to when a ride keeps its driver and vehicle, and where it begins and ends.
 
     A released will-call leg begins when the rider was ready, an unreleased one at its estimate.  Once the driver stands
@@ -63,7 +68,7 @@ def errand_of(ride: Ride, *, at: datetime) -> Errand:
     if ride.status in {RideStatus.ARRIVED, RideStatus.IN_PROGRESS}:
         ends_at = max(ends_at, at)
     latest = ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
-    return Errand(
+    return RideSlot(
         ride_id=ride.pk,
         span=Span(begins_at, ends_at),
         latest_pickup_at=max(latest, begins_at),
@@ -95,12 +100,12 @@ def place_of(stop: Mapping[str, Any]) -> Place | None:
     return None if lat is None or lng is None else Place(float(lat), float(lng))
 
 
-def _rescue(ride: Ride, at: datetime, place: Place) -> Errand:
+def _rescue(ride: Ride, at: datetime, place: Place) -> RideSlot:
     dropoff = place_of(ride.dropoff)
     onward = drive_minutes(place, dropoff) or MINUTES_WHEN_UNKNOWN
     # The rider changes vehicles at no stop: it is their own minutes that this takes.
     load, unload = _minutes_of_rider(ride, "loadMinutes"), _unloading(ride)
-    return Errand(
+    return RideSlot(
         ride_id=ride.pk,
         span=Span(at, at + timedelta(minutes=load + onward + unload)),
         latest_pickup_at=at,

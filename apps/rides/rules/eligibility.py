@@ -11,7 +11,13 @@ from typing import Final
 from uuid import UUID
 
 from apps.fleet.rules.credentials import CredentialType, Lapse, Standing, Subject, lapses
-from apps.rides.rules.facts import DriverFacts, Errand, RideNeeds, Span, VehicleFacts
+from apps.rides.rules.facts import (
+    DriverFacts,
+    RideNeeds,
+    RideSlot,
+    Span,
+    VehicleFacts,
+)
 from apps.rides.rules.travel import drive_minutes
 from lib.messages import Message, Text, all_of
 from lib.messages import gettext_lazy as _
@@ -305,7 +311,7 @@ def violations(
     ]
 
 
-def _clash(mine: Errand, other: Errand, who: Text) -> Text:
+def _clash(mine: RideSlot, other: RideSlot, who: Text) -> Text:
     """Say why two rides cannot be driven one after the other, or nothing.
 
     The later one may begin as late as its window ends; where a place is not known, only overlap counts.
@@ -326,7 +332,7 @@ def _clash(mine: Errand, other: Errand, who: Text) -> Text:
     )
 
 
-def _can_share(mine: Errand, other: Errand) -> bool:
+def _can_share(mine: RideSlot, other: RideSlot) -> bool:
     """Say whether some order of the two drop-offs keeps both riders within their limits; unknown places pass."""
     first, second = (mine, other) if mine.span.starts_at <= other.span.starts_at else (other, mine)
     between = drive_minutes(first.pickup, second.pickup)
@@ -369,7 +375,7 @@ def _role(pair: Pairing, person: DriverFacts) -> Text:
     return _("The driver") if person is pair.driver else _("The attendant")
 
 
-def _who(pair: Pairing, other: Errand) -> Text:
+def _who(pair: Pairing, other: RideSlot) -> Text:
     """Name who of the pairing is taken by the other ride."""
     on_it = {other.driver_id, *other.attendant_ids}
     for person in pair.crew:

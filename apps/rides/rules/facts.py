@@ -42,7 +42,7 @@ class Spaces:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class RideSlot:
     """One ride as it fills a driver's and a vehicle's day.
 
     `span` runs from the pickup time until the rider has left the vehicle; `latest_pickup_at` is the end of the window.
@@ -68,7 +68,7 @@ class RideNeeds:
     rider has to be helped over: 0 where there is an elevator or ramp, or where the rider walks unaided.
     """
 
-    errand: Errand
+    errand: RideSlot
     service_date: date
     rider_id: UUID
     spaces: Spaces
@@ -113,7 +113,7 @@ class DriverFacts:
     languages: frozenset[str] = frozenset()
     shifts: tuple[ShiftFact, ...] = ()
     leave: tuple[Span, ...] = ()
-    errands: tuple[Errand, ...] = ()
+    errands: tuple[RideSlot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +132,4 @@ class VehicleFacts:
     oxygen_mount: bool = False
     bariatric: bool = False
     shifts: tuple[ShiftFact, ...] = ()
-    errands: tuple[Errand, ...] = ()
+    errands: tuple[RideSlot, ...] = ()

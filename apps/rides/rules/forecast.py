@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from apps.rides.rules.facts import Errand
+from apps.rides.rules.facts import RideSlot
 from apps.rides.rules.travel import drive_minutes
 
 _MINUTE: Final = dt.timedelta(minutes=1)
@@ -23,7 +23,7 @@ class Leg:
     `eta_at` is when the driver says to be at the pickup; `there` that the driver is there, or has been.
     """
 
-    errand: Errand
+    errand: RideSlot
     over: bool = False
     there: bool = False
     eta_at: dt.datetime | None = None
@@ -36,7 +36,7 @@ def arrivals(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, dt.datetime]:
     from there.  Nobody arrives before now.  Rides that share the vehicle are not chained.
     """
     found: dict[UUID, dt.datetime] = {}
-    before: Errand | None = None
+    before: RideSlot | None = None
     free_at = at
     for leg in legs:
         errand = leg.errand
@@ -62,7 +62,7 @@ def lateness(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, int]:
     return {ride_id: math.ceil(late / _MINUTE) for ride_id, late in behind.items() if late > dt.timedelta(0)}
 
 
-def _reached(before: Errand | None, free_at: dt.datetime, errand: Errand, at: dt.datetime) -> dt.datetime:
+def _reached(before: RideSlot | None, free_at: dt.datetime, errand: RideSlot, at: dt.datetime) -> dt.datetime:
     """Say when the driver gets to a pickup, coming from the ride before, and not before its time."""
     planned = max(errand.span.starts_at, at)
     if before is None or before.span.overlaps(errand.span):
