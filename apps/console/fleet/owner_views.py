@@ -29,7 +29,7 @@ from apps.fleet.rules.credentials import TYPES_OF, Subject
 from apps.fleet.services.activation import CredentialsMissing
 from apps.riders.labels import rider_name
 from apps.rides.models import Ride, RideQuerySet
-from apps.rides.queries import given
+from apps.rides.queries import assigned_rides
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import fleet_changes as activations
 from lib.access import Principal
@@ -75,7 +75,7 @@ def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
         "employment": capfirst(record.get_employment_display()),
         "shifts": [(one, units[one.vehicle_id]) for one in shifts],
         "leave": list(record.coming_leave),
-        "rides": given.to_driver(record.pk, by=by).count(),
+        "rides": assigned_rides.for_driver(record.pk, by=by).count(),
     }
     return render(request, "fleet/driver.html", context)
 
@@ -92,7 +92,7 @@ def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
         "type": capfirst(record.get_type_display()),
         "lift": capfirst(record.get_lift_type_display()),
         "configs": list(record.capacity_configs.all()),
-        "rides": given.to_vehicle(record.pk, by=by).count(),
+        "rides": assigned_rides.to_vehicle(record.pk, by=by).count(),
     }
     return render(request, "fleet/vehicle.html", context)
 
@@ -183,7 +183,7 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
         lacking = [cell for cell in cells.values() if cell.blocking and cell.urgency in LAPSED]
         context["lacking"] = [(cell.type, words.paper(cell.type), words.URGENCIES[cell.urgency]) for cell in lacking]
     else:
-        rides = given.to_driver(record.pk, by=by)
+        rides = assigned_rides.for_driver(record.pk, by=by)
         context |= affected(rides, owner, by, lambda ride: _becomes(ride, record.pk))
     return render(request, "fleet/activation.html", context, status=UNPROCESSABLE if form.errors else 200)
 

@@ -27,7 +27,7 @@ from apps.dispatch.services.shift_changes import RidesLeft
 from apps.fleet.models import Activation, Driver, Shift, Vehicle, VehicleStatus
 from apps.fleet.services import drivers, shifts
 from apps.rides.models import Ride
-from apps.rides.queries import given
+from apps.rides.queries import assigned_rides
 from lib.access import Principal
 from lib.clocks import clock
 from lib.errors import DomainError
@@ -216,7 +216,7 @@ def _page(
         }  # fmt: skip
         form = ShiftForm(initial=first, **_offered(by, found))
     count = (
-        given.to_driver(found.driver_id, by=by)
+        assigned_rides.for_driver(found.driver_id, by=by)
         .filter(pickup_at__gte=found.starts_at, pickup_at__lt=found.ends_at)
         .count()
     )

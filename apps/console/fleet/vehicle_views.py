@@ -16,7 +16,7 @@ from apps.console.fleet.forms import VehicleStatusForm
 from apps.console.fleet.owner_views import affected, found_owner
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.models import Ride
-from apps.rides.queries import given
+from apps.rides.queries import assigned_rides
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import fleet_changes
 from lib.errors import DomainError
@@ -53,7 +53,7 @@ def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
         "name": words.name_of(owner.record, by),
         "standing": words.standing_of(owner.record),
         "form": form,
-        **affected(given.to_vehicle(owner_id, by=by), owner, by, _becomes),
+        **affected(assigned_rides.to_vehicle(owner_id, by=by), owner, by, _becomes),
     }
     return render(request, "fleet/vehicle_status.html", context, status=UNPROCESSABLE if form.errors else 200)
 

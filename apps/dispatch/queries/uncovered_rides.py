@@ -6,7 +6,7 @@ from django.db.models import Exists, OuterRef
 
 from apps.fleet.models import Shift
 from apps.rides.models import RideQuerySet
-from apps.rides.queries import given
+from apps.rides.queries import assigned_rides
 from lib.access import Principal
 
 
@@ -15,7 +15,7 @@ def left_without(shift: Shift, *, keeps: tuple[dt.datetime, dt.datetime] | None,
 
     `keeps` is the time for which the driver stays in it; None: none.
     """
-    rides = given.to_driver(shift.driver_id, by=by)
+    rides = assigned_rides.for_driver(shift.driver_id, by=by)
     rides = rides.filter(pickup_at__gte=shift.starts_at, pickup_at__lt=shift.ends_at)
     if keeps is not None:
         rides = rides.exclude(pickup_at__gte=keeps[0], pickup_at__lt=keeps[1])

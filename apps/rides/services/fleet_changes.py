@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
 from apps.fleet.services import activation, vehicles
 from apps.rides.models import Ride, RideQuerySet
-from apps.rides.queries import given
+from apps.rides.queries import assigned_rides
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services.assignment import audit_release, detach
 from lib.access import Principal
@@ -96,7 +96,7 @@ def change_vehicle_status(
         vehicle_id=vehicle_id, to=to, reason=reason, expected_version=expected_version, by=by, at=at
     )
     touched = vehicle.status != VehicleStatus.IN_SERVICE
-    return VehicleChange(vehicle, _ids(given.to_vehicle(vehicle_id, by=by)) if touched else [])
+    return VehicleChange(vehicle, _ids(assigned_rides.to_vehicle(vehicle_id, by=by)) if touched else [])
 
 
 @transaction.atomic
@@ -124,7 +124,7 @@ def _change(
     if release and _open_rides(drives, [RideStatus.ASSIGNED]).exclude(pk__in=ride_ids).exists():
         raise _MissedOne
     out = to != Activation.ACTIVE
-    affected = _ids(given.to_driver(driver_id, by=by)) if out else []
+    affected = _ids(assigned_rides.for_driver(driver_id, by=by)) if out else []
     released = [ride for ride in rides if ride.status == RideStatus.ASSIGNED and ride.driver_id == driver_id]
     dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE)
     for ride in sorted(released, key=lambda ride: (ride.pickup_at, ride.pk)):

@@ -9,7 +9,7 @@ from apps.rides.rules.lifecycle import WITH_DRIVER
 from lib.access import Principal
 
 
-def to_driver(driver_id: UUID, *, by: Principal) -> RideQuerySet:
+def for_driver(driver_id: UUID, *, by: Principal) -> RideQuerySet:
     """Find what a driver drives or attends, or is to, within the caller's reach; soonest first."""
     return _given(Q(driver_id=driver_id) | Q(attendant_ids__contains=[driver_id]), by)
 
