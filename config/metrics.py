@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from apps.accounts.models import Alert
 from apps.dispatch.queries import downtime
 from apps.exports.queries import lag
-from apps.rides.queries import watch_lag
+from apps.rides.queries import monitored_rides
 from apps.webhooks.queries import metrics
 from lib.api.views import ApiViewSet
 from lib.scopes import Scope
@@ -51,6 +51,6 @@ class _Numbers(Collector):
         for severity in Alert.Severity.values:
             alerts.add_metric([severity], found.get(severity, 0))
         yield alerts
-        yield from watch_lag.families(at=self._at)
+        yield from monitored_rides.families(at=self._at)
         yield from downtime.families(at=self._at)
         yield from lag.families(at=self._at)

@@ -12,7 +12,7 @@ from apps.organizations.models import EscalationPolicy, Facility
 from apps.riders.models import Rider
 from apps.rides import tasks
 from apps.rides.models import Ride, RideException
-from apps.rides.queries import watched
+from apps.rides.queries import monitored_rides
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking, exception_monitor
 from config.celery import TIMETABLE
@@ -201,6 +201,6 @@ def test_facts_are_the_same_from_the_row_and_from_the_database() -> None:
         ride_in(RideStatus.REQUESTED, confirm_by=NOW, scheduled_at=None, discharge={"receiving": None}),
     ]  # fmt: skip
 
-    read = {one.id: one.facts for one in watched.lock_due(at=NOW, most=10)}
+    read = {one.id: one.facts for one in monitored_rides.lock_due(at=NOW, most=10)}
 
-    assert read == {ride.pk: watched.facts_of(fresh(ride)) for ride in rides}
+    assert read == {ride.pk: monitored_rides.facts_of(fresh(ride)) for ride in rides}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from apps.organizations.models import EscalationPolicy, Facility
 from apps.rides.models import Ride, RideException
-from apps.rides.queries import watched
+from apps.rides.queries import monitored_rides
 from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.exception_rules import Outlook, evaluate, settles
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
@@ -198,8 +198,8 @@ STEPS: Final[tuple[Callable[[Life, int], None], ...]] = (
 
 
 def outlook_of(ride: Ride, at: dt.datetime) -> Outlook:
-    (row,) = watched._locked(f"{watched._LOCKED} r.id = %(ride_id)s", {"ride_id": ride.pk})
-    terms = watched.terms_of([row])
+    (row,) = monitored_rides._locked(f"{monitored_rides._LOCKED} r.id = %(ride_id)s", {"ride_id": ride.pk})
+    terms = monitored_rides.terms_of([row])
     return evaluate(row.facts, terms[ride.pk], at)
 
 

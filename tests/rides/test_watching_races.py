@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from apps.accounts.models import Alert
 from apps.events.models import Event
 from apps.rides.models import Ride, RideException
-from apps.rides.queries import watched
+from apps.rides.queries import monitored_rides
 from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import exception_monitor, exceptions
@@ -75,15 +75,15 @@ def test_without_the_lock_two_workers_take_the_same_rides(
     """The control: the second one is stopped by the database, whose constraints stand behind the lock."""
     ride_in(RideStatus.ASSIGNED)
     both_have_read = threading.Barrier(2, timeout=60)
-    lock_due = watched.lock_due
-    monkeypatch.setattr(watched, "_DUE", watched._DUE.replace("FOR NO KEY UPDATE OF r SKIP LOCKED", ""))
+    lock_due = monitored_rides.lock_due
+    monkeypatch.setattr(monitored_rides, "_DUE", monitored_rides._DUE.replace("FOR NO KEY UPDATE OF r SKIP LOCKED", ""))
 
     def met(**given: Any) -> Any:
         found = lock_due(**given)
         both_have_read.wait()
         return found
 
-    monkeypatch.setattr(watched, "lock_due", met)
+    monkeypatch.setattr(monitored_rides, "lock_due", met)
     at_once(tick, tick)
 
     assert [record.message for record in caplog.records] == ["rides not watched together"]

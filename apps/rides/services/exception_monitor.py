@@ -15,8 +15,8 @@ from django.db import connection, transaction
 
 from apps.organizations.rules.opening_hours import local_instant
 from apps.rides.models import WatchedFacility
-from apps.rides.queries import watched
-from apps.rides.queries.watched import Known, Watched
+from apps.rides.queries import monitored_rides
+from apps.rides.queries.monitored_rides import Known, Watched
 from apps.rides.rules.exception_rules import (
     TERMS_REACH,
     Finding,
@@ -110,12 +110,12 @@ def watch(*, by: Principal, at: datetime) -> int:
 
 @transaction.atomic
 def _look_at_due(*, by: Principal, at: datetime) -> tuple[int, _Left]:
-    rides = watched.lock_due(at=at, most=RIDES_AT_ONCE)
+    rides = monitored_rides.lock_due(at=at, most=RIDES_AT_ONCE)
     return len(rides), _look(rides, by=by, at=at)
 
 
 def _one_by_one(*, by: Principal, at: datetime) -> tuple[int, _Left]:
-    ride_ids = watched.due_ids(at=at, most=RIDES_AT_ONCE)
+    ride_ids = monitored_rides.due_ids(at=at, most=RIDES_AT_ONCE)
     left = _Left([], {})
     for ride_id in ride_ids:
         _guarded(ride_id, lambda pk=ride_id: left.take(_look_at_one(pk, by=by, at=at)), at=at)
@@ -123,7 +123,7 @@ def _one_by_one(*, by: Principal, at: datetime) -> tuple[int, _Left]:
 
 
 def _look_at_one(ride_id: UUID, *, by: Principal, at: datetime) -> _Left:
-    return _look(watched.lock_one(ride_id, at=at), by=by, at=at)
+    return _look(monitored_rides.lock_one(ride_id, at=at), by=by, at=at)
 
 
 def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
@@ -134,7 +134,7 @@ def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
     except Exception:  # whatever it is, it is this ride's alone
         log.exception("ride not watched", extra={"ride_id": str(ride_id)})
         with transaction.atomic():
-            if watched.lock_one(ride_id, at=at):
+            if monitored_rides.lock_one(ride_id, at=at):
                 exceptions.put_off(ride_id, until=at + NOT_BEFORE)
 
 
@@ -150,7 +150,7 @@ def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
     """Write down what stands for locked rides; answer what is left to do: unused legs, which stay due, and offers."""
     if not rides:
         return _Left([], {})
-    terms, known = watched.terms_of(rides), watched.exceptions_of([ride.id for ride in rides])
+    terms, known = monitored_rides.terms_of(rides), monitored_rides.exceptions_of([ride.id for ride in rides])
     outcomes: list[ExceptionChanges] = []
     steps: list[_Step] = []
     left = _Left([], {})
@@ -254,8 +254,8 @@ def _decide(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
 def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
     """Cancel a will-call leg that nobody released and whose rider was never brought."""
     ride = locked(ride_id, by)
-    rides = watched.lock_one(ride_id, at=at)
-    if not rides or not evaluate(rides[0].facts, watched.terms_of(rides)[ride_id], at).ends_unused:
+    rides = monitored_rides.lock_one(ride_id, at=at)
+    if not rides or not evaluate(rides[0].facts, monitored_rides.terms_of(rides)[ride_id], at).ends_unused:
         return
     was = RideStatus(ride.status)
     report = StatusReport(status=RideStatus.CANCELLED, source="system", reason_code=_UNUSED)
@@ -269,7 +269,7 @@ def follow_settings(*, at: datetime) -> None:
 
     One query where none has.  Where somebody is changing such a ride just now, the next run goes over them again.
     """
-    changed = watched.changed_facilities()
+    changed = monitored_rides.changed_facilities()
     if not changed:
         return
     values: dict[str, Any] = {

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.events import services as events
 from apps.rides.models import Ride, RideException
-from apps.rides.queries.watched import Known, Watched
+from apps.rides.queries.monitored_rides import Known, Watched
 from apps.rides.rules.exception_types import (
     DEFAULT_SEVERITY,
     SEVERITY_RANK,

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.events import services as events
 from apps.rides.models import Ride
-from apps.rides.queries import watched
+from apps.rides.queries import monitored_rides
 from apps.rides.rules import exception_rules
 from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
 from lib.access import Principal
@@ -234,7 +234,7 @@ def watching_of(ride: Ride, *, at: datetime) -> datetime | None:
     Never too late: `services.exception_monitor` computes the exact instant.  At once if exceptions are open, because
     the change may have settled one.
     """
-    return at if ride.open_exception_count else exception_rules.first_look(watched.facts_of(ride))
+    return at if ride.open_exception_count else exception_rules.first_look(monitored_rides.facts_of(ride))
 
 
 def audit_step(

@@ -2,11 +2,13 @@
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Count, Min
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from apps.organizations.models import Facility, default_escalation_minutes
 from apps.organizations.rules import opening_hours
@@ -14,12 +16,7 @@ from apps.organizations.service_levels import DEFAULTS
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import loading_minutes
 from apps.rides.rules import guards
-from apps.rides.rules.exception_rules import (
-    LONGEST_LADDER,
-    MINUTE,
-    Facts,
-    Terms,
-)
+from apps.rides.rules.exception_rules import LONGEST_LADDER, MINUTE, Facts, Terms
 from apps.rides.rules.lifecycle import RideStatus
 
 # The columns of `Facts`, in its order.  JSON is opened only where a rule asks for what is in it.
@@ -222,3 +219,18 @@ def changed_facilities() -> list[tuple[UUID, str]]:
     with connection.cursor() as cursor:
         cursor.execute(_CHANGED)
         return [(pk, digest) for pk, digest in cursor.fetchall()]
+
+
+def families(*, at: dt.datetime) -> Iterator[Metric]:
+    """Give the metrics of the watch (docs/adr/0019).  One query, of the rides that are due alone."""
+    due = Ride.objects.filter(watch_at__lte=at).aggregate(count=Count("pk"), oldest=Min("watch_at"))
+    yield GaugeMetricFamily(
+        "carelane_rides_watch_due",
+        "Rides that are due for a look at the clock; more than a few for long means that no worker runs.",
+        value=due["count"],
+    )
+    yield GaugeMetricFamily(
+        "carelane_rides_watch_behind_seconds",
+        "For how long the ride that waits longest for a look has been due; beat wakes the watch every 15 seconds.",
+        value=0 if due["oldest"] is None else (at - due["oldest"]).total_seconds(),
+    )
