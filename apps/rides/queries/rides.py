@@ -8,10 +8,13 @@ from uuid import UUID
 from django.utils.translation import gettext_lazy as _
 
 from apps.events.models import Event
+from apps.organizations import queries as organizations
 from apps.organizations.models import ExternalId, SubjectType
 from apps.organizations.queries import external_ids_of
 from apps.rides.models import Assignment, Milestone, Ride
-from lib.access import Principal
+from apps.rides.models.ride import RideQuerySet
+from apps.rides.rules.disclosure import disclosure_of
+from lib.access import Phi, Principal
 from lib.errors import NotFound
 
 
@@ -113,3 +116,19 @@ def timeline(of: Ride) -> list[Entry]:
     ]
     # At one instant the milestone stands before the event that followed from it.
     return sorted(entries, key=lambda entry: (entry.occurred_at, entry.kind != "milestone", entry.sequence or 0))
+
+
+def rides_called(ref: str, *, by: Principal) -> RideQuerySet:
+    """Find rides in reach by our own id, whoever's reference or an id of another system, in whole; unordered.
+
+    References and ids of other systems find nothing for those who do not see them.
+    """
+    rides = Ride.objects.visible_to(by)
+    try:
+        return rides.filter(pk=UUID(ref))
+    except ValueError:
+        pass
+    if disclosure_of(by).phi < Phi.LIMITED:
+        return rides.none()
+    referred = Ride.objects.filter(client_reference=ref).exclude(client_reference="").values("pk")
+    return rides.filter(pk__in=referred.union(organizations.subjects_called(SubjectType.RIDE, ref)))
