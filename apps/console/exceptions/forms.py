@@ -14,7 +14,7 @@ from apps.console.ride import words
 from apps.console.ride.ride_forms import Versioned
 from apps.rides import ride_words
 from apps.rides.next_steps import ADVICE
-from apps.rides.queries.desk import SIZES, Asked
+from apps.rides.queries.exception_queue import SIZES, Asked
 from apps.rides.rules.exception_types import ExceptionType
 from lib.console_forms import ListFilter, choose
 from lib.ids import uuid_or_none

@@ -27,7 +27,7 @@ from apps.riders import labels as rider_words
 from apps.rides import ride_words
 from apps.rides.models import RideException
 from apps.rides.next_steps import ADVICE
-from apps.rides.queries import desk, today
+from apps.rides.queries import exception_queue, today
 from apps.rides.rules.exception_types import ExceptionType
 from lib.access import Principal
 from lib.scopes import Scope
@@ -72,7 +72,7 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
     by, now = principal_of(request), timezone.now()
     form = cast(QueueFilter, (filters or queue_filters(by))(request.GET))
     shown = arranged(request, QUEUE, form.known())
-    page = desk.queue(form.asked(), by=by, at=now, sort=shown.sort, after=shown.after, size=shown.rows)
+    page = exception_queue.queue(form.asked(), by=by, at=now, sort=shown.sort, after=shown.after, size=shown.rows)
     _record_list(page.rows, by)
     return {
         "form": form,
@@ -94,7 +94,7 @@ def history(request: HttpRequest) -> HttpResponse:
     filters = history_filters(by)
     form = cast(HistoryFilter, filters(request.GET))
     shown = arranged(request, HISTORY, form.known())
-    page = desk.history(form.asked(), by=by, sort=shown.sort, after=shown.after, size=shown.rows)
+    page = exception_queue.history(form.asked(), by=by, sort=shown.sort, after=shown.after, size=shown.rows)
     names = accounts.names_of(one.resolved_by for one in page.rows)
     _record_list(page.rows, by)
     rows = [_row(one, by, now) | _closed(one, names) for one in page.rows]
@@ -111,7 +111,7 @@ def exception(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 
 def found_exception(exception_id: UUID, by: Principal) -> RideException:
     """Give an exception in reach, or answer 404."""
-    found = desk.one(exception_id, by=by)
+    found = exception_queue.one(exception_id, by=by)
     if found is None:
         raise Http404
     return found

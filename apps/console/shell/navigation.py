@@ -22,7 +22,7 @@ from apps.accounts.services import alerts
 from apps.accounts.sessions import principal_of, seconds_left
 from apps.console.account.adapters import needs_passkey
 from apps.riders.labels import may_name
-from apps.rides.queries import desk
+from apps.rides.queries import exception_queue
 from lib.access import Principal
 from lib.clocks import shows_twelve_hours
 from lib.privacy_mode import shows_initials
@@ -297,7 +297,7 @@ def contents_for(user: Any) -> list[Group]:
 # The open items behind an entry, as a query.
 _COUNTED: Final[dict[Entry, Callable[[Principal], QuerySet[Any]]]] = {
     INBOX: lambda by: Alert.objects.visible_to(by).open(),
-    EXCEPTIONS: lambda by: desk.open_critical(by=by),
+    EXCEPTIONS: lambda by: exception_queue.open_critical(by=by),
 }
 
 
