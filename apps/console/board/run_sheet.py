@@ -13,7 +13,7 @@ from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of
 from apps.dispatch.rules.axis import Axis
 from apps.dispatch.services import run_sheet as sheets
-from apps.rides.queries.doors import doors_of
+from apps.rides.queries.entrances import doors_of
 from apps.rides.rules.disclosure import disclosure_of
 from lib.scopes import Scope
 

@@ -31,7 +31,7 @@ from apps.dispatch.services import downtime_page, run_sheet
 from apps.dispatch.services.downtime_page import Sheet
 from apps.rides import meeting
 from apps.rides.models import Ride
-from apps.rides.queries.doors import doors_of
+from apps.rides.queries.entrances import doors_of
 from apps.rides.rules.disclosure import disclosure_of
 from lib import pdf, private_files, sealed_zip
 from lib.access import Principal

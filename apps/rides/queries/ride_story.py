@@ -11,7 +11,7 @@ from apps.organizations.models import Contact
 from apps.rides import meeting
 from apps.rides.models import Assignment, ReasonCode, Ride, RideException
 from apps.rides.queries import rides
-from apps.rides.queries.doors import doors_of
+from apps.rides.queries.entrances import doors_of
 from apps.rides.queries.rides import Entry
 from apps.rides.rules import disclosure
 from lib.access import Phi, Principal
