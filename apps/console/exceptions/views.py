@@ -27,7 +27,7 @@ from apps.riders import labels as rider_words
 from apps.rides import ride_words
 from apps.rides.models import RideException
 from apps.rides.next_steps import ADVICE
-from apps.rides.queries import exception_queue, today
+from apps.rides.queries import day_counts, exception_queue
 from apps.rides.rules.exception_types import ExceptionType
 from lib.access import Principal
 from lib.scopes import Scope
@@ -44,7 +44,7 @@ def queue(request: HttpRequest) -> HttpResponse:
     listed = listing(request, filters)
     context = listed | views_of(request, listed["shown"], filters)
     context["counts"] = [
-        (words.SEVERITIES[severity], severity.value, n) for severity, n in today.unsettled_exceptions(by=by)
+        (words.SEVERITIES[severity], severity.value, n) for severity, n in day_counts.unsettled_exceptions(by=by)
     ]
     context["counters"] = counters.strip(request)
     return render(request, "rides/exceptions.html", context)

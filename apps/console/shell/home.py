@@ -17,7 +17,7 @@ from apps.console.shell.navigation import BOARD, CREDENTIALS, DAY, DELIVERIES, E
 from apps.console.shell.setup_checklist import checklist
 from apps.dispatch.queries.downtime import newest
 from apps.dispatch.services import downtime_page
-from apps.rides.queries import today
+from apps.rides.queries import day_counts
 from apps.rides.ride_words import STORED_STATUSES
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
@@ -68,7 +68,7 @@ def home(request: HttpRequest) -> HttpResponse:
         context["setup"] = checklist(cast(User, request.user), by=by, at=now)
     context["has_day"] = by.has_scope(Scope.RIDES_WRITE) and bool(by.facility_ids)
     if by.has_scope(Scope.RIDES_READ):
-        day = today.day(by=by, at=now)
+        day = day_counts.day(by=by, at=now)
         context |= {"total": day.total, "statuses": [_status_tile(day, *row) for row in day.by_status]}
     if by.has_scope(Scope.EXCEPTIONS_READ):
         context["exceptions"] = _exception_tiles(by)
@@ -77,7 +77,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return render(request, "home.html", context)
 
 
-def _status_tile(day: today.Day, status: RideStatus, count: int) -> dict[str, Any]:
+def _status_tile(day: day_counts.Day, status: RideStatus, count: int) -> dict[str, Any]:
     rows = {
         "status__exact": status.value,
         "pickup_at__gte": day.starts_at.isoformat(),
@@ -100,7 +100,7 @@ def _exception_tiles(by: Principal) -> list[dict[str, Any]]:
             "edge": {"critical": "bad", "warning": "warn"}.get(severity, "brand-edge"),
             "url": f"{page}?{urlencode({'severity': severity.value})}",
         }
-        for severity, count in today.unsettled_exceptions(by=by)
+        for severity, count in day_counts.unsettled_exceptions(by=by)
     ]
 
 
