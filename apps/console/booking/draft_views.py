@@ -13,7 +13,7 @@ from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.booking import form_drafts
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
-from apps.rides.queries import drafts as queries
+from apps.rides.queries import booking_drafts as queries
 from apps.rides.services import booking_drafts
 from lib.clocks import clock
 from lib.ids import uuid_or_none

@@ -10,7 +10,7 @@ from apps.organizations.models import Facility
 from apps.riders.labels import whole_name
 from apps.riders.models import Rider
 from apps.rides.models import BookingDraft
-from apps.rides.queries import drafts
+from apps.rides.queries import booking_drafts
 from lib.access import Principal
 from lib.ids import uuid_or_none
 
@@ -40,7 +40,7 @@ class Row:
 
 def rows(mine: Sequence[BookingDraft], by: Principal) -> tuple[list[Row], list[Rider]]:
     """Lay the drafts out, with the riders in reach whom they name.  Two queries."""
-    said = [drafts.form_data_of(draft) for draft in mine]
+    said = [booking_drafts.form_data_of(draft) for draft in mine]
     riders = Rider.objects.visible_to(by).in_bulk(_ids(said, "rider"))
     facilities = Facility.objects.visible_to(by).in_bulk(_ids(said, "facility"))
     found = [

@@ -28,7 +28,7 @@ from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.templatetags.moments import distance
 from apps.riders.rules import rider_status
 from apps.rides.queries import availability, bookings
-from apps.rides.queries import drafts as kept_drafts
+from apps.rides.queries import booking_drafts as kept_drafts
 from apps.rides.rules.booking_rules import IN_WORDS, Question
 from apps.rides.services import booking, booking_drafts
 from lib.clocks import clock

@@ -18,7 +18,7 @@ from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from apps.rides import tasks
 from apps.rides.models import BookingDraft, Ride
-from apps.rides.queries import drafts as queries
+from apps.rides.queries import booking_drafts as queries
 from apps.rides.services import booking, booking_drafts
 from config.celery import TIMETABLE
 from lib.access import Principal, system
