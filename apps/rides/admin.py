@@ -10,19 +10,19 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from apps.rides import ride_words
+from apps.rides import labels
+from apps.rides.labels import ADVICE
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
-from apps.rides.next_steps import ADVICE
 from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Phi, Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
 from lib.admin_names import Words
 from lib.local_time import local_time
 
-_OF_MILESTONES: Final[Words] = {"type": ride_words.MOMENTS, "source": ride_words.SOURCES}
+_OF_MILESTONES: Final[Words] = {"type": labels.MOMENTS, "source": labels.SOURCES}
 _OF_EXCEPTIONS: Final[Words] = {
     "type": {one: advice.title for one, advice in ADVICE.items()},
-    "resolution_code": ride_words.CODES,
+    "resolution_code": labels.CODES,
 }
 
 
@@ -54,7 +54,7 @@ class RideExceptionInline(ReadOnlyInline[RideException, Ride]):
 class RideAdmin(ScopedAdmin[Ride]):
     read_only = True
     subject_type = "ride"
-    words: ClassVar[Words] = {"status": ride_words.STORED_STATUSES}
+    words: ClassVar[Words] = {"status": labels.STORED_STATUSES}
     list_display = ("pickup_time", "status", "service_type", "facility", "driver_name", "open_exception_count")
     list_filter = ("status", "service_type", "will_call", "priority")
     list_select_related = ("facility", "driver")

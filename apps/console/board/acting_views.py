@@ -27,8 +27,8 @@ from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.fleet.models import Driver
 from apps.riders.labels import rider_name
+from apps.rides.labels import OUT_OF_REACH, driver_name
 from apps.rides.models import Ride
-from apps.rides.naming import OUT_OF_REACH, driver_name
 from apps.rides.queries.candidates import Candidate, candidates
 from apps.rides.queries.ride_needs import errand_of
 from apps.rides.queries.rides import ride as ride_in_reach

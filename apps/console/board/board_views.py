@@ -26,7 +26,7 @@ from apps.dispatch.queries.board import Board, BoardRide, Lane, board, lanes_of
 from apps.dispatch.queries.figures import figures_of
 from apps.dispatch.queries.narrowing import choices, narrowed
 from apps.dispatch.rules.axis import Axis
-from apps.rides.naming import driver_name
+from apps.rides.labels import driver_name
 from apps.rides.queries import reason_codes
 from apps.rides.rules.lifecycle import ReasonList
 from lib.access import Principal

@@ -6,7 +6,7 @@ from apps.console.board import words
 from apps.console.board.timeline import Reader
 from apps.dispatch.queries.board import BoardRide, Lane
 from apps.riders.labels import rider_name
-from apps.rides.naming import driver_name
+from apps.rides.labels import driver_name
 
 
 def card(one: BoardRide, reader: Reader) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from apps.console.board.timeline import Reader
 from apps.dispatch.queries.board import Board, BoardRide, Lane
 from apps.organizations.models import Facility
 from apps.riders.labels import rider_name
-from apps.rides.naming import driver_name
+from apps.rides.labels import driver_name
 
 SEEN_WITHIN: Final = dt.timedelta(hours=2)  # an older place says nothing of where a driver is
 Point = dict[str, Any]

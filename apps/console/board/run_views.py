@@ -15,7 +15,7 @@ from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.board import board
 from apps.dispatch.rules.axis import Axis
 from apps.fleet.services import drivers
-from apps.rides.naming import driver_name
+from apps.rides.labels import driver_name
 from apps.rides.queries import reason_codes
 from apps.rides.rules.lifecycle import ReasonList
 from lib.scopes import Scope

@@ -26,7 +26,7 @@ from apps.dispatch.queries.suggestions import Preview, preview
 from apps.dispatch.rules.axis import Axis
 from apps.dispatch.rules.suggesting import Suggestion
 from apps.dispatch.services import planning
-from apps.rides.naming import driver_name
+from apps.rides.labels import driver_name
 from apps.rides.queries.ride_needs import errand_of
 from lib.scopes import Scope
 

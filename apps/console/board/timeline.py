@@ -25,7 +25,7 @@ from apps.dispatch.queries.board import BoardRide, Lane
 from apps.dispatch.rules import row_layout
 from apps.dispatch.rules.axis import Axis
 from apps.riders.labels import rider_name
-from apps.rides.naming import driver_name
+from apps.rides.labels import driver_name
 from apps.rides.rules.disclosure import Disclosure, disclosure_of
 from apps.rides.rules.facts import Span
 from lib.access import Principal

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.console.ride import words
 from apps.console.ride.ride_forms import Versioned
-from apps.rides import ride_words
-from apps.rides.next_steps import ADVICE
+from apps.rides import labels
+from apps.rides.labels import ADVICE
 from apps.rides.queries.exception_queue import SIZES, Asked
 from apps.rides.rules.exception_types import ExceptionType
 from lib.console_forms import ListFilter, choose
@@ -22,7 +22,7 @@ from lib.listing import Listing
 
 _ANY: Final = ("", _("Any"))
 _SEVERITIES: Final = [_ANY, *((value, badge.text) for value, badge in words.SEVERITIES.items())]
-CODES: Final = list(ride_words.CODES.items())
+CODES: Final = list(labels.CODES.items())
 QUEUE: Final = Listing(
     "exceptions",
     sorts={"-severity": _("Severity"), "-age": _("Stands for"), "due": _("Due")},

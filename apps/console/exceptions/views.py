@@ -24,9 +24,9 @@ from apps.console.ride.ride_forms import Versioned
 from apps.organizations.models import Facility
 from apps.organizations.queries import contacts_of
 from apps.riders import labels as rider_words
-from apps.rides import ride_words
+from apps.rides import labels
+from apps.rides.labels import ADVICE
 from apps.rides.models import RideException
-from apps.rides.next_steps import ADVICE
 from apps.rides.queries import day_counts, exception_queue
 from apps.rides.rules.exception_types import ExceptionType
 from lib.access import Principal
@@ -185,7 +185,7 @@ def _closed(one: RideException, names: dict[str, str]) -> dict[str, Any]:
         "minutes": int(stood.total_seconds() // 60),
         "closed_by": words.who(one.resolved_by, names),
         "standing": words.STANDINGS[one.status],
-        "code": ride_words.CODES[one.resolution_code],
+        "code": labels.CODES[one.resolution_code],
     }
 
 

@@ -12,7 +12,7 @@ from apps.console.fleet.credential_board import Cell
 from apps.console.ride.words import Badge
 from apps.fleet.models import Activation, CredentialType, Driver, Vehicle, VehicleStatus
 from apps.fleet.rules.credentials import Urgency
-from apps.rides.naming import driver_name
+from apps.rides.labels import driver_name
 from lib.access import Principal
 from lib.file_kinds import FileKind
 

@@ -10,7 +10,7 @@ from django.forms import BoundField
 from django.utils.translation import gettext as _
 
 from apps.fleet.models import Activation, Driver
-from apps.rides.naming import OUT_OF_REACH, driver_name
+from apps.rides.labels import OUT_OF_REACH, driver_name
 from lib.access import Principal
 
 FEWEST: Final = 3

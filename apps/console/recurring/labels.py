@@ -21,7 +21,7 @@ from apps.recurring.queries.roster import Line
 from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
 from apps.riders import labels as rider_words
-from apps.rides.naming import OUT_OF_REACH, driver_name
+from apps.rides.labels import OUT_OF_REACH, driver_name
 from apps.rides.rules.lifecycle import RideStatus
 from lib import clocks
 from lib.access import Principal

@@ -26,8 +26,7 @@ from apps.reporting.queries.freshness import Progress
 from apps.reporting.queries.restatements import Restated
 from apps.reporting.queries.selection import Selection
 from apps.reporting.rules.kpis import Kpi, KpiMethod, Unit
-from apps.rides.next_steps import ADVICE
-from apps.rides.reason_words import Reason
+from apps.rides.labels import ADVICE, Reason
 from apps.rides.rules.reasons import Fault
 from lib.listing import spelled
 

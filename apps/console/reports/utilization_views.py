@@ -24,7 +24,7 @@ from apps.reporting import kpi_labels
 from apps.reporting.queries import freshness
 from apps.reporting.queries import utilization as queries
 from apps.reporting.queries.utilization import WORKERS, Work, WorkerUtilization
-from apps.rides.naming import driver_name, unnamed
+from apps.rides.labels import driver_name, unnamed
 from lib.access import Phi, Principal
 from lib.listing import spelled
 from lib.replica import alias

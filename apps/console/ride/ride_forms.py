@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.console.ride import words
 from apps.riders.rules.needs import Mobility
-from apps.rides import ride_words
+from apps.rides import labels
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import Action, ReasonList
 from apps.rides.rules.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, PROVIDER_REASONS
@@ -134,7 +134,7 @@ class MomentForm(Overridable):
 
     def __init__(self, *args: Any, status: str, **options: Any) -> None:
         super().__init__(*args, **options)
-        offered = [(one, ride_words.MOMENTS[one]) for one in MOMENTS.get(status, ())]
+        offered = [(one, labels.MOMENTS[one]) for one in MOMENTS.get(status, ())]
         cast(forms.ChoiceField, self.fields["type"]).choices = offered
 
 

@@ -10,9 +10,10 @@ from apps.console.ride import words
 from apps.organizations.models import Contact, ContactRole
 from apps.riders import labels as rider_words
 from apps.riders.rules.needs import AssistLevel
-from apps.rides import meeting, ride_words
+from apps.rides import labels as labels_service
+from apps.rides import meeting
+from apps.rides.labels import ADVICE
 from apps.rides.models import Assignment, Ride, RideException
-from apps.rides.next_steps import ADVICE
 from apps.rides.queries.ride_story import Story
 from apps.rides.queries.rides import Entry
 from apps.rides.rules import disclosure
@@ -165,7 +166,7 @@ def exception(one: RideException, names: Mapping[str, str], by: Principal) -> di
         "step": ADVICE[one.type].step,
         "answer": answer_of(one),
         "closed_by": words.who(one.resolved_by, names) if one.resolved_at else "",
-        "code": ride_words.CODES.get(one.resolution_code, ""),
+        "code": labels_service.CODES.get(one.resolution_code, ""),
         "note": one.resolution_note if by.phi >= Phi.FULL else "",
     }
 
@@ -191,9 +192,9 @@ def _line(entry: Entry, names: Mapping[str, str], own: Own, by: Principal) -> di
         "is_moment": is_moment,
         "at": entry.occurred_at,
         "recorded": entry.recorded_at if late else None,
-        "title": str(ride_words.MOMENTS[entry.type]) if is_moment else words.happened(entry.type),
+        "title": str(labels_service.MOMENTS[entry.type]) if is_moment else words.happened(entry.type),
         "who": words.who(entry.actor, names),
-        "source": ride_words.SOURCES.get(entry.source or "", ""),
+        "source": labels_service.SOURCES.get(entry.source or "", ""),
         "voided": entry.voided,
         "edited": entry.edited,
         "details": _of_moment(entry, by) if is_moment else details_of(entry.data, own),

@@ -11,9 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.rides import reason_words, ride_words
+from apps.rides import labels
+from apps.rides.labels import ADVICE
 from apps.rides.models import Assignment, Ride
-from apps.rides.next_steps import ADVICE
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus
 from apps.rides.rules.lifecycle import RideStatus
 from lib import clocks
@@ -31,16 +31,16 @@ class Badge:
 
 
 STATUSES: Final[Mapping[str, Badge]] = {
-    RideStatus.REQUESTED: Badge("warn", "?", ride_words.STATUSES[RideStatus.REQUESTED]),
-    RideStatus.SCHEDULED: Badge("warn", "○", ride_words.STATUSES[RideStatus.SCHEDULED]),
-    RideStatus.ASSIGNED: Badge("booked", "◔", ride_words.STATUSES[RideStatus.ASSIGNED]),
-    RideStatus.EN_ROUTE: Badge("ok", "➜", ride_words.STATUSES[RideStatus.EN_ROUTE]),
-    RideStatus.ARRIVED: Badge("ok", "◉", ride_words.STATUSES[RideStatus.ARRIVED]),
-    RideStatus.IN_PROGRESS: Badge("booked", "●", ride_words.STATUSES[RideStatus.IN_PROGRESS]),
-    RideStatus.COMPLETED: Badge("quiet", "✓", ride_words.STATUSES[RideStatus.COMPLETED]),
-    RideStatus.CANCELLED: Badge("quiet", "✕", ride_words.STATUSES[RideStatus.CANCELLED]),
-    RideStatus.NO_SHOW: Badge("bad", "✕", ride_words.STATUSES[RideStatus.NO_SHOW]),
-    RideStatus.UNFULFILLED: Badge("bad", "!", ride_words.STATUSES[RideStatus.UNFULFILLED]),
+    RideStatus.REQUESTED: Badge("warn", "?", labels.STATUSES[RideStatus.REQUESTED]),
+    RideStatus.SCHEDULED: Badge("warn", "○", labels.STATUSES[RideStatus.SCHEDULED]),
+    RideStatus.ASSIGNED: Badge("booked", "◔", labels.STATUSES[RideStatus.ASSIGNED]),
+    RideStatus.EN_ROUTE: Badge("ok", "➜", labels.STATUSES[RideStatus.EN_ROUTE]),
+    RideStatus.ARRIVED: Badge("ok", "◉", labels.STATUSES[RideStatus.ARRIVED]),
+    RideStatus.IN_PROGRESS: Badge("booked", "●", labels.STATUSES[RideStatus.IN_PROGRESS]),
+    RideStatus.COMPLETED: Badge("quiet", "✓", labels.STATUSES[RideStatus.COMPLETED]),
+    RideStatus.CANCELLED: Badge("quiet", "✕", labels.STATUSES[RideStatus.CANCELLED]),
+    RideStatus.NO_SHOW: Badge("bad", "✕", labels.STATUSES[RideStatus.NO_SHOW]),
+    RideStatus.UNFULFILLED: Badge("bad", "!", labels.STATUSES[RideStatus.UNFULFILLED]),
 }
 WILL_CALL: Final = Badge("info", "☏", gettext_lazy("Will-call, not released"))
 RELEASED: Final = Badge("info", "☏", gettext_lazy("Ready"))
@@ -109,7 +109,7 @@ def happened(event_type: str) -> str:
 
 def spelled(code: str) -> str:
     """Write a code as words: `rider_request` as `Rider request`; codes that operators add have labels of their own."""
-    return reason_words.said(code)
+    return labels.said(code)
 
 
 def title_of(type_: str) -> Text:

@@ -17,8 +17,8 @@ from apps.console.shell.navigation import BOARD, CREDENTIALS, DAY, DELIVERIES, E
 from apps.console.shell.setup_checklist import checklist
 from apps.dispatch.queries.downtime import newest
 from apps.dispatch.services import downtime_page
+from apps.rides.labels import STORED_STATUSES
 from apps.rides.queries import day_counts
-from apps.rides.ride_words import STORED_STATUSES
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from lib.local_time import local_time

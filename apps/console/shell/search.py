@@ -18,7 +18,7 @@ from apps.console.booking import rider_combo
 from apps.console.ride import words
 from apps.fleet import queries as fleet
 from apps.riders.labels import may_name, rider_name
-from apps.rides.naming import driver_name
+from apps.rides.labels import driver_name
 from apps.rides.queries.rides import rides_called
 from lib.access import Principal
 from lib.scopes import Scope

@@ -17,8 +17,8 @@ from apps.dispatch.queries.board import Lane
 from apps.dispatch.services import run_sheet
 from apps.riders.labels import needs_said, whole_name
 from apps.rides import meeting
+from apps.rides.labels import driver_name
 from apps.rides.models import Ride
-from apps.rides.naming import driver_name
 from apps.rides.rules import disclosure
 from lib.access import Principal
 from lib.clocks import clock

@@ -16,8 +16,8 @@ from apps.dispatch import labels
 from apps.dispatch.queries.board import Lane
 from apps.riders.labels import needs_said, whole_name
 from apps.rides import meeting
+from apps.rides.labels import driver_name
 from apps.rides.models import Ride
-from apps.rides.naming import driver_name
 from apps.rides.rules import disclosure
 from apps.rides.services import legs
 from lib import pdf

@@ -1,7 +1,7 @@
 """The reasons that people choose from."""
 
+from apps.rides.labels import said
 from apps.rides.models import ReasonCode
-from apps.rides.reason_words import said
 from apps.rides.rules.lifecycle import ReasonList
 from apps.rides.rules.reasons import CODES
 

@@ -10,7 +10,7 @@ from django.test import Client
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.events.models import Event
-from apps.rides import reason_words
+from apps.rides import labels
 from apps.rides.models import Ride
 from apps.rides.rules.guards import CORRECTION_WINDOW
 from apps.rides.rules.lifecycle import RideStatus
@@ -130,5 +130,5 @@ def test_stale_press_of_ready_on_a_ride_that_waits_still_is_refused() -> None:
 def test_built_in_reasons_have_words_and_others_are_spelled_out() -> None:
     built_in = {code for codes in CODES.values() for code in codes}
 
-    assert set(reason_words.Reason.values) == built_in
-    assert reason_words.said("of_another_day") == "Of another day"
+    assert set(labels.Reason.values) == built_in
+    assert labels.said("of_another_day") == "Of another day"

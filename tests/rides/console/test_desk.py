@@ -10,8 +10,8 @@ from pytest_django import DjangoAssertNumQueries
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.organizations.models import Facility
+from apps.rides.labels import ADVICE
 from apps.rides.models import Ride, RideException
-from apps.rides.next_steps import ADVICE
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from apps.rides.services.status import locked

@@ -1,0 +1,218 @@
+"""What pages call statuses, moments, sources and outcomes of rides: the console, the home page and /admin/ alike.
+
+Labels of the choices themselves stay as the API and stored texts have them.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from apps.fleet.models import Driver
+from apps.rides.models import Milestone
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
+from apps.rides.rules.lifecycle import RideStatus
+from lib.access import Phi, Principal
+from lib.choices import TextChoices
+from lib.scopes import Scope
+
+Text = str | Promise
+
+STATUSES: Final[Mapping[str, Text]] = {
+    RideStatus.REQUESTED: gettext_lazy("Requested"),
+    RideStatus.SCHEDULED: gettext_lazy("Unassigned"),
+    RideStatus.ASSIGNED: gettext_lazy("Assigned"),
+    RideStatus.EN_ROUTE: gettext_lazy("En route"),
+    RideStatus.ARRIVED: gettext_lazy("At the pickup"),
+    RideStatus.IN_PROGRESS: gettext_lazy("On board"),
+    RideStatus.COMPLETED: gettext_lazy("Completed"),
+    RideStatus.CANCELLED: gettext_lazy("Cancelled"),
+    RideStatus.NO_SHOW: gettext_lazy("No-show"),
+    RideStatus.UNFULFILLED: gettext_lazy("Not driven"),
+}
+# Where will-calls that nobody has released are among those that are scheduled, as the database has them.
+STORED_STATUSES: Final[Mapping[str, Text]] = {**STATUSES, RideStatus.SCHEDULED: RideStatus.SCHEDULED.label}
+CODES: Final[Mapping[str, Text]] = {
+    ResolutionCode.RECOVERED_ON_TIME: gettext_lazy("Recovered, on time"),
+    ResolutionCode.RECOVERED_LATE: gettext_lazy("Recovered, late"),
+    ResolutionCode.REASSIGNED: gettext_lazy("Another driver"),
+    ResolutionCode.RESCHEDULED: gettext_lazy("Another time"),
+    ResolutionCode.CANCELLED: gettext_lazy("Ride cancelled"),
+    ResolutionCode.UNFULFILLED: gettext_lazy("Ride not driven"),
+    ResolutionCode.FALSE_ALARM: gettext_lazy("False alarm"),
+    ResolutionCode.HANDLED_ELSEWHERE: gettext_lazy("Handled elsewhere"),
+    ResolutionCode.OTHER: gettext_lazy("Other"),
+}
+MOMENTS: Final[Mapping[str, Text]] = {
+    Milestone.Type.READY: gettext_lazy("Ready"),
+    Milestone.Type.DEPARTED: gettext_lazy("Driver departed"),
+    Milestone.Type.ARRIVED_PICKUP: gettext_lazy("Arrived at the pickup"),
+    Milestone.Type.BOARDED: gettext_lazy("On board"),
+    Milestone.Type.ARRIVED_DROPOFF: gettext_lazy("Arrived at the drop-off"),
+    Milestone.Type.DROPPED_OFF: gettext_lazy("Dropped off"),
+    Milestone.Type.CONTACT_ATTEMPT: gettext_lazy("Tried to reach somebody"),
+    Milestone.Type.HANDOFF: gettext_lazy("Handed over"),
+}
+SOURCES: Final[Mapping[str, Text]] = {
+    Milestone.Source.DRIVER_APP: gettext_lazy("driver's app"),
+    Milestone.Source.DISPATCHER_MANUAL: gettext_lazy("entered by hand"),
+    Milestone.Source.INTEGRATION: gettext_lazy("another system"),
+    Milestone.Source.HL7: gettext_lazy("hospital system (HL7)"),
+    Milestone.Source.SMS: gettext_lazy("text message"),
+    Milestone.Source.SYSTEM: gettext_lazy("Carelane"),
+}
+
+
+class Reason(TextChoices):
+    RIDER_REQUEST = "rider_request", _("Rider request")
+    RIDER_OTHER_TRANSPORT = "rider_other_transport", _("Rider other transport")
+    RIDER_REFUSED_AT_DOOR = "rider_refused_at_door", _("Rider refused at door")
+    RIDER_ILL = "rider_ill", _("Rider ill")
+    RIDER_HOSPITALIZED = "rider_hospitalized", _("Rider hospitalized")
+    RIDER_DECEASED = "rider_deceased", _("Rider deceased")
+    APPOINTMENT_CANCELLED = "appointment_cancelled", _("Appointment cancelled")
+    APPOINTMENT_MOVED = "appointment_moved", _("Appointment moved")
+    TREATMENT_CHANGED = "treatment_changed", _("Treatment changed")
+    DISCHARGE_CANCELLED = "discharge_cancelled", _("Discharge cancelled")
+    LEVEL_OF_CARE_CHANGED = "level_of_care_changed", _("Level of care changed")
+    FACILITY_CLOSED = "facility_closed", _("Facility closed")
+    STANDING_ORDER_HOLD = "standing_order_hold", _("Standing order hold")
+    STANDING_ORDER_ENDED = "standing_order_ended", _("Standing order ended")
+    CALENDAR_SHIFT = "calendar_shift", _("Calendar shift")
+    WILL_CALL_NOT_USED = "will_call_not_used", _("Will call not used")
+    AUTHORIZATION_DENIED = "authorization_denied", _("Authorization denied")
+    ELIGIBILITY_LAPSED = "eligibility_lapsed", _("Eligibility lapsed")
+    WEATHER = "weather", _("Weather")
+    DUPLICATE = "duplicate", _("Duplicate")
+    BOOKING_ERROR = "booking_error", _("Booking error")
+    OTHER = "other", _("Other")
+    NO_DRIVER_AVAILABLE = "no_driver_available", _("No driver available")
+    NO_SUITABLE_VEHICLE = "no_suitable_vehicle", _("No suitable vehicle")
+    GIVEN_BACK_LATE = "given_back_late", _("Given back late")
+    DRIVER_NO_CALL_NO_SHOW = "driver_no_call_no_show", _("Driver no call no show")
+    VEHICLE_BREAKDOWN = "vehicle_breakdown", _("Vehicle breakdown")
+    ACCIDENT = "accident", _("Accident")
+    LATE_RIDER_LEFT = "late_rider_left", _("Late rider left")
+    LATE_APPOINTMENT_LOST = "late_appointment_lost", _("Late appointment lost")
+    WRONG_VEHICLE_SENT = "wrong_vehicle_sent", _("Wrong vehicle sent")
+    DRIVER_REFUSED = "driver_refused", _("Driver refused")
+    OUTSIDE_SERVICE_AREA = "outside_service_area", _("Outside service area")
+    OUTSIDE_SERVICE_HOURS = "outside_service_hours", _("Outside service hours")
+    INSUFFICIENT_NOTICE = "insufficient_notice", _("Insufficient notice")
+    AUTHORIZATION_MISSING = "authorization_missing", _("Authorization missing")
+    WEATHER_SUSPENSION = "weather_suspension", _("Weather suspension")
+    ABORTED_MEDICAL_EMERGENCY = "aborted_medical_emergency", _("Aborted medical emergency")
+    ABORTED_SAFETY = "aborted_safety", _("Aborted safety")
+    RETURNED_TO_ORIGIN = "returned_to_origin", _("Returned to origin")
+    RIDER_NOT_AT_PICKUP = "rider_not_at_pickup", _("Rider not at pickup")
+    RIDER_UNREACHABLE = "rider_unreachable", _("Rider unreachable")
+    RIDER_ALREADY_LEFT = "rider_already_left", _("Rider already left")
+    NOT_READY_WAIT_EXCEEDED = "not_ready_wait_exceeded", _("Not ready wait exceeded")
+    NOT_FOUND_AT_FACILITY = "not_found_at_facility", _("Not found at facility")
+    BAD_PICKUP_DETAILS = "bad_pickup_details", _("Bad pickup details")
+    DRIVER_DECLINED = "driver_declined", _("Driver declined")
+    DRIVER_RELEASED = "driver_released", _("Driver released")
+    DRIVER_SUSPENDED = "driver_suspended", _("Driver suspended")
+    DRIVER_ILL = "driver_ill", _("Driver ill")
+    RUNNING_LATE = "running_late", _("Running late")
+    ACCOMMODATION_MISMATCH = "accommodation_mismatch", _("Accommodation mismatch")
+    CREDENTIAL_LAPSED = "credential_lapsed", _("Credential lapsed")
+    REPLANNED = "replanned", _("Replanned")
+
+
+def said(code: str) -> str:
+    """Name a reason; one of the operator's own, which has no words here, by its code."""
+    return str(Reason(code).label) if code in Reason.values else code.replace("_", " ").capitalize()
+
+
+_T = ExceptionType
+
+
+class Advice(NamedTuple):
+    """`step` is what to try first; the person at the desk knows better."""
+
+    title: str | Promise
+    step: str | Promise
+
+
+ADVICE: Final[Mapping[str, Advice]] = {
+    _T.UNCONFIRMED_REQUEST: Advice(_("Request not confirmed"), _("Confirm it, or turn it down with a reason")),
+    _T.UNASSIGNED_AT_RISK: Advice(_("No driver yet"), _("Assign a driver; ask partner companies if nobody is free")),
+    _T.NO_DRIVER_AVAILABLE: Advice(
+        _("No driver available"), _("Decide with the planner: wait, change the mode, split or cancel")
+    ),
+    _T.ASSIGNMENT_DECLINED: Advice(_("Offer declined"), _("Offer it to the next driver")),
+    _T.DRIVER_RELEASED_LATE: Advice(_("Given back late"), _("Assign another driver at once")),
+    _T.LATE_PICKUP_PREDICTED: Advice(_("Will come late"), _("Look for a nearer driver; tell the pickup the new time")),
+    _T.LATE_PICKUP: Advice(_("Late pickup"), _("Call the driver, then tell the pickup; reassign if it is stuck")),
+    _T.LATE_TO_APPOINTMENT: Advice(
+        _("Late to the appointment"), _("Call the place of the appointment; look for a faster driver")
+    ),
+    _T.WILL_CALL_OVERDUE: Advice(_("Ready and waiting"), _("Assign the nearest driver, and tell the facility when")),
+    _T.WILL_CALL_UNACTIVATED: Advice(
+        _("Will-call not released"), _("Ask the facility whether the rider still needs the ride")
+    ),
+    _T.RIDER_STRANDED_RISK: Advice(
+        _("Rider may be stranded"), _("Call the facility and the rider now: is the rider on the way home?")
+    ),
+    _T.RIDER_NOT_READY: Advice(_("Rider not ready"), _("Call the unit; agree how long the driver waits")),
+    _T.DISCHARGE_SLIPPED: Advice(_("Discharge slipped"), _("Ask the unit for a new time, and move the ride")),
+    _T.RETURN_LEG_AT_RISK: Advice(
+        _("Way back in question"), _("Ask whether the rider still needs the way back; keep or cancel it")
+    ),
+    _T.RIDER_NO_SHOW: Advice(_("No-show"), _("Call the rider; cancel or keep the way back")),
+    _T.RIDE_UNFULFILLED: Advice(_("Ride not driven"), _("Find out where the rider is; book another ride if needed")),
+    _T.ACCOMMODATION_MISMATCH: Advice(
+        _("Vehicle does not fit the rider"), _("Assign a vehicle that fits; nobody departs before that")
+    ),
+    _T.ADDRESS_PROBLEM: Advice(_("Address in doubt"), _("Call the rider or the facility, and correct the address")),
+    _T.CREDENTIAL_LAPSE: Advice(_("Papers lapse"), _("Renew the papers, or assign another driver or vehicle")),
+    _T.VEHICLE_BREAKDOWN: Advice(_("Vehicle broke down"), _("Ask for the riders' safety first; send another vehicle")),
+    _T.ACCIDENT: Advice(_("Accident"), _("Ask for injuries and call 911; then the incident form, within the hour")),
+    _T.SAFETY_INCIDENT: Advice(_("Safety incident"), _("Make the rider safe; then the incident form")),
+    _T.MEDICAL_EMERGENCY: Advice(_("Medical emergency"), _("Make sure that 911 is called; tell the facility")),
+    _T.EXCESSIVE_WAIT: Advice(_("Driver waits long"), _("Call the pickup: wait on, or give the driver another ride")),
+    _T.EXCESSIVE_RIDE_TIME: Advice(_("Long on board"), _("Call the driver: is the rider well, and how far is it?")),
+    _T.MILESTONE_GAP: Advice(_("Milestone missing"), _("Ask the driver, and enter the time by hand")),
+    _T.MISSING_DOCUMENTATION: Advice(_("Papers missing"), _("Ask the driver for what is missing")),
+    _T.DUPLICATE_RIDE: Advice(_("Two rides at one time"), _("Ask which one holds, and cancel the other")),
+    _T.STANDING_ORDER_CONFLICT: Advice(
+        _("Standing order cannot book"), _("Open the order: its days say what stands against them")
+    ),
+    _T.STANDING_ORDER_REVIEW: Advice(
+        _("Standing order in question"), _("Ask the facility: hold the order, end it, or go on")
+    ),
+    _T.AUTHORIZATION_ENDING: Advice(
+        _("Authorization ends"), _("Ask the payer for a new authorization, or end the order")
+    ),
+    _T.HOLD_REVIEW: Advice(_("Hold to be reviewed"), _("Ask whether the rider is back: resume, or hold on")),
+    _T.HOLIDAY_UNDECIDED: Advice(_("Holiday undecided"), _("Ask the facility which day its treatments move to")),
+    _T.RIDER_HOSPITALIZED_SUSPECTED: Advice(
+        _("Rider may be in hospital"), _("Ask the facility: set a hold, or dismiss")
+    ),
+}
+
+
+OUT_OF_REACH: Final[Promise] = gettext_lazy("A driver out of your reach")
+
+
+def unnamed(id: UUID) -> str:
+    """Tell a driver or vehicle apart from others without saying which one it is."""
+    return f"…{str(id)[-8:]}"
+
+
+def driver_name(driver: Driver, by: Principal) -> str:
+    """Name a driver whole to those who see drivers; to others by first name and number plate, or an end of the id.
+
+    Who sees nobody's identity, as analysts, is told the end of the id alone.  The driver's default vehicle has to be
+    loaded for the others.
+    """
+    if by.has_scope(Scope.DRIVERS_READ):
+        return f"{driver.last_name}, {driver.first_name}"
+    if by.phi <= Phi.NONE:
+        return unnamed(driver.pk)
+    plate = driver.default_vehicle.license_plate if driver.default_vehicle else ""
+    return f"{driver.first_name}, {plate}" if plate else f"{driver.first_name} …{str(driver.pk)[-4:]}"
