@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from apps.console.booking.fields import ClockField, PhoneField
 from apps.console.ride import words
 from apps.organizations.models import Entrance, Facility
-from apps.rides import meeting
+from apps.rides import pickup_points
 from lib.console_forms import choose
 
 # Lines of the checklist by their fields: `item_order_signed` is `orderSigned` of the API.
@@ -34,7 +34,7 @@ class DischargePart(forms.Form):
     meet_at = forms.ChoiceField(
         label=gettext_lazy("Meet at"),
         required=False,
-        choices=_of_words(meeting.PLACES.items()),
+        choices=_of_words(pickup_points.PLACES.items()),
     )
     destination_kind = forms.ChoiceField(
         label=gettext_lazy("Discharged to"),

@@ -11,7 +11,7 @@ from apps.organizations.models import Contact, ContactRole
 from apps.riders import labels as rider_words
 from apps.riders.rules.needs import AssistLevel
 from apps.rides import labels as labels_service
-from apps.rides import meeting
+from apps.rides import pickup_points
 from apps.rides.labels import ADVICE
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.queries.ride_story import Story
@@ -53,8 +53,8 @@ def _stop(ride: Ride, side: str, story: Story, to: Disclosure) -> dict[str, Any]
     return {
         "name": name,
         "lines": [line for line in lines if line and line != name],
-        "door": meeting.door(ride, side, story.doors, to),
-        "inside": ", ".join(meeting.inside(ride, side, to)),
+        "door": pickup_points.door(ride, side, story.doors, to),
+        "inside": ", ".join(pickup_points.inside(ride, side, to)),
         "instructions": seen.get("instructions") or "",
         "contact": _asked_for(seen.get("contact") or {}),
         "steps": steps,

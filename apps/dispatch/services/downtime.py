@@ -29,7 +29,7 @@ from apps.dispatch.queries.run import rides_of_day, still_to_drive
 from apps.dispatch.rules.axis import Axis, service_day
 from apps.dispatch.services import downtime_page, run_sheet
 from apps.dispatch.services.downtime_page import Sheet
-from apps.rides import meeting
+from apps.rides import pickup_points
 from apps.rides.models import Ride
 from apps.rides.queries.entrances import doors_of
 from apps.rides.rules.disclosure import disclosure_of
@@ -60,7 +60,7 @@ class Outcome(Enum):
 class _Days(NamedTuple):
     tables: dict[str, list[Ride]]  # by file
     sheets: list[Sheet]
-    doors: meeting.Doors
+    doors: pickup_points.Doors
 
 
 def is_on() -> bool:

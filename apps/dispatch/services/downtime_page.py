@@ -16,7 +16,7 @@ from apps.dispatch import labels
 from apps.dispatch.queries.board import Lane
 from apps.dispatch.services import run_sheet
 from apps.riders.labels import needs_said, whole_name
-from apps.rides import meeting
+from apps.rides import pickup_points
 from apps.rides.labels import driver_name
 from apps.rides.models import Ride
 from apps.rides.rules import disclosure
@@ -72,7 +72,7 @@ def contents(found: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[
         yield one.file, one.day, driver_name(driver, by), driver.phone, one.lane.unit, len(one.rides), *clocks
 
 
-def table(rides: Iterable[Ride], by: Principal, doors: meeting.Doors) -> Iterator[Sequence[object]]:
+def table(rides: Iterable[Ride], by: Principal, doors: pickup_points.Doors) -> Iterator[Sequence[object]]:
     """Write rides as rows of a table with its heads: each by the clock of its own zone, which it names."""
     yield (
         _("Pickup"), _("Zone"), _("Window"), _("Appointment"), _("Status"), _("Will-call, not released"), _("Rider"),

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from apps.dispatch import labels
 from apps.dispatch.queries.board import Lane
 from apps.riders.labels import needs_said, whole_name
-from apps.rides import meeting
+from apps.rides import pickup_points
 from apps.rides.labels import driver_name
 from apps.rides.models import Ride
 from apps.rides.rules import disclosure
@@ -35,7 +35,7 @@ class Reader:
     zone: ZoneInfo
     made_for: str
     made_at: dt.datetime
-    doors: meeting.Doors
+    doors: pickup_points.Doors
 
     def clock(self, at: dt.datetime) -> str:
         return clock(at.astimezone(self.zone))
@@ -85,15 +85,15 @@ def _row(ride: Ride, reader: Reader) -> dict[str, Any]:
     }
 
 
-def stop_lines(ride: Ride, side: str, doors: meeting.Doors, sees: disclosure.Disclosure) -> list[str]:
+def stop_lines(ride: Ride, side: str, doors: pickup_points.Doors, sees: disclosure.Disclosure) -> list[str]:
     """Say where to go in lines: the place, its door and how far in, whom to call, what opens it."""
     shape, sealed = getattr(ride, side), getattr(ride, f"{side}_access")
     seen = disclosure.stop(shape, sees)
     contact = seen.get("contact") or {}
     steps = int(seen.get("steps") or 0)
     inside = [
-        meeting.door(ride, side, doors, sees),
-        *meeting.inside(ride, side, sees),
+        pickup_points.door(ride, side, doors, sees),
+        *pickup_points.inside(ride, side, sees),
         ngettext("%(count)s step", "%(count)s steps", steps) % {"count": steps} if steps else "",
     ]
     code = legs.opened_access(sealed).get("accessCode", "") if sees.door_codes else ""

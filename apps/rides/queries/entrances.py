@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from apps.organizations.models import Entrance
-from apps.rides.meeting import Doors, meant_doors
 from apps.rides.models import Ride
+from apps.rides.pickup_points import Doors, meant_doors
 from apps.rides.rules.disclosure import Disclosure
 from lib.access import Phi
 

@@ -8,7 +8,7 @@ from apps.accounts import queries as accounts
 from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.organizations.models import Contact
-from apps.rides import meeting
+from apps.rides import pickup_points
 from apps.rides.models import Assignment, ReasonCode, Ride, RideException
 from apps.rides.queries import rides
 from apps.rides.queries.entrances import doors_of
@@ -29,7 +29,7 @@ class Story:
     exceptions: list[RideException]
     legs: list[Ride]
     contacts: list[Contact]
-    doors: meeting.Doors
+    doors: pickup_points.Doors
     looks: list[AuditEntry] | None
     names: dict[str, str]
 

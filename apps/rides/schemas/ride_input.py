@@ -9,7 +9,7 @@ from apps.organizations.rules import stops
 from apps.organizations.schemas.stop_input import StopWithAccessIn
 from apps.riders.schemas.accommodation import AccommodationIn
 from apps.riders.schemas.rider_input import RiderIn
-from apps.rides import meeting
+from apps.rides import pickup_points
 from apps.rides.models.ride import Priority, SchedulingAnchor
 from apps.rides.rules.draft import ExternalName, Notes, Payment, ReturnLeg, RideDraft, ServiceType
 from apps.rides.services.booking import MAX_BULK
@@ -110,7 +110,7 @@ class DischargeIn(Shaped):
     discharge_order_at = fields.Instant(required=False, allow_null=True)
     expected_ready_at = fields.Instant(required=False, allow_null=True)
     pickup_entrance_id = fields.Uuid(required=False, allow_null=True)
-    meet_at = fields.Choice(choices=words(*meeting.PLACES), required=False)
+    meet_at = fields.Choice(choices=words(*pickup_points.PLACES), required=False)
     destination_kind = fields.Choice(
         choices=words("home", "snf", "rehab", "hospital", "hospice", "shelter", "other"), required=False
     )
