@@ -290,7 +290,7 @@ class Ride(models.Model):
         _("max exception severity"), max_length=8, choices=ExceptionSeverity, blank=True
     )
 
-    # When the clock next means something to this ride (watch_rules.py); null: never.  Written with every change of the
+    # When the clock next means something to this ride (exception_rules.py); null: never.  Written with every change of the
     # ride; a row that somebody writes without it is looked at once, at once (docs/adr/0019).
     watch_at = models.DateTimeField(_("watch at"), null=True, blank=True, editable=False, db_default=Now())
 

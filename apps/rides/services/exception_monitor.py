@@ -1,7 +1,7 @@
 """What the clock does to rides: exceptions open, get worse and settle by themselves.
 
 Each ride carries the instant at which the clock next means something to it (`watch_at`, docs/adr/0019).  A look takes
-rides that are due in sets, asks watch_rules.py what stands, and writes that down together with the next instant, in one
+rides that are due in sets, asks exception_rules.py what stands, and writes that down together with the next instant, in one
 transaction: whoever crashes has written nothing, and whoever looks again finds nothing to do.
 """
 
