@@ -178,7 +178,7 @@ def test_an_offer_that_fails_stops_neither_the_ladder_nor_others(
             raise RuntimeError
         return whole(ride_id, **told)
 
-    monkeypatch.setattr(offers, "offer", broken)
+    monkeypatch.setattr(offers, "offer_to_preferred_drivers", broken)
     tick(NOW)
     tick(NOW + 15 * MINUTE)
 

@@ -129,8 +129,8 @@ def test_day_that_breaks_a_hard_rule_of_times_is_refused(hospital: Facility, rid
 
     answers = recurring_booking.book_days([ServiceDay(course, one) for one in times], by=planner, at=factories.NOW)
 
-    assert answers == [
-        Refused(Code.VALIDATION_ERROR, message)
+    assert [(answer.code, str(answer.message)) for answer in answers if isinstance(answer, Refused)] == [
+        (Code.VALIDATION_ERROR, message)
         for message in (
             "pickupTime lies more than a day in the past.",
             "pickupTime lies more than two years ahead.",

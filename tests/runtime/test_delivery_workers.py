@@ -28,7 +28,7 @@ def test_delivery_workers_are_threads_that_block_no_other(name: str) -> None:
 
 
 def test_a_worker_that_is_told_to_end_claims_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("_is_shutting_down", threading.Event())
+    monkeypatch.setattr(delivery, "_is_shutting_down", threading.Event())
     app.loader.import_default_modules()
 
     worker_shutting_down.send(sender="worker", sig="SIGTERM", how="Warm", exitcode=0)

@@ -15,7 +15,7 @@ from lib.scopes import Scope
 
 
 class ActivationIn(In):
-    fleet_changes = fields.Choice(choices=[Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE])
+    activation = fields.Choice(choices=[Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE])
     reason = fields.Text(max_length=200, allow_blank=True, default="", help_text="Required to suspend.")
     release_future_rides = fields.Boolean(
         default=False, help_text="Take the driver off every ride on which they have not set out."
@@ -26,7 +26,7 @@ class ActivationOut(OutShape):
     """A driver's state, and the rides given to them that this touches, soonest first."""
 
     driver_id = fields.Uuid(source="driver.pk")
-    fleet_changes = fields.Choice(choices=Activation.choices, source="driver.activation")
+    activation = fields.Choice(choices=Activation.choices, source="driver.activation")
     reason = fields.Text(source="driver.activation_reason")
     changed_at = fields.Instant(source="driver.activation_changed_at", allow_null=True)
     changed_by = fields.Text(source="driver.activation_changed_by")
