@@ -214,7 +214,8 @@ class _DeliveryRun:
         self._in_flight: set[asyncio.Task[None]] = set()
         self._claims: dict[UUID, UUID | None] = {}  # claim ids by delivery, until the results are recorded
         self._results: list[AttemptResult] = []
-        self._wake_up = asyncio.Event()  # set when there may be more to claim or to record
+        self._answered = asyncio.Event()  # there are results to record
+        self._wake_up = asyncio.Event()  # there may be more to claim
 
     def stop_claiming(self) -> None:
         """Let the next run of this process start."""
@@ -271,17 +272,18 @@ class _DeliveryRun:
 
     async def _send_due(self) -> None:
         publishing = asyncio.create_task(self._publish())
+        recording = asyncio.create_task(self._record_results())
         pause = _SHORTEST_PAUSE
-        while True:
+        while not recording.done():  # it ends only by an error
             if time.monotonic() >= self._until or _is_shutting_down.is_set():
                 self.stop_claiming()
-            results = self._take_results()
-            claimed, _ = await asyncio.gather(self._claim(), self._record(results))
+            self._wake_up.clear()
+            claimed = await self._claim()
             self._send(claimed or ())
             published = publishing.result() if publishing.done() else None
-            if claimed or published or results or self._results:  # recorded results make room for more claims
+            if claimed or published or self._wake_up.is_set():
                 pause = _SHORTEST_PAUSE
-            elif not self._in_flight and ((published == 0 and claimed == []) or not self._is_claiming):
+            elif not self._claims and ((published == 0 and claimed == []) or not self._is_claiming):
                 break
             else:
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -289,15 +291,26 @@ class _DeliveryRun:
                 publishing = asyncio.create_task(self._publish())
             if len(claimed or ()) < BATCH_SIZE:
                 await self._wait(pause)
+        self.stop_claiming()
         await publishing
+        recording.cancel()
+        with suppress(asyncio.CancelledError):
+            await recording
+
+    async def _record_results(self) -> None:
+        """Record results as they arrive.  Never waits for a claim: results of a worker that dies are sent again."""
+        while True:
+            await self._answered.wait()
+            await asyncio.sleep(_SHORTEST_PAUSE)  # for answers that arrive together
+            self._answered.clear()
+            await self._record(self._take_results())
+            self._wake_up.set()  # there is room for more claims
 
     async def _wait(self, seconds: float) -> None:
-        """Wait until there is something to do, and a moment longer for more of it."""
+        """Wait until there may be more to claim."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake_up.wait()
-            await asyncio.sleep(_SHORTEST_PAUSE)
-        self._wake_up.clear()
 
     async def _publish(self) -> int | None:
         published = await self._if_available(lambda: outbox.publish(at=self._clock()))
@@ -330,7 +343,7 @@ class _DeliveryRun:
         started_at, began = self._clock(), time.monotonic()
         answer = await self._post(prepared, started_at)
         self._results.append(AttemptResult(prepared, started_at, time.monotonic() - began, answer))
-        self._wake_up.set()
+        self._answered.set()
 
     async def _post(self, prepared: PreparedDelivery, at: datetime) -> Answer:
         if prepared.target is None:
