@@ -290,8 +290,8 @@ class Ride(models.Model):
         _("max exception severity"), max_length=8, choices=ExceptionSeverity, blank=True
     )
 
-    # When the clock next means something to this ride (exception_rules.py); null: never.  Written with every change of the
-    # ride; a row that somebody writes without it is looked at once, at once (docs/adr/0019).
+    # When the exception monitor next evaluates this ride (exception_rules.py); null: never.  Written with every change
+    # of the ride; the default makes the monitor evaluate rows inserted without it at once (docs/adr/0019).
     watch_at = models.DateTimeField(_("watch at"), null=True, blank=True, editable=False, db_default=Now())
 
     version = models.PositiveIntegerField(_("version"), default=0)

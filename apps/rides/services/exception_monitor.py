@@ -1,8 +1,8 @@
-"""What the clock does to rides: exceptions open, get worse and settle by themselves.
+"""The exception monitor: opens, escalates and settles exceptions of rides as time passes.
 
-Each ride carries the instant at which the clock next means something to it (`watch_at`, docs/adr/0019).  A look takes
-rides that are due in sets, asks exception_rules.py what stands, and writes that down together with the next instant, in one
-transaction: whoever crashes has written nothing, and whoever looks again finds nothing to do.
+Each ride carries the time of its next evaluation (`watch_at`, docs/adr/0019).  A run takes the rides that are due in
+sets, evaluates `rules.exception_rules` for them, and writes the changes and the next time of evaluation in one
+transaction.  If a worker dies, nothing was written, and the next run evaluates the same rides.
 """
 
 import logging
