@@ -207,7 +207,7 @@ def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, d
         able()
 
     # session and person; rides, drivers, shifts, vehicles, all else of them, rides together; the trail; the inbox
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(14):
         desk.get(PREVIEW)
 
 

@@ -274,5 +274,5 @@ def test_queries_do_not_grow_with_papers(django_assert_max_num_queries: Any) -> 
     for _ in range(8):
         _paper(14, driver=factories.DriverFactory.create(provider=provider))
 
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         assert _days(0) == [8]
