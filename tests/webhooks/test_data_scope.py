@@ -16,6 +16,7 @@ from apps.webhooks.models import Endpoint
 from apps.webhooks.services import outbox
 from lib.access import Principal
 from lib.live.changes import Change
+from tests.events.test_feed import wait_until_settled
 from tests.factories import ApiClientFactory
 from tests.webhooks import made
 
@@ -84,6 +85,7 @@ def _streamed(by: Principal) -> set[UUID]:
 def test_matching_feed_and_stream_have_the_scope_of_visible_to(scope: dict[str, Any]) -> None:
     clients = ApiClientFactory.create_batch(2)
     _record_events(clients)
+    wait_until_settled()
     of_clients = set(Event.objects.filter(subject_type__in=OF_CLIENTS).values_list("pk", flat=True))
 
     for principal in _principals(clients[0]):
