@@ -103,18 +103,18 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_after(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
-    work = getattr(exceptions, name)
+    work = getattr(exception_monitor, name)
 
     def last(*given: Any, **named: Any) -> None:
         work(*given, **named)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(exceptions, name, last)
+        patch.setattr(exception_monitor, name, last)
         yield
 
 
-@pytest.mark.parametrize("name", ["_record_events_in_sets", "_put_off", "_change", "_settle"])
+@pytest.mark.parametrize("name", ["_save_rides", "_put_off", "_change", "_resolve"])
 def test_worker_that_is_killed_in_the_middle_has_written_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rides = [ride_in(RideStatus.ASSIGNED) for _ in range(3)]
     before = everything()
