@@ -226,7 +226,7 @@ def test_server_is_agreed_on_and_tried(listening: Listening) -> None:
     second = client.post(_page(one, "test/"), follow=True)
 
     assert told(first) == ["The test failed: no host key has been agreed on."]
-    assert "Ask the server for its host key below" in text_of(first)
+    assert "Get the server's host key below" in text_of(first)
     assert key.fingerprint in text_of(shown)
     assert told(agreed) == ["The host key is agreed on. Files are put on a server alone that shows it."]
     assert told(second) == ["It works: a file was put there and taken away again."]
@@ -258,7 +258,7 @@ def test_page_says_what_failed_last_until_something_arrives() -> None:
     failing = text_of(client.get(_page(one)))
     ExportDestination.objects.update(sent_at=NOW)
 
-    assert "The last file that could not be put there: it has no room left. Make room there." in failing
+    assert "The last file that could not be put there: it has no room left. Free up space there." in failing
     assert "could not be put" not in text_of(client.get(_page(one)))
 
 

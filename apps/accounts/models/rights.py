@@ -282,7 +282,7 @@ class Alert(models.Model):
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(_("kind"), max_length=40)  # "webhook.endpoint.failing", ...
     severity = models.CharField(_("severity"), max_length=8, choices=Severity)
-    scope = models.CharField(_("scope"), max_length=30)  # whoever has it is told
+    scope = models.CharField(_("scope"), max_length=30)  # people with this scope are alerted
     # Whom it concerns.
     facility = models.ForeignKey(
         Facility, models.CASCADE, null=True, blank=True, related_name="+", verbose_name=_("facility")

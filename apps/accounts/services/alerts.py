@@ -59,8 +59,8 @@ def raise_alert(
 ) -> bool:
     """Tell whoever has the scope, unless an open alert of this key has told them already; say whether it did.
 
-    What concerns one facility, or one provider, is told to people who reach it.  `title`, the lines of `text` and
-    `path` hold no personal data.  Two queries.
+    Alerts about one facility or one provider go to people whose data scope includes it.  `title`, the lines of `text`
+    and `path` hold no personal data.  Two queries.
 
     Raises:
         ValueError: no inbox is for people with this scope; add it to AUDIENCES.

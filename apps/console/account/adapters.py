@@ -68,7 +68,7 @@ class AccountAdapter(DefaultAccountAdapter):
         super().logout(request)
 
     def is_reauthentication_required(self, *, app: str) -> bool:
-        """Let a sign-in of the last minutes count as proof, as a password asked for again does."""
+        """Accept a sign-in of the last minutes as recent authentication, like a password entered again."""
         records = get_authentication_records(context.request, context.request.user)
         newest = max((record["at"] for record in records), default=0)
         if time.time() - newest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT:

@@ -1,4 +1,4 @@
-"""What a ride is for: each reason sets the service, the places, the time and the way back at once."""
+"""Purposes of a ride: each one presets service type, stops, time and return trip."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

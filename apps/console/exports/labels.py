@@ -28,38 +28,36 @@ DESTINATION_ADVICE: Final[Mapping[str, Text]] = {
         "Check the spelling of the host name, and whether this service's name server knows it."
     ),
     UploadErrorCode.ADDRESS_REFUSED: gettext_lazy(
-        "It is in a private network. Whoever runs this service can allow it: EXPORT_DESTINATION_NETWORKS."
+        "It is in a private network. The operator can allow it with EXPORT_DESTINATION_NETWORKS."
     ),
     UploadErrorCode.TLS_FAILED: gettext_lazy(
-        "Its certificate has lapsed, is of another name, or of an authority that this machine does not know. With dots"
-        " in the name of the bucket, put the bucket into the path."
+        "Its certificate has expired, names another host, or comes from an authority that this machine does not "
+        "trust. If the bucket name has dots, put the bucket in the path."
     ),
-    UploadErrorCode.NO_HOST_KEY: gettext_lazy("Ask the server for its host key below, and compare it."),
+    UploadErrorCode.NO_HOST_KEY: gettext_lazy("Get the server's host key below and compare it."),
     UploadErrorCode.HOST_KEY_CHANGED: gettext_lazy(
-        "Nothing was sent. Ask whoever runs the server whether they changed its key; if they did, ask for it below and"
-        " compare it. If they did not, somebody may stand between."
+        "Nothing was sent. Ask the server's administrator whether the key was changed. If it was, get the new "
+        "key below and compare it. If not, someone may be intercepting the connection."
     ),
     UploadErrorCode.NOT_AUTHORIZED: gettext_lazy(
-        "Check the user and the secret. A bucket's policy has to allow s3:PutObject in the folder, and a region that is"
-        " wrong looks the same; on a server the user has to have the right to write there."
+        "Check the user and the secret. A bucket's policy must allow s3:PutObject in the folder; a wrong region "
+        "gives the same error. On a server, the user must be allowed to write to the folder."
     ),
-    UploadErrorCode.NO_SUCH_BUCKET: gettext_lazy("Check the name of the bucket, and the region."),
+    UploadErrorCode.NO_SUCH_BUCKET: gettext_lazy("Check the bucket name and the region."),
     UploadErrorCode.NO_SUCH_FOLDER: gettext_lazy(
-        "Make the folder on the server, or name another one: it is not made from here."
+        "Create the folder on the server or enter another one. Carelane does not create folders."
     ),
-    UploadErrorCode.NO_SPACE: gettext_lazy("Make room there. It is tried again by itself."),
+    UploadErrorCode.NO_SPACE: gettext_lazy("Free up space there. Carelane tries again."),
     UploadErrorCode.TIMED_OUT: gettext_lazy(
-        "It may be busy. It is tried again by itself; if it stays so, ask whoever runs it."
+        "It may be busy. Carelane tries again; if the error persists, contact its administrator."
     ),
-    UploadErrorCode.REDIRECTED: gettext_lazy(
-        "Give the address that belongs to the bucket's region: redirects are not followed."
-    ),
+    UploadErrorCode.REDIRECTED: gettext_lazy("Enter the address of the bucket's region. Redirects are not followed."),
     UploadErrorCode.DAMAGED: gettext_lazy(
-        "It is tried again by itself; if it stays so, something on the way alters what is sent."
+        "Carelane tries again. If the error persists, something on the network changes the data."
     ),
-    UploadErrorCode.REFUSED: gettext_lazy("Ask whoever runs it: their log says more than they tell us."),
-    UploadErrorCode.BUSY: gettext_lazy("It is tried again by itself; if it stays so, ask whoever runs it."),
-    UploadErrorCode.SWITCHED_OFF: gettext_lazy("Switch it on again under Change."),
+    UploadErrorCode.REFUSED: gettext_lazy("Contact its administrator: the server's log has the details."),
+    UploadErrorCode.BUSY: gettext_lazy("Carelane tries again; if the error persists, contact its administrator."),
+    UploadErrorCode.SWITCHED_OFF: gettext_lazy("Turn it on under Change."),
     UploadErrorCode.SECRET_UNREADABLE: gettext_lazy("Enter the secret again under Change."),
 }
 _LABELS: Final = {code.value: code for code in UploadErrorCode}
