@@ -16,11 +16,11 @@ from apps.fleet.models import Credential, Document, Driver, Leave, Shift, Vehicl
 from apps.fleet.rules.credentials import (
     BLOCKING_BY_DEFAULT,
     TYPES_OF,
-    Paper,
-    Standing,
+    CredentialFacts,
+    CredentialStatus,
     Subject,
     blocks_by_default,
-    standing,
+    credential_status,
 )
 from lib.access import Phi, Principal
 from lib.errors import NotFound
@@ -32,11 +32,11 @@ _UNDER_WAY: Final = ("en_route", "arrived", "in_progress")
 
 
 @dataclass(frozen=True, slots=True)
-class PaperShown:
+class CredentialShown:
     """A paper and how it stands today; `id` None: one that is required and was never filed."""
 
     type: str
-    status: Standing
+    status: CredentialStatus
     blocking: bool
     id: UUID | None = None
     number: str = ""
@@ -53,7 +53,7 @@ class PaperShown:
     @property
     def awaits_review(self) -> bool:
         """Whether it is on file and nobody has looked at it yet."""
-        return self.id is not None and self.verified_at is None and self.status is not Standing.REJECTED
+        return self.id is not None and self.verified_at is None and self.status is not CredentialStatus.REJECTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,9 @@ def excluded_riders(rows: Iterable[Driver], by: Principal) -> dict[UUID, list[UU
     return {driver_id: [one for one in rider_ids if one in known] for driver_id, rider_ids in kept.items()}
 
 
-def papers_of(subject: Subject, owner: Driver | Vehicle, rows: Iterable[Credential], at: datetime) -> list[PaperShown]:
+def credentials_for(
+    subject: Subject, owner: Driver | Vehicle, rows: Iterable[Credential], at: datetime
+) -> list[CredentialShown]:
     """Show the papers in force in the order of their types, and required ones that are missing.
 
     Papers stand as on the local day of the owner's provider, who has to be loaded.
@@ -125,14 +127,14 @@ def papers_of(subject: Subject, owner: Driver | Vehicle, rows: Iterable[Credenti
         if kind in filed:
             shown.append(paper_shown(filed[kind], today))
         elif blocks_by_default(subject, kind):
-            shown.append(PaperShown(type=kind, status=Standing.MISSING, blocking=True))
+            shown.append(CredentialShown(type=kind, status=CredentialStatus.MISSING, blocking=True))
     return shown
 
 
-def paper_shown(row: Credential, today: date) -> PaperShown:
-    return PaperShown(
+def paper_shown(row: Credential, today: date) -> CredentialShown:
+    return CredentialShown(
         type=row.type,
-        status=standing(_paper(row), today),
+        status=credential_status(_paper(row), today),
         blocking=row.blocking,
         id=row.pk,
         number=row.number,
@@ -193,15 +195,17 @@ def _duty(driver: Driver, assignment_id: UUID | None, on_shift: bool) -> Duty:
     return Duty("available" if on_shift else "off")
 
 
-def papers_in_force(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) -> dict[UUID, list[Paper]]:
+def active_credentials(
+    driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]
+) -> dict[UUID, list[CredentialFacts]]:
     """Read the papers in force, by the id of the driver or vehicle.  One query."""
     rows = _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids))
     columns = rows.values_list(
         Coalesce("driver_id", "vehicle_id"), "type", "expires_on", "rejected", "blocking", "warn_days", "verified_at"
     )
-    papers: dict[UUID, list[Paper]] = defaultdict(list)
+    papers: dict[UUID, list[CredentialFacts]] = defaultdict(list)
     for subject_id, kind, expires_on, rejected, blocking, warn_days, verified_at in columns:
-        paper = Paper(kind, expires_on, rejected, blocking, warn_days, verified=verified_at is not None)
+        paper = CredentialFacts(kind, expires_on, rejected, blocking, warn_days, verified=verified_at is not None)
         papers[subject_id].append(paper)
     return papers
 
@@ -218,7 +222,10 @@ def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tup
 
 
 def papers_in_order(subject: Subject, day: date) -> Q:
-    """Keep the drivers, or vehicles, that no paper keeps off the road on a local day: `credentials.lapses`, in SQL."""
+    """Keep the drivers, or vehicles, without a blocking gap on a local day.
+
+    The same rule as `credentials.missing_or_expired`, in SQL.
+    """
     own = _in_force().filter(**{subject.value: OuterRef("pk")})
     found = Q(~Exists(own.filter(Q(rejected=True) | Q(expires_on__lt=day), blocking=True)))
     for kind in sorted(BLOCKING_BY_DEFAULT[subject]):
@@ -226,9 +233,9 @@ def papers_in_order(subject: Subject, day: date) -> Q:
     return found
 
 
-def _paper(row: Credential) -> Paper:
+def _paper(row: Credential) -> CredentialFacts:
     verified = row.verified_at is not None
-    return Paper(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days, verified=verified)
+    return CredentialFacts(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days, verified=verified)
 
 
 def _in_force() -> QuerySet[Credential]:

@@ -3,10 +3,10 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.fleet.services import reminding
+from apps.fleet.services import credential_reminders
 
 
 @shared_task(name="fleet.remind")
 def remind() -> None:
     """Tell of papers that lapse soon; any number of workers may run it at once."""
-    reminding.remind(at=timezone.now())
+    credential_reminders.send_expiry_reminders(at=timezone.now())

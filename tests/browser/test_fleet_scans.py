@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Document
-from apps.fleet.services import reminding
+from apps.fleet.services import credential_reminders
 from tests import factories
 from tests.browser.days import today
 from tests.browser.harness import Inspector, faults
@@ -111,7 +111,7 @@ def test_a_reminder_leads_from_the_inbox_to_the_paper(inspector_of: InspectorOf,
     driver.credentials.filter(type="mvr").update(expires_on=today() + dt.timedelta(days=14))
     admin = factories.UserFactory.create(role=UserRole.FLEET_ADMIN, name="Flo Fleet")
     admin.providers.add(driver.provider)
-    reminding.remind(at=timezone.now())
+    credential_reminders.send_expiry_reminders(at=timezone.now())
     inspector, found = inspector_of(admin), []
     with inspector.context() as context:
         page = context.new_page()

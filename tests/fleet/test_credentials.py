@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from apps.fleet.models import Credential, CredentialType
-from apps.fleet.queries import papers_in_force, papers_in_order
+from apps.fleet.queries import active_credentials, papers_in_order
 from apps.fleet.rules.credentials import (
     BLOCKING_BY_DEFAULT,
     TYPES_OF,
-    Paper,
-    Standing,
+    CredentialFacts,
+    CredentialStatus,
     Subject,
     Urgency,
-    lapses,
-    standing,
+    credential_status,
+    missing_or_expired,
     urgency,
 )
 from tests import factories
@@ -23,8 +23,10 @@ from tests import factories
 DAY = dt.date(2026, 11, 20)
 
 
-def paper(type: str = "mvr", **given: Any) -> Paper:
-    return Paper(**({"type": type, "expires_on": None, "rejected": False, "blocking": True, "warn_days": 30} | given))
+def paper(type: str = "mvr", **given: Any) -> CredentialFacts:
+    return CredentialFacts(
+        **({"type": type, "expires_on": None, "rejected": False, "blocking": True, "warn_days": 30} | given)
+    )
 
 
 def test_every_type_belongs_to_drivers_or_vehicles() -> None:
@@ -35,19 +37,19 @@ def test_every_type_belongs_to_drivers_or_vehicles() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (None, Standing.MISSING),
-        ({}, Standing.VALID),
-        ({"rejected": True}, Standing.REJECTED),
-        ({"rejected": True, "expires_on": DAY - dt.timedelta(days=1)}, Standing.REJECTED),
-        ({"expires_on": DAY - dt.timedelta(days=1)}, Standing.EXPIRED),
-        ({"expires_on": DAY}, Standing.EXPIRING),
-        ({"expires_on": DAY + dt.timedelta(days=29)}, Standing.EXPIRING),
-        ({"expires_on": DAY + dt.timedelta(days=30)}, Standing.VALID),
-        ({"expires_on": DAY, "warn_days": 0}, Standing.VALID),
+        (None, CredentialStatus.MISSING),
+        ({}, CredentialStatus.VALID),
+        ({"rejected": True}, CredentialStatus.REJECTED),
+        ({"rejected": True, "expires_on": DAY - dt.timedelta(days=1)}, CredentialStatus.REJECTED),
+        ({"expires_on": DAY - dt.timedelta(days=1)}, CredentialStatus.EXPIRED),
+        ({"expires_on": DAY}, CredentialStatus.EXPIRING),
+        ({"expires_on": DAY + dt.timedelta(days=29)}, CredentialStatus.EXPIRING),
+        ({"expires_on": DAY + dt.timedelta(days=30)}, CredentialStatus.VALID),
+        ({"expires_on": DAY, "warn_days": 0}, CredentialStatus.VALID),
     ],
 )
-def test_standing_turns_on_the_days_it_should(given: dict[str, Any] | None, expected: Standing) -> None:
-    assert standing(None if given is None else paper(**given), DAY) is expected
+def test_standing_turns_on_the_days_it_should(given: dict[str, Any] | None, expected: CredentialStatus) -> None:
+    assert credential_status(None if given is None else paper(**given), DAY) is expected
 
 
 @pytest.mark.parametrize(
@@ -83,12 +85,12 @@ def test_lapses_are_needed_papers_that_do_not_hold() -> None:
         paper("background_check"),
     ]
 
-    found = [(lapse.type, lapse.standing) for lapse in lapses(Subject.DRIVER, papers, DAY)]
+    found = [(gap.type, gap.status) for gap in missing_or_expired(Subject.DRIVER, papers, DAY)]
 
     assert found == [
-        ("driver_license", Standing.EXPIRED),
-        ("exclusion_check_oig", Standing.MISSING),
-        ("tb_test", Standing.REJECTED),
+        ("driver_license", CredentialStatus.EXPIRED),
+        ("exclusion_check_oig", CredentialStatus.MISSING),
+        ("tb_test", CredentialStatus.REJECTED),
     ]
 
 
@@ -122,9 +124,9 @@ def test_papers_are_in_order_in_sql_where_nothing_lapses(
     Credential.objects.filter(**{subject.value: owner}, type=kind).delete()
     if columns is not None:
         factories.CredentialFactory.create(**own, type=kind, **columns)
-    papers = papers_in_force([driver.pk], [vehicle.pk]).get(owner.pk, [])
+    papers = active_credentials([driver.pk], [vehicle.pk]).get(owner.pk, [])
 
     rows: Any = type(owner).objects
     found = rows.filter(papers_in_order(subject, DAY))
 
-    assert list(found) == ([] if lapses(subject, papers, DAY) else [owner])
+    assert list(found) == ([] if missing_or_expired(subject, papers, DAY) else [owner])

@@ -15,7 +15,7 @@ from apps.accounts.services import alerts
 from apps.events.models import Event
 from apps.fleet.models import Credential
 from apps.fleet.rules.credentials import REMINDERS, Subject, reminder
-from apps.fleet.services import credentials, reminding
+from apps.fleet.services import credential_reminders, credentials
 from apps.fleet.tasks import remind as task
 from apps.organizations.models import TransportProvider
 from lib.access import system
@@ -40,7 +40,7 @@ def _told() -> list[str]:
 
 def _days(*count: int) -> list[int]:
     """Remind so many days from today, and say how many papers were told of each time."""
-    return [reminding.remind(at=NOW + days * DAY) for days in count]
+    return [credential_reminders.send_expiry_reminders(at=NOW + days * DAY) for days in count]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_paper_is_told_of_once_at_each_step() -> None:
     assert _days(0, 4, 5, 5, 6, 34, 35, 36, 51, 52, 58, 59, 65, 66) == [0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0]
 
     paper.refresh_from_db()
-    assert paper.reminded_days == 7
+    assert paper.last_reminder_days == 7
     assert _told() == [f"A paper of a driver lapses in {days} days: motor vehicle record" for days in (60, 30, 14, 7)]
     assert [alert.severity for alert in Alert.objects.order_by("created_at")] == ["warning"] * 3 + ["critical"]
     assert Alert.objects.open().count() == 1
@@ -254,15 +254,15 @@ def test_two_runs_at_once_tell_once() -> None:
 
     def other_run() -> int:
         try:
-            return reminding.remind(at=NOW)
+            return credential_reminders.send_expiry_reminders(at=NOW)
         finally:
             connection.close()
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            first = reminding.remind(at=NOW)
+            first = credential_reminders.send_expiry_reminders(at=NOW)
             second = pool.submit(other_run).result(timeout=30)
-        third = reminding.remind(at=NOW)
+        third = credential_reminders.send_expiry_reminders(at=NOW)
 
     assert (first, second, third) == (1, 0, 0)
     assert len(_told()) == Event.objects.count() == 1

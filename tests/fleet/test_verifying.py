@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from apps.accounts.rules.roles import TokenRole
 from apps.audit.models import AuditEntry
 from apps.fleet.models import Credential, Driver
-from apps.fleet.queries import papers_in_force
+from apps.fleet.queries import active_credentials
 from apps.fleet.rules.credentials import Subject
 from apps.fleet.services import credentials
 from lib.access import Principal
@@ -72,10 +72,10 @@ def test_papers_from_before_are_verified_by_anybody(driver: Driver) -> None:
 def test_whether_a_paper_is_verified_changes_nothing_about_how_it_stands(driver: Driver) -> None:
     _file(driver, factories.principal())
 
-    (mvr,) = [one for one in papers_in_force([driver.pk], [])[driver.pk] if one.type == "mvr"]
+    (mvr,) = [one for one in active_credentials([driver.pk], [])[driver.pk] if one.type == "mvr"]
 
     assert (mvr.verified, credentials.subject_of(driver.credentials.first() or Credential())) == (False, "driver")
-    assert next(one for one in papers_in_force([driver.pk], [])[driver.pk] if one.type != "mvr").verified
+    assert next(one for one in active_credentials([driver.pk], [])[driver.pk] if one.type != "mvr").verified
 
 
 def test_a_token_does_not_verify_what_it_entered(driver: Driver) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils.translation import override
 
-from apps.fleet.rules.credentials import BLOCKING_BY_DEFAULT, Paper, Subject
+from apps.fleet.rules.credentials import BLOCKING_BY_DEFAULT, CredentialFacts, Subject
 from apps.rides.rules.eligibility import CHECKS, Kind, ViolationCode, violations
 from apps.rides.rules.facts import (
     DriverFacts,
@@ -30,9 +30,9 @@ MINUTE = dt.timedelta(minutes=1)
 HOUR = dt.timedelta(hours=1)
 
 
-def paper(type: str, **given: Any) -> Paper:
+def paper(type: str, **given: Any) -> CredentialFacts:
     known: dict[str, Any] = {"expires_on": None, "rejected": False, "blocking": True, "warn_days": 30}
-    return Paper(type=type, **(known | given))
+    return CredentialFacts(type=type, **(known | given))
 
 
 PAPERS = {subject: tuple(paper(kind) for kind in sorted(kinds)) for subject, kinds in BLOCKING_BY_DEFAULT.items()}

@@ -7,7 +7,7 @@ import uuid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.fleet.rules.credentials import TYPES_OF, Paper, Subject
+from apps.fleet.rules.credentials import TYPES_OF, CredentialFacts, Subject
 from apps.rides.rules.eligibility import CHECKS, violations
 from apps.rides.rules.facts import (
     DriverFacts,
@@ -33,9 +33,9 @@ lengths = st.integers(1, 300).map(lambda minutes: dt.timedelta(minutes=minutes))
 spans = st.builds(lambda start, length: Span(start, start + length), starts, lengths)
 
 
-def papers(subject: Subject) -> st.SearchStrategy[tuple[Paper, ...]]:
+def papers(subject: Subject) -> st.SearchStrategy[tuple[CredentialFacts, ...]]:
     one = st.builds(
-        Paper,
+        CredentialFacts,
         type=st.sampled_from(TYPES_OF[subject]),
         expires_on=st.none() | st.dates(TODAY - dt.timedelta(days=40), TODAY + dt.timedelta(days=40)),
         rejected=st.booleans(),
@@ -119,7 +119,7 @@ vehicles = st.builds(
 )
 
 
-def renewed(papers: tuple[Paper, ...]) -> tuple[Paper, ...]:
+def renewed(papers: tuple[CredentialFacts, ...]) -> tuple[CredentialFacts, ...]:
     return tuple(dataclasses.replace(paper, expires_on=None, rejected=False) for paper in papers)
 
 
@@ -178,7 +178,7 @@ def test_more_capability_never_adds_a_violation(ride: RideNeeds, driver: DriverF
 @settings(max_examples=200)
 @given(needs, drivers, vehicles)
 def test_fit_attendant_adds_nothing(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> None:
-    papers = tuple(Paper(kind, None, False, True, 30) for kind in TYPES_OF[Subject.DRIVER])
+    papers = tuple(CredentialFacts(kind, None, False, True, 30) for kind in TYPES_OF[Subject.DRIVER])
     helper = DriverFacts(id=uuid.UUID(int=50), provider_id=driver.provider_id, papers=papers)
 
     before, after = found(ride, driver, vehicle), found(ride, driver, vehicle, helper)

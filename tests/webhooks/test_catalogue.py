@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from apps.accounts.models import ApiToken
 from apps.accounts.services import token_expiry
 from apps.events.models import Event
-from apps.fleet.services import reminding
+from apps.fleet.services import credential_reminders
 from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
@@ -179,7 +179,7 @@ def test_bodies_of_what_services_record_satisfy_the_schemas(api: TokenClient) ->
     soon = NOW.date() + dt.timedelta(days=7)
     CredentialFactory.create(type="mvr", expires_on=soon)
     CredentialFactory.create(driver=None, vehicle=VehicleFactory.create(), type="registration", expires_on=soon)
-    reminding.remind(at=NOW)
+    credential_reminders.send_expiry_reminders(at=NOW)
     endpoint = made.endpoint(health={"failing_since": NOW, "alert_level": 1})
     (health,) = endpoint_states.lock_health([endpoint.pk]).values()
     endpoint_states.report_failing(endpoint.pk, health, 1, last_error="timeout", at=NOW)

@@ -12,7 +12,7 @@ from django.db.models import Count, Q
 
 from apps.fleet import queries as fleet
 from apps.fleet.models import Activation, Driver, Vehicle, VehicleStatus
-from apps.fleet.rules.credentials import TYPES_OF, Paper, Subject, Urgency, blocks_by_default, urgency
+from apps.fleet.rules.credentials import TYPES_OF, CredentialFacts, Subject, Urgency, blocks_by_default, urgency
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
@@ -120,7 +120,7 @@ def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
     owners = _owners(asked, by)
     ids = [owner.pk for owner in owners]
     drives = asked.subject is Subject.DRIVER
-    papers = fleet.papers_in_force(ids if drives else [], [] if drives else ids)
+    papers = fleet.active_credentials(ids if drives else [], [] if drives else ids)
     given = _given(asked.subject, ids, by=by, at=at)
     filed = {paper.type for rows in papers.values() for paper in rows}
     types = tuple(kind for kind in TYPES_OF[asked.subject] if kind in filed or blocks_by_default(asked.subject, kind))
@@ -193,7 +193,7 @@ def _row(
     subject: Subject,
     owner: Driver | Vehicle,
     types: Iterable[str],
-    papers: Iterable[Paper],
+    papers: Iterable[CredentialFacts],
     given: Sequence[tuple[dt.date, int]],
     at: dt.datetime,
 ) -> Row:
@@ -203,7 +203,9 @@ def _row(
     return Row(owner, cells, sum(count for _day, count in given))
 
 
-def _cell(kind: str, paper: Paper | None, today: dt.date, given: Iterable[tuple[dt.date, int]], needed: bool) -> Cell:
+def _cell(
+    kind: str, paper: CredentialFacts | None, today: dt.date, given: Iterable[tuple[dt.date, int]], needed: bool
+) -> Cell:
     blocking = needed if paper is None else paper.blocking
     how = urgency(paper, today, needed=needed)
     holds_until = paper.expires_on if paper is not None else None

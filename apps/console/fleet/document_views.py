@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.sessions import principal_of
+from apps.console.fleet.credential_views import address_of, found_paper, paper_page, replaced
 from apps.console.fleet.forms import DocumentForm, RemoveForm
-from apps.console.fleet.paper_views import address_of, found_paper, paper_page, replaced
 from apps.console.kit.rights import require_scope
 from apps.fleet import queries as fleet
 from apps.fleet.services import documents

@@ -131,9 +131,9 @@ def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     return _activation_page(request, found, form, to)
 
 
-def papers(owner: Owner, by: Principal, at: datetime) -> tuple[Sequence[fleet.PaperShown], Mapping[str, Cell]]:
+def papers(owner: Owner, by: Principal, at: datetime) -> tuple[Sequence[fleet.CredentialShown], Mapping[str, Cell]]:
     """Read what is in force or lacking, and how urgent each is.  Three queries."""
-    shown = fleet.papers_of(owner.subject, owner.record, owner.record.papers, at)
+    shown = fleet.credentials_for(owner.subject, owner.record, owner.record.papers, at)
     (row,) = board(Asked(subject=owner.subject, owner_id=owner.record.pk), by=by, at=at).rows
     return shown, {cell.type: cell for cell in row.cells}
 

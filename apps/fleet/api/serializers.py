@@ -17,7 +17,7 @@ from apps.fleet.models import (
     VehicleStatus,
     VehicleType,
 )
-from apps.fleet.queries import PaperShown, papers_of
+from apps.fleet.queries import CredentialShown, credentials_for
 from apps.fleet.rules.credentials import Subject
 from apps.organizations.schemas.external_ids import ExternalIdIn, ExternalIdOut
 from lib.access import Phi, Principal
@@ -116,7 +116,7 @@ class CredentialOut(OutShape):
     document_id = fields.Uuid(allow_null=True)
     warn_days = fields.Integer(allow_null=True)
 
-    def shown_number(self, paper: PaperShown) -> str | None:
+    def shown_number(self, paper: CredentialShown) -> str | None:
         return paper.number if may_see_numbers(self.context["view"].principal) else None
 
 
@@ -264,7 +264,7 @@ class DriverOut(Out):
 
     @extend_schema_field(CredentialOut(many=True))
     def shown_papers(self, driver: Any) -> list[dict[str, Any]]:
-        papers = papers_of(Subject.DRIVER, driver, driver.papers, self.context["view"].at)
+        papers = credentials_for(Subject.DRIVER, driver, driver.papers, self.context["view"].at)
         return list(CredentialOut(papers, many=True, context=self.context).data)
 
     @extend_schema_field(LocationOut(allow_null=True))
@@ -375,5 +375,5 @@ class VehicleOut(Out):
 
     @extend_schema_field(CredentialOut(many=True))
     def shown_papers(self, vehicle: Any) -> list[dict[str, Any]]:
-        papers = papers_of(Subject.VEHICLE, vehicle, vehicle.papers, self.context["view"].at)
+        papers = credentials_for(Subject.VEHICLE, vehicle, vehicle.papers, self.context["view"].at)
         return list(CredentialOut(papers, many=True, context=self.context).data)

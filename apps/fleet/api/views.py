@@ -178,7 +178,7 @@ class VehicleViewSet(ApiViewSet):
         if vehicle is None:
             raise NotFound(_("vehicle"))
         self.shown = [vehicle]
-        # Papers change, and lapse, without the vehicle's version.
+        # Papers change, and gap, without the vehicle's version.
         return self.answer(vehicle, version=vehicle.version, settled=False, headers=headers)
 
 
@@ -193,7 +193,7 @@ class _CredentialViewSet(ApiViewSet):
     def list(self, request: Request, id: UUID) -> Response:
         """List the papers in force, and those that are required and missing; all on one page."""
         owner = self._owner(id)
-        papers = queries.papers_of(self.subject, owner, owner.credentials.filter(replaced=False), self.at)
+        papers = queries.credentials_for(self.subject, owner, owner.credentials.filter(replaced=False), self.at)
         return self.answer(unpaginated(papers))
 
     def create(self, request: Request, id: UUID) -> Response:

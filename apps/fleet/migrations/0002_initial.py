@@ -511,9 +511,9 @@ class Migration(migrations.Migration):
                 ("blocking", models.BooleanField(verbose_name="blocking")),
                 ("warn_days", models.PositiveSmallIntegerField(default=30, verbose_name="warn days")),
                 (
-                    "reminded_days",
+                    "last_reminder_days",
                     models.PositiveSmallIntegerField(
-                        blank=True, editable=False, null=True, verbose_name="reminded days"
+                        blank=True, editable=False, null=True, verbose_name="last reminder days"
                     ),
                 ),
                 ("replaced", models.BooleanField(default=False, verbose_name="replaced")),

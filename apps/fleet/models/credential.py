@@ -52,8 +52,8 @@ class Credential(models.Model):
     document_id = models.UUIDField(_("document id"), null=True, blank=True)
     blocking = models.BooleanField(_("blocking"))
     warn_days = models.PositiveSmallIntegerField(_("warn days"), default=30)
-    reminded_days = models.PositiveSmallIntegerField(
-        _("reminded days"), null=True, blank=True, editable=False
+    last_reminder_days = models.PositiveSmallIntegerField(
+        _("last reminder days"), null=True, blank=True, editable=False
     )  # the last of REMINDERS told
     replaced = models.BooleanField(_("replaced"), default=False)  # a newer paper of the type took its place
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)

@@ -51,7 +51,7 @@ BLOCKING_BY_DEFAULT: Final[Mapping[Subject, frozenset[str]]] = {
 }
 
 
-class Standing(StrEnum):
+class CredentialStatus(StrEnum):
     VALID = "valid"
     EXPIRING = "expiring"
     EXPIRED = "expired"
@@ -59,17 +59,17 @@ class Standing(StrEnum):
     REJECTED = "rejected"
 
 
-HOLDS: Final = frozenset({Standing.VALID, Standing.EXPIRING})
+VALID_STATUSES: Final = frozenset({CredentialStatus.VALID, CredentialStatus.EXPIRING})
 # What is wrong with a credential, in words within a sentence.
-STANDINGS: Final = {
-    Standing.EXPIRED: _("expired"),
-    Standing.MISSING: _("missing"),
-    Standing.REJECTED: _("rejected"),
+STATUS_TEXTS: Final = {
+    CredentialStatus.EXPIRED: _("expired"),
+    CredentialStatus.MISSING: _("missing"),
+    CredentialStatus.REJECTED: _("rejected"),
 }
 
 
 class Urgency(StrEnum):
-    """How soon somebody has to see to a paper: what does not hold, then by the days that it still does."""
+    """How soon somebody has to see to a credential: what does not hold, then by the days that it still does."""
 
     EXPIRED = "expired"
     MISSING = "missing"
@@ -81,18 +81,18 @@ class Urgency(StrEnum):
     NOT_FILED = "not_filed"  # and nobody needs it
 
 
-# Days before its last day at which a paper is told of; the last ones are urgent.
+# Days before its last day at which a credential is told of; the last ones are urgent.
 REMINDERS: Final = (60, 30, 14, 7)
 
-# Days that a paper still holds, and how urgent it is then at most.
+# Days until a credential expires, and the urgency up to then.
 _STEPS: Final = ((7, Urgency.WITHIN_7), (30, Urgency.WITHIN_30), (60, Urgency.WITHIN_60))
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
-    """A paper as far as its standing goes.  `expires_on` is the last day it holds; None: it does not expire.
+class CredentialFacts:
+    """What decides about the status of a credential.
 
-    Whether somebody has `verified` it is shown, and changes nothing about how it stands.
+    `expires_on` is the last valid day, None if it does not expire; `verified` is shown and does not affect the status.
     """
 
     type: str
@@ -104,11 +104,11 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
-class Lapse:
-    """A paper that is needed and does not hold."""
+class CredentialGap:
+    """A required credential that is missing, rejected or expired."""
 
     type: str
-    standing: Standing
+    status: CredentialStatus
     expires_on: date | None
 
 
@@ -116,39 +116,39 @@ def blocks_by_default(subject: Subject, type: str) -> bool:
     return type in BLOCKING_BY_DEFAULT[subject]
 
 
-def standing(paper: Paper | None, day: date) -> Standing:
-    """Say how a paper stands on a local day; None stands for a paper that was never filed."""
-    if paper is None:
-        return Standing.MISSING
-    if paper.rejected:
-        return Standing.REJECTED
-    if paper.expires_on is None:
-        return Standing.VALID
-    if day > paper.expires_on:
-        return Standing.EXPIRED
-    if day > paper.expires_on - timedelta(days=paper.warn_days):
-        return Standing.EXPIRING
-    return Standing.VALID
+def credential_status(credential: CredentialFacts | None, day: date) -> CredentialStatus:
+    """Return the status of a credential on a local day; None is a credential that was never filed."""
+    if credential is None:
+        return CredentialStatus.MISSING
+    if credential.rejected:
+        return CredentialStatus.REJECTED
+    if credential.expires_on is None:
+        return CredentialStatus.VALID
+    if day > credential.expires_on:
+        return CredentialStatus.EXPIRED
+    if day > credential.expires_on - timedelta(days=credential.warn_days):
+        return CredentialStatus.EXPIRING
+    return CredentialStatus.VALID
 
 
-def urgency(paper: Paper | None, day: date, *, needed: bool) -> Urgency:
-    """Say how urgent a paper is on a local day; None stands for one that was never filed, which may be `needed`."""
-    if paper is None:
+def urgency(credential: CredentialFacts | None, day: date, *, needed: bool) -> Urgency:
+    """Return how urgent a credential is on a local day; None is one that was never filed, which may be `needed`."""
+    if credential is None:
         return Urgency.MISSING if needed else Urgency.NOT_FILED
-    how = standing(paper, day)
-    if how not in HOLDS:
+    how = credential_status(credential, day)
+    if how not in VALID_STATUSES:
         return Urgency(how.value)
-    if paper.expires_on is None:
+    if credential.expires_on is None:
         return Urgency.VALID
-    left = (paper.expires_on - day).days
+    left = (credential.expires_on - day).days
     return next((step for days, step in _STEPS if left <= days), Urgency.VALID)
 
 
 def reminder(issued_on: date | None, expires_on: date, day: date) -> int | None:
-    """Say which of `REMINDERS` a paper has come to on a local day; None: it is not that far, or its last day is over.
+    """Return the nearest of `REMINDERS` (days) that a credential has reached on a local day.
 
-    What is issued for a short while (an exclusion check, for a month) is told of in the second half of its life alone:
-    before that there is nothing to renew yet.
+    None: it has reached none, or it has expired.  A credential with a short life (an exclusion check is valid for a
+    month) gets reminders only in the second half of its life: before that it cannot be renewed.
     """
     left = (expires_on - day).days
     life = (expires_on - issued_on).days if issued_on is not None else None
@@ -156,18 +156,18 @@ def reminder(issued_on: date | None, expires_on: date, day: date) -> int | None:
     return next(steps, None) if left >= 0 else None
 
 
-def lapses(subject: Subject, papers: Iterable[Paper], day: date) -> list[Lapse]:
-    """List what keeps a driver or vehicle off the road that day: blocking papers that do not hold or were never filed.
+def missing_or_expired(subject: Subject, credentials: Iterable[CredentialFacts], day: date) -> list[CredentialGap]:
+    """List the gaps that keep a driver or vehicle off the road on a local day, in the order of the types.
 
-    A paper that is filed blocks or not as it says itself; one that is absent, as `BLOCKING_BY_DEFAULT` says.  In the
-    order of the types.  `papers` are those in force, at most one of each type.
+    A filed credential is required if it is `blocking`, an absent one if `BLOCKING_BY_DEFAULT` has its type.
+    `credentials` are the active ones, at most one of each type.
     """
-    filed = {paper.type: paper for paper in papers}
-    found = []
+    filed = {credential.type: credential for credential in credentials}
+    gaps = []
     for kind in TYPES_OF[subject]:
-        paper = filed.get(kind)
-        needed = paper.blocking if paper is not None else blocks_by_default(subject, kind)
-        how = standing(paper, day)
-        if needed and how not in HOLDS:
-            found.append(Lapse(kind, how, paper.expires_on if paper is not None else None))
-    return found
+        credential = filed.get(kind)
+        needed = credential.blocking if credential is not None else blocks_by_default(subject, kind)
+        status = credential_status(credential, day)
+        if needed and status not in VALID_STATUSES:
+            gaps.append(CredentialGap(kind, status, credential.expires_on if credential is not None else None))
+    return gaps

@@ -10,7 +10,15 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.events import services as events
 from apps.fleet.models import Activation, Credential, Driver
-from apps.fleet.rules.credentials import STANDINGS, CredentialType, Lapse, Paper, Standing, Subject, lapses
+from apps.fleet.rules.credentials import (
+    STATUS_TEXTS,
+    CredentialFacts,
+    CredentialGap,
+    CredentialStatus,
+    CredentialType,
+    Subject,
+    missing_or_expired,
+)
 from apps.fleet.services.drivers import locked_driver
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, StaleVersion
@@ -23,22 +31,22 @@ class CredentialsMissing(DomainError):
     code = Code.CREDENTIALS_MISSING
     template = _("The driver lacks papers that activation requires.")
 
-    def __init__(self, lapsed: list[Lapse]) -> None:
+    def __init__(self, gaps: list[CredentialGap]) -> None:
         super().__init__(
             details=[
                 Detail(
-                    code="credential_missing" if lapse.standing is Standing.MISSING else "credential_invalid",
+                    code="credential_missing" if gap.status is CredentialStatus.MISSING else "credential_invalid",
                     message=Message(
-                        _("The %(credential)s is %(standing)s."),
-                        {"credential": CredentialType(lapse.type).label, "standing": STANDINGS[lapse.standing]},
+                        _("The %(credential)s is %(status)s."),
+                        {"credential": CredentialType(gap.type).label, "status": STATUS_TEXTS[gap.status]},
                     ),
                     also={
-                        "type": lapse.type,
-                        "status": lapse.standing.value,
-                        "expiresOn": None if lapse.expires_on is None else lapse.expires_on.isoformat(),
+                        "type": gap.type,
+                        "status": gap.status.value,
+                        "expiresOn": None if gap.expires_on is None else gap.expires_on.isoformat(),
                     },
                 )
-                for lapse in lapsed
+                for gap in gaps
             ],
         )
 
@@ -106,7 +114,7 @@ def change(
 
 def _check_papers(driver: Driver, day: date) -> None:
     rows = Credential.objects.filter(driver=driver, replaced=False)
-    papers = [Paper(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days) for row in rows]
-    lapsed = lapses(Subject.DRIVER, papers, day)
-    if lapsed:
-        raise CredentialsMissing(lapsed)
+    papers = [CredentialFacts(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days) for row in rows]
+    gaps = missing_or_expired(Subject.DRIVER, papers, day)
+    if gaps:
+        raise CredentialsMissing(gaps)

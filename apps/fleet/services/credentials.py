@@ -63,7 +63,7 @@ def verify(*, credential_id: UUID, by: Principal, at: datetime) -> Credential:
         NotFound: the paper is not in the caller's reach, or was replaced.
         EnteredByTheSame: the caller entered it.
     """
-    paper = paper_in_force(credential_id, by)
+    paper = active_credential(credential_id, by)
     if paper.entered_by == by.actor:
         raise EnteredByTheSame
     paper.rejected, paper.verified_at, paper.verified_by = False, at, by.actor
@@ -82,7 +82,7 @@ def reject(*, credential_id: UUID, reason: str, by: Principal, at: datetime) -> 
     """
     if not reason.strip():
         raise InvalidInput("reason", _("A rejection needs a reason."), detail_code="required")
-    paper = paper_in_force(credential_id, by)
+    paper = active_credential(credential_id, by)
     paper.rejected, paper.verified_at, paper.verified_by = True, None, ""
     paper.save(update_fields=["rejected", "verified_at", "verified_by"])
     _record(paper, "reject", by, reason)
@@ -101,7 +101,7 @@ def subject_of(paper: Credential) -> Subject:
     return Subject.VEHICLE if paper.driver_id is None else Subject.DRIVER
 
 
-def paper_in_force(credential_id: UUID, by: Principal) -> Credential:
+def active_credential(credential_id: UUID, by: Principal) -> Credential:
     """Lock the owner of a paper, then the paper.
 
     Raises:

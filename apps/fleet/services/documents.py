@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.fleet.models import Document
-from apps.fleet.services.credentials import paper_in_force, subject_of
+from apps.fleet.services.credentials import active_credential, subject_of
 from lib.access import Principal
 from lib.crypto import keyed_digest
 from lib.errors import DomainError, InvalidInput, NotFound
@@ -41,7 +41,7 @@ def add(*, credential_id: UUID, data: bytes, size: int, by: Principal, at: datet
         TooManyDocuments: the paper has as many as one may have.
     """
     kind = _checked(data, size)
-    paper = paper_in_force(credential_id, by)
+    paper = active_credential(credential_id, by)
     digest = keyed_digest(data, purpose="fleet_document.content")
     kept = paper.documents.kept()
     same = kept.filter(digest=digest).first()

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
-from apps.fleet.queries import papers_in_force
+from apps.fleet.queries import active_credentials
 from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import errand_of
 from apps.rides.rules.facts import (
@@ -97,7 +97,7 @@ def gather_of(
     configs = CapacityConfig.objects.filter(vehicle_id__in=vehicle_ids)
     for vehicle_id, *spaces in configs.values_list("vehicle_id", "ambulatory", "wheelchair", "stretcher"):
         configs_of[vehicle_id].append(Spaces(*spaces))
-    papers_of = papers_in_force(driver_ids, vehicle_ids)
+    papers_of = active_credentials(driver_ids, vehicle_ids)
     errands_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
     for errand in (errand_of(ride, at=at) for ride in _errands(needs, driver_ids, vehicle_ids)):
         for taken in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:

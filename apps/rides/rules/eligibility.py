@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from apps.fleet.rules.credentials import CredentialType, Lapse, Standing, Subject, lapses
+from apps.fleet.rules.credentials import CredentialGap, CredentialStatus, CredentialType, Subject, missing_or_expired
 from apps.rides.rules.facts import (
     DriverFacts,
     RideNeeds,
@@ -132,16 +132,16 @@ def _other_provider(pair: Pairing) -> Findings:
 
 def _papers(pair: Pairing) -> Findings:
     day = pair.needs.service_date
-    for lapse in lapses(Subject.DRIVER, pair.driver.papers, day):
-        yield Message(_("The driver's %(lapse)s."), {"lapse": _lapse_in_words(lapse)}), pair.driver.id
+    for gap in missing_or_expired(Subject.DRIVER, pair.driver.papers, day):
+        yield Message(_("The driver's %(gap)s."), {"gap": _gap_text(gap)}), pair.driver.id
     for person in pair.attendants:
         # An attendant rides along: whatever concerns driving alone is not asked.
-        for lapse in lapses(Subject.DRIVER, person.papers, day):
-            if lapse.type not in {"driver_license", "mvr"}:
-                yield Message(_("The attendant's %(lapse)s."), {"lapse": _lapse_in_words(lapse)}), person.id
+        for gap in missing_or_expired(Subject.DRIVER, person.papers, day):
+            if gap.type not in {"driver_license", "mvr"}:
+                yield Message(_("The attendant's %(gap)s."), {"gap": _gap_text(gap)}), person.id
     if pair.vehicle is not None:
-        for lapse in lapses(Subject.VEHICLE, pair.vehicle.papers, day):
-            yield Message(_("The vehicle's %(lapse)s."), {"lapse": _lapse_in_words(lapse)}), pair.vehicle.id
+        for gap in missing_or_expired(Subject.VEHICLE, pair.vehicle.papers, day):
+            yield Message(_("The vehicle's %(gap)s."), {"gap": _gap_text(gap)}), pair.vehicle.id
 
 
 def _unsuitable(pair: Pairing) -> Findings:
@@ -384,13 +384,13 @@ def _who(pair: Pairing, other: RideSlot) -> Text:
     return _("The vehicle")
 
 
-def _lapse_in_words(lapse: Lapse) -> Text:
-    paper = CredentialType(lapse.type).label
-    if lapse.standing is Standing.EXPIRED and lapse.expires_on is not None:
+def _gap_text(gap: CredentialGap) -> Text:
+    paper = CredentialType(gap.type).label
+    if gap.status is CredentialStatus.EXPIRED and gap.expires_on is not None:
         return Message(
-            _("%(paper)s expires on %(day)s, before the day of the ride"), {"paper": paper, "day": lapse.expires_on}
+            _("%(paper)s expires on %(day)s, before the day of the ride"), {"paper": paper, "day": gap.expires_on}
         )
-    template = _("%(paper)s is rejected") if lapse.standing is Standing.REJECTED else _("%(paper)s is missing")
+    template = _("%(paper)s is rejected") if gap.status is CredentialStatus.REJECTED else _("%(paper)s is missing")
     return Message(template, {"paper": paper})
 
 

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import Activation, VehicleStatus
-from apps.fleet.queries import papers_in_force
-from apps.fleet.rules.credentials import STANDINGS, CredentialType, Subject, lapses
+from apps.fleet.queries import active_credentials
+from apps.fleet.rules.credentials import STATUS_TEXTS, CredentialType, Subject, missing_or_expired
 from apps.organizations.models import Payer
 from apps.rides.models import Milestone, Ride
 from apps.rides.rules.documentation import missing_at
@@ -112,17 +112,15 @@ def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Text, .
     today = occurred_at.astimezone(ZoneInfo(ride.timezone)).date()
     # Whoever is to depart has both: `ride_underway_has_driver_and_vehicle`.
     driver_id, vehicle_id = cast(UUID, ride.driver_id), cast(UUID, ride.vehicle_id)
-    papers = papers_in_force([driver_id], [vehicle_id])
-    lapsed = [
-        *lapses(Subject.DRIVER, papers[driver_id], today),
-        *lapses(Subject.VEHICLE, papers[vehicle_id], today),
+    papers = active_credentials([driver_id], [vehicle_id])
+    gaps = [
+        *missing_or_expired(Subject.DRIVER, papers[driver_id], today),
+        *missing_or_expired(Subject.VEHICLE, papers[vehicle_id], today),
     ]
-    texts: list[tuple[Text, Text]] = [(CredentialType(lapse.type).label, STANDINGS[lapse.standing]) for lapse in lapsed]
+    texts: list[tuple[Text, Text]] = [(CredentialType(gap.type).label, STATUS_TEXTS[gap.status]) for gap in gaps]
     if activation != Activation.ACTIVE:
         texts.insert(0, (_("driver"), lowered(Activation(activation).label)))
-    return tuple(
-        Message(_("%(subject)s (%(standing)s)"), {"subject": subject, "standing": why}) for subject, why in texts
-    )
+    return tuple(Message(_("%(subject)s (%(status)s)"), {"subject": subject, "status": why}) for subject, why in texts)
 
 
 def _proof_missing(payer: Payer | None, report: StatusReport) -> tuple[str, ...]:
