@@ -217,7 +217,7 @@ class RideFactory(DjangoModelFactory[Ride]):
             self.rider.facilities.add(self.facility)
 
 
-def file_papers(driver: Driver, vehicle: Vehicle) -> None:
+def file_credentials(driver: Driver, vehicle: Vehicle) -> None:
     """File what drivers and vehicles need to be on the road, where nothing is filed yet."""
     for subject, owner in ((Subject.DRIVER, {"driver": driver}), (Subject.VEHICLE, {"vehicle": vehicle})):
         filed = set(Credential.objects.filter(**owner, replaced=False).values_list("type", flat=True))
@@ -238,7 +238,7 @@ def put_driver_on(ride: Ride, *, driver: Driver | None = None, vehicle: Vehicle 
     """Make a scheduled ride an assigned one, row by row."""
     driver = driver or DriverFactory.create()
     vehicle = vehicle or VehicleFactory.create(provider=driver.provider)
-    file_papers(driver, vehicle)
+    file_credentials(driver, vehicle)
     assignment = Assignment.objects.create(
         ride=ride,
         provider=driver.provider,

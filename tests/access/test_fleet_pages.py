@@ -50,7 +50,7 @@ def test_forms_about_what_is_out_of_reach_change_nothing(world: World) -> None:
     form = {"to": "suspended", "reason": "x", "version": 1, "release": "on", "expires_on": "2029-01-01"}
     before = {name: digest for name, digest in state().items() if name not in KEPT}
 
-    paths = [f"drivers/{driver}/activation/", f"drivers/{driver}/papers/mvr/"]
+    paths = [f"drivers/{driver}/activation/", f"drivers/{driver}/credentials/mvr/"]
     for path in [*paths, f"credentials/{paper}/verify/", f"credentials/{paper}/reject/"]:
         response = visitor.open(f"{FLEET}/{path}", form)
         assert (response.status_code, response.leaks) == (404, []), path

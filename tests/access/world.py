@@ -150,7 +150,7 @@ def _fleet(side: Side) -> tuple[TransportProvider, Driver, Vehicle]:
     side.add("drivers", fill(driver, "fleet", employment="contractor"))
     period = {"starts_at": factories.NOW + dt.timedelta(days=90), "ends_at": factories.NOW + dt.timedelta(days=91)}
     fill(Leave(driver=driver, **period), "fleet")
-    factories.file_papers(driver, vehicle)
+    factories.file_credentials(driver, vehicle)
     for paper in [*Credential.objects.filter(driver=driver), *Credential.objects.filter(vehicle=vehicle)]:
         side.add("credentials", fill(paper, "fleet"))
     side.add("shifts", factories.ShiftFactory.create(driver=driver, vehicle=vehicle))

@@ -191,7 +191,7 @@ def _crews() -> list[tuple[UUID, UUID]]:
     for _ in range(60):
         driver: Driver = factories.DriverFactory.create()
         vehicle: Vehicle = factories.VehicleFactory.create(provider=driver.provider)
-        factories.file_papers(driver, vehicle)
+        factories.file_credentials(driver, vehicle)
         crews.append((driver.pk, vehicle.pk))
     return crews
 

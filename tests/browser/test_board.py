@@ -329,7 +329,7 @@ def test_b11_without_script_lanes_are_read_and_rides_assigned(desk: Inspector, d
 def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: Day) -> None:
     for driver in day.drivers[3:40]:
         assert driver.default_vehicle is not None
-        factories.file_papers(driver, driver.default_vehicle)
+        factories.file_credentials(driver, driver.default_vehicle)
     waiting = [ride.pk for ride in day.waiting]
     page.get_by_role("link", name="Suggest drivers").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Suggested drivers")

@@ -36,7 +36,7 @@ def test_a_scan_is_sent_in_saved_and_removed(inspector_of: InspectorOf, sam: Use
     inspector, found = inspector_of(sam), []
     with inspector.context() as context:
         page = context.new_page()
-        page.goto(f"{inspector.url}{FLEET}drivers/{driver.pk}/papers/mvr/")
+        page.goto(f"{inspector.url}{FLEET}drivers/{driver.pk}/credentials/mvr/")
         add = page.get_by_role("button", name="Add the scan")
         page.get_by_label("Scan: PDF, JPEG or PNG").set_input_files(tmp_path / "page.pdf")
         add.click()
@@ -78,7 +78,7 @@ def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: Us
     driver = fit_driver(last_name="Diaz", first_name="Ada")
     other = factories.UserFactory.create(role=UserRole.FLEET_ADMIN, name="Flo Fleet")
     other.providers.add(driver.provider)
-    path, found = f"{FLEET}drivers/{driver.pk}/papers/mvr/", []
+    path, found = f"{FLEET}drivers/{driver.pk}/credentials/mvr/", []
     first, second = inspector_of(sam), inspector_of(other)
     with first.context() as context:
         page = context.new_page()

@@ -40,7 +40,7 @@ def test_first_use_leads_from_step_to_step_and_folds_away(inspector_of: Inspecto
         next_step.get_by_role("link", name="File its papers").click()
         expect(page).to_have_url(f"{inspector.url}/console/fleet/credentials/?of=vehicles")
 
-        factories.file_papers(shift.driver, shift.vehicle)
+        factories.file_credentials(shift.driver, shift.vehicle)
         factories.UserFactory.create(role=UserRole.DISPATCHER)
         factories.UserFactory.create(role=UserRole.PLANNER).facilities.add(facility)
         page.goto(f"{inspector.url}/console/home/")

@@ -41,7 +41,7 @@ def _everything(admin: User) -> None:
     factories.EntranceFactory.create(facility=facility)
     factories.ContactFactory.create(facility=facility)
     shift = factories.ShiftFactory.create()
-    factories.file_papers(shift.driver, shift.vehicle)
+    factories.file_credentials(shift.driver, shift.vehicle)
     factories.UserFactory.create(role=UserRole.DISPATCHER)
     factories.UserFactory.create(role=UserRole.PLANNER).facilities.add(facility)
     Authenticator.objects.create(user=admin, type=Authenticator.Type.TOTP, data={"secret": "x"})

@@ -104,7 +104,7 @@ def _crews(count: int, axis: Axis, dice: random.Random) -> list[Crew]:
         for driver, vehicle in zip(people, vehicles, strict=True)
     )
     for driver, vehicle in zip(people[:RESERVE], vehicles[:RESERVE], strict=True):
-        factories.file_papers(driver, vehicle)
+        factories.file_credentials(driver, vehicle)
     return list(zip(people, vehicles, strict=True))
 
 

@@ -40,7 +40,7 @@ def able(**columns: Any) -> Driver:
     """A driver with papers and a vehicle of their own."""
     driver = factories.DriverFactory.create(**columns)
     vehicle = factories.VehicleFactory.create(provider=driver.provider)
-    factories.file_papers(driver, vehicle)
+    factories.file_credentials(driver, vehicle)
     driver.default_vehicle = vehicle
     driver.save()
     return driver
@@ -207,7 +207,7 @@ def test_a_second_person_is_named_with_the_driver(desk: Client) -> None:
         provider=driver.provider, type="stretcher_van", capacity={"ambulatory": 1, "wheelchair": 0, "stretcher": 1}
     )
     second = able(provider=driver.provider)
-    factories.file_papers(driver, vehicle)
+    factories.file_credentials(driver, vehicle)
 
     event(
         desk.post(

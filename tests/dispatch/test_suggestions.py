@@ -175,7 +175,7 @@ def test_the_vehicle_of_the_shift_is_suggested(desk: Client) -> None:
     driver = able()
     own = driver.default_vehicle
     van = factories.VehicleFactory.create(provider=driver.provider, unit_number="SHIFT-1")
-    factories.file_papers(factories.DriverFactory.create(provider=driver.provider), van)
+    factories.file_credentials(factories.DriverFactory.create(provider=driver.provider), van)
     factories.ShiftFactory.create(
         provider=driver.provider, driver=driver, vehicle=van, starts_at=NOW, ends_at=NOW + dt.timedelta(hours=8)
     )

@@ -117,7 +117,7 @@ def test_papers_are_in_order_in_sql_where_nothing_lapses(
     driver = factories.DriverFactory.create()
     vehicle = factories.VehicleFactory.create()
     owner = driver if subject is Subject.DRIVER else vehicle
-    factories.file_papers(driver, vehicle)
+    factories.file_credentials(driver, vehicle)
     by_default = BLOCKING_BY_DEFAULT[subject]
     kind = next(kind for kind in TYPES_OF[subject] if (kind in by_default) is default)
     own = {"driver": None, "vehicle": None, subject.value: owner}

@@ -52,7 +52,7 @@ def reported(ride: Ride, status: RideStatus, at: dt.datetime, **more: Any) -> No
 def crew(ride: Ride) -> dict[str, Any]:
     driver = factories.DriverFactory.create()
     vehicle = factories.VehicleFactory.create(provider=driver.provider)
-    factories.file_papers(driver, vehicle)
+    factories.file_credentials(driver, vehicle)
     return {"ride_id": ride.pk, "driver_id": driver.pk, "vehicle_id": vehicle.pk}
 
 

@@ -31,7 +31,7 @@ from lib.scopes import Scope
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.DRIVERS_WRITE)
-def paper(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> HttpResponse:
+def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> HttpResponse:
     """Show a paper of a type, filed or not, and file one that takes its place."""
     if kind not in KINDS or type not in TYPES_OF[KINDS[kind]]:
         raise Http404
@@ -55,7 +55,7 @@ def paper(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> HttpRes
 def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Note that the visitor, who is not the one who entered the paper, has seen it and it is right."""
     by = principal_of(request)
-    found = found_paper(credential_id, by)
+    found = visible_credential(credential_id, by)
     try:
         credentials.verify(credential_id=credential_id, by=by, at=timezone.now())
     except NotFound:
@@ -72,10 +72,10 @@ def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
 def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Note that the paper is not accepted, and why: from now on it does not hold."""
     by = principal_of(request)
-    found = found_paper(credential_id, by)
+    found = visible_credential(credential_id, by)
     form = RejectForm(request.POST, auto_id="reject_%s")
     if not form.is_valid():
-        return paper_page(request, found, reject=form)
+        return credential_page(request, found, reject=form)
     try:
         credentials.reject(credential_id=credential_id, reason=form.cleaned_data["reason"], by=by, at=timezone.now())
     except NotFound:
@@ -84,7 +84,7 @@ def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     return redirect(address_of(found))
 
 
-def found_paper(credential_id: UUID, by: Principal) -> Credential:
+def visible_credential(credential_id: UUID, by: Principal) -> Credential:
     """Find a paper in reach, in force or replaced, or answer 404."""
     found = Credential.objects.visible_to(by).filter(pk=credential_id).first()
     if found is None:
@@ -102,10 +102,10 @@ def _kind(found: Credential) -> str:
 
 
 def address_of(found: Credential) -> str:
-    return reverse("fleet_paper", args=[_kind(found), found.subject_id, found.type])
+    return reverse("fleet_credential", args=[_kind(found), found.subject_id, found.type])
 
 
-def paper_page(
+def credential_page(
     request: HttpRequest, found: Credential, *, removed: UUID | None = None, **returned: forms.Form
 ) -> HttpResponse:
     """Show the page of a paper with a form that came back; `removed` is the scan that a `remove` form is about."""
@@ -157,4 +157,4 @@ def _page(
         **returned,
         "wrong": next(iter(returned.values()), None),
     }
-    return render(request, "fleet/paper.html", context, status=UNPROCESSABLE if returned else 200)
+    return render(request, "fleet/credential.html", context, status=UNPROCESSABLE if returned else 200)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.console.fleet.credential_views import address_of, found_paper, paper_page, replaced
+from apps.console.fleet.credential_views import address_of, credential_page, replaced, visible_credential
 from apps.console.fleet.forms import DocumentForm, RemoveForm
 from apps.console.kit.rights import require_scope
 from apps.fleet import queries as fleet
@@ -24,10 +24,10 @@ from lib.scopes import Scope
 def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Take a scan in, or say beside the field what is wrong with it."""
     by = principal_of(request)
-    found = found_paper(credential_id, by)
+    found = visible_credential(credential_id, by)
     form = DocumentForm(request.POST, request.FILES, auto_id="scan_%s")
     if not form.is_valid():
-        return paper_page(request, found, scan=form)
+        return credential_page(request, found, scan=form)
     sent = form.cleaned_data["document"]
     try:
         documents.add(credential_id=credential_id, data=sent.read(), size=sent.size, by=by, at=timezone.now())
@@ -35,7 +35,7 @@ def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
         return replaced(request, found)
     except DomainError as refusal:
         form.refuse(refusal)
-        return paper_page(request, found, scan=form)
+        return credential_page(request, found, scan=form)
     messages.success(request, _("The scan is kept."))
     return redirect(f"{address_of(found)}#scans")
 
@@ -61,7 +61,7 @@ def remove(request: HttpRequest, document_id: UUID) -> HttpResponse:
     found = fleet.document(document_id, by).credential
     form = RemoveForm(request.POST, auto_id=f"remove_{document_id}_%s")
     if not form.is_valid():
-        return paper_page(request, found, remove=form, removed=document_id)
+        return credential_page(request, found, remove=form, removed=document_id)
     try:
         documents.remove(document_id=document_id, reason=form.cleaned_data["reason"], by=by, at=timezone.now())
     except NotFound:

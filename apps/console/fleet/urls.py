@@ -15,8 +15,8 @@ from apps.console.fleet import (
 urlpatterns = [
     path("credentials/", board_views.credentials, name="credential_board"),
     path("credentials/credentials.csv", board_views.credentials_file, name="credential_board_file"),
-    path("credentials/<uuid:credential_id>/verify/", credential_views.verify, name="verify_paper"),
-    path("credentials/<uuid:credential_id>/reject/", credential_views.reject, name="reject_paper"),
+    path("credentials/<uuid:credential_id>/verify/", credential_views.verify, name="verify_credential"),
+    path("credentials/<uuid:credential_id>/reject/", credential_views.reject, name="reject_credential"),
     path("credentials/<uuid:credential_id>/documents/", document_views.add, name="add_document"),
     path("documents/<uuid:document_id>/", document_views.document, name="document"),
     path("documents/<uuid:document_id>/remove/", document_views.remove, name="remove_document"),
@@ -30,5 +30,5 @@ urlpatterns = [
     path("shifts/<uuid:shift_id>/break/", shift_views.pause, name="shift_break"),
     path("vehicles/<uuid:owner_id>/", owner_views.vehicle, name="fleet_vehicle"),
     path("vehicles/<uuid:owner_id>/status/", vehicle_views.status, name="vehicle_status"),
-    path("<slug:kind>/<uuid:owner_id>/papers/<slug:type>/", credential_views.paper, name="fleet_paper"),
+    path("<slug:kind>/<uuid:owner_id>/credentials/<slug:type>/", credential_views.credential, name="fleet_credential"),
 ]

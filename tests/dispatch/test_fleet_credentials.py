@@ -30,7 +30,7 @@ def desk() -> Client:
 
 
 def _of(driver: Driver, type_: str = "mvr") -> str:
-    return f"{FLEET}drivers/{driver.pk}/papers/{type_}/"
+    return f"{FLEET}drivers/{driver.pk}/credentials/{type_}/"
 
 
 def _act(paper: Credential, act: str) -> str:
@@ -65,7 +65,10 @@ def test_papers_out_of_reach_and_types_that_are_none_are_not_there(desk: Client)
     answers = [bound.get(_of(theirs)), bound.post(_of(theirs), sent), bound.post(_act(paper, "verify"))]
     answers += [bound.post(_act(paper, "reject"), {"reason": "x"}), bound.post(_act(Credential(), "verify"))]
     answers += [desk.get(_of(ours, "insurance")), desk.get(_of(ours, "nonsense"))]
-    answers += [desk.get(f"{FLEET}trains/{ours.pk}/papers/mvr/"), desk.get(f"{FLEET}drivers/{uuid7()}/papers/mvr/")]
+    answers += [
+        desk.get(f"{FLEET}trains/{ours.pk}/credentials/mvr/"),
+        desk.get(f"{FLEET}drivers/{uuid7()}/credentials/mvr/"),
+    ]
 
     assert {answer.status_code for answer in answers} == {404}
     assert _papers() == before
@@ -110,7 +113,7 @@ def test_a_paper_that_is_not_on_file_can_be_filed(desk: Client) -> None:
 
 def test_a_newer_paper_replaces_the_one_on_file_which_is_kept(desk: Client) -> None:
     vehicle = fit_vehicle()
-    path = f"{FLEET}vehicles/{vehicle.pk}/papers/insurance/"
+    path = f"{FLEET}vehicles/{vehicle.pk}/credentials/insurance/"
 
     page = desk.get(path)
     desk.post(path, {"expires_on": "2029-01-01", "blocking": "on"})
