@@ -21,6 +21,8 @@ else is in flight in its process, and quarantined after MAX_CLAIMS.
 """
 
 import asyncio
+import functools
+import gc
 import logging
 import math
 import os
@@ -183,6 +185,7 @@ def deliver(*, rules: Rules, for_seconds: float = RUN_FOR, slots: int = SLOTS) -
     """
     if _is_shutting_down.is_set() or not _run_lock.acquire(blocking=False):
         return None
+    _freeze_loaded_objects()
     run = _DeliveryRun(rules, for_seconds, slots)
     try:
         if _close_connection_after(run.claim_first):
@@ -191,6 +194,16 @@ def deliver(*, rules: Rules, for_seconds: float = RUN_FOR, slots: int = SLOTS) -
         return run.summary
     finally:
         run.stop_claiming()
+
+
+@functools.cache
+def _freeze_loaded_objects() -> None:
+    """Exclude the modules that are loaded from garbage collection, once per process.
+
+    Deliveries by the thousand trigger full collections, which would visit every object of the service each time:
+    beside six busy loops on two cores, deliveries then waited 8 to 14 s in place of 1 to 2 s.
+    """
+    gc.freeze()
 
 
 def shut_down() -> None:
