@@ -21,7 +21,7 @@ def test_pages_open_as_scopes_and_reach_say(world: World, role: UserRole) -> Non
         ("vehicles", "", Scope.DRIVERS_READ),
         ("drivers", "activation/?to=suspended", Scope.DRIVERS_WRITE),
         ("vehicles", "status/", Scope.DRIVERS_WRITE),
-        ("drivers", "papers/driver_license/", Scope.DRIVERS_WRITE),
+        ("drivers", "credentials/driver_license/", Scope.DRIVERS_WRITE),
     ):
         opens = scope in SCOPES_OF_USER[role]
         ids = (world.own.id_of(kind), world.other.id_of(kind), absent())
