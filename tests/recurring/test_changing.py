@@ -346,7 +346,7 @@ def test_edit_that_cannot_be_is_refused_by_its_field(asked: dict[str, Any], fiel
 def test_end_of_the_past_is_for_ending() -> None:
     order = cast.order(start_date=MONDAY - 28 * DAY)
 
-    with pytest.raises(InvalidInput, match="end the order instead"):
+    with pytest.raises(InvalidInput, match="End the standing order instead"):
         _change(order, columns={"end_date": NOW.date() - DAY})
 
 

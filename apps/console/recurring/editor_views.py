@@ -49,7 +49,7 @@ def add(request: HttpRequest) -> HttpResponse:
         try:
             made = create_order.order(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
         except create_order.OrderedAlready:
-            messages.info(request, _("This standing order was made already."))
+            messages.info(request, _("This standing order already exists."))
             return redirect("standing_order", order_id=key)
         except NotFound:
             raise

@@ -34,7 +34,6 @@ from lib.access import Principal
 from lib.clocks import clock
 from lib.console_forms import choose, day_field, put_on
 from lib.errors import DomainError, NotFound
-from lib.retelling import retold
 from lib.scopes import Scope
 
 MOST_SHIFTS: Final = 50
@@ -236,7 +235,7 @@ def _done(request: HttpRequest, shift_id: UUID, act: Callable[..., CalendarShift
     except NotFound:
         raise
     except DomainError as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
     else:
         messages.success(request, said)
 

@@ -5,6 +5,8 @@ from decimal import Decimal
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.fleet.models import VehicleType
 from apps.organizations.models import CalendarShift
 from apps.organizations.rules.opening_hours import DAYS
@@ -23,6 +25,7 @@ from apps.rides.services.editing import merge
 from lib.api import fields
 from lib.api.serializers import In
 from lib.errors import InvalidInput
+from lib.messages import FieldName
 
 MOST_EARLY: Final = 240  # minutes before the chair time
 MOST_DRIVERS: Final = 20
@@ -285,9 +288,11 @@ def changes_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """
     follows = body.get("scope") == "this_and_following"
     if follows and "from_date" not in body:
-        raise InvalidInput("fromDate", "The scope this_and_following needs fromDate.", detail_code="required")
+        raise InvalidInput(
+            "fromDate", _("%(field)s is required with the scope this_and_following."), detail_code="required"
+        )
     if not follows and "from_date" in body:
-        raise InvalidInput("fromDate", "fromDate belongs to the scope this_and_following.")
+        raise InvalidInput("fromDate", _("%(field)s can be given only with the scope this_and_following."))
     return {
         "columns": _columns_of(body),
         "terms": _terms_of(body),
@@ -321,7 +326,9 @@ def _terms_of(body: Mapping[str, Any]) -> dict[str, Any]:
 def _pattern_of(pattern: Mapping[str, Any]) -> dict[str, Any]:
     asked = {name: pattern[name] for name in ("interval_weeks", "anchor_date") if name in pattern}
     if "preset" in pattern and "days_of_week" in pattern:
-        raise InvalidInput("pattern.preset", "Either preset or daysOfWeek, not both.")
+        raise InvalidInput(
+            "pattern.preset", _("%(field)s and %(other)s cannot be combined."), other=FieldName("pattern.daysOfWeek")
+        )
     if "preset" in pattern:
         asked["days_of_week"] = tuple(sorted(PRESETS[pattern["preset"]]))
     elif "days_of_week" in pattern:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -47,6 +48,7 @@ from lib.api.serializers import In
 from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
 from lib.errors import Code, InvalidInput
+from lib.messages import FieldName
 from lib.scopes import Scope
 
 MOST_DAYS: Final = 3 * 366  # of one call for occurrences
@@ -281,9 +283,11 @@ class OccurrenceViewSet(_OrderViews):
         first = self.query.get("from_") or timing.local_day(self.at, order.timezone)
         last = self.query.get("to") or first + USUAL_DAYS
         if last < first:
-            raise InvalidInput("to", "to lies before from.")
+            raise InvalidInput("to", _("%(field)s must not lie before %(other)s."), other=FieldName("from"))
         if (last - first).days >= MOST_DAYS:
-            raise InvalidInput("to", "to lies more than three years after from.")
+            raise InvalidInput(
+                "to", _("%(field)s lies more than three years after %(other)s."), other=FieldName("from")
+            )
         self._record_look(order, "standing_orders.occurrences")
         return self.answer(unpaginated(calendar.calendar(order, first, last, at=self.at)))
 

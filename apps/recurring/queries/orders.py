@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.organizations.models import CalendarShift, CalendarShiftQuerySet, ExternalId, Facility, SubjectType
 from apps.organizations.queries import external_ids_of
 from apps.recurring.models import Hold, OccurrenceChange, StandingOrder, StandingOrderQuerySet, Terms
@@ -47,7 +49,7 @@ def order(order_id: UUID, by: Principal) -> StandingOrder:
     """
     found = StandingOrder.objects.visible_to(by).filter(pk=order_id).first()
     if found is None:
-        raise NotFound("standing order")
+        raise NotFound(_("standing order"))
     return found
 
 
@@ -58,7 +60,7 @@ def orders_of(rider_id: UUID, by: Principal) -> StandingOrderQuerySet:
         NotFound: there is no such rider in reach.
     """
     if not Rider.objects.visible_to(by).filter(pk=rider_id).exists():
-        raise NotFound("rider")
+        raise NotFound(_("rider"))
     return StandingOrder.objects.visible_to(by).filter(rider_id=rider_id)
 
 
@@ -70,7 +72,7 @@ def calendar_shift(shift_id: UUID, by: Principal) -> CalendarShift:
     """
     shift = CalendarShift.objects.visible_to(by).filter(pk=shift_id).first()
     if shift is None:
-        raise NotFound("calendar shift")
+        raise NotFound(_("calendar shift"))
     return shift
 
 
@@ -81,7 +83,7 @@ def calendar_shifts_of(facility_id: UUID, by: Principal) -> CalendarShiftQuerySe
         NotFound: there is no such facility in reach.
     """
     if not Facility.objects.visible_to(by).filter(pk=facility_id).exists():
-        raise NotFound("facility")
+        raise NotFound(_("facility"))
     return CalendarShift.objects.visible_to(by).filter(facility_id=facility_id)
 
 

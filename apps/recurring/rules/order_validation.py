@@ -9,6 +9,8 @@ from apps.recurring.rules.draft import OrderDraft, TermsDraft
 from apps.recurring.rules.recurrence import FARTHEST_MOVE, instant
 from apps.rides.rules.draft import ServiceType
 from lib.errors import Detail
+from lib.messages import Message, Text
+from lib.messages import gettext_lazy as _
 
 SERVICES: Final = tuple(one.value for one in ServiceType if one is not ServiceType.HOSPITAL_DISCHARGE)
 LONGEST_STAY: Final = 16 * 60  # minutes; nocturnal dialysis takes eight hours
@@ -17,25 +19,30 @@ OLDEST_START: Final = timedelta(days=366)  # an order that has been running else
 FARTHEST_START: Final = timedelta(days=731)
 MOST_WEEKS: Final = 12
 MOST_HORIZON: Final = 90  # days
+BEFORE_FIRST_DAY: Final = _("%(field)s must not be before the first day.")
+AUTHORIZATION_TOO_SHORT: Final = _("The authorization ends before the first day.")
+SKIPPED_BY_CLOCKS: Final = _("This time does not exist on that day because the clocks change.")
+IN_THE_PAST: Final = _("%(field)s must not be in the past.")
+TOO_FAR_AHEAD: Final = _("%(field)s lies more than two years ahead.")
 
 
 def of_order(draft: OrderDraft, *, today: date) -> list[Detail]:
     """List what stands against an order, whatever its terms; `today` is the facility's."""
     found = []
     if draft.service_type not in SERVICES:
-        found.append(_invalid("serviceType", "A discharge from hospital does not recur."))
+        found.append(_invalid("serviceType", _("A hospital discharge cannot recur.")))
     if draft.start_date < today - OLDEST_START:
-        found.append(_invalid("startDate", "startDate lies more than a year in the past."))
+        found.append(_invalid("startDate", _("%(field)s lies more than a year in the past.")))
     if draft.start_date > today + FARTHEST_START:
-        found.append(_invalid("startDate", "startDate lies more than two years ahead."))
+        found.append(_invalid("startDate", TOO_FAR_AHEAD))
     if draft.end_date is not None and draft.end_date < draft.start_date:
-        found.append(_invalid("endDate", "endDate lies before startDate."))
+        found.append(_invalid("endDate", BEFORE_FIRST_DAY))
     ends = draft.payment.authorization_expires_on
     if ends is not None and ends < draft.start_date:
-        found.append(_invalid("authorizationEndsOn", "The authorization ends before startDate."))
+        found.append(_invalid("authorizationEndsOn", AUTHORIZATION_TOO_SHORT))
     horizon = draft.generation_horizon_days
     if horizon is not None and not 1 <= horizon <= MOST_HORIZON:
-        found.append(_invalid("generationHorizonDays", f"generationHorizonDays is from 1 to {MOST_HORIZON}."))
+        found.append(_invalid("generationHorizonDays", _from_one_to(MOST_HORIZON)))
     return found
 
 
@@ -44,18 +51,20 @@ def of_terms(draft: TermsDraft) -> list[Detail]:
     found = []
     days = draft.days_of_week
     if not days:
-        found.append(_invalid("pattern.daysOfWeek", "A standing order needs at least one day of the week.", "required"))
+        found.append(
+            _invalid("pattern.daysOfWeek", _("A standing order needs at least one day of the week."), "required")
+        )
     elif len(set(days)) < len(days) or not set(days) <= set(range(7)):
-        found.append(_invalid("pattern.daysOfWeek", "Each day of the week may be named once."))
+        found.append(_invalid("pattern.daysOfWeek", _("Name each day of the week only once.")))
     if not 1 <= draft.interval_weeks <= MOST_WEEKS:
-        found.append(_invalid("pattern.intervalWeeks", f"intervalWeeks is from 1 to {MOST_WEEKS}."))
+        found.append(_invalid("pattern.intervalWeeks", _from_one_to(MOST_WEEKS)))
     if draft.treatment_minutes == 0:
-        found.append(_invalid("treatmentMinutes", "A treatment takes a minute at least."))
+        found.append(_invalid("treatmentMinutes", _("A treatment takes at least one minute.")))
     stay = (draft.treatment_minutes or 0) + (draft.post_treatment_minutes or 0)
     if stay > LONGEST_STAY:
-        found.append(_invalid("treatmentMinutes", "Treatment and coming off the machine take more than 16 hours."))
+        found.append(_invalid("treatmentMinutes", _("Treatment and post-treatment time must not exceed 16 hours.")))
     if draft.return_time is not None and draft.return_mode != "scheduled":
-        return [*found, _invalid("return.pickupTime", "Only a scheduled return has a pickupTime.")]
+        return [*found, _invalid("return.pickupTime", _("%(field)s is only for a scheduled return."))]
     fields = ("outbound.pickupTime", "return.pickupTime")
     return found + of_times(draft.chair_time, draft.pickup_time, draft.return_time, fields=fields)
 
@@ -67,18 +76,18 @@ def of_times(
     of_pickup, of_return = fields
     found = []
     if pickup_time is not None and not 0 < _minutes(pickup_time, chair_time) <= LONGEST_LEAD:
-        found.append(_invalid(of_pickup, "The pickup has to lie within the six hours before chairTime."))
+        found.append(_invalid(of_pickup, _("The pickup must be within the six hours before the chair time.")))
     if return_time is not None and not 0 < _minutes(chair_time, return_time) <= LONGEST_STAY:
-        found.append(_invalid(of_return, "The return has to lie within the 16 hours after chairTime."))
+        found.append(_invalid(of_return, _("The return must be within the 16 hours after the chair time.")))
     return found
 
 
 def of_edit(from_date: date, *, today: date) -> list[Detail]:
     """List what stands against new terms from a day on."""
     if from_date < today:
-        return [_invalid("fromDate", "fromDate lies in the past: those days are over.")]
+        return [_invalid("fromDate", IN_THE_PAST)]
     if from_date > today + FARTHEST_START:
-        return [_invalid("fromDate", "fromDate lies more than two years ahead.")]
+        return [_invalid("fromDate", TOO_FAR_AHEAD)]
     return []
 
 
@@ -90,7 +99,9 @@ def in_gap(clock: time, days: Iterable[date], zone: ZoneInfo) -> date | None:
 def of_move(pattern_date: date, to_date: date, *, field: str) -> list[Detail]:
     """List what stands against moving an occurrence to another day."""
     if abs(to_date - pattern_date) > FARTHEST_MOVE:
-        return [_invalid(field, f"A day moves by {FARTHEST_MOVE.days} days at most.")]
+        return [
+            _invalid(field, Message(_("A day can be moved by at most %(days)s days."), {"days": FARTHEST_MOVE.days}))
+        ]
     return []
 
 
@@ -98,13 +109,13 @@ def of_hold(from_date: date, until: date | None, *, today: date) -> list[Detail]
     """List what stands against a hold."""
     found = []
     if from_date < today - FARTHEST_MOVE:
-        found.append(_invalid("from", "from lies more than a week in the past: those days are over."))
+        found.append(_invalid("from", _("%(field)s lies more than a week in the past.")))
     if from_date > today + FARTHEST_START:
-        found.append(_invalid("from", "from lies more than two years ahead."))
+        found.append(_invalid("from", TOO_FAR_AHEAD))
     if until is not None and until < from_date:
-        found.append(_invalid("until", "until lies before the first day."))
+        found.append(_invalid("until", BEFORE_FIRST_DAY))
     elif until is not None and until < today:
-        found.append(_invalid("until", "until lies in the past."))
+        found.append(_invalid("until", IN_THE_PAST))
     return found
 
 
@@ -113,5 +124,9 @@ def _minutes(earlier: time, later: time) -> int:
     return ((later.hour - earlier.hour) * 60 + later.minute - earlier.minute) % (24 * 60)
 
 
-def _invalid(field: str, message: str, code: str = "invalid") -> Detail:
+def _from_one_to(most: int) -> Message:
+    return Message(_("%(field)s must be from 1 to %(most)s."), {"most": most})
+
+
+def _invalid(field: str, message: Text, code: str = "invalid") -> Detail:
     return Detail(field=field, code=code, message=message)

@@ -112,7 +112,7 @@ def courses(
         try:
             planned[one.terms.pk] = drafts(one.order, one.terms, one.occurrence)
         except DomainError as refusal:
-            found[one.terms.pk] = Refused(refusal.code, refusal.message)
+            found[one.terms.pk] = Refused(refusal.code, refusal.text)
     resources = recurring_booking.read_resources(chain.from_iterable(planned.values()), by=by)
     for one in asked:
         if one.terms.pk in planned:
@@ -127,7 +127,7 @@ def courses(
                     at=at,
                 )
             except DomainError as refusal:
-                found[one.terms.pk] = Refused(refusal.code, refusal.message)
+                found[one.terms.pk] = Refused(refusal.code, refusal.text)
     return found
 
 

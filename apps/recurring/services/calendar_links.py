@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.organizations.models import Facility
@@ -43,7 +44,7 @@ def issue_for_order(*, order_id: UUID, with_names: bool = False, by: Principal, 
     order_state.require_right(by)
     order = StandingOrder.objects.visible_to(by).filter(pk=order_id).first()
     if order is None:
-        raise NotFound("standing order")
+        raise NotFound(_("standing order"))
     rider_ids = [order.rider_id] if with_names else []
     return _issue(order.facility_id, order.pk, rider_ids, with_names=with_names, by=by, at=at)
 
@@ -59,7 +60,7 @@ def issue_for_facility(*, facility_id: UUID, with_names: bool = False, by: Princ
     """
     order_state.require_right(by)
     if by.provider_ids is not None or not Facility.objects.visible_to(by).filter(pk=facility_id).exists():
-        raise NotFound("facility")
+        raise NotFound(_("facility"))
     return _issue(facility_id, None, [], with_names=with_names, by=by, at=at)
 
 
@@ -92,7 +93,7 @@ def revoke(*, link_id: UUID, by: Principal, at: datetime) -> CalendarLink:
     order_state.require_right(by)
     link = CalendarLink.objects.visible_to(by).select_for_update(of=("self",)).filter(pk=link_id).first()
     if link is None:
-        raise NotFound("calendar link")
+        raise NotFound(_("calendar link"))
     if link.revoked_at is None:
         link.revoked_at = at
         link.save(update_fields=["revoked_at"])
@@ -108,7 +109,7 @@ def opened(secret: str, *, request_id: str = "", ip: str | None = None, at: date
     """
     link = CalendarLink.objects.live().select_related("facility").filter(digest=_digest(secret)).first()
     if link is None:
-        raise NotFound("calendar")
+        raise NotFound(_("calendar"))
     read_long_ago = Q(last_read_at__isnull=True) | Q(last_read_at__lt=at - NOTED_EVERY)
     CalendarLink.objects.filter(read_long_ago, pk=link.pk).update(last_read_at=at)
     reader = Principal(

@@ -9,6 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.fleet.models import Shift as DriverShift
@@ -26,15 +27,26 @@ from apps.rides.rules import timing
 from apps.rides.services.booking import BoundToProviders
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
+from lib.messages import FieldName, Message, Text
 
 FARTHEST_SHIFT: Final = timedelta(days=731)
+_SELECTION_MISSING: Final = _("Select at least one standing order.")
+_SELECTION_NOT_ALLOWED: Final = _("%(field)s can be given only if the shift applies to selected standing orders.")
 _COHORTS: Final = frozenset({CalendarShift.AppliesTo.MWF, CalendarShift.AppliesTo.TTS})
 
 
-class ShiftOver(DomainError):
-    """The day has come, or the shift is not in the state for this."""
+class ShiftUndone(DomainError):
+    """A calendar shift that was undone cannot be changed."""
 
     code = Code.RULE_VIOLATION
+    template = _("The calendar shift was undone.")
+
+
+class ShiftBegun(DomainError):
+    """The day of a calendar shift, or the day that it moves to, has begun."""
+
+    code = Code.RULE_VIOLATION
+    template = _("The day has begun, so the calendar shift can no longer be changed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +94,12 @@ def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) 
     order_state.require_right(by)
     facility = _locked_facility(facility_id, by)
     if by.provider_ids is not None:
-        raise BoundToProviders("A caller bound to transport providers cannot arrange schedules.")
+        raise BoundToProviders(_("A caller bound to transport providers cannot change schedules."))
     others = list(CalendarShift.objects.filter(facility=facility, undone_at__isnull=True))
     refuse(_problems(draft, facility, others, today=timing.local_day(at, facility.timezone)))
     known = StandingOrder.objects.visible_to(by).filter(facility=facility, pk__in=draft.standing_order_ids).count()
     if known < len(set(draft.standing_order_ids)):
-        raise InvalidInput("standingOrderIds", "There is no such standing order of this facility.")
+        raise InvalidInput("standingOrderIds", _("The facility has no such standing order."))
     shift = CalendarShift.objects.create(
         facility=facility,
         from_date=draft.from_date,
@@ -108,25 +120,27 @@ def _locked_facility(facility_id: UUID, by: Principal) -> Facility:
     rows = Facility.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     facility = rows.filter(pk=facility_id, active=True).first()
     if facility is None:
-        raise NotFound("facility")
+        raise NotFound(_("facility"))
     return facility
 
 
 def _problems(draft: ShiftDraft, facility: Facility, others: Sequence[CalendarShift], *, today: date) -> list[Detail]:
     found = []
     if draft.from_date <= today:
-        found.append(_invalid("fromDate", "fromDate has to lie ahead."))
+        found.append(_invalid("fromDate", _("%(field)s must lie in the future.")))
     if draft.from_date > today + FARTHEST_SHIFT:
-        found.append(_invalid("fromDate", "fromDate lies more than two years ahead."))
+        found.append(_invalid("fromDate", order_validation.TOO_FAR_AHEAD))
     if draft.new_chair_time is not None and draft.offset_minutes is not None:
-        found.append(_invalid("offsetMinutes", "Either newChairTime or offsetMinutes, not both."))
+        message = Message(_("%(field)s and %(other)s cannot be combined."), {"other": FieldName("newChairTime")})
+        found.append(_invalid("offsetMinutes", message))
     changes_time = draft.new_chair_time is not None or bool(draft.offset_minutes)
     if draft.to_date is None and changes_time:
-        found.append(_invalid("newChairTime", "A day without service has no chair time."))
+        found.append(_invalid("newChairTime", _("A day without service has no chair time.")))
     if draft.to_date is not None:
         found += _destination_problems(draft, draft.to_date, facility, changes_time=changes_time, today=today)
-    if (draft.applies_to == CalendarShift.AppliesTo.SELECTED) is not bool(draft.standing_order_ids):
-        found.append(_invalid("standingOrderIds", "standingOrderIds belong to appliesTo selected, and to it alone."))
+    is_selection = draft.applies_to == CalendarShift.AppliesTo.SELECTED
+    if is_selection is not bool(draft.standing_order_ids):
+        found.append(_invalid("standingOrderIds", _SELECTION_MISSING if is_selection else _SELECTION_NOT_ALLOWED))
     for other in others:
         if _meet(draft, other):
             found += _in_the_way(draft, other)
@@ -138,12 +152,12 @@ def _destination_problems(
 ) -> list[Detail]:
     found = order_validation.of_move(draft.from_date, to_date, field="toDate")
     if to_date <= today:
-        found.append(_invalid("toDate", "toDate has to lie ahead."))
+        found.append(_invalid("toDate", _("%(field)s must lie in the future.")))
     if to_date == draft.from_date and not changes_time:
-        found.append(_invalid("toDate", "This moves nothing."))
+        found.append(_invalid("toDate", _("This changes neither the day nor the chair time.")))
     zone = ZoneInfo(facility.timezone)
     if draft.new_chair_time and order_validation.in_gap(draft.new_chair_time, [to_date], zone):
-        found.append(_invalid("newChairTime", "The clocks skip this time on that day."))
+        found.append(_invalid("newChairTime", order_validation.SKIPPED_BY_CLOCKS))
     return found
 
 
@@ -159,17 +173,29 @@ def _meet(draft: ShiftDraft, other: CalendarShift) -> bool:
 def _in_the_way(draft: ShiftDraft, other: CalendarShift) -> list[Detail]:
     found = []
     if draft.from_date == other.from_date:
-        found.append(_invalid("fromDate", "This day has a shift already."))
+        found.append(_invalid("fromDate", _("This day is already moved or closed.")))
     elif draft.from_date == other.to_date:
-        found.append(_invalid("fromDate", f"The day of {other.from_date} moves here; a day moves once."))
+        found.append(
+            _invalid(
+                "fromDate",
+                Message(
+                    _("Treatments of %(day)s are moved to this day; a day can be moved only once."),
+                    {"day": other.from_date},
+                ),
+            )
+        )
     if draft.to_date is not None and draft.to_date == other.from_date != draft.from_date:
-        found.append(_invalid("toDate", "This day is moved away itself."))
+        found.append(_invalid("toDate", _("This day is moved or closed itself.")))
     if draft.to_date is not None and draft.to_date == other.to_date:
-        found.append(_invalid("toDate", f"The day of {other.from_date} moves here already."))
+        found.append(
+            _invalid(
+                "toDate", Message(_("Treatments of %(day)s are already moved to this day."), {"day": other.from_date})
+            )
+        )
     return found
 
 
-def _invalid(field: str, message: str) -> Detail:
+def _invalid(field: str, message: Text) -> Detail:
     return Detail(field=field, code="invalid", message=message)
 
 
@@ -286,7 +312,8 @@ def apply(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
     Raises:
         ScopeMissing: the caller may not arrange schedules.
         NotFound: there is no such shift in reach.
-        ShiftOver: the day has come, or the shift was undone.
+        ShiftBegun: the day has begun.
+        ShiftUndone: the shift was undone.
     """
     shift = _locked(shift_id, by, at)
     if shift.applied_at is None:
@@ -304,7 +331,8 @@ def undo(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
     Raises:
         ScopeMissing: the caller may not arrange schedules.
         NotFound: there is no such shift in reach.
-        ShiftOver: the day has come, or the shift was undone.
+        ShiftBegun: the day has begun.
+        ShiftUndone: the shift was undone.
     """
     shift = _locked(shift_id, by, at)
     shift.undone_at = at
@@ -322,11 +350,11 @@ def _locked(shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
     rows = CalendarShift.objects.visible_to(by).select_for_update(of=("self",)).select_related("facility")
     shift = rows.filter(pk=shift_id).first()
     if shift is None:
-        raise NotFound("calendar shift")
+        raise NotFound(_("calendar shift"))
     if shift.undone_at is not None:
-        raise ShiftOver("The calendar shift was undone.")
+        raise ShiftUndone
     if min(shift.from_date, shift.to_date or shift.from_date) <= timing.local_day(at, shift.facility.timezone):
-        raise ShiftOver("The day has come: what was arranged for it stays.")
+        raise ShiftBegun
     return shift
 
 

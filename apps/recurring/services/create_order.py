@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import Driver
 from apps.organizations.models import Facility
@@ -57,6 +58,7 @@ class OrderedAlready(DomainError):
     """There is an order of this id: the same wish came twice."""
 
     code = Code.DUPLICATE_RESOURCE
+    template = _("This standing order already exists.")
 
 
 @transaction.atomic
@@ -76,12 +78,12 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
     rows = Rider.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     rider = rows.filter(pk=rider_id).first()
     if rider is None:
-        raise NotFound("rider")
+        raise NotFound(_("rider"))
     if order_id is not None and StandingOrder.objects.filter(pk=order_id).exists():
-        raise OrderedAlready("This standing order was made already.")
+        raise OrderedAlready
     facility = bookings.facilities([draft.facility_id], by).get(draft.facility_id)
     if facility is None:
-        raise InvalidInput("facilityId", "There is no such facility.")
+        raise InvalidInput("facilityId", _("There is no such facility."))
     zone = ZoneInfo(facility.timezone)
     refuse(
         [*order_validation.of_order(draft, today=at.astimezone(zone).date()), *order_validation.of_terms(draft.terms)]
@@ -138,7 +140,7 @@ def require_drivers(driver_ids: tuple[UUID, ...]) -> None:
     """
     known = set(Driver.objects.filter(pk__in=driver_ids).values_list("pk", flat=True))
     if missing := [pk for pk in driver_ids if pk not in known]:
-        raise InvalidInput("preferredDriverIds", f"There is no driver {missing[0]}.")
+        raise InvalidInput("preferredDriverIds", _("There is no driver %(driver_id)s."), driver_id=missing[0])
 
 
 def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by: Principal, at: datetime) -> Terms:
@@ -151,7 +153,7 @@ def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by:
     rider = order.rider
     pickup = draft.pickup or rider.home_address
     if not pickup:
-        raise InvalidInput("outbound.pickup", "outbound.pickup is required: the rider has no home address.")
+        raise InvalidInput("outbound.pickup", _("%(field)s is required: the rider has no home address."))
     columns = {**_columns(order, draft, from_date), **_stops(order, replace(draft, pickup=pickup), by)}
     terms = Terms.objects.filter(standing_order=order, from_date=from_date).first()
     terms = terms or Terms(standing_order=order, from_date=from_date)
@@ -217,13 +219,13 @@ def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
     )
     if drive is None:
         if terms.pickup_time is None:
-            message = "Without coordinates the drive cannot be estimated: outbound.pickupTime is required."
+            message = _("%(field)s is required: without coordinates, the drive time cannot be estimated.")
             raise InvalidInput("outbound.pickupTime", message, detail_code="required")
         return 0
     load = accommodation.default_load_minutes(mobility)
     minutes = timing.lead_minutes(drive.minutes, load_minutes=load, arrive_early_minutes=terms.arrive_early_minutes)
     if minutes > order_validation.LONGEST_LEAD:
-        raise InvalidInput("outbound.pickup", "From there the drive takes more than six hours.")
+        raise InvalidInput("outbound.pickup", _("The drive from there takes more than six hours."))
     return minutes
 
 

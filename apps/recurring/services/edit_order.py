@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.rules import stops
 from apps.recurring.models import OccurrenceChange, OrderStatus, StandingOrder, Terms
@@ -120,12 +121,12 @@ def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: dat
         create_order.require_drivers(tuple(columns["preferred_driver_ids"]))
     end_date = columns.get("end_date", order.end_date)
     if end_date is not None and end_date < order.start_date:
-        raise InvalidInput("endDate", "endDate lies before startDate.")
+        raise InvalidInput("endDate", order_validation.BEFORE_FIRST_DAY)
     ends_on = columns.get("authorization_ends_on")
     if ends_on is not None and ends_on < order.start_date:
-        raise InvalidInput("authorizationEndsOn", "The authorization ends before startDate.")
+        raise InvalidInput("authorizationEndsOn", order_validation.AUTHORIZATION_TOO_SHORT)
     if "end_date" in columns and end_date is not None and end_date < today:
-        raise InvalidInput("endDate", "endDate lies in the past; end the order instead.")
+        raise InvalidInput("endDate", _("%(field)s must not be in the past. End the standing order instead."))
     changed = [name for name, value in columns.items() if getattr(order, name) != value]
     for name in changed:
         setattr(order, name, columns[name])
@@ -237,21 +238,21 @@ def _of_times(terms: Terms, moved: Moved, day: date, zone: ZoneInfo, *, at: date
     named = {"chairTime": moved.chair_time, "pickupTime": moved.pickup_time, "returnTime": moved.return_time}
     for field, clock in named.items():
         if clock is not None and order_validation.in_gap(clock, [day], zone):
-            found.append(Detail(field=field, code="invalid", message="The clocks skip this time on that day."))
+            found.append(Detail(field=field, code="invalid", message=order_validation.SKIPPED_BY_CLOCKS))
     if moved.return_time is not None and len(terms.legs) == 1:
-        found.append(Detail(field="returnTime", code="invalid", message="The order has no way back."))
+        found.append(Detail(field="returnTime", code="invalid", message=_("The standing order has no return.")))
     times = plans.planned_terms(terms).times
     wanted = plans.overridden(times, moved.chair_time, moved.pickup_time, moved.return_time)
     found += order_validation.of_times(
         wanted.chair_time, wanted.pickup_time, wanted.return_time, fields=("pickupTime", "returnTime")
     )
-    pickup_at, chair_at, return_at, _ = instants(wanted, day, zone)
+    pickup_at, chair_at, return_at, _is_skipped = instants(wanted, day, zone)
     if not found and not pickup_at < chair_at < return_at:
         field = "returnTime" if pickup_at < chair_at else "pickupTime"
-        message = "On that day the clocks leave no time between pickup, chair time and return."
+        message = _("On that day the clock change leaves no time between pickup, chair time and return.")
         found.append(Detail(field=field, code="invalid", message=message))
     if pickup_at <= at:
-        found.append(Detail(field="toDate", code="invalid", message="The pickup would lie in the past."))
+        found.append(Detail(field="toDate", code="invalid", message=_("The pickup would be in the past.")))
     return found
 
 
@@ -296,12 +297,12 @@ def _planned(
     order = order_state.locked(order_id, by, expected_version=expected_version)
     rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
     if not plans.plan_of(order, rows).has(pattern_date):
-        raise InvalidInput("date", "The pattern has no such date.")
+        raise InvalidInput("date", _("The pattern does not include this date."))
     today = reconcile_rides.today_of(order, at)
     if pattern_date < plans.nearby(today):
-        raise InvalidInput("date", "date lies in the past.")
+        raise InvalidInput("date", order_validation.IN_THE_PAST)
     if pattern_date > today + order_validation.FARTHEST_START:
-        raise InvalidInput("date", "date lies more than two years ahead.")
+        raise InvalidInput("date", order_validation.TOO_FAR_AHEAD)
     return order, [row for row in rows if row.from_date <= pattern_date][-1]
 
 
@@ -332,9 +333,9 @@ def end(
     yesterday = today - _ONE_DAY
     last = min(order.end_date or yesterday, yesterday) if last_date is None else last_date
     if last_date is not None and last < yesterday:
-        raise InvalidInput("on", "on lies in the past: those days are over.")
+        raise InvalidInput("on", order_validation.IN_THE_PAST)
     if order.end_date is not None and last > order.end_date:
-        raise InvalidInput("on", "The order ends before that day.")
+        raise InvalidInput("on", _("The standing order ends before that day."))
     order.end_date = last
     if last < today:
         order.status = OrderStatus.ENDED

@@ -5,6 +5,8 @@ from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.audit.services import audit
 from apps.events import services as events
 from apps.organizations import services as organizations
@@ -24,6 +26,7 @@ class OrderEnded(DomainError):
     """Nothing of an order that has ended can be changed."""
 
     code = Code.RULE_VIOLATION
+    template = _("The standing order has ended.")
 
 
 def require_right(by: Principal) -> None:
@@ -49,11 +52,11 @@ def locked(order_id: UUID, by: Principal, *, expected_version: int | None = None
     rows = StandingOrder.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     order = rows.filter(pk=order_id).first()
     if order is None:
-        raise NotFound("standing order")
+        raise NotFound(_("standing order"))
     if expected_version is not None and expected_version != order.version:
         raise StaleVersion(order.version)
     if order.status == OrderStatus.ENDED:
-        raise OrderEnded("The standing order has ended.")
+        raise OrderEnded
     return order
 
 

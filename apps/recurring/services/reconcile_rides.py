@@ -245,7 +245,7 @@ def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
                 _amend_one(work, step, ride_id, by=by, at=at)
             except DomainError as refusal:
                 # The ride stays as it was, on the road as promised; people decide.
-                work.result.refused[step.pattern_date] = Refused(refusal.code, refusal.message, None)
+                work.result.refused[step.pattern_date] = Refused(refusal.code, refusal.text, None)
                 continue
             work.result.amended.append(ride_id)
             _write(work, step, ride_id=ride_id)
@@ -271,7 +271,7 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
         ride_id=ride_id,
         changes=changes,
         allow_duplicate=True,
-        override=Override(wanted=True, reason="The standing order has changed."),
+        override=Override(wanted=True, reason="standing_order_changed"),
         occurrence_state=occurrence.change,
         afresh=True,  # what the order no longer says of needs and companions, its rides forget
         by=by,

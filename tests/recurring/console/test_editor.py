@@ -181,7 +181,7 @@ def test_form_that_is_sent_twice_makes_one_order(centre: Facility, rider: Rider,
     first, second = (_add(desk, rider, form) for _ in range(2))
 
     assert first.redirect_chain == second.redirect_chain == [(page_of(StandingOrder.objects.get()), 302)]
-    assert told(second) == ["This standing order was made already."]
+    assert told(second) == ["This standing order already exists."]
 
 
 @pytest.mark.parametrize(

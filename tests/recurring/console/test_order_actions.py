@@ -208,9 +208,9 @@ def test_refusal_names_other_fields_by_their_labels(order: StandingOrder, desk: 
 
     held = send(desk, order, "hold", reason="travel", from_date=NOW.date(), until=NOW.date() - DAY)
 
-    assert "Pickup: The pickup has to lie within the six hours before chair time." in text_of(response)
-    assert "Last day without rides: Last day without rides lies before the first day." in text_of(held)
-    assert "lies in the past" not in text_of(held)
+    assert "Pickup: The pickup must be within the six hours before the chair time." in text_of(response)
+    assert "Last day without rides: Last day without rides must not be before the first day." in text_of(held)
+    assert "must not be in the past" not in text_of(held)
 
 
 def test_move_that_comes_back_stands_by_its_own_occurrence(order: StandingOrder, desk: Client) -> None:

@@ -144,7 +144,7 @@ def test_form_that_is_sent_twice_enters_one(centre: Facility, desk: Client) -> N
     response = _enter(desk, centre)
 
     assert response.status_code == 422
-    assert "This day has a shift already." in text_of(response)
+    assert "This day is already moved or closed." in text_of(response)
     assert CalendarShift.objects.count() == 1
 
 
@@ -202,10 +202,10 @@ def test_shift_whose_day_has_come_offers_nothing(centre: Facility, desk: Client)
 
     page = text_of(desk.get(_of(shift)))
 
-    assert "The day has come: what was arranged for it stays." in page
+    assert "The day has begun, so the calendar shift can no longer be changed." in page
     assert "Apply" not in page
     response = desk.post(_of(shift, "apply/"), follow=True)
-    assert told(response) == ["The day has come: what was arranged for it stays."]
+    assert told(response) == ["The day has begun, so the calendar shift can no longer be changed."]
 
 
 def test_closed_day_and_what_needs_a_look(centre: Facility, desk: Client) -> None:
