@@ -25,14 +25,18 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, cast
 from uuid import UUID
 
+import orjson
+from django.db import connection
+
 from apps.audit.services import audit
+from apps.recurring.models import Occurrence as OccurrenceRow
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import PlannedOrder
 from apps.recurring.rules import reconciliation
 from apps.recurring.rules.reconciliation import LEGS, Act, Decision, Kept, Key, Leg, Step, Wanted
 from apps.recurring.rules.recurrence import Occurrence, occurrences
-from apps.recurring.services import booking_templates, occurrence_rows
+from apps.recurring.services import booking_templates
 from apps.recurring.services.booking_templates import Asked
 from apps.rides.models import Ride
 from apps.rides.rules import timing
@@ -52,6 +56,7 @@ from apps.rides.services.recurring_booking import (
     ServiceDay,
 )
 from lib.access import Principal
+from lib.db.bulk_copy import copy_rows
 from lib.errors import DomainError
 from lib.scopes import Scope
 
@@ -62,6 +67,15 @@ REASON_OF: Final[Mapping[Decision, str]] = {
     Decision.CLOSED: "calendar_shift",
     Decision.WITHDRAWN: "standing_order_ended",
 }
+_UPDATE_ROWS: Final = """
+    UPDATE recurring_occurrence o
+    SET decision = new.decision, ride_id = coalesce(new.ride_id, o.ride_id), content = new.content,
+        refusal = new.refusal, moved_by_clock_change = new.moved_by_clock_change, decided_at = %(at)s
+    FROM json_to_recordset(%(rows)s::json) AS new(
+        id bigint, decision varchar, ride_id uuid, content varchar, refusal varchar, moved_by_clock_change boolean
+    )
+    WHERE o.id = new.id
+"""
 
 
 @dataclass(slots=True)
@@ -381,7 +395,10 @@ def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
             else:
                 named = {"standing_order_id": work.order.pk, "pattern_date": key[0], "leg": key[1], "decided_at": at}
                 new.append(named | row)
-    occurrence_rows.write(new, known, at=at)
+    copy_rows(OccurrenceRow, new)
+    if known:
+        with connection.cursor() as cursor:
+            cursor.execute(_UPDATE_ROWS, {"rows": orjson.dumps(known).decode(), "at": at})
 
 
 def _audit(busy: Iterable[_Work], *, by: Principal) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+import orjson
 from django.db import IntegrityError, connection, transaction
 from django.utils.translation import gettext_lazy as _
 
@@ -21,7 +22,6 @@ from apps.rides.services.eligibility_checks import Override, recheck
 from apps.rides.services.guards import require
 from apps.rides.services.outcomes import DECIDE_WITHIN
 from apps.rides.services.status import InvalidTransition, Note, locked, move_back
-from lib import recordset
 from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
@@ -205,24 +205,26 @@ def _ended_because_of(leg: Ride, ride: Ride) -> bool:
     return bool(latest.get("endedRideId") == str(ride.pk))
 
 
-# Whoever corrects one of them at this moment is waited for, and its version is another then.
-_LOCK: Final = f"""
-    WITH standing AS (
-        SELECT r.id FROM rides_ride r JOIN {recordset.source({"id": "uuid", "version": "int"}, name="given")}
-            ON r.id = given.id AND r.version = given.version
+# The row lock waits for corrections in progress: they change the version.  Quoting JSON costs a tenth of two arrays.
+_LOCK: Final = """
+    WITH unchanged AS (
+        SELECT r.id
+        FROM rides_ride r
+        JOIN json_to_recordset(%(rides)s::json) AS exported(id uuid, version int)
+            ON r.id = exported.id AND r.version = exported.version
         ORDER BY r.id FOR SHARE OF r
     )
     INSERT INTO rides_ridelock (ride_id, export_id, locked_at)
-    SELECT id, %(export)s, %(at)s FROM standing ON CONFLICT (ride_id) DO NOTHING
-"""  # noqa: S608  # constant names, values are parameters
+    SELECT id, %(export)s, %(at)s FROM unchanged ON CONFLICT (ride_id) DO NOTHING
+"""
 
 
 @transaction.atomic
 def lock_rides(versions: Sequence[tuple[UUID, int]], *, export_id: UUID, at: datetime) -> int:
-    """Lock rides that are as they were exported, and say how many; others stay free, and are told of anew."""
+    """Lock rides that still have the exported version and return their number; a later export reports the others."""
+    rides = orjson.dumps([{"id": ride_id, "version": version} for ride_id, version in versions]).decode()
     with connection.cursor() as cursor:
-        rows = recordset.rows({"id": ride_id, "version": version} for ride_id, version in versions)
-        cursor.execute(_LOCK, {"rows": rows, "export": export_id, "at": at})
+        cursor.execute(_LOCK, {"rides": rides, "export": export_id, "at": at})
         return int(cursor.rowcount)
 
 
