@@ -4,7 +4,8 @@ Context: `disclosure` says what the caller sees; `coming` are the next occurrenc
 Of a change, `result` and `reached` tell what became of rides, and which of those in its way the caller may know of.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -15,10 +16,12 @@ from apps.organizations.schemas.external_ids import ExternalIdOut
 from apps.recurring.models import HoldReason, HoldSource, OrderStatus, ReturnMode, Terms
 from apps.recurring.queries.calendar import LegStatus
 from apps.recurring.queries.orders import OrderRecord, TermsRecord
-from apps.recurring.rules.disclosure import disclosed
 from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import PRESETS, ChangeType, OccurrenceStatus
+from apps.riders.rules import disclosure as rider_disclosure
 from apps.riders.rules.needs import Mobility
+from apps.rides.rules import disclosure as ride_disclosure
+from apps.rides.rules.disclosure import Disclosure
 from apps.rides.rules.draft import ServiceType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.schemas.ride_input import words
@@ -26,6 +29,14 @@ from apps.rides.schemas.ride_parts import NotesOut, OrNull, RideStopOut, TextOrN
 from lib.api import fields
 from lib.api.serializers import OutShape
 from lib.api.unpaginated import WholePageOut
+
+# Fields that an order has at the top level, and a ride within its payer.
+_PAYER_KEYS: Final[Mapping[str, str]] = {
+    "authorizationNumber": "authorizationNumber",
+    "authorizationEndsOn": "authorizationExpires",
+}
+_DIALYSIS_FIELDS: Final = ("treatmentMinutes", "postTreatmentMinutes")  # `dialysis` of a ride
+_RIDER_FIELD: Final = "preferredDriverIds"
 
 
 class PatternOut(OutShape):
@@ -99,7 +110,7 @@ class _TermsOut(OutShape):
 
     def to_representation(self, instance: OrderRecord | TermsRecord) -> dict[str, Any]:
         disclosure, terms = self.context["disclosure"], instance.terms
-        shown = disclosed(super().to_representation(instance), disclosure)
+        shown = _disclosed(super().to_representation(instance), disclosure)
         if disclosure.door_codes:
             codes = (
                 ("outbound", "pickup", terms.pickup_access),
@@ -110,6 +121,29 @@ class _TermsOut(OutShape):
                 if code:
                     shown[way][name] = {**shown[way][name], "accessCode": code}
         return shown
+
+
+def _disclosed(order: Mapping[str, Any], disclosure: Disclosure) -> dict[str, Any]:
+    """Remove what the caller may not see from an order or its terms: the same as of a ride."""
+    visible = ride_disclosure.disclosed(order, disclosure)
+    visible["outbound"] = ride_disclosure.disclosed(visible["outbound"], disclosure)
+    if visible["return"]["dropoff"] is not None:
+        visible["return"] = ride_disclosure.disclosed(visible["return"], disclosure)
+    # Needs hold only what differs from the rider's profile: keys that were absent stay absent.
+    visible["accommodation"] = {
+        key: visible["accommodation"][key] for key in order["accommodation"] if key in visible["accommodation"]
+    }
+    return {name: value for name, value in visible.items() if name not in _hidden_fields(disclosure)}
+
+
+def _hidden_fields(disclosure: Disclosure) -> set[str]:
+    payer_keys = ride_disclosure.PAYER_KEYS[disclosure.phi]
+    hidden = {name for name, key in _PAYER_KEYS.items() if key not in payer_keys}
+    if ride_disclosure.FIELDS["dialysis"] > disclosure.phi:
+        hidden.update(_DIALYSIS_FIELDS)
+    if rider_disclosure.FIELDS[_RIDER_FIELD] > disclosure.phi:
+        hidden.add(_RIDER_FIELD)
+    return hidden
 
 
 class LaterTermsOut(_TermsOut):
