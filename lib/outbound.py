@@ -17,7 +17,11 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrPromise
 from yarl import URL
+
+from lib.messages import Message
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -67,7 +71,11 @@ class Blocked(OSError):
 
 
 class BadUrl(ValueError):
-    """The URL cannot be one that webhooks are sent to; the message says what it must be, as a predicate."""
+    """The form of the URL is wrong.  `text` says what `%(field)s` must be."""
+
+    def __init__(self, template: StrPromise, /, **parameters: object) -> None:
+        super().__init__(template)
+        self.text = Message(template, parameters)
 
 
 class NameUnknown(ValueError):
@@ -115,7 +123,7 @@ def check_host(host: str, rules: Rules) -> None:
     elif _NUMBERS.fullmatch(host):
         raise Blocked
     elif not _NAME.fullmatch(host):
-        raise BadUrl("must have a host name of letters, digits and hyphens.")
+        raise BadUrl(_("%(field)s must have a host name of letters, digits and hyphens."))
 
 
 def check_form(url: str, rules: Rules) -> SplitResult:
@@ -130,13 +138,15 @@ def check_form(url: str, rules: Rules) -> SplitResult:
         port = parts.port
         URL(url)  # what aiohttp will read it as
     except ValueError:
-        raise BadUrl("must be a URL.") from None
+        raise BadUrl(_("%(field)s must be a URL.")) from None
     if parts.scheme not in ({"https", "http"} if rules.plain_http else {"https"}):
-        raise BadUrl("must be an http or https URL." if rules.plain_http else "must be an https URL.")
+        raise BadUrl(
+            _("%(field)s must be an http or https URL.") if rules.plain_http else _("%(field)s must be an https URL.")
+        )
     if "@" in parts.netloc or "#" in url or "\\" in url or any(char <= " " for char in url):
-        raise BadUrl("must have no user, password or fragment.")
+        raise BadUrl(_("%(field)s must have no user, password or fragment."))
     if not rules.plain_http and (port or 443) not in rules.ports:
-        raise BadUrl(f"must use one of the ports {', '.join(map(str, sorted(rules.ports)))}.")
+        raise BadUrl(_("%(field)s must use one of the ports %(ports)s."), ports=sorted(rules.ports))
     check_host(parts.hostname or "", rules)
     return parts
 

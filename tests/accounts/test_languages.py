@@ -159,7 +159,7 @@ def test_each_mail_of_an_alert_is_in_the_language_of_its_reader(settings: Any) -
         factories.UserFactory.create(email=f"{name}@example.org", role=UserRole.ADMIN, language=language)
     alerts.raise_alert(
         kind="test", severity=Alert.Severity.CRITICAL, scope=Scope.WEBHOOKS_MANAGE, key="a",
-        title=Message(_("Webhook endpoint “%(name)s” %(what)s"), {"name": "Sur", "what": _("answers again")}),
+        title=Message(_("Webhook endpoint “%(endpoint)s” answers again"), {"endpoint": "Sur"}),
         text=[_("Dispatch has not found a driver.")], path="/console/inbox/", at=NOW,
     )  # fmt: skip
 
@@ -169,7 +169,7 @@ def test_each_mail_of_an_alert_is_in_the_language_of_its_reader(settings: Any) -
     link = f"\n\n{settings.BASE_URL}/console/inbox/\n"
     english = ("[Carelane] Webhook endpoint “Sur” answers again", f"Dispatch has not found a driver.{link}")
     spanish = (
-        "[Carelane] Endpoint de webhook “Sur”: responde otra vez",
+        "[Carelane] El endpoint de webhook “Sur” responde otra vez",
         f"El despacho no ha encontrado conductor.{link}",
     )
     assert said == {"pager": english, "ana": spanish, "bob": english, "cleo": english}

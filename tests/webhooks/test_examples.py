@@ -110,7 +110,7 @@ def test_page_tells_of_the_five_kinds_in_the_words_of_the_catalogue() -> None:
     rows = dict(re.findall(r"^\| `(ride\.\w+)` \| (.+) \|$", PAGE.read_text(), re.MULTILINE))
 
     five = ("scheduled", "driver_assigned", "started", "completed", "exception")
-    assert rows == {f"ride.{name}": CATALOGUE[f"ride.{name}"].about for name in five}
+    assert rows == {f"ride.{name}": CATALOGUE[f"ride.{name}"].description for name in five}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -62,7 +62,7 @@ def test_people_and_other_endpoints_are_told_a_week_and_a_day_before_what_is_hel
 
     assert told == [[], [WEEK_AHEAD], [WEEK_AHEAD], *[[CLOSED, DAY_AHEAD]] * 3]
     assert {alert.title for alert in Alert.objects.all()} == {
-        "Webhook endpoint “EHR” holds deliveries that are forgotten from 2026-12-20 on"
+        "Webhook endpoint “EHR” holds deliveries that will be deleted from 2026-12-20 on"
     }
     events = Event.objects.filter(type="webhook.delivery.expiring")
     facts = {"clientId": "None", "state": "paused", "count": 2, "expiresAt": "2026-12-20T15:00:00Z"}

@@ -122,7 +122,7 @@ def test_people_are_told_once_and_the_endpoint_says_what_it_gets() -> None:
     alert = Alert.objects.get()
     assert (alert.kind, alert.severity, alert.created_at) == ("webhook.endpoint.ids_only", "critical", NOW)
     assert alert.title == (
-        "Webhook endpoint “Interface engine” gets ids alone: no token of its client sees rider data any more"
+        "Webhook endpoint “Interface engine” receives ids only: its client has no token with access to rider data"
     )
     entry = AuditEntry.objects.get(action="webhooks.change")
     assert entry.details == {"changed": ["payload_level", "phi_agreement"]}

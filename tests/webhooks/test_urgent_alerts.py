@@ -41,7 +41,7 @@ def test_urgent_delivery_behind_a_breaker_is_told_of_in_time() -> None:
     assert before == []
     assert (alert.kind, alert.severity, alert.created_at) == ("webhook.delivery.urgent", "critical", LATE)
     assert alert.key == f"webhook.urgent:{late.endpoint_id}:{late.event_id}"
-    assert alert.title == "“Interface engine” has still not been told of ride.exception"
+    assert alert.title == "Endpoint “Interface engine” has not received ride.exception yet"
     assert alert.path == f"/console/developers/deliveries/{late.pk}/"
 
 

@@ -31,7 +31,6 @@ from lib.errors import DomainError, NotFound
 from lib.ids import uuid_or_none
 from lib.listing import Listing
 from lib.pagination import page_by_keys
-from lib.retelling import retold
 from lib.scopes import Scope
 
 LIST: Final = Listing(
@@ -97,7 +96,7 @@ def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     context = {
         "shown": shown,
         "body": _pretty(shown.body),
-        "about": CATALOGUE[found.event_type].about if found.event_type in CATALOGUE else "",
+        "about": CATALOGUE[found.event_type].description if found.event_type in CATALOGUE else "",
         "others": [(one, labels.STATUSES[one.status]) for one in others.exclude(pk=found.pk).order_by("-pk")],
         "cancellable": found.status in _CANCELLABLE,
         **_progress(shown),
@@ -126,7 +125,7 @@ def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     try:
         again = recovery.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
     except DomainError as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
         return redirect("webhook_delivery", delivery_id=delivery_id)
     messages.success(request, _("It is sent again now."))
     return redirect("webhook_delivery", delivery_id=again.pk)
@@ -168,7 +167,7 @@ def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     except NotFound:
         raise
     except DomainError as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
     else:
         messages.success(request, _("The delivery is cancelled."))
     return redirect("webhook_delivery", delivery_id=delivery_id)

@@ -8,7 +8,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from apps.webhooks.rules.event_types import CATALOGUE, EVERYTHING, FAMILIES
-from lib.retelling import retold
 
 TITLES: Final[Mapping[str, Promise]] = {
     "ride": _("Rides"),
@@ -59,9 +58,9 @@ def families(ticked: Collection[str], words: str = "") -> list[Family]:
             [
                 Option(
                     kind.name,
-                    retold(kind.about).replace("`", ""),
+                    str(kind.description).replace("`", ""),
                     kind.name in ticked,
-                    kind.name in ticked or all(word in f"{kind.name} {retold(kind.about)}".lower() for word in wanted),
+                    kind.name in ticked or all(word in f"{kind.name} {kind.description}".lower() for word in wanted),
                 )
                 for kind in CATALOGUE.values()
                 if kind.name.partition(".")[0] == key

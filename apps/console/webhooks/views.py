@@ -42,7 +42,6 @@ from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
 from lib.ids import uuid_or_none
 from lib.pagination import newest_first
-from lib.retelling import retold
 from lib.scopes import Scope
 
 RECENT: Final = 10  # deliveries on the page of an endpoint
@@ -221,7 +220,7 @@ def _acted(request: HttpRequest, endpoint_id: UUID, act: Callable[[Principal], N
     except NotFound:
         raise
     except DomainError as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
     else:
         messages.success(request, said)
     return redirect("webhook_endpoint", endpoint_id=endpoint_id)
@@ -235,7 +234,7 @@ def _refuse(form: EndpointForm, refusal: DomainError) -> None:
     if isinstance(refusal, StaleVersion):
         form.add_error(None, _("Somebody changed the endpoint meanwhile. Open it again to see what it is now."))
     elif isinstance(refusal, endpoint_validation.PhiNotGranted):
-        form.add_error("payload_level", retold(refusal.message))
+        form.add_error("payload_level", refusal.message)
     else:
         put_on(form, refusal, FIELDS)
 

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.exports.destinations import ssh_keys
 from apps.exports.destinations.names import is_folder
 from apps.exports.models import ExportDestination
@@ -11,6 +13,7 @@ from apps.exports.services import uploads
 from lib.api.serializers import camel
 from lib.control_characters import has_control
 from lib.errors import Code, Detail, DomainError, InvalidInput
+from lib.messages import Text
 from lib.outbound import BadUrl, Blocked, NameUnknown, allowed_addresses, check_form, check_host
 
 Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
@@ -30,8 +33,9 @@ class AddressBlocked(DomainError):
 
     code = Code.ENDPOINT_URL_BLOCKED
 
-    def __init__(self, field_name: str, detail_code: str, message: str) -> None:
-        super().__init__(message, details=[Detail(field=field_name, code=detail_code, message=message)])
+    def __init__(self, field_name: str, detail_code: str, message: Text) -> None:
+        detail = Detail(field=field_name, code=detail_code, message=message)
+        super().__init__(detail.text, details=[detail])
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,7 @@ def check_address(params: DestinationParams) -> None:
         host, port = _place(params)
         allowed_addresses(host, port, uploads.rules())
     except BadUrl as refusal:
-        raise AddressBlocked(name, "form", f"{name} {refusal}") from None
+        raise AddressBlocked(name, "form", refusal.text) from None
     except NameUnknown:
         raise AddressBlocked(name, "unresolvable", f"{name} must have a host name that resolves.") from None
     except Blocked:
@@ -177,7 +181,7 @@ def _place(params: DestinationParams) -> tuple[str, int]:
         return params.host, params.port or 22
     parts = check_form(params.endpoint_url, rules)
     if parts.path.strip("/") or parts.query:
-        raise BadUrl("must have no path and no query: the bucket has a field of its own.")
+        raise BadUrl(_("%(field)s must have no path and no query: the bucket has a field of its own."))
     host = parts.hostname or ""
     if not params.path_style:
         host = f"{params.bucket}.{host}"

@@ -35,7 +35,7 @@ def _operation(kind: EventType) -> dict[str, Any]:
     }
     return {
         "operationId": f"webhook_{kind.name}".replace(".", "_"),
-        "summary": kind.about,
+        "summary": str(kind.description),
         "tags": ["webhooks"],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
         "requestBody": {

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -211,7 +212,7 @@ class RecoveryViewSet(ApiViewSet):
         """Read the progress of a recovery."""
         job = Job.objects.visible_to(self.principal).filter(pk=id).first()
         if job is None:
-            raise NotFound("webhook job")
+            raise NotFound(_("webhook job"))
         return self.answer(job)
 
 
@@ -244,7 +245,7 @@ class DeliveryViewSet(AuditedReads, ApiViewSet):
         """
         delivery = deliveries.one(id, by=self.principal)
         if delivery is None:
-            raise NotFound("webhook delivery")
+            raise NotFound(_("webhook delivery"))
         shown = deliveries.show(delivery, by=self.principal)
         if shown.sensitive and not shown.redacted:
             self.record_read(
@@ -285,14 +286,14 @@ class EventTypeViewSet(ApiViewSet):
         """Read the JSON Schema of the body of an event type at a payload level."""
         kind = CATALOGUE.get(type)
         if kind is None:
-            raise NotFound("event type")
+            raise NotFound(_("event type"))
         return self.answer(body_schema(kind, self.query["level"]))
 
 
 def _shown(kind: EventType, api_version: str) -> dict[str, Any]:
     return {
         "name": kind.name,
-        "description": kind.about,
+        "description": str(kind.description),
         "operational": kind.operational,
         "payloads": [
             {

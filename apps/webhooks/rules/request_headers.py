@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from lib.messages import Message
+from lib.messages import gettext_lazy as _
+
 USER_AGENT: Final = "Carelane-Webhooks/1.0"
 MAX_CUSTOM_HEADERS: Final = 10
 MAX_NAME_LENGTH: Final = 64
@@ -31,20 +34,22 @@ def unsigned_headers(event_id: str, *, attempt: int, at: datetime, custom: Mappi
     }
 
 
-def problem_with(headers: Mapping[str, str]) -> str | None:
-    """Describe why custom headers are refused, as a predicate ("must ..."); None if they are fine.
+def problem_with(headers: Mapping[str, str]) -> Message | None:
+    """Describe why custom headers are invalid; None if they are valid.
 
-    The text never contains a name or value that was sent.
+    `%(field)s` is the name of the field.  The text never contains a name or value that was sent.
     """
     names = [name.lower() for name in headers]
     if len(names) > MAX_CUSTOM_HEADERS:
-        return f"must not have more than {MAX_CUSTOM_HEADERS} names."
+        return Message(_("%(field)s must not have more than %(maximum)s names."), {"maximum": MAX_CUSTOM_HEADERS})
     if len(set(names)) < len(names):
-        return "must not have a name twice, in whatever case."
+        return Message(_("%(field)s must not have a name twice; case does not matter."))
     if not all(_TOKEN.fullmatch(name) for name in names):
-        return f"must have names of letters, digits and hyphens, of at most {MAX_NAME_LENGTH} characters."
+        template = _("%(field)s must have names of letters, digits and hyphens, of at most %(maximum)s characters.")
+        return Message(template, {"maximum": MAX_NAME_LENGTH})
     if any(name in _RESERVED or name.startswith(_RESERVED_PREFIXES) for name in names):
-        return "must not have names that deliveries set themselves, or that belong to the connection."
+        return Message(_("%(field)s must not have names that deliveries or the connection use."))
     if not all(_VALUE.fullmatch(value) for value in headers.values()):
-        return f"must have values of visible ASCII characters, of at most {MAX_VALUE_LENGTH}."
+        template = _("%(field)s must have values of at most %(maximum)s visible ASCII characters.")
+        return Message(template, {"maximum": MAX_VALUE_LENGTH})
     return None

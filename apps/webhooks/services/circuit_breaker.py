@@ -13,8 +13,6 @@ from itertools import groupby
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from django.utils.translation import gettext_lazy as _
-
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.rules import circuit_breaker
 from apps.webhooks.rules.circuit_breaker import CircuitState, Outcome
@@ -107,5 +105,5 @@ def verify(endpoint_id: UUID, *, version: int, at: datetime) -> None:
         endpoint_states.change(endpoint, Endpoint.State.PAUSED, endpoint_states.BY_PEOPLE, at)
     elif endpoint.state == Endpoint.State.PENDING or endpoint.state_reason == endpoint_states.UNVERIFIED:
         by = system("webhooks")
-        endpoint_states.activate(endpoint, _("answers again"), by=by, at=at)
+        endpoint_states.activate(endpoint, endpoint_states.ANSWERS_AGAIN, by=by, at=at)
         recovery.release_held(endpoint, by=by, at=at)

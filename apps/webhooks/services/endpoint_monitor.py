@@ -118,7 +118,7 @@ def alert_urgent(late: DeliveryQuerySet, *, at: datetime) -> None:
                 scope=Scope.WEBHOOKS_MANAGE,
                 key=key,
                 title=Message(
-                    _("“%(endpoint)s” has still not been told of %(event)s"), {"endpoint": name, "event": type_}
+                    _("Endpoint “%(endpoint)s” has not received %(event)s yet"), {"endpoint": name, "event": type_}
                 ),
                 path=f"/console/developers/deliveries/{pk}/",
                 at=at,

@@ -12,6 +12,7 @@ import orjson
 from django.db import connection
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrPromise
 
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
@@ -24,7 +25,7 @@ from apps.webhooks.rules.circuit_breaker import CircuitState
 from lib.access import Principal, system
 from lib.api.fields import instant_text
 from lib.errors import NotFound, StaleVersion
-from lib.messages import Message, Text
+from lib.messages import Message
 from lib.scopes import Scope
 
 BATCH_SIZE: Final = 5_000  # rows in one statement: a hundred thousand take seconds, with the endpoint locked
@@ -35,6 +36,7 @@ BY_PEOPLE: Final = "paused"
 UNVERIFIED: Final = "unverified"  # paused until the new address has answered a test
 PAUSED_UNVERIFIED: Final = "paused_unverified"  # paused by people, and the new address has not answered a test yet
 EXPIRY_KEY: Final = "webhook.expiring:"
+ANSWERS_AGAIN: Final = _("Webhook endpoint “%(endpoint)s” answers again")
 
 _STATE_TYPES: Final = {
     "window": "smallint",
@@ -71,7 +73,7 @@ def get_endpoint(endpoint_id: UUID, by: Principal) -> Endpoint:
     """
     endpoint = Endpoint.objects.visible_to(by).filter(pk=endpoint_id).first()
     if endpoint is None:
-        raise NotFound("webhook endpoint")
+        raise NotFound(_("webhook endpoint"))
     return endpoint
 
 
@@ -86,7 +88,7 @@ def lock_for_change(endpoint_id: UUID, by: Principal, *, expected_version: int |
     rows = Endpoint.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     endpoint = rows.filter(pk=endpoint_id).first()
     if endpoint is None:
-        raise NotFound("webhook endpoint")
+        raise NotFound(_("webhook endpoint"))
     if expected_version is not None and expected_version != endpoint.version:
         raise StaleVersion(endpoint.version)
     return endpoint
@@ -151,11 +153,11 @@ def change(endpoint: Endpoint, state: str, reason: str, at: datetime) -> None:
     endpoint.save(update_fields=["state", "state_reason", "state_changed_at", "updated_at", "version"])
 
 
-def activate(endpoint: Endpoint, happened: Text, *, by: Principal, at: datetime) -> None:
+def activate(endpoint: Endpoint, title: StrPromise, *, by: Principal, at: datetime) -> None:
     """Make a locked endpoint active and close its circuit; its health row was locked before it.
 
     Resolves the alerts about it, so that the next failure is alerted again.  Whoever was alerted about the failure is
-    notified of the recovery, in the words of `happened`.
+    notified of the recovery, with `title`.
     """
     before = lock_health([endpoint.pk])[endpoint.pk]
     was_alerted = before.alert_level > 0 or endpoint.state == Endpoint.State.DISABLED or endpoint.state_reason == GONE
@@ -166,18 +168,20 @@ def activate(endpoint: Endpoint, happened: Text, *, by: Principal, at: datetime)
     other_keys = [_key(endpoint.pk, "gone"), _key(endpoint.pk, "disabled"), *expiry_keys(endpoint.pk)]
     alerts.resolve(*_failing_keys(endpoint.pk), *other_keys, at=at)
     if was_alerted:
-        _report_recovery(endpoint, before, happened, by=by, at=at)
+        _report_recovery(endpoint, before, title, by=by, at=at)
 
 
 def report_recovery(endpoint_id: UUID, before: CircuitState, *, at: datetime) -> None:
     """Resolve the alerts about a failing endpoint and notify the people who were alerted."""
     alerts.resolve(*_failing_keys(endpoint_id), at=at)
-    _report_recovery(lock(endpoint_id), before, _("answers again"), by=system("webhooks"), at=at)
+    _report_recovery(lock(endpoint_id), before, ANSWERS_AGAIN, by=system("webhooks"), at=at)
 
 
-def _report_recovery(endpoint: Endpoint, before: CircuitState, happened: Text, *, by: Principal, at: datetime) -> None:
+def _report_recovery(
+    endpoint: Endpoint, before: CircuitState, title: StrPromise, *, by: Principal, at: datetime
+) -> None:
     record(endpoint, "webhook.endpoint.recovered", _failure_data(before, ""), by=by, at=at)
-    _alert(endpoint, "recovered", happened, Alert.Severity.INFO, at, step=endpoint.sequence)
+    _alert(endpoint, "recovered", title, Alert.Severity.INFO, at, step=endpoint.sequence)
 
 
 def pause_gone(endpoint_id: UUID, *, version: int, at: datetime) -> None:
@@ -191,7 +195,8 @@ def pause_gone(endpoint_id: UUID, *, version: int, at: datetime) -> None:
     change(endpoint, Endpoint.State.PAUSED, GONE, at)
     hold_pending(endpoint)
     record(endpoint, "webhook.endpoint.paused", {}, by=system("webhooks"), at=at)
-    _alert(endpoint, "gone", _("answered 410 Gone and was paused"), Alert.Severity.CRITICAL, at)
+    title = _("Webhook endpoint “%(endpoint)s” answered 410 Gone and was paused")
+    _alert(endpoint, "gone", title, Alert.Severity.CRITICAL, at)
 
 
 def report_failing(endpoint_id: UUID, state: CircuitState, step: int, *, last_error: str, at: datetime) -> None:
@@ -201,9 +206,8 @@ def report_failing(endpoint_id: UUID, state: CircuitState, step: int, *, last_er
     severity = Alert.Severity.WARNING if step == 1 else Alert.Severity.CRITICAL
     since = instant_text(state.failing_since) if state.failing_since else ""
     alerts.resolve(_key(endpoint_id, "failing", step - 1), at=at)
-    _alert(
-        endpoint, "failing", Message(_("has had no success since %(since)s"), {"since": since}), severity, at, step=step
-    )
+    title = _("Webhook endpoint “%(endpoint)s” has had no success since %(since)s")
+    _alert(endpoint, "failing", title, severity, at, step=step, since=since)
 
 
 def disable(endpoint_id: UUID, state: CircuitState, *, last_error: str, at: datetime) -> None:
@@ -213,8 +217,8 @@ def disable(endpoint_id: UUID, state: CircuitState, *, last_error: str, at: date
     hold_pending(endpoint)
     record(endpoint, "webhook.endpoint.disabled", _failure_data(state, last_error), by=system("webhooks"), at=at)
     alerts.resolve(*_failing_keys(endpoint_id), at=at)
-    happened = _("was switched off: nobody answered for five days")
-    _alert(endpoint, "disabled", happened, Alert.Severity.CRITICAL, at)
+    title = _("Webhook endpoint “%(endpoint)s” was disabled: no answer for five days")
+    _alert(endpoint, "disabled", title, Alert.Severity.CRITICAL, at)
 
 
 def report_expiring(endpoint_id: UUID, step: int, *, count: int, expires_at: datetime, at: datetime) -> None:
@@ -224,8 +228,8 @@ def report_expiring(endpoint_id: UUID, step: int, *, count: int, expires_at: dat
     record(endpoint, "webhook.delivery.expiring", data, by=system("webhooks"), at=at)
     severity = Alert.Severity.WARNING if step == 1 else Alert.Severity.CRITICAL
     alerts.resolve(_key(endpoint_id, "expiring", step - 1), at=at)
-    happened = Message(_("holds deliveries that are forgotten from %(day)s on"), {"day": expires_at.date()})
-    _alert(endpoint, "expiring", happened, severity, at, step=step)
+    title = _("Webhook endpoint “%(endpoint)s” holds deliveries that will be deleted from %(day)s on")
+    _alert(endpoint, "expiring", title, severity, at, step=step, day=expires_at.date())
 
 
 def expiry_keys(endpoint_id: UUID, step: int = 1) -> list[str]:
@@ -250,8 +254,8 @@ def reduce_to_ids(endpoint_id: UUID, *, at: datetime) -> None:
         subject_id=endpoint_id,
         details={"changed": ["payload_level", "phi_agreement"]},
     )
-    happened = _("gets ids alone: no token of its client sees rider data any more")
-    _alert(endpoint, "ids_only", happened, Alert.Severity.CRITICAL, at, step=endpoint.version)
+    title = _("Webhook endpoint “%(endpoint)s” receives ids only: its client has no token with access to rider data")
+    _alert(endpoint, "ids_only", title, Alert.Severity.CRITICAL, at, step=endpoint.version)
 
 
 def report_quarantine(*, at: datetime) -> None:
@@ -261,7 +265,7 @@ def report_quarantine(*, at: datetime) -> None:
         severity=Alert.Severity.CRITICAL,
         scope=Scope.WEBHOOKS_MANAGE,
         key="webhook.quarantined",
-        title=_("A webhook delivery was put aside: workers ended over it, or its body cannot be made"),
+        title=_("A webhook delivery was quarantined: it crashed workers, or its body cannot be rendered"),
         path="/console/developers/deliveries/?status=quarantined",
         at=at,
     )
@@ -302,13 +306,22 @@ def _failing_keys(endpoint_id: UUID) -> list[str]:
     return [_key(endpoint_id, "failing", step) for step in range(1, len(circuit_breaker.ALERT_AFTER) + 1)]
 
 
-def _alert(endpoint: Endpoint, subject: str, happened: Text, severity: str, at: datetime, *, step: int = 0) -> None:
+def _alert(
+    endpoint: Endpoint,
+    subject: str,
+    title: StrPromise,
+    severity: str,
+    at: datetime,
+    *,
+    step: int = 0,
+    **parameters: object,
+) -> None:
     alerts.raise_alert(
         kind=f"webhook.endpoint.{subject}",
         severity=severity,
         scope=Scope.WEBHOOKS_MANAGE,
         key=_key(endpoint.pk, subject, step),
-        title=Message(_("Webhook endpoint “%(name)s” %(what)s"), {"name": endpoint.name, "what": happened}),
+        title=Message(title, {"endpoint": endpoint.name, **parameters}),
         path=f"/console/developers/endpoints/{endpoint.pk}/",
         at=at,
     )

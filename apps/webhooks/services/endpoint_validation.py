@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import Facility, TransportProvider
 from apps.webhooks.models import Endpoint
@@ -17,6 +18,7 @@ from lib import outbound
 from lib.access import Phi, Principal
 from lib.control_characters import has_control
 from lib.errors import Code, Detail, DomainError, InvalidInput
+from lib.messages import Text
 from lib.outbound import BadUrl, Blocked, NameUnknown, Rules
 
 
@@ -25,20 +27,23 @@ class EndpointUrlBlocked(DomainError):
 
     code = Code.ENDPOINT_URL_BLOCKED
 
-    def __init__(self, detail_code: str, message: str) -> None:
-        super().__init__(message, details=[Detail(field="url", code=detail_code, message=message)])
+    def __init__(self, detail_code: str, message: Text) -> None:
+        detail = Detail(field="url", code=detail_code, message=message)
+        super().__init__(detail.text, details=[detail])
 
 
 class PhiNotGranted(DomainError):
     """Whole rides are sent only to clients with a token of PHI level full."""
 
     code = Code.PHI_NOT_PERMITTED
+    template = _("Complete rides are sent only to clients with a token of PHI level full.")
 
 
 class WiderThanCaller(DomainError):
     """An endpoint cannot have a wider data scope than its caller."""
 
     code = Code.FORBIDDEN
+    template = _("The data scope of an endpoint must not exceed your own.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +95,13 @@ def check_url(url: str) -> None:
     try:
         outbound.check_url(url, outbound_rules())
     except BadUrl as refusal:
-        raise EndpointUrlBlocked("form", f"url {refusal}") from None
+        raise EndpointUrlBlocked("form", refusal.text) from None
     except NameUnknown:
-        raise EndpointUrlBlocked("unresolvable", "url must have a host name that resolves.") from None
+        raise EndpointUrlBlocked("unresolvable", _("%(field)s must have a host name that resolves.")) from None
     except Blocked:
-        raise EndpointUrlBlocked("address", "url leads to an address that webhooks may not reach.") from None
+        raise EndpointUrlBlocked(
+            "address", _("%(field)s must not resolve to an address that is blocked for webhooks.")
+        ) from None
 
 
 def check(params: EndpointParams) -> None:
@@ -104,19 +111,19 @@ def check(params: EndpointParams) -> None:
         InvalidInput: the name, an event type or a header is invalid, or a facility or provider does not exist.
     """
     if has_control(params.name):  # it is used in subjects of mails
-        raise InvalidInput("name", "name must not contain control characters.", detail_code="control")
+        raise InvalidInput("name", _("%(field)s must not contain control characters."), detail_code="control")
     if unknown_among(params.event_types):
         raise InvalidInput(
-            "eventTypes", "eventTypes must be types of GET /webhooks/event-types.", detail_code="unknown_event_type"
+            "eventTypes", _("%(field)s must be types of GET /webhooks/event-types."), detail_code="unknown_event_type"
         )
     for name, ids, known in (
         ("facilityIds", params.facility_ids, Facility.objects),
         ("providerIds", params.provider_ids, TransportProvider.objects),
     ):
         if ids is not None and known.filter(pk__in=ids).count() != len(ids):
-            raise InvalidInput(name, f"{name} must name records that exist.", detail_code="unknown_id")
+            raise InvalidInput(name, _("%(field)s must name records that exist."), detail_code="unknown_id")
     if problem := request_headers.problem_with(params.headers):
-        raise InvalidInput("headers", f"headers {problem}", detail_code="bad_header")
+        raise InvalidInput("headers", problem, detail_code="bad_header")
 
 
 def limit_to_caller(params: EndpointParams, by: Principal) -> EndpointParams:
@@ -132,9 +139,8 @@ def limit_to_caller(params: EndpointParams, by: Principal) -> EndpointParams:
     ):
         requested = getattr(params, name)
         if own is not None and requested is not None and not requested <= own:
-            message = f"{on_wire} exceeds your own."
-            detail = Detail(field=on_wire, code="exceeds_caller", message=message)
-            raise WiderThanCaller("An endpoint hears of no more than its caller reaches.", details=[detail])
+            message = _("%(field)s must not exceed your own data scope.")
+            raise WiderThanCaller(details=[Detail(field=on_wire, code="exceeds_caller", message=message)])
         bound[name] = own if requested is None else requested
     return replace(params, facility_ids=bound["facility_ids"], provider_ids=bound["provider_ids"])
 
@@ -150,16 +156,16 @@ def check_phi(params: EndpointParams, client_id: UUID | None, by: Principal, at:
     if params.payload_level != PayloadLevel.FULL_RESOURCE:
         return
     if not params.url.startswith("https://"):
-        raise EndpointUrlBlocked("plain_http", "url must be https where whole rides are sent.")
+        raise EndpointUrlBlocked("plain_http", _("%(field)s must be https to receive complete rides."))
     if by.kind == "token":
         granted = by.phi >= Phi.FULL
     else:
         # Staff decide for the operator's own systems; any other client needs the right already.
         granted = client_id is None or client_id in clients_with_phi([client_id], at=at)
     if not granted:
-        raise PhiNotGranted("Whole rides go only to systems that were given rider data at level full.")
+        raise PhiNotGranted
     if not params.phi_agreement:
-        raise InvalidInput("phiAgreement", "phiAgreement must be true where whole rides are sent.")
+        raise InvalidInput("phiAgreement", _("%(field)s must be true to receive complete rides."))
 
 
 def _set(ids: list[UUID] | None) -> frozenset[UUID] | None:

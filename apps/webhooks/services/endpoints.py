@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient
 from apps.accounts.services import alerts
@@ -22,6 +23,7 @@ from apps.webhooks.services import endpoint_states, endpoint_validation, outbox,
 from apps.webhooks.services.endpoint_validation import EndpointParams
 from lib.access import Principal
 from lib.errors import Code, DomainError, NotFound
+from lib.messages import lowered
 
 MAX_ENDPOINTS: Final = 100  # of one client
 _subscription: Final = attrgetter("event_types", "facility_ids", "provider_ids")
@@ -31,18 +33,21 @@ class TooManyEndpoints(DomainError):
     """The client has MAX_ENDPOINTS endpoints already."""
 
     code = Code.RULE_VIOLATION
+    template = _("A client can have at most %(maximum)s endpoints.")
 
 
 class NotVerified(DomainError):
     """The endpoint, or its new address, has not answered a test yet."""
 
     code = Code.RULE_VIOLATION
+    template = _("The endpoint has not answered a test yet. Send one.")
 
 
 class AlreadyInState(DomainError):
     """The endpoint is in that state already."""
 
     code = Code.INVALID_TRANSITION
+    template = _("The endpoint is %(state)s.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,7 @@ def pause(*, endpoint_id: UUID, by: Principal, at: datetime) -> Endpoint:
     """
     endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     if endpoint.state != Endpoint.State.ACTIVE:
-        raise AlreadyInState(f"The endpoint is {endpoint.state}.")
+        raise AlreadyInState(state=lowered(Endpoint.State(endpoint.state).label))
     endpoint_states.change(endpoint, Endpoint.State.PAUSED, endpoint_states.BY_PEOPLE, at)
     endpoint_states.hold_pending(endpoint)
     _audit("webhooks.pause", endpoint, by)
@@ -168,13 +173,13 @@ def resume(*, endpoint_id: UUID, deliver_held: bool = True, by: Principal, at: d
     """
     endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     if endpoint.state == Endpoint.State.ACTIVE:
-        raise AlreadyInState("The endpoint is active.")
+        raise AlreadyInState(state=lowered(Endpoint.State.ACTIVE.label))
     if endpoint.state == Endpoint.State.PENDING or endpoint.state_reason in (
         endpoint_states.UNVERIFIED,
         endpoint_states.PAUSED_UNVERIFIED,
     ):
-        raise NotVerified("The endpoint has not answered a test yet; send one.")
-    endpoint_states.activate(endpoint, "was resumed", by=by, at=at)
+        raise NotVerified
+    endpoint_states.activate(endpoint, _("Webhook endpoint “%(endpoint)s” was resumed"), by=by, at=at)
     while not deliver_held and endpoint_states.hold_pending(endpoint):
         pass  # pending rows that exceeded a batch at the pause would be sent
     if deliver_held:
@@ -218,9 +223,9 @@ def _check_owner(client_id: UUID | None) -> None:
     if client_id is None:
         return
     if not ApiClient.objects.filter(pk=client_id, active=True).exists():
-        raise NotFound("client")
+        raise NotFound(_("client"))
     if Endpoint.objects.filter(client_id=client_id, deleted_at__isnull=True).count() >= MAX_ENDPOINTS:
-        raise TooManyEndpoints(f"A client has at most {MAX_ENDPOINTS} endpoints.")
+        raise TooManyEndpoints(maximum=MAX_ENDPOINTS)
 
 
 def _apply(endpoint: Endpoint, params: EndpointParams, by: Principal, at: datetime) -> None:

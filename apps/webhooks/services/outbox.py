@@ -18,6 +18,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.events.models import OF_CLIENTS
 from apps.events.services import claim_outbox, is_anything_unpublished
@@ -89,6 +90,7 @@ class DeliveriesLocked(DomainError):
     """Another transaction holds deliveries of the endpoint for longer than a claim takes."""
 
     code = Code.RESOURCE_BUSY
+    template = _("Deliveries of the endpoint are being changed. Try again.")
 
 
 def publish(*, at: datetime, limit: int = EVENTS_PER_BATCH) -> int:
@@ -140,7 +142,7 @@ def cancel_unmatched(endpoint_id: UUID, *, at: datetime) -> int:
     """
     cancelled = 0
     with connection.cursor() as cursor:
-        for _ in range(LOCKED_ROW_RETRIES):
+        for _attempt in range(LOCKED_ROW_RETRIES):
             cursor.execute(_CANCEL_UNMATCHED, {"endpoint": endpoint_id, "at": at, "max": MAX_CANCELLED})
             cancelled += int(cursor.rowcount)
             if cursor.rowcount == MAX_CANCELLED:
@@ -149,4 +151,4 @@ def cancel_unmatched(endpoint_id: UUID, *, at: datetime) -> int:
             if not cursor.fetchone()[0]:
                 return cancelled
             time.sleep(RETRY_INTERVAL)
-    raise DeliveriesLocked("Deliveries of the endpoint are being changed; try again.")
+    raise DeliveriesLocked

@@ -19,6 +19,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.webhooks.models import Delivery, Endpoint, Job
@@ -30,6 +31,7 @@ from lib.access import Principal
 from lib.api.fields import instant_text
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
 from lib.ids import moment_of, oldest_of
+from lib.messages import FieldName, lowered
 
 MAX_PERIOD: Final = timedelta(days=30)
 EVENTS_PER_STEP: Final = 5_000
@@ -111,30 +113,35 @@ class DeliveryInFlight(DomainError):
     """A worker is sending the delivery at this moment."""
 
     code = Code.RESOURCE_BUSY
+    template = _("The delivery is being sent.")
 
 
 class ConfirmationRequired(DomainError):
     """The delivery has arrived; sending it again takes a confirmation."""
 
     code = Code.RULE_VIOLATION
+    template = _("The delivery has arrived. Confirm that it is to be sent again.")
 
 
 class EndpointNotActive(DomainError):
     """Nothing is sent to an endpoint that is paused, disabled or not verified."""
 
     code = Code.RULE_VIOLATION
+    template = _("Resume the endpoint first.")
 
 
 class NotSubscribed(DomainError):
     """The endpoint does not receive the event anymore."""
 
     code = Code.RULE_VIOLATION
+    template = _("The endpoint does not subscribe to this event anymore.")
 
 
 class DeliveryEnded(DomainError):
     """The delivery has arrived, was given up or was cancelled."""
 
     code = Code.INVALID_TRANSITION
+    template = _("The delivery is %(status)s.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,16 +233,14 @@ def resend(*, delivery_id: UUID, confirmed: bool = False, by: Principal, at: dat
     """
     delivery = _lock_delivery(delivery_id, by)
     if delivery.status == Delivery.Status.IN_FLIGHT:
-        raise DeliveryInFlight("The delivery is being sent.")
+        raise DeliveryInFlight
     if delivery.trigger != Delivery.Trigger.TEST:
         _check_active(delivery.endpoint)
         if not outbox.matches(delivery.endpoint_id, delivery.event_id):
-            raise NotSubscribed("The endpoint does not hear of such events any more.")
+            raise NotSubscribed
     if delivery.status == Delivery.Status.DELIVERED and not confirmed:
-        raise ConfirmationRequired(
-            "The delivery has arrived; confirm that it is to be sent again.",
-            details=[Detail(field="confirm", code="required", message="Send confirm: true.")],
-        )
+        message = _("%(field)s must be true to send a delivery again that has arrived.")
+        raise ConfirmationRequired(details=[Detail(field="confirm", code="required", message=message)])
     audit.record(by=by, action="webhooks.resend", subject_type="delivery", subject_id=delivery.pk)
     if delivery.status in (Delivery.Status.PENDING, Delivery.Status.HELD):
         delivery.status, delivery.priority = Delivery.Status.PENDING, Delivery.Priority.LIVE
@@ -288,7 +293,7 @@ def _lock_delivery(delivery_id: UUID, by: Principal) -> Delivery:
     deliveries = Delivery.objects.visible_to(by).select_related("endpoint").select_for_update(of=("self",))
     delivery = deliveries.filter(pk=delivery_id).first()
     if delivery is None:
-        raise NotFound("webhook delivery")
+        raise NotFound(_("webhook delivery"))
     return delivery
 
 
@@ -308,9 +313,9 @@ def cancel(*, delivery_id: UUID, by: Principal, at: datetime) -> Delivery:
     """
     delivery = _lock_delivery(delivery_id, by)
     if delivery.status == Delivery.Status.IN_FLIGHT:
-        raise DeliveryInFlight("The delivery is being sent.")
+        raise DeliveryInFlight
     if delivery.status not in (Delivery.Status.PENDING, Delivery.Status.HELD):
-        raise DeliveryEnded(f"The delivery is {delivery.status}.")
+        raise DeliveryEnded(status=lowered(Delivery.Status(delivery.status).label))
     delivery.status, delivery.ended_at = Delivery.Status.CANCELLED, at
     delivery.save(update_fields=["status", "ended_at"])
     audit.record(by=by, action="webhooks.cancel", subject_type="delivery", subject_id=delivery.pk)
@@ -331,19 +336,20 @@ def advance(*, at: datetime, steps: int = 20) -> int:
 
 def _check(period: Period, at: datetime) -> None:
     if period.since >= at:
-        raise InvalidInput("since", "since must lie in the past.", detail_code="not_past")
+        raise InvalidInput("since", _("%(field)s must be in the past."), detail_code="not_past")
     if period.since >= period.until:
-        raise InvalidInput("until", "until must lie after since.")
+        raise InvalidInput("until", _("%(field)s must be after %(other)s."), other=FieldName("since"))
     if period.until - period.since > MAX_PERIOD or at - period.since > MAX_PERIOD:
-        raise InvalidInput("since", "since must lie within the last 30 days.", detail_code="window_too_long")
+        template = _("%(field)s must be within the last %(days)s days.")
+        raise InvalidInput("since", template, detail_code="window_too_long", days=MAX_PERIOD.days)
     if unknown_among(list(period.types or ())):
-        message = "types must be types of GET /webhooks/event-types."
-        raise InvalidInput("types", message, detail_code="unknown_event_type")
+        template = _("%(field)s must be types of GET /webhooks/event-types.")
+        raise InvalidInput("types", template, detail_code="unknown_event_type")
 
 
 def _check_active(endpoint: Endpoint) -> None:
     if endpoint.state != Endpoint.State.ACTIVE:
-        raise EndpointNotActive("Resume the endpoint first.")
+        raise EndpointNotActive
 
 
 def _start(endpoint: Endpoint, params: dict[str, Any], *, total: int, by: Principal, at: datetime) -> Job:

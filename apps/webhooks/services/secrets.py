@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.webhooks.models import Endpoint, EndpointSecret, SigningKey
@@ -47,7 +48,9 @@ def rotate(
         InvalidInput: the overlap is longer than seven days, or the secret is invalid.
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
-        raise InvalidInput("overlapSeconds", f"overlapSeconds must be 0 to {int(MAX_OVERLAP.total_seconds())}.")
+        raise InvalidInput(
+            "overlapSeconds", _("%(field)s must be 0 to %(maximum)s."), maximum=int(MAX_OVERLAP.total_seconds())
+        )
     endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     endpoint.secrets.filter(expires_at__lte=at).delete()
     ending = endpoint.secrets.filter(expires_at__isnull=True) if overlap else endpoint.secrets.all()
@@ -90,8 +93,8 @@ def _store(endpoint: Endpoint, text: str | None, *, by: Principal, at: datetime)
     try:
         hmac_of(text)
     except BadSecret:
-        message = "secret must be whsec_ and the base64 of 24 to 64 bytes."
-        raise InvalidInput("secret", message, detail_code="bad_secret") from None
+        template = _("%(field)s must be whsec_ and the base64 of 24 to 64 bytes.")
+        raise InvalidInput("secret", template, detail_code="bad_secret") from None
     secret = EndpointSecret(endpoint=endpoint, created_at=at, created_by=by.actor)
     secret.text = text
     secret.save(force_insert=True)

@@ -133,8 +133,8 @@ def test_endpoint_that_is_not_active_is_to_be_resumed_first() -> None:
 @pytest.mark.parametrize(
     ("asked", "name", "says"),
     [
-        ({"since": "2026-10-01T09:00"}, "since", "Events since must lie within the last 30 days."),
-        ({"until": "2026-11-01T09:00"}, "until", "Until must lie after since."),
+        ({"since": "2026-10-01T09:00"}, "since", "Events since must be within the last 30 days."),
+        ({"until": "2026-11-01T09:00"}, "until", "Until must be after events since."),
         ({"since": "yesterday"}, "since", "Enter a valid date/time."),
         ({"statuses": []}, "statuses", "This field is required."),
     ],
