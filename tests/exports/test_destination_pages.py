@@ -159,7 +159,7 @@ def test_server_is_added_as_the_form_says_and_a_key_is_made() -> None:
         (
             "sftp",
             SERVER | {"sign_in": "private_key", "key": "x"},
-            {"key": ["A private key of your own must be a private key of OpenSSH or PEM."]},
+            {"key": ["A private key of your own must be a private key in OpenSSH or PEM format."]},
         ),
     ],
 )

@@ -101,7 +101,7 @@ def test_export_is_kept_changed_and_what_the_api_narrowed_stays() -> None:
     [
         ({"name": ""}, "This field is required."),
         ({"at_time": "25:00"}, "Enter a valid time."),
-        ({"weekdays": []}, "must name a day at least"),
+        ({"weekdays": []}, "must have at least one day"),
         ({"recipients": []}, "must be 1 to 20 people"),
     ],
 )
@@ -113,6 +113,21 @@ def test_form_that_makes_no_sense_comes_back_and_nothing_is_kept(given: dict[str
 
     assert (response.status_code, ReportSchedule.objects.count()) == (422, 0)
     assert said in text_of(response)
+
+
+def test_schedule_errors_are_shown_in_the_readers_language() -> None:
+    client = visit(person(UserRole.ANALYST, language="es"))
+    url = f"{PAGE}new/report/"
+
+    response = client.post(url, filled(client, url, name="Week", weekdays=[]))
+    owner = person(language="es")
+    paused = keep(reports_weekly(recipients=ids(owner)), owner)
+    buttons = visit(owner)
+    twice = [buttons.post(f"{PAGE}{paused.pk}/pause/", follow=True) for _ in range(2)]
+
+    assert response.status_code == 422
+    assert response.context["form"].errors["weekdays"] == ["Qué días de la semana debe tener al menos un día."]
+    assert told(twice[1]) == ["La programación ya está en pausa."]
 
 
 def test_report_is_changed_and_said_with_all_that_it_is_narrowed_to() -> None:
@@ -140,11 +155,11 @@ def test_actions_are_done_and_refusals_are_said() -> None:
 
     assert found == [
         ("pause", 200, ["The schedule rests."]),
-        ("pause", 200, ["The schedule rests already."]),
+        ("pause", 200, ["The schedule is already paused."]),
         ("resume", 200, ["The schedule goes on."]),
-        ("resume", 200, ["The schedule does not rest."]),
+        ("resume", 200, ["The schedule is not paused."]),
         ("run", 200, ["It is being made."]),
-        ("run", 200, ["A run is under way."]),
+        ("run", 200, ["A run is in progress."]),
         ("unsubscribe", 200, ["You are sent no more of it."]),
         ("remove", 200, ["The schedule is removed."]),
     ]
@@ -262,7 +277,7 @@ def test_file_with_riders_asks_who_it_is_and_one_that_is_gone_is_said() -> None:
     gone = client.post(url, follow=True)
 
     assert "reauthenticate" in asked.headers["Location"]
-    assert told(gone)[-1] == "The export is Expired."
+    assert told(gone)[-1] == "The export is expired."
     assert "Your export is ready." in str(mail.outbox[0].body)
 
 

@@ -19,7 +19,6 @@ from apps.exports.models import ExportDestination
 from apps.exports.services import destinations as destination_service
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
-from lib.retelling import retold
 from lib.scopes import Scope
 
 
@@ -121,7 +120,7 @@ def host_keys(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     except NotFound:
         raise
     except DomainError as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
         return redirect("export_destination", destination_id=destination_id)
     return _page(request, destination_id, keys=keys)
 
@@ -143,7 +142,7 @@ def trust_host_key(request: HttpRequest, destination_id: UUID) -> HttpResponse:
     except NotFound:
         raise
     except DomainError as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
     else:
         messages.success(request, _("The host key is agreed on. Files are put on a server alone that shows it."))
     return redirect("export_destination", destination_id=destination_id)

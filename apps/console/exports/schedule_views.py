@@ -26,7 +26,6 @@ from apps.exports.services.downloads import RecentLoginRequired
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
 from lib.pagination import newest_first
-from lib.retelling import retold
 from lib.scopes import Scope
 
 MAY_MAKE: Final = {
@@ -98,7 +97,7 @@ def change(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     by = principal_of(request)
     found = _found(schedule_id, by)
     if not found.is_of(by):
-        raise NotFound("schedule")
+        raise NotFound(_("schedule"))
     was = schedule_validation.request_of(found)
     form = FORMS[found.kind](request.POST or None, by=by, was=was, initial={"version": found.version})
     if request.method == "POST" and form.is_valid():
@@ -131,7 +130,7 @@ def _acts(done: Any) -> Callable[[Callable[..., Any]], Callable[..., HttpRespons
             except NotFound:
                 raise
             except DomainError as refusal:
-                messages.error(request, retold(refusal.message))
+                messages.error(request, refusal.message)
             else:
                 messages.success(request, str(done))
             there = ReportSchedule.objects.visible_to(principal_of(request)).filter(pk=schedule_id).exists()
@@ -178,7 +177,7 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
     """Hand the file of a run over, by a link that works once; who they are is asked first where riders are named."""
     by = principal_of(request)
     if not ScheduleRun.objects.visible_to(by).filter(schedule_id=schedule_id, export_id=export_id).exists():
-        raise NotFound("export")
+        raise NotFound(_("export"))
     try:
         secret = downloads.link(export_id=export_id, by=by, at=timezone.now(), reauthenticated=is_proven(request))
     except RecentLoginRequired:
@@ -186,7 +185,7 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
     except NotFound:
         raise
     except DomainError as refusal:
-        messages.error(request, retold(refusal.message))
+        messages.error(request, refusal.message)
         return redirect("report_schedule", schedule_id=schedule_id)
     return redirect(f"/api/exports/files/{secret}")
 
@@ -194,7 +193,7 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
 def _found(schedule_id: UUID, by: Principal) -> ReportSchedule:
     found = schedule_reports.schedules(by=by).filter(pk=schedule_id).first()
     if found is None:
-        raise NotFound("schedule")
+        raise NotFound(_("schedule"))
     return found
 
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -85,7 +86,7 @@ class ExportViewSet(ApiViewSet):
         """Read how far an export is."""
         found = Export.objects.visible_to(self.principal).filter(pk=id).first()
         if found is None:
-            raise NotFound("export")
+            raise NotFound(_("export"))
         return self.answer(found)
 
     def cancel(self, request: Request, id: UUID) -> Response:
@@ -122,7 +123,7 @@ class ExportViewSet(ApiViewSet):
         `file` is a dataset and a format: `completions.csv`. More rows are refused: POST /exports. An answer that
         breaks off is not whole. `Data-As-Of` is the moment up to which it knows everything.
         """
-        dataset, _, ending = file.partition(".")
+        dataset, _dot, ending = file.partition(".")
         export_request = shapes.export_request(self.query, dataset=dataset, format=ending)
         sent = exports.stream(request=export_request, by=self.principal, at=self.at)
         return self._file(sent.export, sent.pieces, {})

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -116,7 +117,7 @@ class ScheduleViewSet(ApiViewSet):
     def _found(self, schedule_id: UUID) -> ReportSchedule:
         found = ReportSchedule.objects.visible_to(self.principal).filter(pk=schedule_id).first()
         if found is None:
-            raise NotFound("schedule")
+            raise NotFound(_("schedule"))
         return found
 
     def _answer(self, schedule: ReportSchedule, *, headers: dict[str, str] | None = None) -> Response:

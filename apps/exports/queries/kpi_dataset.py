@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import orjson
+from django.utils.translation import gettext_lazy as _
 
 from apps.exports.formats.columns import Column, Kind
 from apps.exports.queries.dataset_columns import BATCH
@@ -55,18 +56,19 @@ def _check(filters: Filters, by: Principal) -> None:
     """Refuse a period that is open, too long, or cut into more figures than are held at a time."""
     for name in ("service_date_from", "service_date_to"):
         if name not in filters:
-            raise InvalidInput(camel(name), f"{camel(name)} is required for kpis.", detail_code="required")
+            message = _("%(field)s is required for the dataset kpis.")
+            raise InvalidInput(camel(name), message, detail_code="required")
     selection_days = (filters["service_date_to"] - filters["service_date_from"]).days + 1
     if selection_days > MAX_DAYS:
-        message = f"The period must not be longer than {MAX_DAYS} days."
-        raise InvalidInput("serviceDateTo", message, detail_code="too_long")
+        message = _("The period must not be longer than %(days)s days.")
+        raise InvalidInput("serviceDateTo", message, detail_code="too_long", days=MAX_DAYS)
     selection, step = _selection(filters, by), filters.get("group_by")
     steps = 1 if step is None else selection.days // STEPS[step] + 2
     known = selection.facility_ids
     facilities = 1 + (Facility.objects.count() if known is None else len(known))  # a job is asked for without the copy
     if len(_definitions(filters)) * facilities * steps > MOST_FIGURES:
-        message = f"That may be more than {MOST_FIGURES:,} figures: name some of them in kpi, or take longer steps."
-        raise InvalidInput("groupBy" if step else "kpi", message, detail_code="too_many")
+        message = _("The export may have more than %(most)s values. Select KPIs, or group by a longer period.")
+        raise InvalidInput("groupBy" if step else "kpi", message, detail_code="too_many", most=f"{MOST_FIGURES:,}")
 
 
 def _selection(filters: Filters, by: Principal) -> Selection:

@@ -90,16 +90,17 @@ def check(params: DestinationParams) -> None:
     is_bucket = params.kind == Kind.S3
     for name in SERVER_FIELDS if is_bucket else BUCKET_FIELDS:
         if getattr(params, name):
-            raise InvalidInput(camel(name), f"{camel(name)} is of the other kind.", detail_code="other_kind")
+            message = _("%(field)s is a field of the other kind of destination.")
+            raise InvalidInput(camel(name), message, detail_code="other_kind")
     if (params.sign_in == SignIn.SECRET_KEY) != is_bucket:
-        raise InvalidInput("signIn", "signIn must be one of the kind.", detail_code="other_kind")
+        raise InvalidInput("signIn", _("%(field)s does not fit this kind of destination."), detail_code="other_kind")
     if has_control(params.name):
-        raise InvalidInput("name", "name must not contain control characters.", detail_code="control")
+        raise InvalidInput("name", _("%(field)s must not contain control characters."), detail_code="control")
     if not is_folder(params.folder, absolute=not is_bucket):
-        message = "folder must be names with / between, of letters, digits, spaces and . _ - = + @ , alone."
+        message = _("%(field)s must be names separated by / of only letters, digits, spaces and . _ - = + @ ,")
         raise InvalidInput("folder", message)
     if not _USERNAME.fullmatch(params.username):
-        raise InvalidInput("username", "username must be letters, digits and . _ - + @ alone.")
+        raise InvalidInput("username", _("%(field)s must have only letters, digits and . _ - + @"))
     if is_bucket:
         _check_bucket(params)
     else:
@@ -108,20 +109,20 @@ def check(params: DestinationParams) -> None:
 
 def _check_bucket(params: DestinationParams) -> None:
     if not _BUCKET.fullmatch(params.bucket) or ".." in params.bucket:
-        raise InvalidInput("bucket", "bucket must be 3 to 63 letters, digits, dots and hyphens.")
+        raise InvalidInput("bucket", _("%(field)s must be 3 to 63 letters, digits, dots and hyphens."))
     if not _REGION.fullmatch(params.region):
-        raise InvalidInput("region", "region must be small letters, digits and hyphens, such as us-east-1.")
+        raise InvalidInput("region", _("%(field)s must be lowercase letters, digits and hyphens, such as us-east-1."))
 
 
 def _check_server(params: DestinationParams) -> None:
     port = params.port or 0
     if port != 22 and not 1024 <= port <= 65_535:
-        raise InvalidInput("port", "port must be 22, or 1024 to 65535.")
+        raise InvalidInput("port", _("%(field)s must be 22, or 1024 to 65535."))
     if params.host_key:
         try:
             ssh_keys.host_key(params.host_key)
         except ssh_keys.BadKey:
-            message = "hostKey must be the type and base64 of a public key, as in known_hosts."
+            message = _("%(field)s must be the type and base64 of a public key, as in known_hosts.")
             raise InvalidInput("hostKey", message, detail_code="bad_key") from None
 
 
@@ -136,18 +137,18 @@ def secret_of(params: DestinationParams, *, kept: bool) -> str | None:
             return None
         if params.sign_in == SignIn.PRIVATE_KEY:
             return ssh_keys.new_private_key()
-        raise InvalidInput("secret", "secret is required.", detail_code="required")
+        raise InvalidInput("secret", _("%(field)s is required."), detail_code="required")
     if params.sign_in != SignIn.PRIVATE_KEY:
         if not params.secret or has_control(params.secret) or len(params.secret) > _MAX_SECRET:
-            raise InvalidInput("secret", "secret must be one line of text.")
+            raise InvalidInput("secret", _("%(field)s must be one line of text."))
         return params.secret
     try:
         return ssh_keys.private_key(params.secret[: _MAX_SECRET + 1])
     except ssh_keys.BadKey as fault:
         if fault.locked:
-            message = "secret must be a private key without passphrase: it is stored sealed here."
+            message = _("%(field)s must be a private key without a passphrase. Carelane stores it encrypted.")
             raise InvalidInput("secret", message, detail_code="has_passphrase") from None
-        message = "secret must be a private key of OpenSSH or PEM."
+        message = _("%(field)s must be a private key in OpenSSH or PEM format.")
         raise InvalidInput("secret", message, detail_code="bad_key") from None
 
 
@@ -164,9 +165,9 @@ def check_address(params: DestinationParams) -> None:
     except BadUrl as refusal:
         raise AddressBlocked(name, "form", refusal.text) from None
     except NameUnknown:
-        raise AddressBlocked(name, "unresolvable", f"{name} must have a host name that resolves.") from None
+        raise AddressBlocked(name, "unresolvable", _("%(field)s must have a host name that resolves.")) from None
     except Blocked:
-        raise AddressBlocked(name, "address", f"{name} leads to an address that exports may not reach.") from None
+        raise AddressBlocked(name, "address", _("%(field)s leads to an address that exports may not reach.")) from None
 
 
 def _place(params: DestinationParams) -> tuple[str, int]:

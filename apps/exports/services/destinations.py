@@ -36,18 +36,24 @@ class TooManyDestinations(DomainError):
     """There are as many as there may be."""
 
     code = Code.RULE_VIOLATION
+    template = _("There are already %(most)s destinations, which is the limit.")
+
+    def __init__(self) -> None:
+        super().__init__(most=MAX_DESTINATIONS)
 
 
 class ScopeTooNarrow(DomainError):
     """Exports of everybody go there: whoever decides on it reaches everything."""
 
     code = Code.FORBIDDEN
+    template = _("Managing destinations requires access to all facilities and providers.")
 
 
 class NotAServer(DomainError):
     """Only servers of SFTP have host keys."""
 
     code = Code.RULE_VIOLATION
+    template = _("Only SFTP servers have host keys.")
 
 
 class HostKeysUnavailable(DomainError):
@@ -84,7 +90,7 @@ def add(*, params: DestinationParams, by: Principal, at: datetime) -> ExportDest
     secret = validation.secret_of(params, kept=False)
     validation.check_address(params)
     if ExportDestination.objects.visible_to(by).count() >= MAX_DESTINATIONS:
-        raise TooManyDestinations(f"There are at most {MAX_DESTINATIONS} destinations.")
+        raise TooManyDestinations
     destination = ExportDestination(created_by=by.actor, created_at=at, updated_at=at)
     with _unique_name(), transaction.atomic():
         _apply(destination, params, secret, by, at)
@@ -112,7 +118,7 @@ def change(
     params = _changed(was, changes)
     moves = any(getattr(params, name) != getattr(was, name) for name in (*_PLACE, "path_style"))
     if params.kind != was.kind:
-        raise InvalidInput("kind", "kind cannot be changed: add another destination.", detail_code="fixed")
+        raise InvalidInput("kind", _("%(field)s cannot be changed: add another destination."), detail_code="fixed")
     if moves:
         validation.check(params)
         validation.check_address(params)
@@ -185,7 +191,7 @@ def host_keys(*, destination_id: UUID, by: Principal) -> list[HostKey]:
     _check_scope(by)
     destination = get(destination_id, by)
     if destination.kind != ExportDestination.Kind.SFTP:
-        raise NotAServer("Only servers of SFTP have host keys.")
+        raise NotAServer
     try:
         return sftp.host_keys(destination.host, destination.port or 22, uploads.rules(), seconds=_SCAN_SECONDS)
     except UploadError as refusal:
@@ -200,7 +206,7 @@ def get(destination_id: UUID, by: Principal) -> ExportDestination:
     """
     destination = ExportDestination.objects.visible_to(by).filter(pk=destination_id).first()
     if destination is None:
-        raise NotFound("export destination")
+        raise NotFound(_("export destination"))
     return destination
 
 
@@ -208,7 +214,7 @@ def _locked(destination_id: UUID, by: Principal, expected_version: int | None) -
     rows = ExportDestination.objects.visible_to(by).select_for_update(no_key=True)
     destination = rows.filter(pk=destination_id).first()
     if destination is None:
-        raise NotFound("export destination")
+        raise NotFound(_("export destination"))
     if expected_version is not None and expected_version != destination.version:
         raise StaleVersion(destination.version)
     return destination
@@ -269,12 +275,14 @@ def _unique_name() -> Iterator[None]:
     except IntegrityError as refusal:
         if constraint_of(refusal) != "export_destination_name_once":
             raise
-        raise InvalidInput("name", "name is that of another destination.", detail_code="taken") from None
+        raise InvalidInput(
+            "name", _("%(field)s is already used by another destination."), detail_code="taken"
+        ) from None
 
 
 def _check_scope(by: Principal) -> None:
     if by.is_bound:
-        raise ScopeTooNarrow("Destinations are kept by those who reach every facility and provider.")
+        raise ScopeTooNarrow
 
 
 def _audit(action: str, destination: ExportDestination, by: Principal, **details: Any) -> None:

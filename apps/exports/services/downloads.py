@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.services import authentication
 from apps.audit.services import audit
@@ -18,6 +19,7 @@ from apps.exports.services import export_files
 from apps.exports.services.export_validation import level
 from lib.access import Phi, Principal
 from lib.errors import Code, DomainError, NotFound
+from lib.messages import lowered
 from lib.scopes import Scope
 
 LIFETIME: Final = timedelta(minutes=15)
@@ -27,21 +29,21 @@ class NotReady(DomainError):
     """There is no file of the export yet, or never will be."""
 
     code = Code.INVALID_TRANSITION
+    template = _("The export is %(state)s.")
 
 
 class LinkGone(DomainError):
     """The link was used, its time has passed, the file was taken away, or whoever made it may not fetch it any more."""
 
     code = Code.GONE
-
-    def __init__(self) -> None:
-        super().__init__("The link was used, or its time has passed: ask for another one.")
+    template = _("The link has been used or has expired. Get a new one.")
 
 
 class RecentLoginRequired(DomainError):
     """Rider data leaves the console for whoever proved a moment ago who they are."""
 
     code = Code.FORBIDDEN
+    template = _("Sign in again to continue.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,11 @@ def link(*, export_id: UUID, by: Principal, at: datetime, reauthenticated: bool)
     """
     export = _reached(export_id, by)
     if export is None:
-        raise NotFound("export")
+        raise NotFound(_("export"))
     if export.state != Export.State.READY:
-        raise NotReady(f"The export is {export.get_state_display()}.")
+        raise NotReady(state=lowered(Export.State(export.state).label))
     if export.phi > Phi.NONE and not reauthenticated:
-        raise RecentLoginRequired("Say once more who you are.")
+        raise RecentLoginRequired
     secret = secrets.token_urlsafe(32)
     ExportLink.objects.create(
         export=export, digest=_digest(secret), made_for=by.actor, role=by.role, made_at=at, expires_at=at + LIFETIME
@@ -90,7 +92,7 @@ def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Handed
     with transaction.atomic():
         row = ExportLink.objects.select_related("export").filter(digest=_digest(secret)).first()
         if row is None:
-            raise NotFound("link")
+            raise NotFound(_("link"))
         taken = ExportLink.objects.filter(pk=row.pk, used_at__isnull=True, expires_at__gt=at).update(used_at=at)
         export = row.export
         if not taken or export.state != Export.State.READY or not export_files.place_of(export).exists():

@@ -7,6 +7,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrPromise
 
 from apps.exports.formats.columns import Column
 from apps.exports.formats.files import CONTENT_TYPES
@@ -18,6 +20,7 @@ from lib.access import Phi, Principal
 from lib.api.fields import instant_text
 from lib.api.serializers import camel
 from lib.errors import InvalidInput, NotFound, ScopeMissing
+from lib.messages import FieldName
 from lib.scopes import Scope
 
 MAX_DAYS: Final = 3660  # of service dates
@@ -64,7 +67,7 @@ def plan_export(request: ExportRequest, by: Principal) -> Plan:
     """
     dataset = DATASETS.get(request.dataset)
     if dataset is None or request.format not in CONTENT_TYPES:
-        raise NotFound("export")
+        raise NotFound(_("export"))
     if dataset.scope is not None and not by.has_scope(dataset.scope):
         raise ScopeMissing(dataset.scope)
     _check(dataset, request.filters)
@@ -77,25 +80,27 @@ def plan_export(request: ExportRequest, by: Principal) -> Plan:
 def _check(dataset: Dataset, filters: Mapping[str, Any]) -> None:
     for name in filters:
         if name not in dataset.conditions:
-            raise InvalidInput(camel(name), f"{camel(name)} is no filter of {dataset.name}.", detail_code="unknown")
+            message = _("%(field)s is not a filter of the dataset %(dataset)s.")
+            raise InvalidInput(camel(name), message, detail_code="unknown", dataset=dataset.name)
     for status in filters.get("status", ()):
         if status not in dataset.statuses:
-            raise InvalidInput("status", f"status must be of: {', '.join(dataset.statuses)}.")
+            raise InvalidInput("status", _("%(field)s must be one of: %(choices)s."), choices=dataset.statuses)
     first, last = filters.get("service_date_from"), filters.get("service_date_to")
     if first and last and not dt.timedelta() <= last - first <= dt.timedelta(days=MAX_DAYS):
-        raise InvalidInput("serviceDateTo", "serviceDateTo must not lie before serviceDateFrom, or ten years after.")
+        message = _("%(field)s must not lie before %(other)s, or more than ten years after it.")
+        raise InvalidInput("serviceDateTo", message, other=FieldName("serviceDateFrom"))
 
 
 def check_reach(filters: Mapping[str, Any], by: Principal) -> None:
     """Refuse places and companies out of reach as those that nobody has."""
-    rows: dict[str, tuple[str, QuerySet[Any]]] = {
-        "facility_id": ("facility", Facility.objects.visible_to(by)),
-        "provider_id": ("transport provider", TransportProvider.objects.visible_to(by)),
-        "payer_id": ("payer", Payer.objects.all()),
+    records: dict[str, tuple[QuerySet[Any], StrPromise]] = {
+        "facility_id": (Facility.objects.visible_to(by), _("There is no such facility.")),
+        "provider_id": (TransportProvider.objects.visible_to(by), _("There is no such transport provider.")),
+        "payer_id": (Payer.objects.all(), _("There is no such payer.")),
     }
-    for name, (what, visible) in rows.items():
+    for name, (visible, message) in records.items():
         if name in filters and not visible.filter(pk=filters[name]).exists():
-            raise InvalidInput(camel(name), f"There is no such {what}.")
+            raise InvalidInput(camel(name), message)
 
 
 def _columns(dataset: Dataset, request: ExportRequest, phi: Phi) -> tuple[Column, ...]:
@@ -105,7 +110,8 @@ def _columns(dataset: Dataset, request: ExportRequest, phi: Phi) -> tuple[Column
         return dataset.shown(phi, sealed=request.sealed)
     named = {name: dataset.column(name) for name in request.columns}
     if unknown := [name for name, column in named.items() if column is None]:
-        raise InvalidInput("columns", f"columns must be columns of {dataset.name}; {len(unknown)} are not.")
+        message = _("%(field)s must be columns of the dataset %(dataset)s; %(count)s are not.")
+        raise InvalidInput("columns", message, dataset=dataset.name, count=len(unknown))
     levels = {name: column.phi for name, column in named.items() if column is not None}
     if above := [name for name in request.columns if levels[name] > phi]:
         raise PhiNotPermitted(above, levels)

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
 from apps.exports.formats import files
@@ -30,6 +31,7 @@ from lib import replica
 from lib.access import Phi, Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, ScopeMissing
 from lib.ids import uuid7
+from lib.messages import lowered
 from lib.scopes import Scope
 
 MAX_STREAMED_ROWS: Final = 100_000  # rows; more is a job
@@ -42,20 +44,21 @@ class TooManyRows(DomainError):
     """The export has more rows than are sent at once."""
 
     code = Code.PAYLOAD_TOO_LARGE
+    template = _("The export has more than %(most)s rows. Narrow the filters, or use POST /exports.")
 
-    def __init__(self, format: str, most: int) -> None:
-        message = f"More than {most:,} rows are not sent at once as {format}: narrow the filters, or POST /exports."
-        also = {"maxRows": most}
-        super().__init__(message, details=[Detail(code="make_an_export", message="POST /exports.", also=also)])
+    def __init__(self, most: int) -> None:
+        detail = Detail(code="make_an_export", message=_("Use POST /exports."), also={"maxRows": most})
+        super().__init__(most=f"{most:,}", details=[detail])
 
 
 class TooManyExports(DomainError):
     """The caller has made as many exports within an hour as it may."""
 
     code = Code.RATE_LIMITED
+    template = _("You can make up to %(most)s exports an hour.")
 
     def __init__(self, wait: float) -> None:
-        super().__init__(f"{settings.EXPORTS_PER_HOUR} exports an hour may be made.")
+        super().__init__(most=settings.EXPORTS_PER_HOUR)
         self.wait = wait  # seconds
 
 
@@ -63,6 +66,7 @@ class AlreadyEnded(DomainError):
     """There is nothing left to cancel."""
 
     code = Code.INVALID_TRANSITION
+    template = _("The export is %(state)s.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def create(*, request: ExportRequest, lock: bool = False, by: Principal, at: dat
     plan = plan_export(request, by)
     if lock:
         if not plan.dataset.lockable:
-            raise InvalidInput("lock", "lock is for the dataset completions.")
+            raise InvalidInput("lock", _("%(field)s is only for the dataset completions."))
         if not by.has_scope(Scope.RIDES_CORRECT):
             raise ScopeMissing(Scope.RIDES_CORRECT)
     with transaction.atomic():
@@ -108,7 +112,7 @@ def stream(*, request: ExportRequest, by: Principal, at: datetime) -> StreamedEx
     rows, as_of = read(plan, by=by)
     total = rows.count(most=MAX_STREAMED_ROWS)
     if total > MAX_STREAMED_ROWS:
-        raise TooManyRows(plan.format, MAX_STREAMED_ROWS)
+        raise TooManyRows(MAX_STREAMED_ROWS)
     riders = rows.riders()
     with transaction.atomic():
         _within_limit(by, at)
@@ -153,7 +157,7 @@ def cancel(*, export_id: UUID, by: Principal, at: datetime) -> Export:
     with transaction.atomic():
         export = locked(export_id, by)
         if export.state not in (Export.State.QUEUED, Export.State.RUNNING, Export.State.READY):
-            raise AlreadyEnded(f"The export is {export.get_state_display()}.")
+            raise AlreadyEnded(state=lowered(Export.State(export.state).label))
         export.state, export.ended_at = Export.State.CANCELLED, at
         export.claim_id = export.lease_until = export.expires_at = None
         export.save(update_fields=["state", "ended_at", "claim_id", "lease_until", "expires_at"])
@@ -190,7 +194,7 @@ def locked(export_id: UUID, by: Principal) -> Export:
     """
     export = Export.objects.visible_to(by).select_for_update(of=("self",), no_key=True).filter(pk=export_id).first()
     if export is None:
-        raise NotFound("export")
+        raise NotFound(_("export"))
     return export
 
 

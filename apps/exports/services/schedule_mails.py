@@ -23,7 +23,6 @@ from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import Pause
 from apps.exports.queries import schedule_reports
 from apps.exports.services.schedule_recipients import Recipient
-from lib.retelling import retold
 
 log = logging.getLogger(__name__)
 
@@ -102,8 +101,7 @@ def _report(run: ScheduleRun, person: Recipient) -> EmailMultiAlternatives:
 
 def _rests(schedule: ReportSchedule, person: User) -> EmailMultiAlternatives:
     link = f"{settings.BASE_URL}{reverse('report_schedule', args=[schedule.pk])}"
-    why = str(Pause(schedule.paused_for).label) if schedule.paused_for else ""
-    told = {"link": link, "why": retold(why)}
+    told = {"link": link, "why": Pause(schedule.paused_for).label if schedule.paused_for else ""}
     return _message(_("A schedule of yours rests"), "reports/mail_schedule_paused", told, person)
 
 

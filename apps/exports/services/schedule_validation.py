@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from apps.accounts.models import User
 from apps.accounts.sessions import principal_of_absent
 from apps.exports.models import ExportDestination, ReportSchedule
@@ -29,12 +31,15 @@ from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
 from lib.api.serializers import camel
 from lib.errors import InvalidInput, ScopeMissing
+from lib.messages import FieldName
 
 MAX_RECIPIENTS: Final = 20
 # What narrows a schedule; days and changes follow from the moment at which it is due.
 _AFTER_31_DAYS: Final = dt.datetime(2001, 2, 1, 12, tzinfo=dt.UTC)
 EXPORT_FILTERS: Final = ("facility_id", "provider_id", "payer_id", "status")
 REPORT_FILTERS: Final = ("facility_id", "provider_id", "service_type", "basis")
+_ONLY_EXPORTS: Final = _("%(field)s is only for exports.")
+_ONE_OF: Final = _("%(field)s must be one of: %(choices)s.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,50 +132,51 @@ def request_of(schedule: ReportSchedule) -> ScheduleRequest:
 
 def _check_cadence(request: ScheduleRequest) -> None:
     if request.zone not in known_zones():
-        raise InvalidInput("zone", "zone must be an IANA time zone, such as America/Chicago.")
+        raise InvalidInput("zone", _("%(field)s must be the IANA time zone of a place, such as America/Chicago."))
     if request.every == Every.WEEK and not request.weekdays:
-        raise InvalidInput("weekdays", "weekdays must name a day at least.", detail_code="required")
+        raise InvalidInput("weekdays", _("%(field)s must have at least one day."), detail_code="required")
 
 
 def _check_filters(request: ScheduleRequest, known: Collection[str]) -> None:
     for name in request.filters:
         if name not in known:
-            raise InvalidInput(camel(name), f"{camel(name)} is no filter of this schedule.", detail_code="unknown")
+            raise InvalidInput(camel(name), _("%(field)s is not a filter of this schedule."), detail_code="unknown")
 
 
 def _check_report(request: ScheduleRequest, by: Principal) -> None:
     for name, value in (("dataset", request.dataset), ("format", request.format), ("columns", request.columns)):
         if value:
-            raise InvalidInput(name, f"{name} is for exports.", detail_code="unknown")
+            raise InvalidInput(name, _ONLY_EXPORTS, detail_code="unknown")
     if request.report != OVERVIEW and request.report not in KPI_BY_KEY:
-        raise InvalidInput("report", "report must be overview, or the key of a definition.")
+        raise InvalidInput("report", _("%(field)s must be overview or the key of a KPI."))
     if request.covers == Covers.CHANGES:
-        raise InvalidInput("covers", "covers must name days: a report has no changes.")
+        raise InvalidInput("covers", _("%(field)s must be a period of days: a report cannot cover changes."))
     if request.phi > Phi.NONE:
-        raise InvalidInput("phi", "phi must be none: mails hold figures alone.")
+        raise InvalidInput("phi", _("%(field)s must be none: a report contains no rider data."))
     if request.destination_id is not None:
-        raise InvalidInput("destinationId", "destinationId is for exports.")
+        raise InvalidInput("destinationId", _ONLY_EXPORTS)
     _check_filters(request, REPORT_FILTERS)
     if request.filters.get("service_type", ServiceType.values[0]) not in ServiceType.values:
-        raise InvalidInput("serviceType", f"serviceType must be one of: {', '.join(ServiceType.values)}.")
+        raise InvalidInput("serviceType", _ONE_OF, choices=ServiceType.values)
     if request.filters.get("basis", Basis.CLOSED) not in (Basis.CLOSED, Basis.LIVE):
-        raise InvalidInput("basis", "basis must be closed or live.")
+        raise InvalidInput("basis", _ONE_OF, choices=[Basis.CLOSED.value, Basis.LIVE.value])
     check_reach(request.filters, by)
 
 
 def _check_export(request: ScheduleRequest, by: Principal) -> None:
     if request.report:
-        raise InvalidInput("report", "report is for reports.", detail_code="unknown")
+        raise InvalidInput("report", _("%(field)s is only for reports."), detail_code="unknown")
     for name, value in (("dataset", request.dataset), ("format", request.format)):
         if not value:
-            raise InvalidInput(name, f"{name} is required for exports.", detail_code="required")
+            raise InvalidInput(name, _("%(field)s is required for exports."), detail_code="required")
     if request.phi > level(by):
         raise PhiNotPermitted(["phi"], {"phi": request.phi})
     _check_filters(request, EXPORT_FILTERS)
     dataset = DATASETS.get(request.dataset)
     needed = "changed_since" if request.covers == Covers.CHANGES else "service_date_from"
     if dataset is not None and needed not in dataset.conditions:
-        raise InvalidInput("covers", f"covers must be another one for {dataset.name}.")
+        message = _("%(field)s has no such period for the dataset %(dataset)s.")
+        raise InvalidInput("covers", message, dataset=dataset.name)
     # What a run adds, over the longest time that it may be about.
     days = days_covered(Covers(request.covers), _AFTER_31_DAYS, request.zone)
     period = {} if days is None else {"service_date_from": days[0], "service_date_to": days[1]}
@@ -180,19 +186,21 @@ def _check_export(request: ScheduleRequest, by: Principal) -> None:
 
 def _check_destination(request: ScheduleRequest, destination_id: UUID) -> None:
     if request.recipients:
-        raise InvalidInput("recipients", "recipients must be empty beside destinationId.")
+        message = _("%(field)s and %(other)s cannot be combined.")
+        raise InvalidInput("recipients", message, other=FieldName("destinationId"))
     found = ExportDestination.objects.active().filter(pk=destination_id).first()
     if found is None:
-        raise InvalidInput("destinationId", "There is no such destination.")
+        raise InvalidInput("destinationId", _("There is no such destination."))
     if not found.accepts(request.phi):
-        raise InvalidInput("destinationId", "Nobody has agreed that rider data may go to this destination.")
+        raise InvalidInput("destinationId", _("No agreement allows rider data at this destination."))
 
 
 def _people(request: ScheduleRequest, by: Principal) -> list[User]:
     """Find the people that are named; who may not get it is refused as those that nobody knows."""
     asked = set(request.recipients)
     if not 0 < len(asked) <= MAX_RECIPIENTS:
-        raise InvalidInput("recipients", f"recipients must be 1 to {MAX_RECIPIENTS} people, without a destination.")
+        message = _("%(field)s must be 1 to %(most)s people unless the schedule has a destination.")
+        raise InvalidInput("recipients", message, most=MAX_RECIPIENTS)
     draft = ReportSchedule()
     apply(draft, request, by)
     scopes = schedule_recipients.scopes_for(request.kind, request.dataset)
@@ -200,5 +208,6 @@ def _people(request: ScheduleRequest, by: Principal) -> list[User]:
     if len(found) < len(asked) or not all(
         schedule_recipients.may_get(principal_of_absent(one), draft) for one in found
     ):
-        raise InvalidInput("recipients", "recipients must be people with an account who may see all of it.")
+        message = _("%(field)s must be people with an account who may see everything that the schedule sends.")
+        raise InvalidInput("recipients", message)
     return found

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Max
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.accounts.services import alerts
@@ -34,18 +35,20 @@ class TooManySchedules(DomainError):
     """The owner has as many schedules as one may have."""
 
     code = Code.RULE_VIOLATION
+    template = _("There are already %(most)s schedules. Delete one first.")
 
     def __init__(self) -> None:
-        super().__init__(f"There are {MAX_SCHEDULES} schedules already: remove one first.")
+        super().__init__(most=MAX_SCHEDULES)
 
 
 class MailedRecently(DomainError):
     """People have had mail of a run by hand within the last ten minutes."""
 
     code = Code.RATE_LIMITED
+    template = _("A manual run sent e-mail less than ten minutes ago.")
 
     def __init__(self, wait: timedelta) -> None:
-        super().__init__("People were sent this by hand less than ten minutes ago.")
+        super().__init__()
         self.wait = wait.total_seconds()
 
 
@@ -128,7 +131,7 @@ def pause(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
     """
     schedule = _stoppable(schedule_id, by)
     if not schedule.active:
-        raise AlreadyInState("The schedule rests already.")
+        raise AlreadyInState(_("The schedule is already paused."))
     pause_for(schedule, Pause.BY_PEOPLE, at=at)
     _audit("report_schedules.pause", schedule, by)
     return schedule
@@ -147,7 +150,7 @@ def resume(*, schedule_id: UUID, by: Principal, at: datetime) -> ReportSchedule:
     """
     schedule = _own(schedule_id, by)
     if schedule.active:
-        raise AlreadyInState("The schedule does not rest.")
+        raise AlreadyInState(_("The schedule is not paused."))
     if schedule.paused_for == Pause.BY_PEOPLE:
         schedule.next_at = next(schedule.cadence.after(at))
     else:
@@ -173,7 +176,7 @@ def run_now(*, schedule_id: UUID, by: Principal, at: datetime) -> ScheduleRun:
     schedule = _own(schedule_id, by)
     under_way = [RunState.QUEUED, RunState.MAKING, RunState.SENDING]
     if schedule.runs.filter(manual=True, state__in=under_way).exists() or schedule.runs.filter(due_at=at).exists():
-        raise AlreadyInState("A run is under way.")
+        raise AlreadyInState(_("A run is in progress."))
     mailed = schedule.runs.filter(manual=True, ended_at__gt=at - MIN_MAIL_INTERVAL).exclude(mailed_to=[])
     last = mailed.aggregate(last=Max("ended_at"))["last"]
     if last is not None:
@@ -209,7 +212,7 @@ def unsubscribe(*, schedule_id: UUID, by: Principal) -> None:
     sent = ReportSchedule.objects.none() if person is None else ReportSchedule.objects.sent_to(person.pk)
     schedule = sent.select_for_update(of=("self",), no_key=True).filter(pk=schedule_id).first()
     if schedule is None or person is None:
-        raise NotFound("schedule")
+        raise NotFound(_("schedule"))
     schedule.recipients.remove(person)
     _audit("report_schedules.leave", schedule, by)
 
@@ -266,7 +269,7 @@ def _own(schedule_id: UUID, by: Principal) -> ReportSchedule:
     """Lock a schedule of the caller's."""
     schedule = _stoppable(schedule_id, by)
     if not schedule.is_of(by):
-        raise NotFound("schedule")
+        raise NotFound(_("schedule"))
     return schedule
 
 
@@ -275,7 +278,7 @@ def _stoppable(schedule_id: UUID, by: Principal) -> ReportSchedule:
     rows = ReportSchedule.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     schedule = rows.filter(pk=schedule_id).first()
     if schedule is None or not (schedule.is_of(by) or (by.kind == "user" and by.has_scope(Scope.USERS_MANAGE))):
-        raise NotFound("schedule")
+        raise NotFound(_("schedule"))
     return schedule
 
 
