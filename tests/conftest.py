@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 import time_machine
 from coverage import Coverage
+from django.conf import settings
 from django.core.cache import caches
 from django.db import connection
 from django.test import TestCase, TransactionTestCase
@@ -23,6 +24,11 @@ from tests.callers import TokenClient, api_with
 # The same examples in every run, on a machine of any speed.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("suite")
+
+
+def pytest_configure() -> None:
+    """Look for static files when they are requested: otherwise each new test client reads all of their folders."""
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture(scope="session")

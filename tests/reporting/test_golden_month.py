@@ -155,8 +155,7 @@ def month(db: None) -> legs.Cast:
     ReasonCode.objects.create(
         reason_list="cancelled", code="hospital_week", label="Week in hospital", parent_code="standing_order_hold"
     )
-    for leg in MONTH:
-        legs.write(leg, by)
+    legs.write_all(MONTH, by)
     rollups.refresh(by=system(), at=NOW)
     return by
 
