@@ -32,6 +32,7 @@ from tests.rides.test_eligibility import (
     needs,
     vehicle,
 )
+from tests.tiers import sized
 
 DUTY = Span(AT - 6 * HOUR, AT + 6 * HOUR)
 PLACES = (LOOP, OHARE, NAPERVILLE, None)
@@ -174,7 +175,7 @@ _DRIVERS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=sized(short=30, nightly=60))
 @given(waiting=_WAITING, people=_DRIVERS)
 def test_nothing_suggested_breaks_a_rule_and_nobody_gets_two_rides_at_once(
     waiting: list[tuple[Any, ...]], people: list[tuple[Any, ...]]

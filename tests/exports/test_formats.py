@@ -24,6 +24,7 @@ from apps.exports.formats.copy_stream import Form, Source, pieces
 from apps.exports.formats.files import Table
 from lib.crypto import seal
 from lib.csv_file import neutral
+from tests.tiers import sized
 
 KEY = UUID("01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f")
 # Whatever a column of PostgreSQL can hold, and what formulas and placeholders begin with more often than by chance.
@@ -44,7 +45,7 @@ def _texts(values: list[str], form: Form) -> bytes:
 class Texts(TestCase):
     """Whatever people write comes back from each form as it was, or as `neutral` says."""
 
-    @settings(max_examples=150)
+    @settings(max_examples=sized(short=75, nightly=150))
     @given(st.lists(TEXTS, min_size=1, max_size=8))
     def test_of_each_form(self, values: list[str]) -> None:
         lines = _texts(values, Form.NDJSON).split(b"\n")

@@ -22,6 +22,7 @@ from apps.exports.formats.files import Table
 from apps.exports.formats.sheet_text import MOST_CHARACTERS, in_cell
 from lib.csv_file import neutral
 from tests.exports.test_formats import NULLS, ONE, TEXTS, _file, _table
+from tests.tiers import sized
 
 # What XML or its readers could take for something else, in any order.
 PARTS = [
@@ -65,7 +66,7 @@ def _read(table: Table) -> list[str | None]:
 class Texts(TestCase):
     """Whatever people write stands in its cell as it was, or as `neutral` says, and PostgreSQL writes it as Python."""
 
-    @settings(max_examples=150)
+    @settings(max_examples=sized(short=75, nightly=150))
     @given(st.lists(TEXTS | TRAPS, min_size=1, max_size=8))
     @example(["_x0041\x01", "_x0041_x0042_", "\r\n", " a ", "_x00\x01"])
     def test_come_back(self, values: list[str]) -> None:

@@ -14,6 +14,7 @@ from apps.organizations.models import CalendarShift, EscalationPolicy, Facility
 from lib.access import system
 from tests.callers import TokenClient, api_with
 from tests.factories import ContactFactory, EntranceFactory, FacilityFactory
+from tests.tiers import sized
 
 URL = "/api/facilities"
 ADDRESS = {"addressLine1": "3200 N Clark St", "city": "Chicago", "state": "IL", "postalCode": "60657"}
@@ -332,7 +333,7 @@ JSON = st.recursive(
 
 @pytest.mark.untraced
 @pytest.mark.django_db
-@settings(max_examples=150)
+@settings(max_examples=sized(short=50, nightly=150))
 @given(key=st.sampled_from([*BODY, "entrances", "contacts", "hours", "sla", "externalIds", "active"]), junk=JSON)
 def test_junk_is_never_our_failure(key: str, junk: Any) -> None:
     api = api_with()  # one token would run into its rate limit

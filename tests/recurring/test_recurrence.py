@@ -24,6 +24,7 @@ from apps.recurring.rules.recurrence import (
     Terms,
     Times,
 )
+from tests.tiers import sized
 
 NEW_YORK = ZoneInfo("America/New_York")
 EVERY_DAY = frozenset(range(7))
@@ -351,10 +352,11 @@ def test_every_zone_keeps_its_wall_clock_for_ten_years() -> None:
     """Instants are found again by trying every offset that the zone has around that day.
 
     Three times a week for ten years in every zone, and on the days about every change of its clocks at hours that a
-    change may skip or repeat.
+    change may skip or repeat.  `make test` takes every fifth zone.
     """
+    step = sized(short=5, nightly=1)
     counts = Counter[str]()
-    for name in sorted(available_timezones() - {"localtime", "Factory"}):
+    for name in sorted(available_timezones() - {"localtime", "Factory"})[::step]:
         zone = ZoneInfo(name)
         midnights = [
             dt.datetime.combine(dt.date(2025, 12, 31), dt.time()) + dt.timedelta(number) for number in range(3654)
@@ -368,8 +370,8 @@ def test_every_zone_keeps_its_wall_clock_for_ten_years() -> None:
                     daily = plan(EVERY_DAY, text, zone=zone, start="2025-12-31")
                     counts += _compared(daily, zone, one - dt.timedelta(1), one + dt.timedelta(2), offsets)
     print(dict(counts))  # noqa: T201  # for people: shown by `pytest -rP`
-    assert counts["gaps"] > 1000
-    assert counts["folds"] > 1000
+    assert counts["gaps"] > 1000 / step
+    assert counts["folds"] > 1000 / step
 
 
 def _compared(

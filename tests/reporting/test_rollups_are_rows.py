@@ -18,6 +18,7 @@ from lib.access import system
 from tests.factories import NOW
 from tests.reporting import legs, ride_changes
 from tests.reporting.golden import MONTH
+from tests.tiers import sized
 
 FIRST, LAST = dt.date(2026, 10, 1), dt.date(2027, 1, 31)
 DAY: Final = dt.timedelta(days=1)
@@ -94,7 +95,10 @@ class Life:
 
 
 @pytest.mark.untraced
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=sized(short=20, nightly=40),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(steps=st.lists(STEPS, min_size=3, max_size=14))
 def test_rollups_are_what_the_rows_say(casts: list[legs.Cast], steps: list[tuple[str, int, int]]) -> None:
     with transaction.atomic():

@@ -22,6 +22,7 @@ from tests.riders.requests import (
     refusal,
     state,
 )
+from tests.tiers import sized
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"firstName": None}, "firstName"),
@@ -201,7 +202,7 @@ JSON = st.recursive(
 
 @pytest.mark.untraced
 @pytest.mark.django_db
-@settings(max_examples=200)
+@settings(max_examples=sized(short=60, nightly=200))
 @given(key=st.sampled_from(sorted(FULL_BODY)), junk=JSON)
 def test_junk_is_never_our_failure(key: str, junk: Any) -> None:
     api = api_with()  # one token would run into its rate limit

@@ -206,7 +206,8 @@ def test_run_uses_the_servers_it_is_given_and_loads_no_demo_data(start: Start, p
     with psycopg.connect(conninfo(os.environ["DATABASE_URL"]), autocommit=True) as session:
         session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         try:
-            service = start(port, DATABASE_URL=os.environ["DATABASE_URL"].rsplit("/", 1)[0] + f"/{name}")
+            url = os.environ["DATABASE_URL"].rsplit("/", 1)[0] + f"/{name}"
+            service = start(port, DATABASE_URL=url, STATIC_MANIFEST="false")  # compressing files takes a minute
             service.until("Ctrl-C stops everything.")
             assert service.answers() == 404
             assert service.stop(signal.SIGINT) == 0
