@@ -38,7 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     traced = set()
     for item in items:
-        if isinstance(item, pytest.Function) and "django_db_setup" in item.fixturenames:
+        with_database = item.get_closest_marker("django_db") or "django_db_setup" in getattr(item, "fixturenames", ())
+        if isinstance(item, pytest.Function) and with_database:
             test = (item.path, item.originalname)
             if test in traced:
                 item.add_marker(pytest.mark.untraced)
