@@ -22,7 +22,6 @@ from apps.reporting.queries.figures import Figure, as_json
 from apps.reporting.queries.reports import figures_by_facility
 from apps.reporting.queries.selection import MAX_DAYS, Selection, select
 from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY, Kpi
-from lib import recordset
 from lib.access import Principal
 from lib.api.serializers import camel
 from lib.errors import InvalidInput
@@ -32,24 +31,9 @@ from lib.scopes import Scope
 MOST_FIGURES: Final = 70_000
 # Steps of a period, and the fewest days that one has.
 STEPS: Final = {"day": 1, "week": 7, "month": 28}
-_ROWS: Final = recordset.source(
-    {
-        "kpi": "text",
-        "version": "text",
-        "facility_id": "uuid",
-        "first": "date",
-        "last": "date",
-        "place": "int",
-        "unit": "text",
-        "value": "float8",
-        "numerator": "bigint",
-        "denominator": "bigint",
-        "excluded": "json",
-        "parts": "json",
-        "suppressed": "boolean",
-    },
-    name="f",
-)
+_ROWS: Final = """json_to_recordset(%(rows)s::json) AS f(kpi text, version text, facility_id uuid, first date,
+    last date, place int, unit text, value float8, numerator bigint, denominator bigint, excluded json, parts json,
+    suppressed boolean)"""
 
 
 def _check(filters: Filters, by: Principal) -> None:
