@@ -19,7 +19,7 @@ from apps.exports.formats import workbook
 from apps.exports.formats.columns import Column, Kind
 from apps.exports.formats.copy_stream import Form, Source, pieces
 from apps.exports.formats.files import Table
-from apps.exports.formats.sheet_text import MOST_CHARACTERS, in_cell
+from apps.exports.formats.workbook import MOST_CHARACTERS, in_cell
 from lib.csv_file import neutral
 from tests.exports.test_formats import NULLS, ONE, TEXTS, _file, _table
 from tests.tiers import sized
@@ -120,7 +120,7 @@ def _numbers(most: int) -> Iterator[bytes]:
 
 @pytest.mark.django_db
 def test_long_table_goes_on_on_another_sheet() -> None:
-    found = b"".join(workbook.pieces("rides", NUMBER, _numbers(5), most_rows=3))
+    found = b"".join(workbook.pieces("rides", ["number"], _numbers(5), most_rows=3))
 
     sheets = {
         sheet.title: [row[0] for row in sheet.iter_rows(values_only=True)]
@@ -134,7 +134,7 @@ def test_sheet_ends_before_it_is_too_large_for_a_zip_without_zip64() -> None:
     """The standard library writes heads for ZIP64 that Excel takes for a broken file."""
     most = 300_000
 
-    found = b"".join(workbook.pieces("rides", NUMBER, _numbers(20_000), most_bytes=most))
+    found = b"".join(workbook.pieces("rides", ["number"], _numbers(20_000), most_bytes=most))
 
     book = openpyxl.load_workbook(io.BytesIO(found))
     assert [row[0] for sheet in book for row in sheet.iter_rows(min_row=2, values_only=True)] == list(range(1, 20_001))

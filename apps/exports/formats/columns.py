@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from apps.exports.formats.sheet_text import in_cell_sql
+from apps.exports.formats.workbook import in_cell_sql
 from lib.access import Phi
 from lib.csv_file import neutral_sql
 

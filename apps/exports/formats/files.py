@@ -53,7 +53,7 @@ class Table:
     def streamed(self, format: str, progress: Progress | None = None) -> Iterator[bytes]:
         """Give the bytes of a file of one of the formats of `STREAMED`, as its rows come."""
         rows = self.pieces(STREAMED[format], progress)
-        return workbook.pieces(self.name, self.columns, rows) if format == "xlsx" else rows
+        return workbook.pieces(self.name, [column.name for column in self.columns], rows) if format == "xlsx" else rows
 
 
 def write(path: Path, format: str, table: Table, *, progress: Progress | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from apps.exports.formats.columns import CLOSES, OPENS, Column, Kind
-from apps.exports.formats.sheet_text import in_cell
+from apps.exports.formats.workbook import in_cell
 from lib.crypto import unseal
 from lib.csv_file import neutral
 

@@ -1,20 +1,32 @@
-"""XLSX (ECMA-376) as it comes: rows that PostgreSQL wrote as XML go into a ZIP file that is given on meanwhile.
+"""XLSX workbooks (ECMA-376) as a stream: rows that PostgreSQL wrote as XML go into a ZIP file that is sent meanwhile.
 
-ZIP64 is never used.  The standard library has to decide on it before the first row, and then writes a head of the
-entry that Excel takes for a broken file.  A sheet that would pass two gigabytes goes on on the next one instead.
+ZIP64 is never used.  The standard library has to decide on it before the first row, and then writes an entry header
+that Excel takes for a broken file.  A sheet that would exceed two gigabytes continues on another sheet instead.
+
+XML 1.0 does not allow some characters: ECMA-376 (22.9.2.19, ST_Xstring) writes them as `_xHHHH_`, and text that
+looks like that with its first underscore as `_x005F_`.  Line breaks are character references: a parser turns any other
+line break into a line feed, and each row is one line.  Decrypted values are escaped in Python (`in_cell`), all other
+text in SQL (`in_cell_sql`); a test compares the two.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from apps.exports.formats.columns import Column
-
-MOST_ROWS: Final = 1_048_576  # of a sheet, its head among them; a longer table goes on on the next sheet
-MOST_BYTES: Final = 2_000_000_000  # of the rows of a sheet; `zipfile` takes 2,147,483,647 for all of an entry
+MOST_ROWS: Final = 1_048_576  # of a sheet, including its header row
+MOST_BYTES: Final = 2_000_000_000  # of the rows of a sheet; `zipfile` accepts 2,147,483,647 for an entry
+MOST_CHARACTERS: Final = 32_767  # of a cell; longer text is cut
 _LEVEL: Final = 1  # of deflate
+_FORBIDDEN: Final = "\\u0001-\\u0008\\u000B\\u000C\\u000E-\\u001F\\uFFFE\\uFFFF"  # for Python and PostgreSQL alike
+_LOOKS_ESCAPED: Final = f"_(?=x[0-9A-Fa-f]{{4}}[_{_FORBIDDEN}])"
+_SPECIAL: Final = f"[&<>_\\u000A\\u000D{_FORBIDDEN}]"
+_REPLACEMENTS: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": "&#10;", "\r": "&#13;"} | {
+    chr(code): f"_x{code:04X}_" for code in (*range(1, 9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)
+}
+_TABLE: Final = str.maketrans(_REPLACEMENTS)
 
 _XML: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _FORMATS: Final = "http://schemas.openxmlformats.org"
@@ -32,44 +44,60 @@ _STYLES: Final = (
 )
 
 
-class _Taken:
-    """A file that cannot be sought in: what was written to it is taken away again."""
+def in_cell(text: str) -> str:
+    """Escape text as the content of a cell."""
+    return re.sub(_LOOKS_ESCAPED, "_x005F_", text[:MOST_CHARACTERS]).translate(_TABLE)
+
+
+def in_cell_sql(text: str) -> str:
+    """Write `in_cell` as SQL over an expression of type text; null stays null."""
+    escaped = f"regexp_replace(left({text}, {MOST_CHARACTERS}), '{_LOOKS_ESCAPED}', '_x005F_', 'g')"
+    for character, replacement in _REPLACEMENTS.items():
+        escaped = f"replace({escaped}, U&'\\{ord(character):04x}', '{replacement}')"
+    # Most text is neither long nor special: one test lets it pass.
+    rare = f"octet_length({text}) > {MOST_CHARACTERS} OR {text} ~ '{_SPECIAL}'"
+    return f"CASE WHEN {rare} THEN {escaped} ELSE {text} END"
+
+
+class _Buffer:
+    """An unseekable file that collects written bytes so that the caller can stream them."""
 
     def __init__(self) -> None:
-        self._held: list[bytes] = []
+        self._parts: list[bytes] = []
 
     def write(self, data: bytes) -> int:
-        self._held.append(data)
+        self._parts.append(data)
         return len(data)
 
     def flush(self) -> None:
-        """Do nothing: all is at hand."""
+        """Do nothing: nothing is buffered elsewhere."""
 
     def take(self) -> bytes:
-        taken = b"".join(self._held)
-        self._held.clear()
+        taken = b"".join(self._parts)
+        self._parts.clear()
         return taken
 
 
 def pieces(
     name: str,
-    columns: Sequence[Column],
+    header: Sequence[str],
     rows: Iterator[bytes],
     *,
     most_rows: int = MOST_ROWS,
     most_bytes: int = MOST_BYTES,
 ) -> Iterator[bytes]:
-    """Give a workbook with its name on the sheet piece by piece, as rows come: pieces of whole ones, a line each.
+    """Yield a workbook in chunks as its rows arrive; `rows` are chunks of whole rows, one per line.
 
-    Nothing is given before there are rows, or none are to come: until then a failure can still be told.
+    `name` is the name of the sheet, `header` the names of the columns, which need no escaping.  Nothing is yielded
+    before the first rows, or the end of the rows: until then a failure can still be an error response.
     """
-    out = _Taken()
+    out = _Buffer()
     number = 0
     with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=_LEVEL) as book:  # type: ignore[call-overload]  # enough
         book.writestr("_rels/.rels", _XML + _relations(("officeDocument", "xl/workbook.xml")))
         for number, parts in groupby(_on_sheets(rows, most_rows - 1, most_bytes), key=itemgetter(0)):
             with book.open(f"xl/worksheets/sheet{number}.xml", "w") as sheet:
-                sheet.write(_head(columns, number).encode())
+                sheet.write(_head(header, number).encode())
                 for _, part in parts:
                     sheet.write(part)
                     if taken := out.take():
@@ -81,7 +109,7 @@ def pieces(
 
 
 def _on_sheets(pieces: Iterator[bytes], most_rows: int, most_bytes: int) -> Iterator[tuple[int, bytes]]:
-    """Say on which sheet rows stand, counted from 1; where there are none, nothing stands on the first."""
+    """Yield the number of a sheet, from 1, and rows on it; without any rows, an empty part of the first sheet."""
     number, count, size = 1, 0, 0
     for piece in chain([next(pieces, b"")], pieces):
         rows = piece.splitlines(keepends=True) or [b""]
@@ -95,10 +123,10 @@ def _on_sheets(pieces: Iterator[bytes], most_rows: int, most_bytes: int) -> Iter
             yield number, b"".join(part)
 
 
-def _head(columns: Sequence[Column], number: int) -> str:
-    """Write a sheet up to its first row of values; names of columns are ours, and need no escaping."""
+def _head(header: Sequence[str], number: int) -> str:
+    """Write a sheet up to its first row of values."""
     selected = ' tabSelected="1"' if number == 1 else ""
-    cells = "".join(f'<c t="inlineStr"><is><t>{column.name}</t></is></c>' for column in columns)
+    cells = "".join(f'<c t="inlineStr"><is><t>{column}</t></is></c>' for column in header)
     return (
         f'{_XML}<worksheet xmlns="{_MAIN}"><sheetViews><sheetView{selected} workbookViewId="0">'
         '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/><selection pane="bottomLeft"/>'
@@ -107,7 +135,7 @@ def _head(columns: Sequence[Column], number: int) -> str:
 
 
 def _contents(name: str, sheets: int) -> dict[str, str]:
-    """Write the parts that tell what the workbook has: known only when its last row is."""
+    """Write the parts that list the sheets: how many there are is known after the last row."""
     numbers = range(1, sheets + 1)
     listed = "".join(
         f'<sheet name="{name if number == 1 else f"{name} {number}"}" sheetId="{number}" r:id="rId{number}"/>'
@@ -131,7 +159,7 @@ def _contents(name: str, sheets: int) -> dict[str, str]:
 
 
 def _relations(*targets: tuple[str, str]) -> str:
-    """Write which parts belong to a part: kinds and paths, named rId1 and so on."""
+    """Write the relationships of a part: types and paths, with the ids rId1 and so on."""
     listed = "".join(
         f'<Relationship Id="rId{number}" Type="{_RELATIONS}/{kind}" Target="{path}"/>'
         for number, (kind, path) in enumerate(targets, start=1)
