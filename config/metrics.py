@@ -13,9 +13,9 @@ from rest_framework.request import Request
 
 from apps.accounts.models import Alert
 from apps.dispatch.queries import downtime
-from apps.exports.queries import lag
+from apps.exports.queries import metrics as export_metrics
 from apps.rides.queries import monitored_rides
-from apps.webhooks.queries import metrics
+from apps.webhooks.queries import metrics as webhook_metrics
 from lib.api.views import ApiViewSet
 from lib.scopes import Scope
 
@@ -45,7 +45,7 @@ class _Numbers(Collector):
         self._at = at
 
     def collect(self) -> Iterable[Metric]:
-        yield from metrics.families(at=self._at)
+        yield from webhook_metrics.families(at=self._at)
         alerts = GaugeMetricFamily("carelane_alerts_open", "Alerts nobody has put aside.", labels=["severity"])
         found = dict(Alert.objects.open().values_list("severity").annotate(Count("pk")).order_by())
         for severity in Alert.Severity.values:
@@ -53,4 +53,4 @@ class _Numbers(Collector):
         yield alerts
         yield from monitored_rides.families(at=self._at)
         yield from downtime.families(at=self._at)
-        yield from lag.families(at=self._at)
+        yield from export_metrics.families(at=self._at)

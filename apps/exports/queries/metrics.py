@@ -1,4 +1,4 @@
-"""How far workers of exports are behind, for a monitor."""
+"""Backlog of the export workers, as Prometheus metrics."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -10,20 +10,20 @@ from apps.exports.models import Export, ReportSchedule
 
 
 def families(*, at: dt.datetime) -> Iterator[Metric]:
-    """Give the metrics of exports and schedules.  Two queries, of what is due alone."""
+    """Yield the metrics of exports and schedules.  Two queries, of due rows only."""
     exports = Export.objects.filter(state=Export.State.QUEUED, due_at__lte=at).aggregate(since=Min("due_at"))
     yield GaugeMetricFamily(
         "carelane_exports_behind_seconds",
-        "For how long the export that waits longest has been due; many minutes mean that no worker of them runs.",
-        value=_seconds(exports["since"], at),
+        "Seconds since the oldest queued export was due; many minutes mean that no export worker runs.",
+        value=_seconds_since(exports["since"], at),
     )
     schedules = ReportSchedule.objects.filter(active=True, next_at__lte=at).aggregate(since=Min("next_at"))
     yield GaugeMetricFamily(
         "carelane_report_schedules_behind_seconds",
-        "For how long the schedule that waits longest has been due; workers of exports look every five seconds.",
-        value=_seconds(schedules["since"], at),
+        "Seconds since the oldest schedule was due; export workers check every five seconds.",
+        value=_seconds_since(schedules["since"], at),
     )
 
 
-def _seconds(since: dt.datetime | None, at: dt.datetime) -> float:
+def _seconds_since(since: dt.datetime | None, at: dt.datetime) -> float:
     return 0 if since is None else (at - since).total_seconds()
