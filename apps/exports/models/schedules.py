@@ -149,8 +149,10 @@ class ReportSchedule(models.Model):
         _("begun at")
     )  # since when it makes what it makes now: changes are counted from there
     failures = models.PositiveSmallIntegerField(_("failures"), default=0)  # runs in a row
-    # The owner hears by mail that it was paused; null: there is nothing to say.
+    # When to mail the owner that it was paused; null: no mail is due.  The lease is for sending this mail.
     notice_due_at = models.DateTimeField(_("notice due at"), null=True)
+    claim_id = models.UUIDField(_("claim id"), null=True)
+    lease_until = models.DateTimeField(_("lease until"), null=True)
     version = models.PositiveIntegerField(_("version"), default=1)
     created_at = models.DateTimeField(_("created at"))
     updated_at = models.DateTimeField(_("updated at"))

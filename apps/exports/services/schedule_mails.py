@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
-from django.db import transaction
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -23,10 +22,11 @@ from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import Pause
 from apps.exports.queries import schedule_reports
 from apps.exports.services.schedule_recipients import Recipient
+from lib.db import leases
 
 log = logging.getLogger(__name__)
 
-_NOTICE_CLAIM: Final = timedelta(minutes=2)  # longer than a mail server takes
+_NOTICE_LEASE: Final = timedelta(minutes=2)  # longer than a mail server takes
 _NOTICES_AT_ONCE: Final = 20
 _TRY_FOR: Final = timedelta(days=1)
 
@@ -43,30 +43,23 @@ def send(run: ScheduleRun, person: Recipient) -> bool:
 
 
 def send_notices(*, at: datetime) -> int:
-    """Tell owners that a schedule of theirs rests, for a day at most; say how many were told.
+    """Mail the owners of paused schedules, for up to a day after the pause; return the number of mails sent.
 
-    Claims the rows first, and sends with no transaction open.  An owner that is no person, or has left, is told
-    nothing: those who manage accounts are.
+    An owner that is an API client or a former user gets no mail: user managers have an alert in their inbox.
     """
-    told = 0
-    for schedule in _claimed(at):
+    rows = ReportSchedule.objects.filter(notice_due_at__lte=at).select_related("user")
+    claim = leases.claim(rows.order_by("notice_due_at", "pk"), at=at, lease=_NOTICE_LEASE, limit=_NOTICES_AT_ONCE)
+    count = 0
+    for schedule in claim.rows:
         owner = schedule.user
         if owner is not None and owner.is_active and at - schedule.updated_at < _TRY_FOR:
             with override(owner.language or settings.LANGUAGE_CODE):
-                message = _rests(schedule, owner)
+                message = _paused(schedule, owner)
             if not _sent(message, schedule):
-                continue
-            told += 1
-        ReportSchedule.objects.filter(pk=schedule.pk).update(notice_due_at=None)
-    return told
-
-
-@transaction.atomic
-def _claimed(at: datetime) -> list[ReportSchedule]:
-    due = ReportSchedule.objects.filter(notice_due_at__lte=at).order_by("notice_due_at", "pk")
-    found = list(due.select_for_update(skip_locked=True, no_key=True)[:_NOTICES_AT_ONCE])
-    ReportSchedule.objects.filter(pk__in=[one.pk for one in found]).update(notice_due_at=at + _NOTICE_CLAIM)
-    return found
+                continue  # is tried again when the lease ends
+            count += 1
+        claim.settle(schedule, notice_due_at=None)
+    return count
 
 
 def _sent(message: EmailMultiAlternatives, about: ScheduleRun | ReportSchedule) -> bool:
@@ -99,7 +92,7 @@ def _report(run: ScheduleRun, person: Recipient) -> EmailMultiAlternatives:
     return _message(subject, "reports/mail_report", told, person.user)
 
 
-def _rests(schedule: ReportSchedule, person: User) -> EmailMultiAlternatives:
+def _paused(schedule: ReportSchedule, person: User) -> EmailMultiAlternatives:
     link = f"{settings.BASE_URL}{reverse('report_schedule', args=[schedule.pk])}"
     told = {"link": link, "why": Pause(schedule.paused_for).label if schedule.paused_for else ""}
     return _message(_("A schedule of yours rests"), "reports/mail_schedule_paused", told, person)
