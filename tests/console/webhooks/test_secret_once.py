@@ -11,9 +11,9 @@ from django.test import Client
 
 from apps.webhooks.models import Endpoint, EndpointSecret
 from tests.console.visits import text_of, visitor
+from tests.console.webhooks.test_endpoint_form import ADD, GOOD
 from tests.factories import NOW
 from tests.webhooks import made
-from tests.webhooks.console.test_endpoint_form import ADD, GOOD
 
 pytestmark = pytest.mark.django_db
 
