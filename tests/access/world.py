@@ -352,7 +352,7 @@ def _webhooks(side: Side, client: ApiClient, facility: Facility, provider: Trans
     )
     new.fill(endpoint, "access", url=f"https://{new.text('access', 'endpoint.url')}.example.org/")
     side.add("webhooks/endpoints", endpoint)
-    EndpointHealth.objects.create(endpoint=endpoint, window=8)
+    EndpointHealth.objects.create(endpoint=endpoint)
     # One that a provider is known of: without a driver, a ride is nobody's but its facility's.
     event = next(event for event in side.rows["events"] if event.provider_id)
     delivery = Delivery(

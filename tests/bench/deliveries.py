@@ -131,7 +131,7 @@ def _round(ours: Callable[[str], dict[str, Any]], *, hanging: Endpoint | None = 
     The shift itself goes on for as long as an endpoint hangs: the rows tell when the others were done.
     """
     _run("TRUNCATE webhooks_delivery, webhooks_attempt, events_outboxentry")
-    EndpointHealth.objects.update(open_count=0, failures=0, open_until=None, window=8, sample_since=None)
+    EndpointHealth.objects.update(open_count=0, failures=0, open_until=None, sample_since=None)
     if hanging is not None:
         _run(
             "INSERT INTO webhooks_delivery (id, endpoint_id, event_id, event_type, subject_id, subject_sequence,"  # noqa: S608  # constant names, values are parameters
@@ -190,7 +190,7 @@ def _endpoint(url: str, types: list[str]) -> Endpoint:
     made.state_changed_at = made.created_at = made.updated_at = at
     made.api_version = "2026-11-20"
     made.save(force_insert=True)
-    EndpointHealth.objects.create(endpoint=made, window=made.max_in_flight)
+    EndpointHealth.objects.create(endpoint=made)
     secret = EndpointSecret(endpoint=made, created_at=at, created_by="system")
     secret.text = new_secret()
     secret.save(force_insert=True)

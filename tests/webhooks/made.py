@@ -40,7 +40,7 @@ def endpoint(
         known |= {"phi_agreed_at": NOW, "phi_agreed_by": "system"}
     made = Endpoint(**(known | columns))
     made.save(force_insert=True)
-    EndpointHealth.objects.create(endpoint=made, **({"window": made.max_in_flight} | (health or {})))
+    EndpointHealth.objects.create(endpoint=made, **(health or {}))
     secret = EndpointSecret(endpoint=made, created_at=NOW, created_by="system")
     secret.text = SECRET
     secret.save(force_insert=True)

@@ -1,4 +1,4 @@
-"""How one endpoint does: the breaker, the window, and when people are told."""
+"""The circuit breaker of an endpoint: when it opens and closes, and when people are alerted."""
 
 from datetime import datetime, timedelta
 
@@ -6,39 +6,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.webhooks.rules import circuit_breaker
-from apps.webhooks.rules.circuit_breaker import CircuitState, Outcome, after, due_alert_level, is_dead, outcome_of
+from apps.webhooks.rules.circuit_breaker import CircuitState, after, due_alert_level, is_dead
 from tests.factories import NOW
 
-OK, FAILED, THROTTLED = Outcome.DELIVERED, Outcome.FAILED, Outcome.THROTTLED
+OK, FAILED = True, False
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
-def _through(state: CircuitState, *outcomes: Outcome, at: datetime = NOW, roll: float = 0.5) -> CircuitState:
-    for outcome in outcomes:
-        state = after(state, outcome, at=at, roll=roll)
+def _through(state: CircuitState, *successes: bool, at: datetime = NOW, roll: float = 0.5) -> CircuitState:
+    for succeeded in successes:
+        state = after(state, succeeded=succeeded, at=at, roll=roll)
     return state
 
 
 def test_the_fifth_failure_in_a_row_opens_the_breaker_for_thirty_seconds() -> None:
-    four = _through(circuit_breaker.new(8), *[FAILED] * 4)
+    four = _through(CircuitState(), *[FAILED] * 4)
     five = _through(four, FAILED)
 
     assert not four.is_open(NOW)
-    assert (five.open_until, five.window, five.open_count) == (NOW + 30 * SECOND, 1, 1)
+    assert (five.open_until, five.open_count) == (NOW + 30 * SECOND, 1)
     assert five.is_open(NOW + 29 * SECOND)
     assert not five.is_open(NOW + 30 * SECOND)
 
 
 def test_a_success_in_between_begins_the_count_anew() -> None:
-    state = _through(circuit_breaker.new(8), *[FAILED] * 4, OK, *[FAILED] * 4)
+    state = _through(CircuitState(), *[FAILED] * 4, OK, *[FAILED] * 4)
 
     assert not state.is_open(NOW)
     assert state.failures == 4
 
 
 def test_half_of_twenty_attempts_in_five_minutes_open_it_too() -> None:
-    nineteen = _through(circuit_breaker.new(8), *[OK, FAILED] * 9, FAILED)
+    nineteen = _through(CircuitState(), *[OK, FAILED] * 9, FAILED)
     twenty = _through(nineteen, FAILED)
 
     assert not nineteen.is_open(NOW)
@@ -46,7 +45,7 @@ def test_half_of_twenty_attempts_in_five_minutes_open_it_too() -> None:
 
 
 def test_a_sample_is_forgotten_after_five_minutes() -> None:
-    before = _through(circuit_breaker.new(8), *[OK, FAILED] * 9, FAILED)
+    before = _through(CircuitState(), *[OK, FAILED] * 9, FAILED)
 
     later = _through(before, FAILED, at=NOW + 5 * MINUTE)
 
@@ -55,7 +54,7 @@ def test_a_sample_is_forgotten_after_five_minutes() -> None:
 
 
 def test_each_probe_that_fails_doubles_the_pause_up_to_a_quarter_of_an_hour() -> None:
-    state, at, pauses = _through(circuit_breaker.new(8), *[FAILED] * 5), NOW, []
+    state, at, pauses = _through(CircuitState(), *[FAILED] * 5), NOW, []
     for _ in range(8):
         assert state.open_until is not None
         pauses.append((state.open_until - at).total_seconds())
@@ -67,51 +66,22 @@ def test_each_probe_that_fails_doubles_the_pause_up_to_a_quarter_of_an_hour() ->
 
 @pytest.mark.parametrize(("roll", "seconds"), [(0.0, 24), (1.0, 36)])
 def test_the_pause_has_a_jitter_of_a_fifth(roll: float, seconds: int) -> None:
-    assert _through(circuit_breaker.new(8), *[FAILED] * 5, roll=roll).open_until == NOW + seconds * SECOND
+    assert _through(CircuitState(), *[FAILED] * 5, roll=roll).open_until == NOW + seconds * SECOND
 
 
 def test_what_was_on_its_way_when_the_breaker_opened_does_not_open_it_further() -> None:
-    state = _through(circuit_breaker.new(8), *[FAILED] * 8)
+    state = _through(CircuitState(), *[FAILED] * 8)
 
     assert (state.open_count, state.open_until, state.failures) == (1, NOW + 30 * SECOND, 8)
 
 
-def test_a_success_closes_it_and_lets_one_two_four_eight_follow() -> None:
-    state = _through(circuit_breaker.new(8), *[FAILED] * 5)
-    windows = []
-    for _ in range(5):
-        state = _through(state, OK, at=NOW + MINUTE)
-        windows.append(state.window)
+def test_success_of_a_probe_closes_the_circuit() -> None:
+    state = _through(CircuitState(), *[FAILED] * 5)
 
-    assert windows == [1, 2, 4, 8, 8]
-    assert (state.open_count, state.open_until, state.failing_since, state.last_success_at) == (
-        0,
-        None,
-        None,
-        NOW + MINUTE,
-    )
+    state = _through(state, OK, at=NOW + MINUTE)
 
-
-def test_a_receiver_that_asks_for_less_gets_half_for_ten_minutes() -> None:
-    slowed = _through(circuit_breaker.new(8), THROTTLED, OK, OK, OK)
-    again = _through(slowed, THROTTLED, OK, at=NOW + 15 * SECOND)
-    later = _through(again, OK, OK, at=NOW + 15 * SECOND + 10 * MINUTE)
-
-    assert slowed.window == 4
-    assert again.window == 2
-    assert (later.window, later.rate_limit, later.rate_limit_until) == (8, None, None)
-
-
-def test_answers_of_one_burst_slow_a_receiver_once() -> None:
-    slowed = _through(circuit_breaker.new(8), *[THROTTLED] * 4)
-    later = _through(slowed, THROTTLED, at=NOW + 14 * SECOND)
-
-    assert (slowed.window, slowed.rate_limit, later.rate_limit) == (4, 4, 4)
-    assert later.rate_limit_until == NOW + 10 * MINUTE
-
-
-def test_a_window_is_never_less_than_one() -> None:
-    assert _through(circuit_breaker.new(1), THROTTLED).window == 1
+    assert (state.open_count, state.open_until, state.failing_since) == (0, None, None)
+    assert state.last_success_at == NOW + MINUTE
 
 
 @pytest.mark.parametrize(
@@ -129,57 +99,31 @@ def test_a_window_is_never_less_than_one() -> None:
 def test_people_are_told_after_a_quarter_one_six_and_twenty_four_hours(
     since: timedelta, failures: int, steps: int
 ) -> None:
-    state = circuit_breaker.new(8)._replace(failing_since=NOW - since, failures_since_success=failures)
+    state = CircuitState()._replace(failing_since=NOW - since, failures_since_success=failures)
 
     assert due_alert_level(state, NOW) == steps
 
 
 def test_a_lane_that_does_well_is_nothing_to_tell_of() -> None:
-    state = _through(circuit_breaker.new(8), OK)
+    state = _through(CircuitState(), OK)
 
     assert (due_alert_level(state, NOW + timedelta(days=30)), is_dead(state, NOW + timedelta(days=30))) == (0, False)
 
 
 @pytest.mark.parametrize(("days", "failures", "dead"), [(5, 50, True), (5, 49, False), (4.9, 500, False)])
 def test_five_days_without_success_and_fifty_failures_are_the_end(days: float, failures: int, dead: bool) -> None:
-    state = circuit_breaker.new(8)._replace(failing_since=NOW - timedelta(days=days), failures_since_success=failures)
+    state = CircuitState()._replace(failing_since=NOW - timedelta(days=days), failures_since_success=failures)
 
     assert is_dead(state, NOW) is dead
 
 
-@pytest.mark.parametrize(
-    ("status", "outcome"),
-    [(200, OK), (299, OK), (301, FAILED), (404, FAILED), (410, FAILED), (429, THROTTLED), (500, FAILED),
-     (503, THROTTLED), (None, FAILED)],
-)  # fmt: skip
-def test_only_2xx_is_a_success(status: int | None, outcome: Outcome) -> None:
-    assert outcome_of(status) is outcome
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(Outcome), st.integers(0, 400)), max_size=30),
-    st.integers(1, 64),
-    st.integers(1, 40),
-)
-def test_successes_in_a_row_are_the_same_as_one_after_the_other(
-    history: list[tuple[Outcome, int]], most: int, count: int
-) -> None:
-    state, at = circuit_breaker.new(most), NOW
-    for outcome, seconds in history:
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 400)), max_size=80))
+def test_state_is_consistent_after_any_history(history: list[tuple[bool, int]]) -> None:
+    state, at = CircuitState(), NOW
+    for succeeded, seconds in history:
         at += seconds * SECOND
-        state = after(state, outcome, at=at, roll=0.5)
+        state = after(state, succeeded=succeeded, at=at, roll=0.5)
 
-    assert circuit_breaker.after_successes(state, count, at=at) == _through(state, *[OK] * count, at=at)
-
-
-@given(st.lists(st.tuples(st.sampled_from(Outcome), st.integers(0, 400)), max_size=80), st.integers(1, 64))
-def test_whatever_happens_the_lane_stays_in_its_bounds(history: list[tuple[Outcome, int]], most: int) -> None:
-    state, at = circuit_breaker.new(most), NOW
-    for outcome, seconds in history:
-        at += seconds * SECOND
-        state = after(state, outcome, at=at, roll=0.5)
-
-        assert 1 <= state.window <= most
         assert (state.failing_since is None) == (state.failures == 0)
         assert state.is_probing == (state.open_until is not None)
         assert state.failures_since_success >= state.failures

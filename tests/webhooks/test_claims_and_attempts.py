@@ -56,8 +56,8 @@ def test_a_claim_is_a_lease_that_nobody_else_takes() -> None:
     )
 
 
-def test_a_lane_gives_no_more_than_its_window() -> None:
-    made.endpoint(max_in_flight=3, health={"window": 2})
+def test_claim_leaves_no_more_than_max_in_flight() -> None:
+    made.endpoint(max_in_flight=2)
     for _ in range(5):
         made.event()
 
@@ -65,7 +65,7 @@ def test_a_lane_gives_no_more_than_its_window() -> None:
     record_attempts(_tried(first, OK)[:1], at=NOW, worker="here:1")
     second = delivery.claim(at=NOW, limit=100)
 
-    assert (len(first), len(second)) == (2, 2)  # one is still on its way, and success widens the window to 3
+    assert (len(first), len(second)) == (2, 1)  # one is still in flight
 
 
 def test_every_lane_gets_its_share_of_a_claim() -> None:
@@ -95,7 +95,7 @@ def test_nothing_is_claimed_where_nothing_is_sent(columns: dict[str, Any], healt
     made.event()
     publish(at=NOW)
     Endpoint.objects.update(**columns)
-    EndpointHealth.objects.filter(pk=endpoint.pk).update(window=8, **health)
+    EndpointHealth.objects.filter(pk=endpoint.pk).update(**health)
 
     assert delivery.claim(at=NOW, limit=100) == []
 
@@ -245,7 +245,7 @@ def test_the_fifth_failure_in_a_row_stops_the_lane() -> None:
     _settle(_claimed(), DOWN)
 
     health = made.health_of(endpoint)
-    assert (health.failures, health.open_count, health.window, health.failing_since) == (5, 1, 1, NOW)
+    assert (health.failures, health.open_count, health.failing_since) == (5, 1, NOW)
     assert health.open_until is not None
     assert 24 * SECOND <= health.open_until - NOW <= 36 * SECOND
 

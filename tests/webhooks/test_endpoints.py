@@ -90,7 +90,7 @@ def test_new_endpoint_is_pending_and_is_sent_a_test() -> None:
     assert EndpointSecret.objects.get().text == registered.secret
     assert registered.secret.startswith("whsec_")
     assert registered.secret not in repr(registered)
-    assert EndpointHealth.objects.get().window == 8
+    assert EndpointHealth.objects.get().endpoint_id == endpoint.pk
     delivery, event = Delivery.objects.get(), Event.objects.get()
     assert (delivery.trigger, delivery.status, delivery.event_id) == ("test", "pending", event.pk)
     assert (event.type, event.subject_id, event.sequence) == ("webhook.test", endpoint.pk, 1)
@@ -279,16 +279,6 @@ def test_change_to_what_it_is_already_is_none() -> None:
     assert stored() == before
 
 
-def test_window_follows_what_may_be_in_flight_and_nothing_else() -> None:
-    endpoint = made.endpoint(health={"window": 2})
-
-    change(endpoint, name="Other")
-    after_name = made.health_of(endpoint).window
-    change(endpoint, max_in_flight=5)
-
-    assert (after_name, made.health_of(endpoint).window) == (2, 5)
-
-
 def test_change_of_an_older_copy_or_of_nothing_is_refused() -> None:
     endpoint = register(admin())
     before = stored()
@@ -381,7 +371,7 @@ def test_paused_endpoint_holds_what_waits_and_lets_tests_through() -> None:
 
 @pytest.mark.parametrize(("deliver", "status", "jobs"), [(True, "pending", 1), (False, "held", 0)])
 def test_resumed_endpoint_gets_what_was_held_if_it_wants(deliver: bool, status: str, jobs: int) -> None:
-    endpoint = made.endpoint(state="paused", health={"window": 1, "open_count": 3, "failures": 9, "failing_since": NOW})
+    endpoint = made.endpoint(state="paused", health={"open_count": 3, "failures": 9, "failing_since": NOW})
     held = made.delivery(endpoint, made.event(), status="held")
 
     resumed = endpoints.resume(endpoint_id=endpoint.pk, deliver_held=deliver, by=admin(), at=NOW)
@@ -389,7 +379,7 @@ def test_resumed_endpoint_gets_what_was_held_if_it_wants(deliver: bool, status: 
     held.refresh_from_db()
     health = made.health_of(endpoint)
     assert (resumed.state, held.status, Job.objects.count()) == ("active", status, jobs)
-    assert (health.window, health.open_count, health.failures, health.failing_since) == (8, 0, 0, None)
+    assert (health.open_count, health.failures, health.failing_since) == (0, 0, None)
     with pytest.raises(endpoints.AlreadyInState):
         endpoints.resume(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 

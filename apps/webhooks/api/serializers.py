@@ -239,7 +239,7 @@ class EndpointHealthOut(OutShape):
     failing_since = fields.Instant(source="circuit.failing_since", allow_null=True)
     consecutive_failures = fields.Integer(source="circuit.failures")
     breaker = BreakerOut(source="*")
-    window = fields.Integer(source="circuit.window", help_text="How many deliveries may be in flight now.")
+    window = fields.Integer(help_text="How many deliveries may be in flight now.")
     pending = fields.Integer(source="waiting.pending")
     held = fields.Integer(source="waiting.held", help_text="Created while nothing was sent to the endpoint.")
     in_flight = fields.Integer(source="waiting.in_flight")

@@ -129,7 +129,6 @@ class EndpointHealth(models.Model):
     """The state of an endpoint's circuit breaker (`rules.circuit_breaker.CircuitState`), written with its attempts."""
 
     endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="health")
-    window = models.PositiveSmallIntegerField()
     failures = models.PositiveIntegerField(default=0)
     failures_since_success = models.PositiveIntegerField(default=0)
     open_count = models.PositiveSmallIntegerField(default=0)
@@ -137,8 +136,6 @@ class EndpointHealth(models.Model):
     sample_since = models.DateTimeField(null=True)
     sample_attempts = models.PositiveIntegerField(default=0)
     sample_failures = models.PositiveIntegerField(default=0)
-    rate_limit = models.PositiveSmallIntegerField(null=True)
-    rate_limit_until = models.DateTimeField(null=True)
     failing_since = models.DateTimeField(null=True)
     alert_level = models.PositiveSmallIntegerField(default=0)
     last_success_at = models.DateTimeField(null=True)

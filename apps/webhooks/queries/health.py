@@ -75,6 +75,11 @@ class Health:
     last_error: str
     hours: list[Hour]
 
+    @property
+    def window(self) -> int:
+        """How many deliveries may be in flight now."""
+        return 1 if self.circuit.open_count else self.endpoint.max_in_flight
+
 
 def of(endpoint: Endpoint, *, at: datetime) -> Health:
     """Say how an endpoint does.  Three queries."""

@@ -9,13 +9,12 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.rules import circuit_breaker
-from apps.webhooks.rules.circuit_breaker import CircuitState, Outcome
+from apps.webhooks.rules.circuit_breaker import CircuitState
 from apps.webhooks.services import endpoint_monitor, endpoint_states, recovery
 from lib.access import system
 
@@ -38,25 +37,18 @@ class StateChange:
     after: CircuitState
 
 
-def update(outcomes: Mapping[UUID, Sequence[Outcome]], *, at: datetime) -> dict[UUID, StateChange]:
-    """Lock the health rows of endpoints and apply the outcomes of their attempts, in order."""
+def update(successes: Mapping[UUID, Sequence[bool]], *, at: datetime) -> dict[UUID, StateChange]:
+    """Lock the health rows of endpoints and apply their attempts in order, by whether they succeeded."""
     changes = {}
-    for endpoint_id, before in endpoint_states.lock_health(outcomes).items() if outcomes else ():
+    for endpoint_id, before in endpoint_states.lock_health(successes).items() if successes else ():
         state = before
-        for outcome, repeated in groupby(outcomes[endpoint_id]):
-            if outcome is Outcome.DELIVERED:
-                state = circuit_breaker.after_successes(state, len(list(repeated)), at=at)
-                continue
-            for _failure in repeated:
-                state = circuit_breaker.after(state, outcome, at=at, roll=random.random())  # noqa: S311  # jitter
+        for succeeded in successes[endpoint_id]:
+            state = circuit_breaker.after(state, succeeded=succeeded, at=at, roll=random.random())  # noqa: S311  # jitter
         changes[endpoint_id] = StateChange(before, state)
     endpoint_states.store_health(
         {endpoint_id: change.after for endpoint_id, change in changes.items()},
-        attempts={endpoint_id: len(results) for endpoint_id, results in outcomes.items()},
-        failures={
-            endpoint_id: sum(outcome is not Outcome.DELIVERED for outcome in results)
-            for endpoint_id, results in outcomes.items()
-        },
+        attempts={endpoint_id: len(results) for endpoint_id, results in successes.items()},
+        failures={endpoint_id: results.count(False) for endpoint_id, results in successes.items()},
     )
     return changes
 

@@ -46,7 +46,6 @@ from django.db.models import F, Q, QuerySet, prefetch_related_objects
 
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.models.delivery import ErrorClass
-from apps.webhooks.rules.circuit_breaker import Outcome, outcome_of
 from apps.webhooks.rules.schedule import ATTEMPTS, IN_ORDER_FOR, MAX_AGE, TEST_ATTEMPTS, delay_after
 from apps.webhooks.services import circuit_breaker, endpoint_states, outbox, rendering, sending
 from apps.webhooks.services.circuit_breaker import Result
@@ -78,13 +77,13 @@ _DATABASE_AWAY: Final = (OperationalError, InterfaceError)
 _run_lock: Final = threading.Lock()  # one run claims in a process
 _is_shutting_down: Final = threading.Event()
 
-# The share of an endpoint is what is left of its window, at most an equal part of the batch.  Endpoints without
-# deliveries in flight come first.  Each LATERAL join reads the first rows of an index on one endpoint: while one
+# The share of an endpoint is what is left of its `max_in_flight`, at most an equal part of the batch.  Endpoints with
+# nothing in flight come first.  Each LATERAL join reads the first rows of an index on one endpoint: while one
 # holds thousands of rows, PostgreSQL would otherwise assume the same of all, and read the whole table.
 # A delivery of an ordered endpoint waits for earlier ones of its ride, but not longer than IN_ORDER_FOR.
 _DUE: Final = """
     WITH share AS MATERIALIZED (
-        SELECT e.id, least(CASE WHEN h.open_count > 0 THEN 1 ELSE least(h.window, e.max_in_flight) END - f.count,
+        SELECT e.id, least(CASE WHEN h.open_count > 0 THEN 1 ELSE e.max_in_flight END - f.count,
             ceil(%(limit)s::numeric / count(*) OVER ())) AS size
         FROM webhooks_endpointhealth h
         JOIN webhooks_endpoint e ON e.id = h.endpoint_id
@@ -154,8 +153,9 @@ class AttemptResult(NamedTuple):
         return self.delivery.attempts + 1 if self.was_sent else 0
 
     @property
-    def outcome(self) -> Outcome:
-        return outcome_of(self.answer.code)
+    def succeeded(self) -> bool:
+        """Whether the receiver answered 2xx; redirects are not followed."""
+        return self.answer.code is not None and 200 <= self.answer.code < 300
 
 
 @dataclass(slots=True)
@@ -522,11 +522,11 @@ def record_attempts(results: Sequence[AttemptResult], *, at: datetime, worker: s
     next_steps = [_next_step(result, at) for result in results]
     recorded = _update_deliveries(results, next_steps, at)
     Attempt.objects.bulk_create(_attempt_row(result, worker) for result in results)
-    outcomes: dict[UUID, list[Outcome]] = defaultdict(list)
+    successes: dict[UUID, list[bool]] = defaultdict(list)
     for result in results:
         if result.delivery.trigger != Delivery.Trigger.TEST:  # tests say nothing about other deliveries
-            outcomes[result.delivery.endpoint_id] += [result.outcome] if result.was_sent else []
-    changes = circuit_breaker.update(outcomes, at=at)
+            successes[result.delivery.endpoint_id] += [result.succeeded] if result.was_sent else []
+    changes = circuit_breaker.update(successes, at=at)
     statuses = {
         result.delivery.pk: status
         for result, (status, _) in zip(results, next_steps, strict=True)
@@ -547,7 +547,7 @@ def _next_step(result: AttemptResult, at: datetime) -> tuple[Delivery.Status, da
     if not result.was_sent:
         quarantined = result.delivery.claims >= MAX_CLAIMS
         return (Delivery.Status.QUARANTINED if quarantined else Delivery.Status.PENDING), at + RENDER_RETRY
-    if result.outcome is Outcome.DELIVERED:
+    if result.succeeded:
         return Delivery.Status.DELIVERED, at
     limit = TEST_ATTEMPTS if result.delivery.trigger == Delivery.Trigger.TEST else ATTEMPTS
     roll = random.random()  # noqa: S311  # jitter

@@ -39,7 +39,6 @@ EXPIRY_KEY: Final = "webhook.expiring:"
 ANSWERS_AGAIN: Final = _("Webhook endpoint “%(endpoint)s” answers again")
 
 _STATE_TYPES: Final = {
-    "window": "smallint",
     "failures": "integer",
     "failures_since_success": "integer",
     "open_count": "smallint",
@@ -47,15 +46,13 @@ _STATE_TYPES: Final = {
     "sample_since": "timestamptz",
     "sample_attempts": "integer",
     "sample_failures": "integer",
-    "rate_limit": "smallint",
-    "rate_limit_until": "timestamptz",
     "failing_since": "timestamptz",
     "alert_level": "smallint",
     "last_success_at": "timestamptz",
     "last_failure_at": "timestamptz",
 }
 _COLUMNS: Final = ", ".join(f'"{name}" {type_}' for name, type_ in _STATE_TYPES.items())
-# The ORM cannot update many rows to values of their own without a CASE for each of the fourteen columns.
+# The ORM cannot update many rows to values of their own without a CASE for each column.
 _STORE: Final = f"""
     UPDATE webhooks_endpointhealth h
     SET {", ".join(f'"{name}" = new."{name}"' for name in _STATE_TYPES)},
@@ -102,10 +99,7 @@ def lock(endpoint_id: UUID) -> Endpoint:
 def lock_health(endpoint_ids: Iterable[UUID]) -> dict[UUID, CircuitState]:
     """Lock health rows in the order of their ids and return their states."""
     rows = EndpointHealth.objects.select_for_update(of=("self",)).filter(pk__in=list(endpoint_ids)).order_by("pk")
-    return {
-        endpoint_id: CircuitState(*values)
-        for endpoint_id, *values in rows.values_list("pk", "endpoint__max_in_flight", *_STATE_TYPES)
-    }
+    return {endpoint_id: CircuitState(*values) for endpoint_id, *values in rows.values_list("pk", *_STATE_TYPES)}
 
 
 def store_health(
@@ -162,8 +156,7 @@ def activate(endpoint: Endpoint, title: StrPromise, *, by: Principal, at: dateti
     before = lock_health([endpoint.pk])[endpoint.pk]
     was_alerted = before.alert_level > 0 or endpoint.state == Endpoint.State.DISABLED or endpoint.state_reason == GONE
     change(endpoint, Endpoint.State.ACTIVE, "", at)
-    state = circuit_breaker.new(endpoint.max_in_flight)
-    state = state._replace(last_success_at=before.last_success_at, last_failure_at=before.last_failure_at)
+    state = CircuitState(last_success_at=before.last_success_at, last_failure_at=before.last_failure_at)
     store_health({endpoint.pk: state})
     other_keys = [_key(endpoint.pk, "gone"), _key(endpoint.pk, "disabled"), *expiry_keys(endpoint.pk)]
     alerts.resolve(*_failing_keys(endpoint.pk), *other_keys, at=at)

@@ -91,7 +91,7 @@ def register(
         )
         _apply(endpoint, params, by, at)
         endpoint.save(force_insert=True)
-        EndpointHealth.objects.create(endpoint=endpoint, window=endpoint.max_in_flight)
+        EndpointHealth.objects.create(endpoint=endpoint)
         text = secrets.first(endpoint, secret, by=by, at=at)
         if endpoint.asymmetric:
             secrets.ensure_signing_key(at=at)
@@ -135,8 +135,6 @@ def change(
             outbox.cancel_unmatched(endpoint.pk, at=at)
         if endpoint.asymmetric:
             secrets.ensure_signing_key(at=at)
-        if params.max_in_flight != before.max_in_flight:
-            EndpointHealth.objects.filter(pk=endpoint.pk).update(window=endpoint.max_in_flight)
         names = [field.name for field in fields(EndpointParams)]
         changed = [name for name in names if getattr(params, name) != getattr(before, name)]
         _audit("webhooks.change", endpoint, by, changed=changed)

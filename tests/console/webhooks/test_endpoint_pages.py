@@ -133,7 +133,7 @@ def test_page_shows_what_an_endpoint_is() -> None:
         phi_agreed_by=f"user:{person.pk}",
         phi_agreed_at=NOW,
         event_types=["ride.*"],
-        health={"window": 2, "open_until": NOW + dt.timedelta(minutes=1)},
+        health={"open_count": 1, "open_until": NOW + dt.timedelta(minutes=1)},
     )
     endpoint.headers_text = '{"X-Site": "north"}'
     endpoint.save()
@@ -146,7 +146,7 @@ def test_page_shows_what_an_endpoint_is() -> None:
     assert "Full resource Agreed by Ines Roth 2026-11-20 09:00" in page
     assert "X-Site" in page
     assert "north" not in page
-    assert "8 (2 now)" in page
+    assert "8 (1 now)" in page
     assert "The last attempt failed: no answer within 15 seconds. It is left alone until 2026-11-20 09:01:00 ." in page
 
 

@@ -68,7 +68,7 @@ def test_new_endpoint_has_nothing_to_tell(api: TokenClient, client: ApiClient) -
 
 def test_failing_endpoint_says_since_when_and_what_waits(api: TokenClient, client: ApiClient) -> None:
     health = {
-        "window": 1,
+        "open_count": 1,
         "failures": 6,
         "open_until": NOW + MINUTE,
         "failing_since": NOW - HOUR,
