@@ -17,7 +17,7 @@ from apps.recurring.queries import plans
 from apps.recurring.rules.recurrence import PRESETS
 from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order, order_monitor
 from apps.recurring.services.calendar_shifts import ShiftDraft
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from lib.access import Principal
@@ -48,7 +48,7 @@ def load(at: dt.datetime, by: Principal) -> None:
         cursor.execute(_LEDGER, [[order.pk for order in orders], contents])
     _arrange(orders, by=by, at=at)
     generate_rides.generate(by=by, at=at)
-    order_monitor.watch(by=by, at=at)
+    order_monitor.check_orders(by=by, at=at)
     events.take_history()  # the first endpoint to be registered must not hear of all of it
 
 
@@ -110,9 +110,11 @@ def _arrange(orders: list[StandingOrder], *, by: Principal, at: dt.datetime) -> 
     day = _dates(skipped, today)[1]
     edit_order.skip(order_id=skipped.pk, pattern_date=day, by=by, at=at)
     day = _dates(moved, today)[1]
-    edit_order.change_occurrence(order_id=moved.pk, pattern_date=day, moved=Moved(to_date=day + _DAY), by=by, at=at)
+    edit_order.change_occurrence(
+        order_id=moved.pk, pattern_date=day, moved=OccurrenceEdit(to_date=day + _DAY), by=by, at=at
+    )
     day = _dates(changed, today)[2]
-    earlier = Moved(chair_time=dt.time(9, 30), pickup_time=dt.time(8, 30))
+    earlier = OccurrenceEdit(chair_time=dt.time(9, 30), pickup_time=dt.time(8, 30))
     edit_order.change_occurrence(order_id=changed.pk, pattern_date=day, moved=earlier, by=by, at=at)
     edit_order.change(order_id=ending.pk, columns={"end_date": today + ENDS_AFTER * _DAY}, by=by, at=at)
 

@@ -30,7 +30,7 @@ def watch() -> None:
     """Bring orders to what they are today, and ask people what they have to decide."""
     now = timezone.now()
     steps = {
-        "orders": lambda: order_monitor.watch(by=system("recurring"), at=now),
-        "holidays": lambda: holidays.ask(at=now),
+        "orders": lambda: order_monitor.check_orders(by=system("recurring"), at=now),
+        "holidays": lambda: holidays.raise_alerts(at=now),
     }
     housekeeping.run("recurring.watch", steps, scope=Scope.USERS_MANAGE, at=now)

@@ -17,7 +17,7 @@ from apps.organizations.models import Facility
 from apps.recurring.models import CalendarLink, Occurrence, StandingOrder
 from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
 from apps.recurring.services.calendar_shifts import ShiftDraft
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.rides.rules import timing
 from apps.rides.services import booking
 from lib.access import system
@@ -67,7 +67,9 @@ def _scene() -> dict[str, Any]:
     hold_order.hold(order_id=away.pk, from_date=today, until=None, reason="hospital_stay", **told)
     of_one = {"order_id": shown.pk, **told}
     edit_order.skip(pattern_date=monday, **of_one)
-    edit_order.change_occurrence(pattern_date=monday + 4 * DAY, moved=Moved(to_date=monday + 5 * DAY), **of_one)
+    edit_order.change_occurrence(
+        pattern_date=monday + 4 * DAY, moved=OccurrenceEdit(to_date=monday + 5 * DAY), **of_one
+    )
     hold_order.hold(from_date=monday + 7 * DAY, until=monday + 7 * DAY, reason="travel", **of_one)
     refused = monday + 9 * DAY
     Occurrence.objects.filter(standing_order=shown, pattern_date=refused).update(

@@ -50,7 +50,7 @@ def order(
     facility = facility or dialysis_centre()
     rider = rider or factories.RiderFactory.create(facility=facility)
     wanted = draft(facility, of=of, **changes)
-    return create_order.order(rider_id=rider.pk, draft=wanted, by=by or system(), at=at).order
+    return create_order.create(rider_id=rider.pk, draft=wanted, by=by or system(), at=at).order
 
 
 def rides(order: StandingOrder, **columns: Any) -> list[Ride]:

@@ -8,11 +8,11 @@ import pytest
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import calendar
-from apps.recurring.queries.calendar import LegStatus, OccurrenceShown
+from apps.recurring.queries.calendar import LegStatus, OccurrenceView
 from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
 from apps.recurring.services import calendar_shifts, edit_order, hold_order
 from apps.recurring.services.calendar_shifts import ShiftDraft
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.rides.models import Ride
 from apps.rides.services import booking, editing
 from lib.access import system
@@ -35,11 +35,11 @@ CALLED_OFF = {
 }
 
 
-def _week(order: StandingOrder, *, at: dt.datetime = NOW) -> list[OccurrenceShown]:
+def _week(order: StandingOrder, *, at: dt.datetime = NOW) -> list[OccurrenceView]:
     return calendar.calendar(order, MONDAY, SUNDAY, at=at)
 
 
-def _leg_statuses(found: list[OccurrenceShown]) -> list[set[LegStatus]]:
+def _leg_statuses(found: list[OccurrenceView]) -> list[set[LegStatus]]:
     return [{leg.status for leg in one.legs} for one in found]
 
 
@@ -64,7 +64,7 @@ def test_booked_days_show_both_legs_with_their_rides() -> None:
         (leg, ride.pk, "scheduled", ride.pickup_at, ride.appointment_at) for leg, ride in zip(legs, rides, strict=True)
     ]
     assert _leg_statuses(found) == [{LegStatus.BOOKED}] * 3
-    assert [leg.by_call for leg in found[0].legs] == [False, True]
+    assert [leg.will_call for leg in found[0].legs] == [False, True]
 
 
 def test_days_beyond_the_horizon_are_planned_and_nothing_is_written() -> None:
@@ -90,7 +90,7 @@ def test_terms_without_a_way_back_show_one_leg() -> None:
 def test_what_people_arranged_is_told_apart() -> None:
     order = cast.order()
     edit_order.skip(order_id=order.pk, pattern_date=DATES[0], by=system(), at=NOW)
-    moved = Moved(to_date=DATES[1] + DAY)
+    moved = OccurrenceEdit(to_date=DATES[1] + DAY)
     edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
     hold_order.hold(order_id=order.pk, from_date=DATES[2], until=DATES[2], reason="travel", by=system(), at=NOW)
 
@@ -205,7 +205,7 @@ def test_pickup_on_the_evening_before_counts_to_the_day_of_the_chair() -> None:
 
 
 def _coming(order: StandingOrder, *, at: dt.datetime = NOW) -> list[dt.date]:
-    return [one.pattern_date for one in calendar.coming(order, 10, at=at)]
+    return [one.pattern_date for one in calendar.next_occurrences(order, 10, at=at)]
 
 
 def test_what_comes_next_are_days_on_which_the_rider_is_brought_there() -> None:
@@ -223,11 +223,11 @@ def test_what_comes_next_are_days_on_which_the_rider_is_brought_there() -> None:
 
 def test_what_comes_next_tells_times_on_the_wall_and_where_days_moved() -> None:
     order = cast.order(of={"chair_time": dt.time(0, 30), "pickup_time": dt.time(23, 40)})
-    moved = Moved(to_date=MONDAY + DAY, chair_time=dt.time(6, 15))
+    moved = OccurrenceEdit(to_date=MONDAY + DAY, chair_time=dt.time(6, 15))
     edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=moved, by=system(), at=NOW)
     _set(cast.rides(order, leg_type="return")[1], "cancelled", **CALLED_OFF)
 
-    first, second, third = calendar.coming(order, 3, at=NOW)
+    first, second, third = calendar.next_occurrences(order, 3, at=NOW)
 
     assert (first.pattern_date, first.service_date, first.change) == (MONDAY, MONDAY + DAY, ChangeType.CUSTOMIZED)
     assert (first.pickup_time, first.chair_time, first.return_time) == (dt.time(5, 25), dt.time(6, 15), dt.time(10, 45))
@@ -239,14 +239,14 @@ def test_ride_without_an_appointment_or_a_way_back_comes_next_all_the_same() -> 
     order = cast.order(service_type="therapy", of={"return_mode": "none"})
     Ride.objects.update(appointment_at=None)
 
-    assert {(one.chair_time, one.return_time) for one in calendar.coming(order, 3, at=NOW)} == {(None, None)}
+    assert {(one.chair_time, one.return_time) for one in calendar.next_occurrences(order, 3, at=NOW)} == {(None, None)}
 
 
 def test_nothing_comes_next_of_an_order_that_is_held_for_good() -> None:
     order = cast.order()
     hold_order.hold(order_id=order.pk, from_date=NOW.date(), until=None, reason="transplant", by=system(), at=NOW)
 
-    assert calendar.coming(order, 10, at=NOW) == []
+    assert calendar.next_occurrences(order, 10, at=NOW) == []
 
 
 def test_order_every_twelve_weeks_comes_as_often_as_two_years_have_room_for(django_assert_num_queries: Any) -> None:

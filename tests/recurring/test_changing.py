@@ -9,7 +9,7 @@ import pytest
 from apps.events.models import Event
 from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
 from apps.recurring.services import edit_order, generate_rides, hold_order
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.draft import Payment
 from apps.rides.services import editing
@@ -216,7 +216,7 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
     changed = edit_order.change_occurrence(
         order_id=order.pk,
         pattern_date=DATES[1],
-        moved=Moved(to_date=DATES[1] + DAY, chair_time=dt.time(7)),
+        moved=OccurrenceEdit(to_date=DATES[1] + DAY, chair_time=dt.time(7)),
         by=system(),
         at=NOW,
     )
@@ -233,7 +233,7 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
 
 def test_what_was_arranged_for_one_day_can_be_taken_back() -> None:
     order = cast.order()
-    moved = Moved(chair_time=dt.time(7))
+    moved = OccurrenceEdit(chair_time=dt.time(7))
     edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
 
     edit_order.restore(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
@@ -353,13 +353,15 @@ def test_end_of_the_past_is_for_ending() -> None:
 @pytest.mark.parametrize(
     ("day", "moved", "field"),
     [
-        (MONDAY + DAY, Moved(chair_time=dt.time(7)), "date"),
-        (MONDAY, Moved(to_date=MONDAY + 8 * DAY), "toDate"),
-        (MONDAY, Moved(to_date=NOW.date(), chair_time=dt.time(9, 10)), "toDate"),
-        (MONDAY, Moved(pickup_time=dt.time(10, 30)), "pickupTime"),
+        (MONDAY + DAY, OccurrenceEdit(chair_time=dt.time(7)), "date"),
+        (MONDAY, OccurrenceEdit(to_date=MONDAY + 8 * DAY), "toDate"),
+        (MONDAY, OccurrenceEdit(to_date=NOW.date(), chair_time=dt.time(9, 10)), "toDate"),
+        (MONDAY, OccurrenceEdit(pickup_time=dt.time(10, 30)), "pickupTime"),
     ],
 )
-def test_change_of_a_day_that_cannot_be_is_refused_by_its_field(day: dt.date, moved: Moved, field: str) -> None:
+def test_change_of_a_day_that_cannot_be_is_refused_by_its_field(
+    day: dt.date, moved: OccurrenceEdit, field: str
+) -> None:
     order = cast.order()
 
     with pytest.raises((FieldRefused, InvalidInput)) as refused:
@@ -375,7 +377,7 @@ def test_chair_time_that_the_clocks_skip_is_refused() -> None:
 
     with pytest.raises(FieldRefused) as refused:
         edit_order.change_occurrence(
-            order_id=order.pk, pattern_date=sunday, moved=Moved(chair_time=dt.time(2, 30)), by=system(), at=NOW
+            order_id=order.pk, pattern_date=sunday, moved=OccurrenceEdit(chair_time=dt.time(2, 30)), by=system(), at=NOW
         )
 
     assert [detail.field for detail in refused.value.details] == ["chairTime"]

@@ -26,7 +26,7 @@ CHRISTMAS = dt.date(2026, 12, 25)  # a Friday
 
 
 def _ask(day: dt.date) -> list[Alert]:
-    holidays.ask(at=dt.datetime.combine(day, dt.time(15), tzinfo=dt.UTC))
+    holidays.raise_alerts(at=dt.datetime.combine(day, dt.time(15), tzinfo=dt.UTC))
     return list(Alert.objects.open())
 
 
@@ -42,7 +42,7 @@ def _ask(day: dt.date) -> list[Alert]:
     ],
 )
 def test_holidays_that_lie_ahead(today: dt.date, expected: list[tuple[str, dt.date]]) -> None:
-    assert sorted(holidays.ahead(today), key=lambda one: one[1]) == expected
+    assert sorted(holidays.upcoming(today), key=lambda one: one[1]) == expected
 
 
 def test_facility_is_asked_once_from_45_days_ahead() -> None:

@@ -12,7 +12,7 @@ from apps.organizations.models import CalendarShift
 from apps.recurring.models import CalendarLink, Occurrence, StandingOrder
 from apps.recurring.queries import calendar_feed
 from apps.recurring.services import calendar_links, edit_order, generate_rides
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from lib.access import Phi, Principal, system
 from lib.errors import DomainError, NotFound, ScopeMissing
 from lib.scopes import Scope
@@ -101,7 +101,7 @@ def test_moved_days_keep_their_name_and_skipped_ones_are_gone() -> None:
     order = cast.order()
     link = _of_order(order)
     before = [event["UID"] for event in _events(link)]
-    tuesday = Moved(to_date=MONDAY + DAY)
+    tuesday = OccurrenceEdit(to_date=MONDAY + DAY)
     edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=tuesday, by=system(), at=NOW)
     edit_order.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
 
@@ -173,7 +173,7 @@ def test_secret_opens_its_calendar_until_it_is_revoked_and_is_nowhere() -> None:
     order = cast.order()
     issued = calendar_links.issue_for_order(order_id=order.pk, by=system(), at=NOW)
 
-    link, reader = calendar_links.opened(issued.secret, at=NOW)
+    link, reader = calendar_links.open_link(issued.secret, at=NOW)
 
     assert link == issued.link
     assert (reader.facility_ids, reader.phi, reader.scopes) == (
@@ -188,7 +188,7 @@ def test_secret_opens_its_calendar_until_it_is_revoked_and_is_nowhere() -> None:
     assert CalendarLink.objects.get().revoked_at == NOW
     for secret in (issued.secret, "", "x" * 43):
         with pytest.raises(NotFound):
-            calendar_links.opened(secret, at=NOW)
+            calendar_links.open_link(secret, at=NOW)
     actions = AuditEntry.objects.filter(subject_id=link.pk).values_list("action", flat=True)
     assert sorted(actions) == ["calendar_links.issue", "calendar_links.revoke"]
 
@@ -197,7 +197,7 @@ def test_reading_is_noted_every_few_minutes() -> None:
     issued = calendar_links.issue_for_order(order_id=cast.order().pk, by=system(), at=NOW)
 
     def read(minutes: int) -> dt.datetime | None:
-        calendar_links.opened(issued.secret, at=NOW + dt.timedelta(minutes=minutes))
+        calendar_links.open_link(issued.secret, at=NOW + dt.timedelta(minutes=minutes))
         return CalendarLink.objects.get().last_read_at
 
     assert [read(minutes) for minutes in (0, 4, 6)] == [NOW, NOW, NOW + dt.timedelta(minutes=6)]
@@ -209,8 +209,8 @@ def test_names_that_were_read_are_in_the_trail_and_others_are_not() -> None:
         issued = calendar_links.issue_for_facility(
             facility_id=order.facility_id, with_names=with_names, by=system(), at=NOW
         )
-        link, reader = calendar_links.opened(issued.secret, ip="203.0.113.7", at=NOW)
-        calendar_links.note_names(link, calendar_feed.feed_of(link, at=NOW).rider_ids, by=reader)
+        link, reader = calendar_links.open_link(issued.secret, ip="203.0.113.7", at=NOW)
+        calendar_links.audit_names(link, calendar_feed.feed_of(link, at=NOW).rider_ids, by=reader)
 
     entry = AuditEntry.objects.get(action="calendar_links.read")
     assert (entry.rider_ids, entry.phi, entry.role, entry.ip) == (

@@ -8,7 +8,7 @@ import pytest
 from apps.audit.models import AuditEntry
 from apps.recurring.models import OccurrenceChange, StandingOrder
 from apps.recurring.services import edit_order
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.rides.models import Ride
 from apps.rides.services import editing
 from lib.access import system
@@ -78,7 +78,7 @@ def test_days_of_any_span_are_listed_and_nothing_is_stored(api: TokenClient, ord
 def test_ride_of_a_day_that_moved_tells_the_day_it_has_in_the_series(api: TokenClient, order: StandingOrder) -> None:
     ride, alone = cast.rides(order)[0], factories.RideFactory.create()
     edit_order.change_occurrence(
-        order_id=order.pk, pattern_date=MONDAY, moved=Moved(to_date=MONDAY + DAY), by=system(), at=NOW
+        order_id=order.pk, pattern_date=MONDAY, moved=OccurrenceEdit(to_date=MONDAY + DAY), by=system(), at=NOW
     )
 
     shown = [api.get(f"/api/rides/{one.pk}").json() for one in (ride, alone)]
@@ -306,7 +306,7 @@ def test_unknown_order_has_no_days(api: TokenClient) -> None:
 
 
 def test_last_day_of_an_order_that_ends_stays_as_people_arranged_it(order: StandingOrder) -> None:
-    moved = Moved(chair_time=dt.time(7))
+    moved = OccurrenceEdit(chair_time=dt.time(7))
     edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[4], moved=moved, by=system(), at=NOW)
     ride = Ride.objects.get(occurrence_key=f"{order.pk}:{DATES[4]}:outbound")
     by_hand = ride.pickup_at - dt.timedelta(minutes=20)

@@ -22,7 +22,7 @@ DAY = dt.timedelta(days=1)
 
 
 def _watch(at: dt.datetime) -> None:
-    order_monitor.watch(by=system("recurring"), at=at)
+    order_monitor.check_orders(by=system("recurring"), at=at)
 
 
 def _hold(order: StandingOrder, first: dt.date, until: dt.date | None, at: dt.datetime = NOW) -> None:

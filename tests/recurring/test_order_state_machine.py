@@ -28,7 +28,7 @@ from apps.organizations.models import Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
 from apps.recurring.services.calendar_shifts import ShiftDraft
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
@@ -220,7 +220,7 @@ class OrderLives(RuleBasedStateMachine):
         taken = [other for one, other in self.model.moves.items() if one != day]
         if to_date < self.model.today or to_date in taken:
             return
-        moved = Moved(to_date=to_date, chair_time=LATE)
+        moved = OccurrenceEdit(to_date=to_date, chair_time=LATE)
         edit_order.change_occurrence(order_id=self.id, pattern_date=day, moved=moved, by=self.by, at=self.now)
         self.model.skips.discard(day)
         self.model.moves[day] = to_date

@@ -22,8 +22,8 @@ def test_wish_that_comes_twice_at_once_makes_one_order() -> None:
 
     def order() -> str:
         try:
-            create_order.order(rider_id=rider.pk, draft=cast.draft(centre), order_id=key, by=system(), at=NOW)
-        except create_order.OrderedAlready:
+            create_order.create(rider_id=rider.pk, draft=cast.draft(centre), order_id=key, by=system(), at=NOW)
+        except create_order.OrderExists:
             return "made already"
         finally:
             connection.close()
@@ -31,7 +31,7 @@ def test_wish_that_comes_twice_at_once_makes_one_order() -> None:
 
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
-            create_order.order(rider_id=rider.pk, draft=cast.draft(centre), order_id=key, by=system(), at=NOW)
+            create_order.create(rider_id=rider.pk, draft=cast.draft(centre), order_id=key, by=system(), at=NOW)
             second = other.submit(order)
             wait_until_somebody_waits()
         assert second.result(timeout=20) == "made already"

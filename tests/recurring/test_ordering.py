@@ -214,7 +214,7 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_kept(
         changes["preferred_driver_ids"] = (rider.pk,)
 
     with pytest.raises((FieldRefused, InvalidInput)) as refused:
-        create_order.order(rider_id=rider.pk, draft=cast.draft(centre, of=of, **changes), by=system(), at=NOW)
+        create_order.create(rider_id=rider.pk, draft=cast.draft(centre, of=of, **changes), by=system(), at=NOW)
 
     assert field in [detail.field for detail in refused.value.details]
     tables = (StandingOrder, Terms, Occurrence, Ride, Event, AuditEntry)
@@ -231,7 +231,7 @@ def test_pickup_time_of_ones_own_needs_no_coordinates(centre: Facility, rider: R
 
 def _of(by: Principal, centre: Facility, rider: Rider) -> type[DomainError]:
     with pytest.raises(DomainError) as refused:
-        create_order.order(rider_id=rider.pk, draft=cast.draft(centre), by=by, at=NOW)
+        create_order.create(rider_id=rider.pk, draft=cast.draft(centre), by=by, at=NOW)
     return type(refused.value)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.recurring.rules import reconciliation
-from apps.recurring.rules.reconciliation import Act, Decision, EveryDate, Kept, Leg, Step, Wanted
+from apps.recurring.rules.reconciliation import Decision, DesiredLeg, EveryDate, Leg, RecordedLeg, Step, StepType
 from apps.recurring.rules.recurrence import ChangeType, Occurrence, OccurrenceStatus
 
 NOW = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)
@@ -31,11 +31,11 @@ def occurrence(**others: Any) -> Occurrence:
     return Occurrence(**(usual | others))
 
 
-def both(one: Occurrence, content: str = "") -> dict[reconciliation.Key, Wanted]:
-    return {(one.pattern_date, leg): Wanted(one, content) for leg in Leg}
+def both(one: Occurrence, content: str = "") -> dict[reconciliation.Key, DesiredLeg]:
+    return {(one.pattern_date, leg): DesiredLeg(one, content) for leg in Leg}
 
 
-def made(leg: Leg, **others: Any) -> Kept:
+def made(leg: Leg, **others: Any) -> RecordedLeg:
     """A ride as the occurrence above makes it, nobody under way."""
     pickup_at, appointment_at = reconciliation.times_of(occurrence(), leg)
     usual: dict[str, Any] = {
@@ -44,10 +44,10 @@ def made(leg: Leg, **others: Any) -> Kept:
         "pickup_at": pickup_at,
         "appointment_at": appointment_at,
     }
-    return Kept(**(usual | others))
+    return RecordedLeg(**(usual | others))
 
 
-def of_both(**others: Any) -> dict[reconciliation.Key, Kept]:
+def of_both(**others: Any) -> dict[reconciliation.Key, RecordedLeg]:
     return {(DAY, leg): made(leg, **others) for leg in Leg}
 
 
@@ -85,12 +85,12 @@ def test_day_that_left_the_pattern_is_called_off() -> None:
 
 
 def test_way_back_that_is_no_longer_wanted_is_called_off_alone() -> None:
-    wanted = {(DAY, OUT): Wanted(occurrence())}
+    wanted = {(DAY, OUT): DesiredLeg(occurrence())}
 
     assert told(reconciliation.steps(wanted, of_both(), now=NOW)) == [("cancel", "return", "withdrawn")]
 
 
-@pytest.mark.parametrize("decision", sorted(reconciliation.GIVEN_UP))
+@pytest.mark.parametrize("decision", sorted(reconciliation.REBOOKABLE))
 def test_day_that_the_order_gave_up_comes_back(decision: Decision) -> None:
     assert told(reconciliation.steps(both(occurrence()), of_both(decision=decision, pending=False), now=NOW)) == [
         ("create", "outbound", "generated"),
@@ -161,17 +161,17 @@ def test_nobody_is_moved_to_a_time_that_has_passed() -> None:
     ],
 )
 def test_what_a_person_changed_stays_unless_told_otherwise_or_the_rider_stays_away(
-    wanted: dict[reconciliation.Key, Wanted], overwrite: Any, expected: list[str]
+    wanted: dict[reconciliation.Key, DesiredLeg], overwrite: Any, expected: list[str]
 ) -> None:
     found = reconciliation.steps(wanted, of_both(customized=True), now=NOW, overwrite=overwrite)
 
     assert [one.act.value for one in found] == expected
-    assert all(one.decision is Decision.GENERATED for one in found if one.act is Act.LEAVE)
+    assert all(one.decision is Decision.GENERATED for one in found if one.act is StepType.LEAVE)
 
 
 def test_days_come_in_their_order() -> None:
     days = [dt.date(2026, 1, number) for number in (12, 9, 7)]
-    wanted: dict[reconciliation.Key, Wanted] = {}
+    wanted: dict[reconciliation.Key, DesiredLeg] = {}
     for day in days:
         wanted |= both(replace(occurrence(), pattern_date=day))
 

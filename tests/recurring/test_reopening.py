@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 
 from apps.recurring.services import hold_order
-from apps.recurring.services.create_order import Ordered
+from apps.recurring.services.create_order import OrderResult
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import StatusReport
@@ -31,7 +31,7 @@ def test_order_that_is_resumed_waits_for_a_ride_that_is_being_reopened(status: R
     held: dict[str, Any] = {"order_id": order.pk, "from_date": DATES[2], "by": system(), "at": NOW}
     hold_order.hold(until=None, reason="travel", **held)
 
-    def resume() -> Ordered:
+    def resume() -> OrderResult:
         try:
             return hold_order.resume(**held)
         finally:

@@ -14,13 +14,13 @@ from django.views.decorators.http import require_POST
 from apps.accounts.sessions import principal_of
 from apps.console.recurring import occurrence_form, order_views, reconcile_messages
 from apps.console.recurring.forms import DayForm, EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
-from apps.console.recurring.rights import found_order, opens
+from apps.console.recurring.rights import get_order, opens
 from apps.recurring.services import edit_order, hold_order
-from apps.recurring.services.create_order import Ordered
+from apps.recurring.services.create_order import OrderResult
 from lib.errors import DomainError, NotFound
 from lib.scopes import Scope
 
-Act = Callable[..., Ordered]
+Act = Callable[..., OrderResult]
 
 
 @require_POST
@@ -28,8 +28,8 @@ Act = Callable[..., Ordered]
 def move(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Arrange one occurrence differently."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ordered:
-        wanted = occurrence_form.wanted(found_order(order_id, told["by"]), values, at=told["at"])
+    def act(values: dict[str, Any], **told: Any) -> OrderResult:
+        wanted = occurrence_form.wanted(get_order(order_id, told["by"]), values, at=told["at"])
         return edit_order.change_occurrence(pattern_date=values["day"], moved=wanted, **told)
 
     form = MoveForm(request.POST, auto_id="move_%s")
@@ -41,7 +41,7 @@ def move(request: HttpRequest, order_id: UUID) -> HttpResponse:
 def skip(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Let the rider stay away on one day."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ordered:
+    def act(values: dict[str, Any], **told: Any) -> OrderResult:
         return edit_order.skip(pattern_date=values["day"], **told)
 
     return _acted(request, order_id, "skip", DayForm(request.POST), act, _("The day is skipped."), shows="shown")
@@ -52,7 +52,7 @@ def skip(request: HttpRequest, order_id: UUID) -> HttpResponse:
 def restore(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Let one day be as the series has it."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ordered:
+    def act(values: dict[str, Any], **told: Any) -> OrderResult:
         return edit_order.restore(pattern_date=values["day"], **told)
 
     said = _("The day is as the series has it again.")
@@ -64,7 +64,7 @@ def restore(request: HttpRequest, order_id: UUID) -> HttpResponse:
 def hold(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Hold an order: no rides for a while."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ordered:
+    def act(values: dict[str, Any], **told: Any) -> OrderResult:
         return hold_order.hold(from_date=values["from_date"], until=values["until"], reason=values["reason"], **told)
 
     return _acted(request, order_id, "hold", HoldForm(request.POST, auto_id="hold_%s"), act, _("The hold is set."))
@@ -75,7 +75,7 @@ def hold(request: HttpRequest, order_id: UUID) -> HttpResponse:
 def resume(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Let an order that is held ride again."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ordered:
+    def act(values: dict[str, Any], **told: Any) -> OrderResult:
         return hold_order.resume(from_date=values["from_date"], **told)
 
     form = ResumeForm(request.POST, auto_id="resume_%s")
@@ -87,7 +87,7 @@ def resume(request: HttpRequest, order_id: UUID) -> HttpResponse:
 def end(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """End an order, now or after a day."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ordered:
+    def act(values: dict[str, Any], **told: Any) -> OrderResult:
         return edit_order.end(last_date=values["last_date"], **told)
 
     return _acted(request, order_id, "end", EndForm(request.POST, auto_id="end_%s"), act, _("The end is set."))
@@ -98,7 +98,7 @@ def end(request: HttpRequest, order_id: UUID) -> HttpResponse:
 def activate(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Let a draft ride."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ordered:
+    def act(values: dict[str, Any], **told: Any) -> OrderResult:
         return edit_order.activate(**told)
 
     return _acted(request, order_id, "activate", Plain(request.POST), act, _("The standing order is active."))
@@ -116,7 +116,7 @@ def _acted(
 ) -> HttpResponse:
     """Do one thing to an order and tell of it on its page, or show the page with what is wrong; `shows` names a day."""
     by = principal_of(request)
-    found_order(order_id, by)
+    get_order(order_id, by)
     if form.is_valid():
         values = form.cleaned_data
         try:
@@ -126,7 +126,7 @@ def _acted(
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            reconcile_messages.tell(request, said, done.result)
+            reconcile_messages.add(request, said, done.result)
             address = reverse("standing_order", kwargs={"order_id": order_id})
             return redirect(f"{address}?day={values[shows]}#day" if shows else address)
-    return order_views.page(request, found_order(order_id, by), day=form.cleaned_data.get("shown"), **{name: form})
+    return order_views.page(request, get_order(order_id, by), day=form.cleaned_data.get("shown"), **{name: form})

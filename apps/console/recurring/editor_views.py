@@ -17,7 +17,7 @@ from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import reconcile_messages
 from apps.console.recurring.editor_forms import NewOrder, OrderChange, initial_of
 from apps.console.recurring.forms import RiderSearch
-from apps.console.recurring.rights import found_order, opens
+from apps.console.recurring.rights import get_order, opens
 from apps.recurring.models import Terms
 from apps.recurring.services import create_order, edit_order
 from apps.riders.labels import rider_name
@@ -47,8 +47,8 @@ def add(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         key = form.cleaned_data["key"]
         try:
-            made = create_order.order(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
-        except create_order.OrderedAlready:
+            made = create_order.create(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
+        except create_order.OrderExists:
             messages.info(request, _("This standing order already exists."))
             return redirect("standing_order", order_id=key)
         except NotFound:
@@ -56,7 +56,7 @@ def add(request: HttpRequest) -> HttpResponse:
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            reconcile_messages.tell(request, _("The standing order is made."), made.result)
+            reconcile_messages.add(request, _("The standing order is made."), made.result)
             return redirect("standing_order", order_id=key)
     return _editor(request, form, rider, by)
 
@@ -66,7 +66,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Change an order, for all its future or from a day on."""
     by, now = principal_of(request), timezone.now()
-    order = found_order(order_id, by)
+    order = get_order(order_id, by)
     today = timing.local_day(now, order.timezone)
     rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
     in_force = [row for row in rows if row.from_date <= today]
@@ -83,7 +83,7 @@ def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            reconcile_messages.tell(request, _("The standing order is changed."), changed.result)
+            reconcile_messages.add(request, _("The standing order is changed."), changed.result)
             return redirect("standing_order", order_id=order_id)
     return _editor(request, form, order.rider, by, order=order)
 

@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_
 from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import OrderStatus, ReturnMode, StandingOrder, Terms
-from apps.recurring.queries.calendar import LegShown, LegStatus, OccurrenceShown
+from apps.recurring.queries.calendar import LegStatus, LegView, OccurrenceView
 from apps.recurring.queries.day_sheet import Visit
-from apps.recurring.queries.roster import Line
+from apps.recurring.queries.roster import OrderSummary
 from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
 from apps.riders import labels as rider_words
@@ -175,11 +175,11 @@ def zone_name(zone: str, at: datetime) -> str:
     return at.astimezone(ZoneInfo(zone)).strftime("%Z")
 
 
-def leg_badge(leg: LegShown) -> Badge:
+def leg_badge(leg: LegView) -> Badge:
     return ENDS[leg.ride_status or ""] if leg.status is LegStatus.DONE else LEG_STATUSES[leg.status]
 
 
-def ride_of(leg: LegShown, *, waits: bool) -> Badge:
+def ride_of(leg: LegView, *, waits: bool) -> Badge:
     """Say how the ride of a leg stands, as those see it who wait for it; `waits`: nobody has called for it yet."""
     if leg.status not in (LegStatus.BOOKED, LegStatus.UNDER_WAY):
         return leg_badge(leg)
@@ -193,17 +193,17 @@ def needs_of(visit: Visit, by: Principal) -> list[str]:
     return needs_said(needs, back.needs["mobility"] if back else None, visit.companions, by)
 
 
-def badges_of(one: OccurrenceShown) -> list[Badge]:
+def badges_of(one: OccurrenceView) -> list[Badge]:
     """Say what has become of an occurrence, once where all its legs are alike."""
     return list(dict.fromkeys(leg_badge(leg) for leg in one.legs))
 
 
-def rides_of(one: OccurrenceShown) -> str:
+def rides_of(one: OccurrenceView) -> str:
     count = len(one.legs)
     return ngettext("%(count)s ride", "%(count)s rides", count) % {"count": count}
 
 
-def arrived(one: OccurrenceShown) -> str:
+def arrived(one: OccurrenceView) -> str:
     """Say how an occurrence came to its day and times, as a part of a sentence; "" where the pattern says so."""
     words = {"rides": rides_of(one), "day": long_day(one.pattern_date)}
     if one.service_date != one.pattern_date:
@@ -217,7 +217,7 @@ def arrived(one: OccurrenceShown) -> str:
     return rides_of(one)
 
 
-def arrived_briefly(one: OccurrenceShown) -> str:
+def arrived_briefly(one: OccurrenceView) -> str:
     """Say the same in the fewest words."""
     if one.service_date != one.pattern_date:
         said = _("shifted from %(day)s") if one.change is ChangeType.SHIFTED else _("moved from %(day)s")
@@ -225,12 +225,12 @@ def arrived_briefly(one: OccurrenceShown) -> str:
     return "" if one.change is ChangeType.AS_GENERATED or one.status is OccurrenceStatus.CLOSED else _("changed")
 
 
-def left_briefly(one: OccurrenceShown) -> str:
+def left_briefly(one: OccurrenceView) -> str:
     said = _("shifted to %(day)s") if one.change is ChangeType.SHIFTED else _("moved to %(day)s")
     return said % {"day": short_day(one.service_date)}
 
 
-def left_for(one: OccurrenceShown) -> str:
+def left_for(one: OccurrenceView) -> str:
     """Say where an occurrence went, seen from the day that the pattern has for it."""
     words = {"rides": rides_of(one), "day": long_day(one.service_date)}
     if one.change is ChangeType.SHIFTED:
@@ -238,7 +238,7 @@ def left_for(one: OccurrenceShown) -> str:
     return _("%(rides)s moved to %(day)s") % words
 
 
-def status_of(line: Line) -> tuple[Badge, str]:
+def status_of(line: OrderSummary) -> tuple[Badge, str]:
     """Say how an order stands, and since or until when."""
     order = line.order
     if order.status == OrderStatus.ON_HOLD and line.hold is not None:
@@ -251,7 +251,7 @@ def status_of(line: Line) -> tuple[Badge, str]:
     return STATUSES[order.status], _ahead(order, line)
 
 
-def _ahead(order: StandingOrder, line: Line) -> str:
+def _ahead(order: StandingOrder, line: OrderSummary) -> str:
     if order.status == OrderStatus.ENDED:
         return _("last day %(day)s") % {"day": dated(order.end_date)} if order.end_date else ""
     if line.hold is not None:

@@ -19,12 +19,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
 from apps.console.kit.rights import is_proven, to_proof
-from apps.console.recurring.rights import found_facility, found_order, opens
+from apps.console.recurring.rights import get_facility, get_order, opens
 from apps.organizations.models import Facility
 from apps.recurring.models import CalendarLink, StandingOrder
 from apps.recurring.queries import calendar_feed
 from apps.recurring.services import calendar_links as services
-from apps.recurring.services.calendar_links import Issued
+from apps.recurring.services.calendar_links import IssuedLink
 from lib.access import Phi, Principal
 from lib.client_address import address_of
 from lib.errors import NotFound
@@ -46,7 +46,7 @@ def links(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     """List the calendar links of a facility, and make one of all its orders."""
     if request.method == "POST" and not is_proven(request):
         return to_proof("calendar_links", facility_id=facility_id)
-    return _page(request, found_facility(facility_id, principal_of(request)), None)
+    return _page(request, get_facility(facility_id, principal_of(request)), None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -55,7 +55,7 @@ def order_links(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """List the calendar links of one order, and make one."""
     if request.method == "POST" and not is_proven(request):
         return to_proof("order_calendar_links", order_id=order_id)
-    order = found_order(order_id, principal_of(request))
+    order = get_order(order_id, principal_of(request))
     return _page(request, order.facility, order)
 
 
@@ -76,14 +76,14 @@ def _page(request: HttpRequest, facility: Facility, order: StandingOrder | None)
     return render(request, "recurring/links.html", context)
 
 
-def _issue(facility: Facility, order: StandingOrder | None, by: Principal, *, with_names: bool) -> Issued:
+def _issue(facility: Facility, order: StandingOrder | None, by: Principal, *, with_names: bool) -> IssuedLink:
     now = timezone.now()
     if order is not None:
         return services.issue_for_order(order_id=order.pk, with_names=with_names, by=by, at=now)
     return services.issue_for_facility(facility_id=facility.pk, with_names=with_names, by=by, at=now)
 
 
-def _show(request: HttpRequest, issued: Issued, facility: Facility) -> HttpResponse:
+def _show(request: HttpRequest, issued: IssuedLink, facility: Facility) -> HttpResponse:
     path = reverse("calendar_file", kwargs={"secret": issued.secret})
     context = {"link": issued.link, "facility": facility, "text": f"{settings.BASE_URL}{path}"}
     return render(request, "recurring/link_issued.html", context)
@@ -104,11 +104,11 @@ def calendar_file(request: HttpRequest, secret: str) -> HttpResponseBase:
     """Answer a calendar program: the secret in the address is its right to read."""
     now = timezone.now()
     try:
-        link, reader = services.opened(secret, request_id=id_of(request), ip=address_of(request), at=now)
+        link, reader = services.open_link(secret, request_id=id_of(request), ip=address_of(request), at=now)
     except NotFound:
         return HttpResponseNotFound(content_type="text/plain")
     feed = calendar_feed.feed_of(link, at=now)
-    services.note_names(link, feed.rider_ids, by=reader)
+    services.audit_names(link, feed.rider_ids, by=reader)
     etag = f'"{hashlib.sha256(feed.body).hexdigest()[:32]}"'
     response = HttpResponse(feed.body, content_type="text/calendar; charset=utf-8")
     response["Cache-Control"] = "private, no-cache"

@@ -17,11 +17,11 @@ from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.recurring import labels
-from apps.console.recurring.rights import found_facility, opens
+from apps.console.recurring.rights import get_facility, opens
 from apps.organizations.models import Facility
 from apps.recurring.models import OrderStatus
 from apps.recurring.queries import roster
-from apps.recurring.queries.roster import Line
+from apps.recurring.queries.roster import OrderSummary
 from apps.recurring.rules.recurrence import PRESETS
 from apps.riders.labels import rider_name
 from lib.access import Principal
@@ -72,9 +72,11 @@ def orders(request: HttpRequest) -> HttpResponse:
     context |= views_of(request, shown, read)
     facility_id = uuid_or_none(form.cleaned_data.get("facility"))
     if facility_id is None:
-        return render(request, "recurring/facilities.html", context | {"tallies": roster.tallies(by=by)})
-    facility = found_facility(facility_id, by)
-    lines, has_more = roster.lines(facility, form.statuses(), by=by, at=now)
+        return render(
+            request, "recurring/facilities.html", context | {"facility_counts": roster.facility_counts(by=by)}
+        )
+    facility = get_facility(facility_id, by)
+    lines, has_more = roster.summaries(facility, form.statuses(), by=by, at=now)
     record_read(
         by=by,
         action="standing_orders.list",
@@ -99,7 +101,7 @@ def filters(by: Principal) -> Filters:
     return partial(OrderFilter, facilities=facilities)
 
 
-def _groups(lines: Iterable[Line], by: Principal, now: datetime) -> Iterable[dict[str, Any]]:
+def _groups(lines: Iterable[OrderSummary], by: Principal, now: datetime) -> Iterable[dict[str, Any]]:
     """Sort into days, chair times and names; days on which nobody rides are left out."""
     found: dict[str, dict[time, list[dict[str, Any]]]] = {key: {} for key, _title in GROUPS}
     for line in lines:
@@ -112,7 +114,7 @@ def _groups(lines: Iterable[Line], by: Principal, now: datetime) -> Iterable[dic
             yield {"key": key, "title": title, "shifts": rows, "count": sum(len(some) for _chair, some in rows)}
 
 
-def _row(line: Line, by: Principal) -> dict[str, Any]:
+def _row(line: OrderSummary, by: Principal) -> dict[str, Any]:
     order, terms = line.order, line.terms
     badge, more = labels.status_of(line)
     next_at = line.next_pickup_at

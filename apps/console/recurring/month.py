@@ -15,7 +15,7 @@ from django.utils.translation import pgettext
 
 from apps.console.recurring import labels
 from apps.console.recurring.labels import Badge
-from apps.recurring.queries.calendar import LegStatus, OccurrenceShown
+from apps.recurring.queries.calendar import LegStatus, OccurrenceView
 from apps.recurring.rules.recurrence import FARTHEST_MOVE
 
 _MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
@@ -71,10 +71,10 @@ def last_of(first: date) -> date:
     return first.replace(day=monthrange(first.year, first.month)[1])
 
 
-def month(first: date, found: Iterable[OccurrenceShown], *, zone: str, today: date) -> Month:
+def month(first: date, found: Iterable[OccurrenceView], *, zone: str, today: date) -> Month:
     """Lay out a month; `found` are its occurrences and those of a week on either side."""
-    here: dict[date, list[OccurrenceShown]] = defaultdict(list)
-    gone: dict[date, list[OccurrenceShown]] = defaultdict(list)
+    here: dict[date, list[OccurrenceView]] = defaultdict(list)
+    gone: dict[date, list[OccurrenceView]] = defaultdict(list)
     for one in found:
         here[one.service_date].append(one)
         if one.service_date != one.pattern_date:
@@ -103,7 +103,7 @@ def span(first: date) -> tuple[date, date]:
     return first - FARTHEST_MOVE, last_of(first) + FARTHEST_MOVE
 
 
-def name_of(day: date, here: Iterable[OccurrenceShown], gone: Iterable[OccurrenceShown]) -> str:
+def name_of(day: date, here: Iterable[OccurrenceView], gone: Iterable[OccurrenceView]) -> str:
     """Name a day for those who do not see it, with all that takes place on it and all that left it."""
     parts = []
     for one in here:
@@ -115,7 +115,7 @@ def name_of(day: date, here: Iterable[OccurrenceShown], gone: Iterable[Occurrenc
     return ", ".join([labels.long_day(day), *(parts or [_("no ride")])])
 
 
-def _day(day: date, here: Sequence[OccurrenceShown], gone: Sequence[OccurrenceShown], zone: str, today: date) -> Day:
+def _day(day: date, here: Sequence[OccurrenceView], gone: Sequence[OccurrenceView], zone: str, today: date) -> Day:
     chips = [_chip(one, zone) for one in here]
     chips += [Chip("", (), labels.left_briefly(one)) for one in gone]
     bad = {LegStatus.REFUSED, LegStatus.NOT_BOOKED}
@@ -123,7 +123,7 @@ def _day(day: date, here: Sequence[OccurrenceShown], gone: Sequence[OccurrenceSh
     return Day(day, name_of(day, here, gone), chips, stands_out)
 
 
-def _chip(one: OccurrenceShown, zone: str) -> Chip:
+def _chip(one: OccurrenceView, zone: str) -> Chip:
     first = one.legs[0]
     return Chip(
         labels.clock(first.appointment_at or first.pickup_at, zone), labels.badges_of(one), labels.arrived_briefly(one)

@@ -8,15 +8,15 @@ from zoneinfo import ZoneInfo
 
 from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
-from apps.recurring.queries.calendar import OccurrenceShown, calendar
+from apps.recurring.queries.calendar import OccurrenceView, calendar
 from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import instants
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 
 Clocks = Mapping[str, time | None]  # by the fields chair_time, pickup_time and return_time
 
 
-def present(one: OccurrenceShown, zone: str) -> Clocks:
+def present(one: OccurrenceView, zone: str) -> Clocks:
     """Give the wall times that a day has now: those of its rides or, where there are none, of the plan."""
     ways = {leg.leg: leg for leg in one.legs}
     out, back = ways.get(Leg.OUTBOUND), ways.get(Leg.RETURN)
@@ -27,7 +27,7 @@ def present(one: OccurrenceShown, zone: str) -> Clocks:
     }
 
 
-def wanted(order: StandingOrder, values: Mapping[str, Any], *, at: datetime) -> Moved:
+def wanted(order: StandingOrder, values: Mapping[str, Any], *, at: datetime) -> OccurrenceEdit:
     """Say what a form of these values asks for.
 
     A way whose time is left as the form showed it moves along with the chair; where the chair stays as well, it stays
@@ -35,7 +35,7 @@ def wanted(order: StandingOrder, values: Mapping[str, Any], *, at: datetime) -> 
     """
     shown = calendar(order, values["shown"], values["shown"], at=at)
     one = next((one for one in shown if one.pattern_date == values["day"]), None)
-    asked = Moved(values["to_date"], values["chair_time"], values["pickup_time"], values["return_time"])
+    asked = OccurrenceEdit(values["to_date"], values["chair_time"], values["pickup_time"], values["return_time"])
     if one is None:
         return asked
     before, zone = present(one, order.timezone), ZoneInfo(order.timezone)

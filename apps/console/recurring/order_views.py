@@ -19,10 +19,10 @@ from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import labels, occurrence_form
 from apps.console.recurring import month as months
 from apps.console.recurring.forms import EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
-from apps.console.recurring.rights import found_order, opens
+from apps.console.recurring.rights import get_order, opens
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
-from apps.recurring.queries.calendar import LegStatus, OccurrenceShown, calendar
+from apps.recurring.queries.calendar import LegStatus, OccurrenceView, calendar
 from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
 from apps.riders.labels import needs_said, rider_name
 from apps.riders.rules import accommodation
@@ -39,7 +39,7 @@ _BEGUN = {LegStatus.UNDER_WAY, LegStatus.DONE}
 @opens(Scope.RIDES_READ)
 def order(request: HttpRequest, order_id: UUID) -> HttpResponse:
     """Show an order, a month of it, and of one day what can be done about it."""
-    return page(request, found_order(order_id, principal_of(request)))
+    return page(request, get_order(order_id, principal_of(request)))
 
 
 def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None, **forms: Versioned) -> HttpResponse:
@@ -135,7 +135,7 @@ def _holds(order: StandingOrder, today: date) -> list[tuple[Hold, str]]:
     return [(hold, names.get(hold.set_by, hold.set_by)) for hold in found]
 
 
-def _refused(found: Sequence[OccurrenceShown], today: date, ahead: date) -> list[tuple[str, Sequence[date]]]:
+def _refused(found: Sequence[OccurrenceView], today: date, ahead: date) -> list[tuple[str, Sequence[date]]]:
     """List the coming days that could not be booked, by why."""
     reasons: dict[str, list[date]] = {}
     for one in found:
@@ -146,12 +146,16 @@ def _refused(found: Sequence[OccurrenceShown], today: date, ahead: date) -> list
 
 
 def _occurrence(
-    one: OccurrenceShown, order: StandingOrder, today: date, may_change: bool, forms: dict[str, Versioned]
+    one: OccurrenceView, order: StandingOrder, today: date, may_change: bool, forms: dict[str, Versioned]
 ) -> dict[str, Any]:
     """Say what a day's panel shows of an occurrence, and what it offers."""
     zone = order.timezone
     open_ = may_change and one.status is not None and not any(leg.status in _BEGUN for leg in one.legs)
-    open_ = open_ and max(one.service_date, one.pattern_date) >= today and one.pattern_date >= plans.nearby(today)
+    open_ = (
+        open_
+        and max(one.service_date, one.pattern_date) >= today
+        and one.pattern_date >= plans.first_relevant_date(today)
+    )
     legs = [
         {
             "leg": leg,

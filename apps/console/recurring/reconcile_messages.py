@@ -15,7 +15,7 @@ from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.rides.models import Ride
 
 
-def tell(request: HttpRequest, said: str, result: ReconcileResult) -> None:
+def add(request: HttpRequest, said: str, result: ReconcileResult) -> None:
     """Say what was done, then what was called off, booked and changed, what could not be, and what people had changed.
 
     One query, where there are rides to tell of.

@@ -31,12 +31,12 @@ def opens(scope: str) -> Callable[[View], View]:
     return wrap
 
 
-def found_order(order_id: UUID, by: Principal) -> StandingOrder:
+def get_order(order_id: UUID, by: Principal) -> StandingOrder:
     """Give an order in reach with its rider and facility, or answer 404."""
     rows = StandingOrder.objects.visible_to(by).select_related("rider", "facility", "payer")
     return get_object_or_404(rows, pk=order_id)
 
 
-def found_facility(facility_id: UUID, by: Principal) -> Facility:
+def get_facility(facility_id: UUID, by: Principal) -> Facility:
     """Give a facility in reach, or answer 404."""
     return get_object_or_404(Facility.objects.visible_to(by), pk=facility_id)

@@ -13,11 +13,11 @@ from django.views.decorators.http import require_safe
 from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.recurring import labels
-from apps.console.recurring.rights import found_facility, opens
+from apps.console.recurring.rights import get_facility, opens
 from apps.organizations.models import Facility
 from apps.recurring.queries import day_sheet
-from apps.recurring.queries.calendar import LegShown, LegStatus
-from apps.recurring.queries.day_sheet import Visit, Way
+from apps.recurring.queries.calendar import LegStatus, LegView
+from apps.recurring.queries.day_sheet import Visit, VisitLeg
 from apps.recurring.rules.reconciliation import Leg
 from apps.riders.labels import rider_name
 from apps.rides.rules import timing
@@ -34,7 +34,7 @@ _COMING: Final = {LegStatus.PLANNED, LegStatus.BOOKED, LegStatus.UNDER_WAY, LegS
 def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     """Show a day of a facility by chair time.  However many come: as many queries."""
     by, now = principal_of(request), timezone.now()
-    facility = found_facility(facility_id, by)
+    facility = get_facility(facility_id, by)
     today = timing.local_day(now, facility.timezone)
     chosen = _chosen(request.GET.get("date", ""), today)
     found = day_sheet.sheet(facility, chosen, by=by, at=now)
@@ -104,7 +104,7 @@ def _row(visit: Visit, facility: Facility, by: Principal) -> dict[str, Any]:
         "there": labels.ride_of(out.leg, waits=False) if out else None,
         "back": labels.ride_of(back.leg, waits=_waits(back)) if back else None,
         "back_at": labels.clock(back.leg.pickup_at, zone) if back and _takes_place(back) else "",
-        "by_call": bool(back and back.leg.by_call),
+        "will_call": bool(back and back.leg.will_call),
         "left": labels.clock(left_at, zone) if left_at else "",
     }
 
@@ -114,15 +114,15 @@ def _comes(visit: Visit) -> bool:
     return out is not None and _takes_place(out)
 
 
-def _waits(way: Way) -> bool:
+def _waits(way: VisitLeg) -> bool:
     return way.ride is not None and way.ride.will_call and way.ride.ready_at is None
 
 
-def _takes_place(way: Way) -> bool:
+def _takes_place(way: VisitLeg) -> bool:
     return way.leg.status in _COMING
 
 
-def _pickup(leg: LegShown, service_date: date, zone: str) -> str:
+def _pickup(leg: LegView, service_date: date, zone: str) -> str:
     """Say when a rider is picked up, and on which day where that is the evening before."""
     is_before = timing.local_day(leg.pickup_at, zone) != service_date
     return labels.day_and_clock(leg.pickup_at, zone) if is_before else labels.clock(leg.pickup_at, zone)

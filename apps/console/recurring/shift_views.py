@@ -21,7 +21,7 @@ from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import labels
 from apps.console.recurring.forms import time_field
 from apps.console.recurring.labels import Badge
-from apps.console.recurring.rights import found_facility, opens
+from apps.console.recurring.rights import get_facility, opens
 from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder
@@ -108,7 +108,7 @@ class ShiftForm(forms.Form):
 @opens(Scope.RIDES_READ)
 def facility(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     """List the moved days of a facility, with the form to enter one for those who may."""
-    return _page(request, found_facility(facility_id, principal_of(request)))
+    return _page(request, get_facility(facility_id, principal_of(request)))
 
 
 @require_POST
@@ -116,7 +116,7 @@ def facility(request: HttpRequest, facility_id: UUID) -> HttpResponse:
 def enter(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     """Enter a moved day; the page that it leads to shows what it means."""
     by, now = principal_of(request), timezone.now()
-    found = found_facility(facility_id, by)
+    found = get_facility(facility_id, by)
     form = ShiftForm(request.POST, orders=_orders(found, by, now))
     if form.is_valid():
         try:
@@ -244,7 +244,7 @@ def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID
     """Name the orders that a shift can mean, by rider."""
     riding = StandingOrder.objects.visible_to(by).riding().filter(facility=facility).select_related("rider")
     orders = list(riding.order_by("rider__last_name", "rider__first_name", "pk")[: roster.MOST])
-    lines = roster.lines_of(orders, today=timing.local_day(now, facility.timezone), at=now)
+    lines = roster.summarize(orders, today=timing.local_day(now, facility.timezone), at=now)
     record_read(
         by=by,
         action="standing_orders.list",

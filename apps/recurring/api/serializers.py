@@ -322,7 +322,7 @@ class LegOut(OutShape):
     ride_id = fields.Uuid(allow_null=True)
     ride_status = fields.Choice(choices=RideStatus.choices, allow_null=True)
     refusal = TextOrNull(allow_null=True)
-    will_call = fields.Boolean(source="by_call")
+    will_call = fields.Boolean()
 
 
 class OccurrenceOut(OutShape):

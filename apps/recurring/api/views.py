@@ -35,7 +35,7 @@ from apps.recurring.models import OrderStatus, StandingOrder, StandingOrderQuery
 from apps.recurring.queries import calendar, orders
 from apps.recurring.queries.orders import OrderRecord
 from apps.recurring.services import create_order, edit_order, hold_order
-from apps.recurring.services.create_order import Ordered
+from apps.recurring.services.create_order import OrderResult
 from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.riders.rules import disclosure as rider_disclosure
 from apps.rides.queries import named_rides
@@ -96,7 +96,7 @@ class _OrderViews(AuditedReads, ApiViewSet):
         self._shown = {"disclosure": disclosure_of(self.principal)}
         return self.answer_page(replace(page, rows=orders.records(page.rows, at=self.at)))
 
-    def _change(self, change: Callable[[], Ordered], *, is_new: bool = False) -> Response:
+    def _change(self, change: Callable[[], OrderResult], *, is_new: bool = False) -> Response:
         """Change an order, and show it with what became of its rides.
 
         A change that changes nothing leaves no row of its own in the trail, and shows the order all the same.
@@ -116,7 +116,7 @@ class _OrderViews(AuditedReads, ApiViewSet):
 
     def _answer_order(self, order: StandingOrder, *, headers: dict[str, str] | None = None) -> Response:
         (record,) = orders.records([order], at=self.at)
-        coming = calendar.coming(order, NEXT, at=self.at)
+        coming = calendar.next_occurrences(order, NEXT, at=self.at)
         self._shown = {**self._shown, "disclosure": disclosure_of(self.principal), "coming": coming}
         settled = _is_settled(record) and not coming
         return self.answer(record, version=order.version, settled=settled, headers=headers)
@@ -162,7 +162,7 @@ class RiderOrderViewSet(_OrderViews):
         """
         draft = bodies.draft_of(self.body())
         return self._change(
-            lambda: create_order.order(rider_id=id, draft=draft, by=self.principal, at=self.at), is_new=True
+            lambda: create_order.create(rider_id=id, draft=draft, by=self.principal, at=self.at), is_new=True
         )
 
 

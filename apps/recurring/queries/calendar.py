@@ -10,17 +10,17 @@ from zoneinfo import ZoneInfo
 
 from apps.recurring.models import ReturnMode, StandingOrder
 from apps.recurring.queries import plans
-from apps.recurring.queries.plans import PlannedOrder, Row
+from apps.recurring.queries.plans import PlannedOrder, StoredOccurrence
 from apps.recurring.rules.reconciliation import LEGS, Decision, Leg, times_of
 from apps.recurring.rules.recurrence import FARTHEST_MOVE, ChangeType, Occurrence, OccurrenceStatus, occurrences
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import TERMINAL
 
 # Rides that people moved themselves are looked for this far from the days asked for.
-MOVED_BY_HAND: Final = timedelta(days=31)
+MANUAL_MOVE_RANGE: Final = timedelta(days=31)
 # What comes next is looked for this many days at a time, and as often: two years, as far as an order may begin.
-LOOKED_AHEAD: Final = 28
-LOOKS: Final = 26
+SEARCH_DAYS: Final = 28
+SEARCHES: Final = 26
 
 
 class LegStatus(StrEnum):
@@ -52,7 +52,7 @@ _OF_DECISION: Final[Mapping[Decision, LegStatus]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class LegShown:
+class LegView:
     """One leg: when it is, by its ride where there is one, or else by the plan.
 
     `ride_id` is the latest ride of the leg, `ride_status` that one's; `refusal` the code of why none could be made.
@@ -66,11 +66,11 @@ class LegShown:
     ride_id: UUID | None
     ride_status: str | None
     refusal: str
-    by_call: bool
+    will_call: bool
 
 
 @dataclass(frozen=True, slots=True)
-class OccurrenceShown:
+class OccurrenceView:
     """One occurrence.  `pattern_date` names it, `service_date` is the day it takes place on, both facility days.
 
     `status` is None where the pattern has no such date: a ride that people changed stays, though the order no longer
@@ -82,11 +82,11 @@ class OccurrenceShown:
     status: OccurrenceStatus | None
     change: ChangeType
     moved_by_clock_change: bool
-    legs: tuple[LegShown, ...]
+    legs: tuple[LegView, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class NextOccurrence:
     """An occurrence that lies ahead, in wall time of the order's zone; `service_date` is the day of the chair.
 
     A pickup later than the chair is of the evening before, a return earlier than it of the next morning.
@@ -100,31 +100,31 @@ class Coming:
     return_time: time | None  # None: nobody is brought back
 
 
-def coming(order: StandingOrder, most: int, *, at: datetime) -> list[Coming]:
+def next_occurrences(order: StandingOrder, most: int, *, at: datetime) -> list[NextOccurrence]:
     """List the next occurrences that are booked or planned, by day, up to `most` within two years.  Five queries."""
     first = timing.local_day(at, order.timezone)
-    (planned_order,) = plans.read([order], since=first - MOVED_BY_HAND)
-    zone, found = ZoneInfo(order.timezone), list[Coming]()
-    for look in range(LOOKS):
-        start = first + timedelta(days=look * LOOKED_AHEAD)
-        days = _shown(planned_order, start, start + timedelta(days=LOOKED_AHEAD - 1), at)
+    (planned_order,) = plans.read([order], since=first - MANUAL_MOVE_RANGE)
+    zone, found = ZoneInfo(order.timezone), list[NextOccurrence]()
+    for look in range(SEARCHES):
+        start = first + timedelta(days=look * SEARCH_DAYS)
+        days = _shown(planned_order, start, start + timedelta(days=SEARCH_DAYS - 1), at)
         found += [_coming(one, zone) for one in days if _is_ahead(one.legs[0], at)]
         if len(found) >= most:
             break
     return found[:most]
 
 
-def _is_on(leg: LegShown) -> bool:
+def _is_on(leg: LegView) -> bool:
     return leg.status in (LegStatus.BOOKED, LegStatus.PLANNED)
 
 
-def _is_ahead(there: LegShown, at: datetime) -> bool:
+def _is_ahead(there: LegView, at: datetime) -> bool:
     return there.leg is Leg.OUTBOUND and _is_on(there) and there.pickup_at > at
 
 
-def _coming(one: OccurrenceShown, zone: ZoneInfo) -> Coming:
+def _coming(one: OccurrenceView, zone: ZoneInfo) -> NextOccurrence:
     there, back = one.legs[0], one.legs[-1]
-    return Coming(
+    return NextOccurrence(
         one.pattern_date,
         one.service_date,
         one.change,
@@ -134,27 +134,27 @@ def _coming(one: OccurrenceShown, zone: ZoneInfo) -> Coming:
     )
 
 
-def calendar(order: StandingOrder, first: date, last: date, *, at: datetime) -> list[OccurrenceShown]:
+def calendar(order: StandingOrder, first: date, last: date, *, at: datetime) -> list[OccurrenceView]:
     """List what takes place, or would have, from `first` to `last`, both included, by day.  Five queries."""
     return calendars([order], first, last, at=at)[order.pk]
 
 
 def calendars(
     orders: Collection[StandingOrder], first: date, last: date, *, at: datetime
-) -> dict[UUID, list[OccurrenceShown]]:
+) -> dict[UUID, list[OccurrenceView]]:
     """List the same of many orders, by their ids.  Five queries."""
-    planned_orders = plans.read(orders, since=first - MOVED_BY_HAND)
+    planned_orders = plans.read(orders, since=first - MANUAL_MOVE_RANGE)
     return {one.order.pk: _shown(one, first, last, at) for one in planned_orders}
 
 
-def _shown(planned_order: PlannedOrder, first: date, last: date, at: datetime) -> list[OccurrenceShown]:
+def _shown(planned_order: PlannedOrder, first: date, last: date, at: datetime) -> list[OccurrenceView]:
     planned = {
         one.pattern_date: one for one in occurrences(planned_order.plan, first - FARTHEST_MOVE, last + FARTHEST_MOVE)
     }
-    days: dict[date, dict[Leg, Row]] = {}
-    for (day, leg), row in planned_order.ledger.items():
+    days: dict[date, dict[Leg, StoredOccurrence]] = {}
+    for (day, leg), row in planned_order.occurrence_rows.items():
         days.setdefault(day, {})[leg] = row
-    moved = {day for day in days if day not in planned and day <= last + MOVED_BY_HAND}
+    moved = {day for day in days if day not in planned and day <= last + MANUAL_MOVE_RANGE}
     found = []
     for day in {*planned, *moved}:
         occurrence = planned.get(day) or next(occurrences(planned_order.plan, day, day), None)
@@ -165,23 +165,25 @@ def _shown(planned_order: PlannedOrder, first: date, last: date, at: datetime) -
 
 
 def _occurrence(
-    planned_order: PlannedOrder, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
-) -> OccurrenceShown | None:
+    planned_order: PlannedOrder,
+    day: date,
+    occurrence: Occurrence | None,
+    rows: Mapping[Leg, StoredOccurrence],
+    at: datetime,
+) -> OccurrenceView | None:
     legs = tuple(_legs(planned_order, day, occurrence, rows, at))
     if not legs:
         return None
-    if any(one.ride_id and rows[one.leg].kept.customized for one in legs):
+    if any(one.ride_id and rows[one.leg].recorded.customized for one in legs):
         change = ChangeType.CUSTOMIZED
     else:
         change = occurrence.change if occurrence else ChangeType.AS_GENERATED
     status = occurrence.status if occurrence else None
     is_clock_change = occurrence is not None and occurrence.moved_by_clock_change
-    return OccurrenceShown(
-        day, _service_date(planned_order, occurrence, legs[0]), status, change, is_clock_change, legs
-    )
+    return OccurrenceView(day, _service_date(planned_order, occurrence, legs[0]), status, change, is_clock_change, legs)
 
 
-def _service_date(planned_order: PlannedOrder, occurrence: Occurrence | None, leg: LegShown) -> date:
+def _service_date(planned_order: PlannedOrder, occurrence: Occurrence | None, leg: LegView) -> date:
     """Give the day of the chair: a pickup may be on the evening before."""
     if occurrence is not None and leg.pickup_at == occurrence.pickup_at:
         return occurrence.service_date
@@ -189,46 +191,50 @@ def _service_date(planned_order: PlannedOrder, occurrence: Occurrence | None, le
 
 
 def _legs(
-    planned_order: PlannedOrder, day: date, occurrence: Occurrence | None, rows: Mapping[Leg, Row], at: datetime
-) -> Iterator[LegShown]:
+    planned_order: PlannedOrder,
+    day: date,
+    occurrence: Occurrence | None,
+    rows: Mapping[Leg, StoredOccurrence],
+    at: datetime,
+) -> Iterator[LegView]:
     terms = planned_order.terms_on(day)
     for leg in LEGS:
         row = rows.get(leg)
-        by_call = leg is Leg.RETURN and terms.return_mode == ReturnMode.WILL_CALL
+        will_call = leg is Leg.RETURN and terms.return_mode == ReturnMode.WILL_CALL
         if row is not None and _rides(row):
-            yield _of_ride(leg, row, by_call)
+            yield _of_ride(leg, row, will_call)
         elif occurrence is not None and leg in terms.legs:
-            yield _of_plan(leg, occurrence, row, by_call, at)
+            yield _of_plan(leg, occurrence, row, will_call, at)
 
 
-def _rides(row: Row) -> bool:
+def _rides(row: StoredOccurrence) -> bool:
     """Say whether there is a ride to go by: one that is open, or has ended on the road."""
-    return row.kept.pending or row.kept.begun
+    return row.recorded.pending or row.recorded.begun
 
 
-def _of_ride(leg: Leg, row: Row, by_call: bool) -> LegShown:
-    if row.kept.pending:
+def _of_ride(leg: Leg, row: StoredOccurrence, will_call: bool) -> LegView:
+    if row.recorded.pending:
         status = LegStatus.BOOKED
     else:
         status = LegStatus.DONE if row.ride_status in TERMINAL else LegStatus.UNDER_WAY
-    pickup_at = cast(datetime, row.kept.pickup_at)  # a ride has one
-    return LegShown(leg, status, pickup_at, row.kept.appointment_at, row.ride_id, row.ride_status, "", by_call)
+    pickup_at = cast(datetime, row.recorded.pickup_at)  # a ride has one
+    return LegView(leg, status, pickup_at, row.recorded.appointment_at, row.ride_id, row.ride_status, "", will_call)
 
 
-def _of_plan(leg: Leg, occurrence: Occurrence, row: Row | None, by_call: bool, at: datetime) -> LegShown:
+def _of_plan(leg: Leg, occurrence: Occurrence, row: StoredOccurrence | None, will_call: bool, at: datetime) -> LegView:
     pickup_at, appointment_at = times_of(occurrence, leg)
     ride_id, ride_status = (row.ride_id, row.ride_status) if row else (None, None)
     status = _leg_status(occurrence, row, at)
     refusal = row.refusal if row and status is LegStatus.REFUSED else ""
-    return LegShown(leg, status, pickup_at, appointment_at, ride_id, ride_status, refusal, by_call)
+    return LegView(leg, status, pickup_at, appointment_at, ride_id, ride_status, refusal, will_call)
 
 
-def _leg_status(occurrence: Occurrence, row: Row | None, at: datetime) -> LegStatus:
-    if row is not None and row.kept.decision is Decision.GENERATED:
+def _leg_status(occurrence: Occurrence, row: StoredOccurrence | None, at: datetime) -> LegStatus:
+    if row is not None and row.recorded.decision is Decision.GENERATED:
         return LegStatus.CANCELLED
     if occurrence.status is not OccurrenceStatus.DUE:
         return _OF_STATUS[occurrence.status]
     is_over = occurrence.pickup_at <= at
-    if row is not None and (is_over or row.kept.decision is Decision.REFUSED):
-        return _OF_DECISION.get(row.kept.decision, LegStatus.NOT_BOOKED)
+    if row is not None and (is_over or row.recorded.decision is Decision.REFUSED):
+        return _OF_DECISION.get(row.recorded.decision, LegStatus.NOT_BOOKED)
     return LegStatus.NOT_BOOKED if is_over else LegStatus.PLANNED

@@ -17,7 +17,7 @@ from icalendar import Calendar, Event
 
 from apps.recurring.models import CalendarLink, OrderStatus, StandingOrder
 from apps.recurring.queries import calendar
-from apps.recurring.queries.calendar import LegShown, LegStatus, OccurrenceShown
+from apps.recurring.queries.calendar import LegStatus, LegView, OccurrenceView
 from apps.recurring.rules.reconciliation import Leg
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
@@ -85,7 +85,7 @@ def _name(link: CalendarLink) -> str:
     return _("Rides of %(facility)s") % {"facility": link.facility.name}
 
 
-def _entries(link: CalendarLink, order: StandingOrder, day: OccurrenceShown) -> Iterator[FeedEntry]:
+def _entries(link: CalendarLink, order: StandingOrder, day: OccurrenceView) -> Iterator[FeedEntry]:
     for leg in day.legs:
         if leg.status in _TAKES_PLACE:
             yield FeedEntry(
@@ -100,7 +100,7 @@ def _entries(link: CalendarLink, order: StandingOrder, day: OccurrenceShown) -> 
             )
 
 
-def _summary(link: CalendarLink, order: StandingOrder, leg: LegShown) -> str:
+def _summary(link: CalendarLink, order: StandingOrder, leg: LegView) -> str:
     """Name the ride by what it is for; by whom where the link says so, or else by the end of the order's id."""
     words = {
         "service": order.get_service_type_display().lower(),
@@ -108,7 +108,7 @@ def _summary(link: CalendarLink, order: StandingOrder, leg: LegShown) -> str:
     }
     if leg.leg is Leg.OUTBOUND:
         text = _("Ride to %(service)s, %(who)s")
-    elif leg.by_call:
+    elif leg.will_call:
         text = _("Ride back from %(service)s by call, %(who)s")
     else:
         text = _("Ride back from %(service)s, %(who)s")
@@ -116,7 +116,7 @@ def _summary(link: CalendarLink, order: StandingOrder, leg: LegShown) -> str:
     return _("NOT BOOKED: %(ride)s") % {"ride": text} if leg.status is LegStatus.REFUSED else text
 
 
-def _description(day: OccurrenceShown, leg: LegShown) -> str:
+def _description(day: OccurrenceView, leg: LegView) -> str:
     # What is done has a ride, whose status says how it ended.
     word = RideStatus(cast(str, leg.ride_status)).label if leg.status is LegStatus.DONE else _WORDS[leg.status]
     lines = [capfirst(str(word))]

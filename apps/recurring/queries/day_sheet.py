@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from apps.organizations.models import Facility
 from apps.recurring.models import OrderStatus, StandingOrder, Terms
-from apps.recurring.queries.calendar import MOVED_BY_HAND, LegShown, OccurrenceShown, calendars
+from apps.recurring.queries.calendar import MANUAL_MOVE_RANGE, LegView, OccurrenceView, calendars
 from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import FARTHEST_MOVE
 from apps.riders.models import AccommodationProfile
@@ -22,10 +22,10 @@ MOST: Final = 600  # orders of one sheet: more than any centre has chairs for
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class VisitLeg:
     """One way of a visit: the leg, its ride where there is one, and what the rider needs, in the API's shape."""
 
-    leg: LegShown
+    leg: LegView
     ride: Ride | None
     needs: Mapping[str, Any]
 
@@ -38,8 +38,8 @@ class Visit:
     """
 
     order: StandingOrder
-    one: OccurrenceShown
-    ways: Mapping[Leg, Way]
+    one: OccurrenceView
+    ways: Mapping[Leg, VisitLeg]
     due_at: datetime | None
     companions: Mapping[str, Any]
 
@@ -49,7 +49,7 @@ class Sheet:
     """A day: who is here, in no order, and who would have been, but comes on another day."""
 
     here: list[Visit]
-    gone: list[tuple[StandingOrder, OccurrenceShown]]
+    gone: list[tuple[StandingOrder, OccurrenceView]]
     has_more: bool
 
 
@@ -58,7 +58,7 @@ def sheet(facility: Facility, day: date, *, by: Principal, at: datetime) -> Shee
 
     Drafts are left out: nobody rides by them.  Of no facility more than `MOST` orders are looked at.
     """
-    around = Q(end_date__isnull=True) | Q(end_date__gte=day - MOVED_BY_HAND)
+    around = Q(end_date__isnull=True) | Q(end_date__gte=day - MANUAL_MOVE_RANGE)
     rows = StandingOrder.objects.visible_to(by).filter(around, facility=facility, start_date__lte=day + FARTHEST_MOVE)
     found = list(rows.exclude(status=OrderStatus.DRAFT).select_related("rider").order_by("-pk")[: MOST + 1])
     orders = {order.pk: order for order in found[:MOST]}
@@ -70,7 +70,7 @@ def sheet(facility: Facility, day: date, *, by: Principal, at: datetime) -> Shee
     return Sheet(_visits(here, by), gone, len(found) > MOST)
 
 
-def _visits(here: list[tuple[StandingOrder, OccurrenceShown]], by: Principal) -> list[Visit]:
+def _visits(here: list[tuple[StandingOrder, OccurrenceView]], by: Principal) -> list[Visit]:
     ride_ids = [leg.ride_id for _order, one in here for leg in one.legs if leg.ride_id]
     rides = {ride.pk: ride for ride in Ride.objects.visible_to(by).filter(pk__in=ride_ids)}
     riders = [order.rider_id for order, _one in here]
@@ -84,7 +84,7 @@ def _visits(here: list[tuple[StandingOrder, OccurrenceShown]], by: Principal) ->
 
 def _visit(
     order: StandingOrder,
-    one: OccurrenceShown,
+    one: OccurrenceView,
     rows: list[Terms],
     usual: Mapping[str, Any] | None,
     rides: Mapping[UUID, Ride],
@@ -96,7 +96,7 @@ def _visit(
     ways = {}
     for leg in one.legs:
         ride = rides.get(leg.ride_id) if leg.ride_id else None
-        ways[leg.leg] = Way(leg, ride, ride.accommodation if ride else planned[leg.leg])
+        ways[leg.leg] = VisitLeg(leg, ride, ride.accommodation if ride else planned[leg.leg])
     out = ways.get(Leg.OUTBOUND)
     chair_at = out.leg.appointment_at if out else None
     early = timedelta(minutes=terms.arrive_early_minutes)

@@ -112,7 +112,7 @@ def _record(
     at: datetime,
 ) -> OrderRecord:
     today = timing.local_day(at, order.timezone)
-    since = plans.nearby(today)
+    since = plans.first_relevant_date(today)
     begun = sum(row.from_date <= today for row in terms) or 1
     ahead = [change for change in changes if change.pattern_date >= since]
     skip = OccurrenceChange.Kind.SKIP

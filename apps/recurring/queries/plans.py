@@ -13,7 +13,7 @@ from django.db import connection
 
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import Hold, OccurrenceChange, OrderStatus, StandingOrder, Terms
-from apps.recurring.rules.reconciliation import Decision, Kept, Key, Leg, times_of
+from apps.recurring.rules.reconciliation import Decision, Key, Leg, RecordedLeg, times_of
 from apps.recurring.rules.recurrence import (
     FARTHEST_MOVE,
     PRESETS,
@@ -83,11 +83,11 @@ _OF_TERMS: Final = (
 )
 
 
-class Row(NamedTuple):  # there are hundreds of thousands in a night
+class StoredOccurrence(NamedTuple):  # there are hundreds of thousands in a night
     """A row of the ledger, with its ride and that one's status; `refusal` is the code of why none could be made."""
 
     id: int
-    kept: Kept
+    recorded: RecordedLeg
     ride_id: UUID | None
     ride_status: str | None
     refusal: str
@@ -101,7 +101,7 @@ class PlannedOrder:
     plan: Plan
     terms: Sequence[Terms]
     contents: Mapping[UUID, str]  # of the rows of terms: `content_of`
-    ledger: Mapping[Key, Row]
+    occurrence_rows: Mapping[Key, StoredOccurrence]
 
     def terms_on(self, day: date) -> Terms:
         """Give the row in force for a pattern date, which lies on or after the first."""
@@ -113,7 +113,7 @@ class PlannedOrder:
 
 def read(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOrder]:
     """Read what decides about each order, and its ledger from the pattern date `since` on.  Five queries."""
-    return with_ledgers(planned(orders, since=since), since=since)
+    return with_rows(planned(orders, since=since), since=since)
 
 
 def planned(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOrder]:
@@ -138,16 +138,16 @@ def planned(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOr
     ]
 
 
-def with_ledgers(planned_orders: Collection[PlannedOrder], *, since: date) -> list[PlannedOrder]:
+def with_rows(planned_orders: Collection[PlannedOrder], *, since: date) -> list[PlannedOrder]:
     """Add the ledgers from the pattern date `since` on.  One query, none for nothing."""
-    ledgers: dict[UUID, dict[Key, Row]] = defaultdict(dict)
+    ledgers: dict[UUID, dict[Key, StoredOccurrence]] = defaultdict(dict)
     for order_id, *row in _ledger([one.order.pk for one in planned_orders], since) if planned_orders else ():
         key, found = _row(*row)
         ledgers[order_id][key] = found
-    return [replace(one, ledger=ledgers[one.order.pk]) for one in planned_orders]
+    return [replace(one, occurrence_rows=ledgers[one.order.pk]) for one in planned_orders]
 
 
-def ahead(order_ids: Collection[UUID], *, since: date, at: datetime) -> dict[UUID, str]:
+def ride_digests(order_ids: Collection[UUID], *, since: date, at: datetime) -> dict[UUID, str]:
     """Write down the rides ahead of each order as `foreseen` does those it should have.  One query.
 
     An order is missing where one of its rides is not as the order made it: people changed it, or it should not be
@@ -160,7 +160,7 @@ def ahead(order_ids: Collection[UUID], *, since: date, at: datetime) -> dict[UUI
     return {order_id: text for order_id, text in written if text is not None}
 
 
-def foreseen(planned_order: PlannedOrder, first: date, last: date, *, at: datetime) -> str:
+def plan_digest(planned_order: PlannedOrder, first: date, last: date, *, at: datetime) -> str:
     """Write down the rides that an order should have, of pattern dates from `first` to `last` that lie ahead."""
     found: list[str] = []
     if planned_order.order.status == OrderStatus.DRAFT:
@@ -206,12 +206,12 @@ def _row(
     state: str | None,
     pickup: int | None,
     appointment: int | None,
-) -> tuple[Key, Row]:
+) -> tuple[Key, StoredOccurrence]:
     pending = status in PENDING
     begun = status is not None and not pending and status != RideStatus.CANCELLED
     times = _instant(pickup), _instant(appointment)
-    kept = Kept(_DECISIONS[decision], pending, begun, state == "customized", *times, content)
-    return (pattern_date, _LEGS[leg]), Row(id, kept, ride_id, status, refusal)
+    recorded = RecordedLeg(_DECISIONS[decision], pending, begun, state == "customized", *times, content)
+    return (pattern_date, _LEGS[leg]), StoredOccurrence(id, recorded, ride_id, status, refusal)
 
 
 def _instant(microseconds: int | None) -> datetime | None:
@@ -299,6 +299,6 @@ def content_of(order: StandingOrder, terms: Terms) -> str:
     return keyed_digest(text, purpose="recurring_occurrence.content")[:16].hex()
 
 
-def nearby(day: date) -> date:
+def first_relevant_date(day: date) -> date:
     """Give the first pattern date that can matter to what takes place from `day` on."""
     return day - FARTHEST_MOVE

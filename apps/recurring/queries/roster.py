@@ -20,7 +20,7 @@ LISTED_STATUSES: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD, OrderStatus.D
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OrderSummary:
     """An order with its rider, the terms it rides by today (those it begins with, if that is to come), its next ride.
 
     `hold` is the one of today, or else the next.
@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class FacilityCounts:
     """A facility with the number of its orders."""
 
     facility: Facility
@@ -42,17 +42,19 @@ class Tally:
     draft: int
 
 
-def lines(facility: Facility, statuses: Collection[str], *, by: Principal, at: datetime) -> tuple[list[Line], bool]:
+def summaries(
+    facility: Facility, statuses: Collection[str], *, by: Principal, at: datetime
+) -> tuple[list[OrderSummary], bool]:
     """List a facility's orders of these statuses in reach, newest first, and say whether there are more.  Four queries.
 
     Of no facility the list is longer than `MOST`.
     """
     rows = StandingOrder.objects.visible_to(by).filter(facility=facility, status__in=statuses).select_related("rider")
     orders = list(rows.order_by("-pk")[: MOST + 1])
-    return lines_of(orders[:MOST], today=timing.local_day(at, facility.timezone), at=at), len(orders) > MOST
+    return summarize(orders[:MOST], today=timing.local_day(at, facility.timezone), at=at), len(orders) > MOST
 
 
-def lines_of(orders: Collection[StandingOrder], *, today: date, at: datetime) -> list[Line]:
+def summarize(orders: Collection[StandingOrder], *, today: date, at: datetime) -> list[OrderSummary]:
     """Complete orders of one facility that were found, in their order.  Three queries."""
     ids = [order.pk for order in orders]
     terms: dict[UUID, Terms] = {}
@@ -65,14 +67,14 @@ def lines_of(orders: Collection[StandingOrder], *, today: date, at: datetime) ->
         holds.setdefault(hold.standing_order_id, hold)
     rides = Ride.objects.filter(standing_order_id__in=ids, status__in=PENDING, pickup_at__gt=at)
     following = dict(rides.values_list("standing_order_id").annotate(Min("pickup_at")).order_by())
-    return [Line(one, terms[one.pk], holds.get(one.pk), following.get(one.pk)) for one in orders]
+    return [OrderSummary(one, terms[one.pk], holds.get(one.pk), following.get(one.pk)) for one in orders]
 
 
-def tallies(*, by: Principal) -> list[Tally]:
+def facility_counts(*, by: Principal) -> list[FacilityCounts]:
     """Count the orders of each facility in reach that has some, by name.  Two queries."""
     counts = {status.value: Count("pk", filter=Q(status=status)) for status in LISTED_STATUSES}
     rows = StandingOrder.objects.visible_to(by).filter(status__in=LISTED_STATUSES).order_by()
     counted = rows.values("facility_id").annotate(**counts).values_list("facility_id", *counts)
     found = {facility_id: numbers for facility_id, *numbers in counted}
     facilities = Facility.objects.visible_to(by).filter(pk__in=found).order_by("name", "pk")
-    return [Tally(one, *found[one.pk]) for one in facilities]
+    return [FacilityCounts(one, *found[one.pk]) for one in facilities]

@@ -34,7 +34,7 @@ class Decision(StrEnum):
     REFUSED = "refused"  # no ride could be made; an exception says why
 
 
-GIVEN_UP: Final = frozenset({Decision.HELD, Decision.SKIPPED, Decision.CLOSED, Decision.WITHDRAWN, Decision.REFUSED})
+REBOOKABLE: Final = frozenset({Decision.HELD, Decision.SKIPPED, Decision.CLOSED, Decision.WITHDRAWN, Decision.REFUSED})
 _DECISION_OF_STATUS: Final[Mapping[OccurrenceStatus, Decision]] = {
     OccurrenceStatus.HELD: Decision.HELD,
     OccurrenceStatus.SKIPPED: Decision.SKIPPED,
@@ -53,14 +53,14 @@ class EveryDate:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredLeg:
     """What the plan has for one leg; `content` digests what the ride is made of besides its times."""
 
     occurrence: Occurrence
     content: str = ""
 
 
-class Kept(NamedTuple):  # there are hundreds of thousands in a night
+class RecordedLeg(NamedTuple):  # there are hundreds of thousands in a night
     """A row of the ledger with its ride, where it has one.
 
     `pending` says that the ride is open and its driver has not set out; `begun` that the road has touched it: it is
@@ -76,7 +76,7 @@ class Kept(NamedTuple):  # there are hundreds of thousands in a night
     content: str = ""
 
 
-class Act(StrEnum):
+class StepType(StrEnum):
     CREATE = "create"
     AMEND = "amend"
     CANCEL = "cancel"
@@ -87,7 +87,7 @@ class Act(StrEnum):
 class Step:
     """One thing to do about one leg; `decision` is what the ledger says afterwards."""
 
-    act: Act
+    act: StepType
     pattern_date: date
     leg: Leg
     decision: Decision
@@ -95,8 +95,8 @@ class Step:
 
 
 def steps(
-    wanted: Mapping[Key, Wanted],
-    ledger: Mapping[Key, Kept],
+    wanted: Mapping[Key, DesiredLeg],
+    occurrence_rows: Mapping[Key, RecordedLeg],
     *,
     now: datetime,
     overwrite: Container[date] = (),
@@ -107,47 +107,52 @@ def steps(
     Nothing is done about a day that has begun: who is on the machine is brought home as arranged.
     """
     days: dict[date, list[Leg]] = {}
-    for day, leg in sorted({*wanted, *ledger}):
+    for day, leg in sorted({*wanted, *occurrence_rows}):
         days.setdefault(day, []).append(leg)
     found = []
     for day, legs in days.items():
-        if any(ledger[day, leg].begun for leg in legs if (day, leg) in ledger):
+        if any(occurrence_rows[day, leg].begun for leg in legs if (day, leg) in occurrence_rows):
             continue
         steps_of_day = (
-            _step((day, leg), wanted.get((day, leg)), ledger.get((day, leg)), now, day in overwrite) for leg in legs
+            _step((day, leg), wanted.get((day, leg)), occurrence_rows.get((day, leg)), now, day in overwrite)
+            for leg in legs
         )
         found += [step for step in steps_of_day if step is not None]
     return found
 
 
-def _step(key: Key, wanted: Wanted | None, kept: Kept | None, now: datetime, overwrite: bool) -> Step | None:
-    if kept is not None and kept.pending:
-        return _of_pending(key, wanted, kept, now, overwrite)
+def _step(
+    key: Key, wanted: DesiredLeg | None, recorded: RecordedLeg | None, now: datetime, overwrite: bool
+) -> Step | None:
+    if recorded is not None and recorded.pending:
+        return _of_pending(key, wanted, recorded, now, overwrite)
     if wanted is None or not _is_due(wanted, now):
         return None
-    if kept is None or kept.decision in GIVEN_UP:
-        return Step(Act.CREATE, *key, Decision.GENERATED, wanted.occurrence)
+    if recorded is None or recorded.decision in REBOOKABLE:
+        return Step(StepType.CREATE, *key, Decision.GENERATED, wanted.occurrence)
     return None
 
 
-def _of_pending(key: Key, wanted: Wanted | None, kept: Kept, now: datetime, overwrite: bool) -> Step | None:
-    if kept.pickup_at is not None and kept.pickup_at <= now:
+def _of_pending(
+    key: Key, wanted: DesiredLeg | None, recorded: RecordedLeg, now: datetime, overwrite: bool
+) -> Step | None:
+    if recorded.pickup_at is not None and recorded.pickup_at <= now:
         return None
-    spared = kept.customized and not overwrite
+    spared = recorded.customized and not overwrite
     occurrence = wanted.occurrence if wanted else None
     if wanted is None or wanted.occurrence.status is not OccurrenceStatus.DUE:
         decision = _DECISION_OF_STATUS[wanted.occurrence.status] if wanted else Decision.WITHDRAWN
         # A hold or a skip says that the rider stays away; a pattern or a closed day says less than a person did.
         if spared and decision in (Decision.WITHDRAWN, Decision.CLOSED):
-            return Step(Act.LEAVE, *key, Decision.GENERATED, occurrence)
-        return Step(Act.CANCEL, *key, decision, occurrence)
-    same = (kept.pickup_at, kept.appointment_at) == times_of(wanted.occurrence, key[1])
-    if (same and kept.content == wanted.content) or not _is_due(wanted, now):
+            return Step(StepType.LEAVE, *key, Decision.GENERATED, occurrence)
+        return Step(StepType.CANCEL, *key, decision, occurrence)
+    same = (recorded.pickup_at, recorded.appointment_at) == times_of(wanted.occurrence, key[1])
+    if (same and recorded.content == wanted.content) or not _is_due(wanted, now):
         return None
-    return Step(Act.LEAVE if spared else Act.AMEND, *key, Decision.GENERATED, occurrence)
+    return Step(StepType.LEAVE if spared else StepType.AMEND, *key, Decision.GENERATED, occurrence)
 
 
-def _is_due(wanted: Wanted, now: datetime) -> bool:
+def _is_due(wanted: DesiredLeg, now: datetime) -> bool:
     """Say whether a ride is wanted and its day lies ahead: nobody is booked for the past, or brought home alone."""
     return wanted.occurrence.status is OccurrenceStatus.DUE and wanted.occurrence.pickup_at > now
 

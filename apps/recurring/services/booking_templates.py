@@ -89,7 +89,7 @@ def changes_of(draft: RideDraft) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TermsSample:
     """A course to be worked out: an order, its terms, and the first day that they are needed for."""
 
     order: StandingOrder
@@ -97,8 +97,8 @@ class Asked:
     occurrence: Occurrence
 
 
-def courses(
-    asked: Collection[Asked], riders: Mapping[UUID, Rider], *, by: Principal, at: datetime
+def ride_plans(
+    asked: Collection[TermsSample], riders: Mapping[UUID, Rider], *, by: Principal, at: datetime
 ) -> dict[UUID, RidePlan | Refused]:
     """Work out the courses of many orders, by the ids of their terms; refused where a hard rule stands against all.
 
@@ -131,7 +131,7 @@ def courses(
     return found
 
 
-def require_sound(one: Asked, *, by: Principal, at: datetime) -> None:
+def require_bookable(one: TermsSample, *, by: Principal, at: datetime) -> None:
     """Apply every hard rule of booking to the rides of one day, but whether the payer still pays.
 
     Who pays was judged when the order got its payer: one that was switched off since hinders new rides, and no edit.

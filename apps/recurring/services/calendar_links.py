@@ -25,7 +25,7 @@ _SHOWN: Final = ("firstName", "lastName")
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedLink:
     """A new link and its secret, which exists nowhere else."""
 
     link: CalendarLink
@@ -33,7 +33,7 @@ class Issued:
 
 
 @transaction.atomic
-def issue_for_order(*, order_id: UUID, with_names: bool = False, by: Principal, at: datetime) -> Issued:
+def issue_for_order(*, order_id: UUID, with_names: bool = False, by: Principal, at: datetime) -> IssuedLink:
     """Issue a link to the rides of one order.
 
     Raises:
@@ -50,7 +50,7 @@ def issue_for_order(*, order_id: UUID, with_names: bool = False, by: Principal, 
 
 
 @transaction.atomic
-def issue_for_facility(*, facility_id: UUID, with_names: bool = False, by: Principal, at: datetime) -> Issued:
+def issue_for_facility(*, facility_id: UUID, with_names: bool = False, by: Principal, at: datetime) -> IssuedLink:
     """Issue a link to the rides of all orders of a facility.
 
     Raises:
@@ -66,7 +66,7 @@ def issue_for_facility(*, facility_id: UUID, with_names: bool = False, by: Princ
 
 def _issue(
     facility_id: UUID, order_id: UUID | None, rider_ids: list[UUID], *, with_names: bool, by: Principal, at: datetime
-) -> Issued:
+) -> IssuedLink:
     if with_names:
         disclosure.require(by.phi, _SHOWN)
     secret = secrets.token_urlsafe(32)
@@ -79,7 +79,7 @@ def _issue(
         created_at=at,
     )
     _audit("calendar_links.issue", link, by, rider_ids)
-    return Issued(link, secret)
+    return IssuedLink(link, secret)
 
 
 @transaction.atomic
@@ -101,7 +101,9 @@ def revoke(*, link_id: UUID, by: Principal, at: datetime) -> CalendarLink:
     return link
 
 
-def opened(secret: str, *, request_id: str = "", ip: str | None = None, at: datetime) -> tuple[CalendarLink, Principal]:
+def open_link(
+    secret: str, *, request_id: str = "", ip: str | None = None, at: datetime
+) -> tuple[CalendarLink, Principal]:
     """Find the link of a secret, note that it was read, and say as whom: somebody who reaches its facility alone.
 
     Raises:
@@ -125,7 +127,7 @@ def opened(secret: str, *, request_id: str = "", ip: str | None = None, at: date
     return link, reader
 
 
-def note_names(link: CalendarLink, rider_ids: set[UUID], *, by: Principal) -> None:
+def audit_names(link: CalendarLink, rider_ids: set[UUID], *, by: Principal) -> None:
     """Leave in the trail whose names a calendar was given."""
     if link.with_names and rider_ids:
         _audit("calendar_links.read", link, by, rider_ids)

@@ -21,7 +21,7 @@ from apps.recurring.rules import order_validation
 from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import FARTHEST_MOVE, Occurrence, OccurrenceStatus, occurrences
 from apps.recurring.services import order_state
-from apps.recurring.services.create_order import refuse
+from apps.recurring.services.create_order import raise_if_any
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.services.booking import BoundToProviders
@@ -96,7 +96,7 @@ def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) 
     if by.provider_ids is not None:
         raise BoundToProviders(_("A caller bound to transport providers cannot change schedules."))
     others = list(CalendarShift.objects.filter(facility=facility, undone_at__isnull=True))
-    refuse(_problems(draft, facility, others, today=timing.local_day(at, facility.timezone)))
+    raise_if_any(_problems(draft, facility, others, today=timing.local_day(at, facility.timezone)))
     known = StandingOrder.objects.visible_to(by).filter(facility=facility, pk__in=draft.standing_order_ids).count()
     if known < len(set(draft.standing_order_ids)):
         raise InvalidInput("standingOrderIds", _("The facility has no such standing order."))

@@ -17,7 +17,7 @@ _TYPE: Final = ExceptionType.STANDING_ORDER_CONFLICT
 MOST_DATES: Final = 20  # named in one exception; what hinders one date mostly hinders the next ones too
 
 
-def tell(
+def report(
     orders: Iterable[StandingOrder], results: Mapping[UUID, ReconcileResult], *, by: Principal, at: datetime
 ) -> None:
     """Open, bring up to date or settle `standing_order_conflict` of orders whose rides were just made to follow.

@@ -20,7 +20,7 @@ from apps.recurring.rules import order_validation
 from apps.recurring.rules.draft import OrderDraft, TermsDraft
 from apps.recurring.rules.recurrence import occurrences
 from apps.recurring.services import booking_templates, order_state
-from apps.recurring.services.booking_templates import Asked
+from apps.recurring.services.booking_templates import TermsSample
 from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.riders.models import Rider
 from apps.riders.rules import accommodation
@@ -31,7 +31,7 @@ from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput, NotFound
 from lib.ids import uuid7
 
-LOOKED_AHEAD: Final = timedelta(days=366)
+SEARCH_AHEAD: Final = timedelta(days=366)
 # The stops of terms, as the API calls them.
 STOPS: Final[Mapping[str, str]] = {
     "pickup": "outbound.pickup",
@@ -47,14 +47,14 @@ _NAMES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class OrderResult:
     """A standing order and what became of its rides."""
 
     order: StandingOrder
     result: ReconcileResult
 
 
-class OrderedAlready(DomainError):
+class OrderExists(DomainError):
     """There is an order of this id: the same wish came twice."""
 
     code = Code.DUPLICATE_RESOURCE
@@ -62,7 +62,9 @@ class OrderedAlready(DomainError):
 
 
 @transaction.atomic
-def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by: Principal, at: datetime) -> Ordered:
+def create(
+    *, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by: Principal, at: datetime
+) -> OrderResult:
     """Make a standing order of a rider, and book everything within its horizon, unless it is a draft.
 
     With an `order_id` of the caller's own, the same wish that comes twice makes one order.
@@ -80,12 +82,12 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
     if rider is None:
         raise NotFound(_("rider"))
     if order_id is not None and StandingOrder.objects.filter(pk=order_id).exists():
-        raise OrderedAlready
+        raise OrderExists
     facility = bookings.facilities([draft.facility_id], by).get(draft.facility_id)
     if facility is None:
         raise InvalidInput("facilityId", _("There is no such facility."))
     zone = ZoneInfo(facility.timezone)
-    refuse(
+    raise_if_any(
         [*order_validation.of_order(draft, today=at.astimezone(zone).date()), *order_validation.of_terms(draft.terms)]
     )
     payment = draft.payment
@@ -116,13 +118,13 @@ def order(*, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by
     )
     made.save(force_insert=True)
     order_state.rename(made, draft.external_ids, by=by)
-    begin_terms(made, draft.terms, draft.start_date, by=by, at=at)
+    save_terms(made, draft.terms, draft.start_date, by=by, at=at)
     facts = {"startDate": made.start_date.isoformat()}
     order_state.record(made, "standing_order.created", data=facts, action="standing_orders.order", by=by, at=at)
-    return Ordered(made, order_state.reconcile(made, by=by, at=at))
+    return OrderResult(made, order_state.reconcile(made, by=by, at=at))
 
 
-def refuse(found: list[Detail]) -> None:
+def raise_if_any(found: list[Detail]) -> None:
     """Refuse what rules stand against, if any do.
 
     Raises:
@@ -143,13 +145,13 @@ def require_drivers(driver_ids: tuple[UUID, ...]) -> None:
         raise InvalidInput("preferredDriverIds", _("There is no driver %(driver_id)s."), driver_id=missing[0])
 
 
-def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by: Principal, at: datetime) -> Terms:
+def save_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by: Principal, at: datetime) -> Terms:
     """Write the terms that a locked order rides by from a pattern date on, in place of those that began there.
 
     Raises:
         InvalidInput, FieldRefused: a ride of these terms could not be booked; the field is named.
     """
-    refuse(order_validation.of_terms(draft))
+    raise_if_any(order_validation.of_terms(draft))
     rider = order.rider
     pickup = draft.pickup or rider.home_address
     if not pickup:
@@ -166,7 +168,7 @@ def begin_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by:
     for name in STOPS:
         setattr(terms, f"{name}_access", stops.access_code(getattr(draft, name)))
     terms.save()
-    _require_sound(order, terms, by=by, at=at)
+    _require_bookable(order, terms, by=by, at=at)
     return terms
 
 
@@ -229,20 +231,20 @@ def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
     return minutes
 
 
-def _require_sound(order: StandingOrder, terms: Terms, *, by: Principal, at: datetime) -> None:
+def _require_bookable(order: StandingOrder, terms: Terms, *, by: Principal, at: datetime) -> None:
     """Put the first coming day of these terms through the rules of booking, so that bad terms are refused at once."""
     plan = plans.plan_of(order, [terms])
     first = max(terms.from_date, at.astimezone(plan.zone).date())
     until = at + booking_rules.FARTHEST_PICKUP
     ahead = (
-        one for one in occurrences(plan, first, first + LOOKED_AHEAD) if at < one.pickup_at and one.return_at < until
+        one for one in occurrences(plan, first, first + SEARCH_AHEAD) if at < one.pickup_at and one.return_at < until
     )
     # Not a day on which the clocks put things out of order: that one is refused by itself.
     coming = (one for one in ahead if one.chair_at < one.return_at)
     if (occurrence := next(coming, None)) is None:
         return
     try:
-        booking_templates.require_sound(Asked(order, terms, occurrence), by=by, at=at)
+        booking_templates.require_bookable(TermsSample(order, terms, occurrence), by=by, at=at)
     except FieldRefused as refusal:
         raise FieldRefused([replace(one, field=_field(one.field)) for one in refusal.details]) from refusal
 

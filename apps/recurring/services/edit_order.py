@@ -17,7 +17,7 @@ from apps.recurring.rules import order_validation
 from apps.recurring.rules.draft import TermsDraft
 from apps.recurring.rules.recurrence import instants
 from apps.recurring.services import create_order, order_state, reconcile_rides
-from apps.recurring.services.create_order import STOPS, Ordered, refuse
+from apps.recurring.services.create_order import STOPS, OrderResult, raise_if_any
 from apps.rides.services import booking, recurring_booking
 from apps.rides.services.editing import merge
 from lib.access import Principal
@@ -43,7 +43,7 @@ _WIRE: Final[Mapping[str, str]] = {
 _ONE_DAY: Final = timedelta(days=1)
 
 
-class EveryDateFrom:
+class DatesFrom:
     """Holds every date from one on."""
 
     def __init__(self, first: date) -> None:
@@ -54,7 +54,7 @@ class EveryDateFrom:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class OccurrenceEdit:
     """How one occurrence is to differ; what is None stays that of the terms, or the day of the pattern."""
 
     to_date: date | None = None
@@ -76,7 +76,7 @@ def change(
     expected_version: int | None = None,
     by: Principal,
     at: datetime,
-) -> Ordered:
+) -> OrderResult:
     """Change an order: `columns` for all of it, `terms` (fields of TermsDraft) for pattern dates from `from_date` on.
 
     `patches` hold what differs of the stops, accommodation and companions of the terms, and are merged (RFC 7396);
@@ -93,14 +93,14 @@ def change(
     changed = _change_columns(order, columns or {}, today)
     first = max(order.start_date, from_date or today)
     if from_date is not None:
-        refuse(order_validation.of_edit(from_date, today=today))
+        raise_if_any(order_validation.of_edit(from_date, today=today))
     if external_ids is not None and order_state.rename(order, external_ids, by=by):
         changed.append("external_ids")
     if (terms or patches) and _change_terms(order, terms or {}, patches or {}, first, by=by, at=at):
         changed.append("terms")
     overwrite: Any = ()
     if overwrite_customized:
-        overwrite = EveryDateFrom(first)
+        overwrite = DatesFrom(first)
         kind = OccurrenceChange.Kind.CHANGE
         taken_back = OccurrenceChange.objects.filter(standing_order=order, kind=kind, pattern_date__gte=first)
         if taken_back.delete()[0]:
@@ -110,8 +110,10 @@ def change(
         action = "standing_orders.change"
         order_state.record(order, "standing_order.changed", data=data, action=action, changed=changed, by=by, at=at)
     # Terms change from a day on, everything else for all of the order.
-    concerned = order_state.EVERY_DATE if columns else EveryDateFrom(first)
-    return Ordered(order, order_state.reconcile(order, overwrite=overwrite, concerned=concerned, by=by, at=at))
+    relevant_dates = order_state.EVERY_DATE if columns else DatesFrom(first)
+    return OrderResult(
+        order, order_state.reconcile(order, overwrite=overwrite, relevant_dates=relevant_dates, by=by, at=at)
+    )
 
 
 def _change_columns(order: StandingOrder, columns: Mapping[str, Any], today: date) -> list[str]:
@@ -154,7 +156,7 @@ def _change_terms(
     if changed == drafts:
         return False
     for day, draft in changed.items():
-        create_order.begin_terms(order, draft, day, by=by, at=at)
+        create_order.save_terms(order, draft, day, by=by, at=at)
     return True
 
 
@@ -182,11 +184,11 @@ def change_occurrence(
     *,
     order_id: UUID,
     pattern_date: date,
-    moved: Moved,
+    moved: OccurrenceEdit,
     expected_version: int | None = None,
     by: Principal,
     at: datetime,
-) -> Ordered:
+) -> OrderResult:
     """Arrange one occurrence differently: its times, or the day it takes place on.  The series goes on as ever.
 
     Raises:
@@ -195,9 +197,9 @@ def change_occurrence(
     """
     order, terms = _planned(order_id, pattern_date, expected_version, by=by, at=at)
     to_date = moved.to_date or pattern_date
-    refuse(order_validation.of_move(pattern_date, to_date, field="toDate"))
-    refuse(_of_times(terms, moved, to_date, ZoneInfo(order.timezone), at=at))
-    values = {one.name: getattr(moved, one.name) for one in fields(Moved)}
+    raise_if_any(order_validation.of_move(pattern_date, to_date, field="toDate"))
+    raise_if_any(_of_times(terms, moved, to_date, ZoneInfo(order.timezone), at=at))
+    values = {one.name: getattr(moved, one.name) for one in fields(OccurrenceEdit)}
     values["to_date"] = None if to_date == pattern_date else to_date
     kind = OccurrenceChange.Kind.CHANGE
     OccurrenceChange.objects.update_or_create(
@@ -215,7 +217,7 @@ def amend_occurrence(
     expected_version: int | None = None,
     by: Principal,
     at: datetime,
-) -> Ordered:
+) -> OrderResult:
     """Change what is arranged for one occurrence: what `changes`, by fields of Moved, leave out stays as it was.
 
     Raises:
@@ -224,16 +226,18 @@ def amend_occurrence(
     order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
     kind = OccurrenceChange.Kind.CHANGE
     row = OccurrenceChange.objects.filter(standing_order=order, pattern_date=pattern_date, kind=kind).first()
-    arranged = Moved(row.to_date, row.chair_time, row.pickup_time, row.return_time) if row else Moved()
+    arranged = (
+        OccurrenceEdit(row.to_date, row.chair_time, row.pickup_time, row.return_time) if row else OccurrenceEdit()
+    )
     moved = replace(arranged, **changes)
     if moved == arranged:
-        return Ordered(order, order_state.reconcile(order, concerned={pattern_date}, by=by, at=at))
-    if moved == Moved():
+        return OrderResult(order, order_state.reconcile(order, relevant_dates={pattern_date}, by=by, at=at))
+    if moved == OccurrenceEdit():
         return restore(order_id=order_id, pattern_date=pattern_date, by=by, at=at)
     return change_occurrence(order_id=order_id, pattern_date=pattern_date, moved=moved, by=by, at=at)
 
 
-def _of_times(terms: Terms, moved: Moved, day: date, zone: ZoneInfo, *, at: datetime) -> list[Detail]:
+def _of_times(terms: Terms, moved: OccurrenceEdit, day: date, zone: ZoneInfo, *, at: datetime) -> list[Detail]:
     found = []
     named = {"chairTime": moved.chair_time, "pickupTime": moved.pickup_time, "returnTime": moved.return_time}
     for field, clock in named.items():
@@ -259,7 +263,7 @@ def _of_times(terms: Terms, moved: Moved, day: date, zone: ZoneInfo, *, at: date
 @transaction.atomic
 def skip(
     *, order_id: UUID, pattern_date: date, expected_version: int | None = None, by: Principal, at: datetime
-) -> Ordered:
+) -> OrderResult:
     """Let the rider stay away on one pattern date.
 
     Raises:
@@ -278,7 +282,7 @@ def skip(
 @transaction.atomic
 def restore(
     *, order_id: UUID, pattern_date: date, expected_version: int | None = None, by: Principal, at: datetime
-) -> Ordered:
+) -> OrderResult:
     """Take back what was arranged for one pattern date: it is as the series has it again.
 
     Raises:
@@ -299,7 +303,7 @@ def _planned(
     if not plans.plan_of(order, rows).has(pattern_date):
         raise InvalidInput("date", _("The pattern does not include this date."))
     today = reconcile_rides.today_of(order, at)
-    if pattern_date < plans.nearby(today):
+    if pattern_date < plans.first_relevant_date(today):
         raise InvalidInput("date", order_validation.IN_THE_PAST)
     if pattern_date > today + order_validation.FARTHEST_START:
         raise InvalidInput("date", order_validation.TOO_FAR_AHEAD)
@@ -308,17 +312,19 @@ def _planned(
 
 def _changed(
     order: StandingOrder, pattern_date: date, *, overwrite: Sequence[date] | set[date] = (), by: Principal, at: datetime
-) -> Ordered:
+) -> OrderResult:
     data = {"changed": ["occurrence"], "fromDate": pattern_date.isoformat()}
     action = "standing_orders.change_occurrence"
     order_state.record(order, "standing_order.changed", data=data, action=action, by=by, at=at)
-    return Ordered(order, order_state.reconcile(order, overwrite=overwrite, concerned={pattern_date}, by=by, at=at))
+    return OrderResult(
+        order, order_state.reconcile(order, overwrite=overwrite, relevant_dates={pattern_date}, by=by, at=at)
+    )
 
 
 @transaction.atomic
 def end(
     *, order_id: UUID, last_date: date | None, expected_version: int | None = None, by: Principal, at: datetime
-) -> Ordered:
+) -> OrderResult:
     """End an order after a pattern date, by default after yesterday or its own earlier end: later rides are called off.
 
     Those that people changed are called off with them: nobody is picked up for a series that is over.  A day that has
@@ -341,11 +347,11 @@ def end(
         order.status = OrderStatus.ENDED
     data = {"lastDate": last.isoformat()}
     order_state.record(order, "standing_order.ended", data=data, action="standing_orders.end", by=by, at=at)
-    return Ordered(order, order_state.reconcile(order, overwrite=EveryDateFrom(last + _ONE_DAY), by=by, at=at))
+    return OrderResult(order, order_state.reconcile(order, overwrite=DatesFrom(last + _ONE_DAY), by=by, at=at))
 
 
 @transaction.atomic
-def activate(*, order_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> Ordered:
+def activate(*, order_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> OrderResult:
     """Let a draft ride.
 
     Raises:
@@ -356,4 +362,4 @@ def activate(*, order_id: UUID, expected_version: int | None = None, by: Princip
         order.status = OrderStatus.ACTIVE
         data = {"changed": ["status"], "fromDate": reconcile_rides.today_of(order, at).isoformat()}
         order_state.record(order, "standing_order.changed", data=data, action="standing_orders.activate", by=by, at=at)
-    return Ordered(order, order_state.reconcile(order, by=by, at=at))
+    return OrderResult(order, order_state.reconcile(order, by=by, at=at))

@@ -79,7 +79,7 @@ def _reconcile(
     rows = due(at).exclude(pk__in=besides)
     rows = rows if only is None else rows.filter(pk__in=only)
     orders = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most])
-    conflicts.tell(orders, reconcile_rides.reconcile(orders, by=by, at=at), by=by, at=at)
+    conflicts.report(orders, reconcile_rides.reconcile(orders, by=by, at=at), by=by, at=at)
     return len(orders)
 
 

@@ -10,13 +10,13 @@ from django.db.models import Q
 from apps.recurring.models import Hold, StandingOrder
 from apps.recurring.rules import order_validation
 from apps.recurring.services import order_state, reconcile_rides
-from apps.recurring.services.create_order import Ordered, refuse
+from apps.recurring.services.create_order import OrderResult, raise_if_any
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.services import exceptions
 from lib.access import Principal
 from lib.scopes import Scope
 
-REVIEWED_EVERY: Final = timedelta(days=7)  # of holds without an end
+REVIEW_INTERVAL: Final = timedelta(days=7)  # of holds without an end
 _ONE_DAY: Final = timedelta(days=1)
 
 
@@ -30,7 +30,7 @@ def hold(
     expected_version: int | None = None,
     by: Principal,
     at: datetime,
-) -> Ordered:
+) -> OrderResult:
     """Call off every ride from a service date on, until another one, both included, or until somebody resumes.
 
     Days that were held already stay held; the same hold once more changes nothing.
@@ -41,8 +41,8 @@ def hold(
     """
     order = order_state.locked(order_id, by, expected_version=expected_version)
     today = reconcile_rides.today_of(order, at)
-    refuse(order_validation.of_hold(from_date, until, today=today))
-    review_on = None if until else max(from_date, today) + REVIEWED_EVERY
+    raise_if_any(order_validation.of_hold(from_date, until, today=today))
+    review_on = None if until else max(from_date, today) + REVIEW_INTERVAL
     same = Hold.objects.filter(standing_order=order, from_date=from_date, until=until, reason=reason)
     if not same.exists():
         Hold.objects.create(
@@ -57,13 +57,13 @@ def hold(
         data = {"fromDate": from_date.isoformat(), "until": until.isoformat() if until else None, "reason": reason}
         order_state.record(order, "standing_order.held", data=data, action="standing_orders.hold", by=by, at=at)
         _reviewed(order, by=by, at=at)
-    return Ordered(order, order_state.reconcile(order, concerned=(), by=by, at=at))
+    return OrderResult(order, order_state.reconcile(order, relevant_dates=(), by=by, at=at))
 
 
 @transaction.atomic
 def resume(
     *, order_id: UUID, from_date: date, expected_version: int | None = None, by: Principal, at: datetime
-) -> Ordered:
+) -> OrderResult:
     """Let the rider ride again from a service date on: every date of the pattern within the horizon is booked anew.
 
     Dates that could not be rebuilt are in the answer, and an exception names them.  An order that is not held from
@@ -74,7 +74,7 @@ def resume(
         FieldRefused: the day lies too far off.
     """
     order = order_state.locked(order_id, by, expected_version=expected_version)
-    refuse(order_validation.of_hold(from_date, None, today=reconcile_rides.today_of(order, at)))
+    raise_if_any(order_validation.of_hold(from_date, None, today=reconcile_rides.today_of(order, at)))
     covering = list(
         Hold.objects.filter(Q(until__isnull=True) | Q(until__gte=from_date), standing_order=order).order_by("from_date")
     )
@@ -88,7 +88,7 @@ def resume(
         data = {"fromDate": from_date.isoformat()}
         order_state.record(order, "standing_order.resumed", data=data, action="standing_orders.resume", by=by, at=at)
         _reviewed(order, by=by, at=at)
-    return Ordered(order, order_state.reconcile(order, concerned=(), by=by, at=at))
+    return OrderResult(order, order_state.reconcile(order, relevant_dates=(), by=by, at=at))
 
 
 def _reviewed(order: StandingOrder, *, by: Principal, at: datetime) -> None:

@@ -14,15 +14,15 @@ from lib.messages import Message, Text
 from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
-ASKED_AHEAD: Final = timedelta(days=45)
+ALERT_AHEAD: Final = timedelta(days=45)
 KIND: Final = "holiday_undecided"
 _THURSDAY: Final = 3
 
 
-def ahead(today: date) -> list[tuple[Text, date]]:
+def upcoming(today: date) -> list[tuple[Text, date]]:
     """List the holidays on which clinics move their weeks, from tomorrow as far as people are asked ahead."""
     found = [one for year in (today.year, today.year + 1) for one in _holidays(year)]
-    return [(name, day) for name, day in found if today < day <= today + ASKED_AHEAD]
+    return [(name, day) for name, day in found if today < day <= today + ALERT_AHEAD]
 
 
 def _holidays(year: int) -> Iterator[tuple[Text, date]]:
@@ -32,7 +32,7 @@ def _holidays(year: int) -> Iterator[tuple[Text, date]]:
     yield _("Christmas Day"), date(year, 12, 25)
 
 
-def ask(*, at: datetime) -> None:
+def raise_alerts(*, at: datetime) -> None:
     """Ask about each holiday at each dialysis facility whose patients ride on that day of the week.
 
     A shift of that day is the decision, and closes the question; so does whoever puts the alert aside, as nothing
@@ -40,7 +40,7 @@ def ask(*, at: datetime) -> None:
     """
     undecided = {
         f"holiday:{facility.pk}:{day.isoformat()}": (name, day, facility)
-        for name, day in ahead(at.date())
+        for name, day in upcoming(at.date())
         for facility in _undecided(day)
     }
     unanswered = Alert.objects.open().filter(kind=KIND).values_list("key", flat=True)

@@ -13,7 +13,7 @@ from django.db.models.functions import Cast, Least
 
 from apps.recurring.models import Hold, OrderStatus, StandingOrder
 from apps.recurring.services import edit_order, order_state, reconcile_rides
-from apps.recurring.services.hold_order import REVIEWED_EVERY
+from apps.recurring.services.hold_order import REVIEW_INTERVAL
 from apps.riders.rules.rider_status import RiderStatus
 from apps.rides.models import RideException
 from apps.rides.rules.exception_types import ExceptionType
@@ -23,7 +23,7 @@ from lib.access import Principal
 log = logging.getLogger(__name__)
 
 WARNED_AHEAD: Final = (30, 14, 7)  # days before the last one
-ASKED_AHEAD: Final = 14  # days: from here on somebody has to decide
+DECISION_DAYS: Final = 14  # days: from here on somebody has to decide
 UNUSED: Final = 2  # in a row
 LOOKED_BACK: Final = timedelta(days=21)  # two treatments lie in it, whatever the pattern, but for the rarest
 _HOSPITAL: Final = "rider_hospitalized"
@@ -47,7 +47,7 @@ _UNUSED: Final = """
 """
 
 
-def watch(*, by: Principal, at: datetime) -> None:
+def check_orders(*, by: Principal, at: datetime) -> None:
     """Bring every order to what it is today, and open what people have to decide.  Each in its own transaction.
 
     Once a day would do; oftener costs a few queries.
@@ -127,7 +127,7 @@ def _warn(order: StandingOrder, *, by: Principal, at: datetime) -> None:
     order.end_reminder_days = steps[-1]
     data = {"lastDate": last.isoformat(), "daysLeft": left}
     order_state.record(order, "standing_order.ending", data=data, action="standing_orders.warn", by=by, at=at)
-    if left <= ASKED_AHEAD:
+    if left <= DECISION_DAYS:
         _open(order, ExceptionType.AUTHORIZATION_ENDING, {"lastDate": last.isoformat()}, by=by, at=at)
 
 
@@ -145,7 +145,7 @@ def _review(order: StandingOrder, *, by: Principal, at: datetime) -> None:
     for hold in Hold.objects.filter(standing_order=order, until__isnull=True, review_on__lte=today):
         details = {"holdId": str(hold.pk), "fromDate": hold.from_date.isoformat(), "askedOn": today.isoformat()}
         _open(order, ExceptionType.HOLD_REVIEW, details, by=by, at=at)
-        hold.review_on = today + REVIEWED_EVERY
+        hold.review_on = today + REVIEW_INTERVAL
         hold.save(update_fields=["review_on"])
 
 

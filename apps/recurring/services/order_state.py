@@ -133,7 +133,7 @@ def reconcile(
     order: StandingOrder,
     *,
     overwrite: Any = (),
-    concerned: Container[date] = EVERY_DATE,
+    relevant_dates: Container[date] = EVERY_DATE,
     by: Principal,
     at: datetime,
 ) -> ReconcileResult:
@@ -143,7 +143,7 @@ def reconcile(
     that stay for reasons of their own are no news.
     """
     results = reconcile_rides.reconcile([order], overwrite=overwrite, by=by, at=at)
-    conflicts.tell([order], results, by=by.elevated(Scope.EXCEPTIONS_WRITE), at=at)
+    conflicts.report([order], results, by=by.elevated(Scope.EXCEPTIONS_WRITE), at=at)
     result = results[order.pk]
-    result.unchanged = {day: ride_ids for day, ride_ids in result.unchanged.items() if day in concerned}
+    result.unchanged = {day: ride_ids for day, ride_ids in result.unchanged.items() if day in relevant_dates}
     return result

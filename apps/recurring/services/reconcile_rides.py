@@ -34,10 +34,10 @@ from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import PlannedOrder
 from apps.recurring.rules import reconciliation
-from apps.recurring.rules.reconciliation import LEGS, Act, Decision, Kept, Key, Leg, Step, Wanted
+from apps.recurring.rules.reconciliation import LEGS, Decision, DesiredLeg, Key, Leg, RecordedLeg, Step, StepType
 from apps.recurring.rules.recurrence import Occurrence, occurrences
 from apps.recurring.services import booking_templates
-from apps.recurring.services.booking_templates import Asked
+from apps.recurring.services.booking_templates import TermsSample
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
@@ -138,7 +138,7 @@ def reconcile(
         riders = recurring_booking.lock_riders({work.order.rider_id for work in busy})
         _skip_reopened(busy)
         days = [day for work in busy for day in _days(work)]
-        made = booking_templates.courses(_samples(days), riders, by=worker, at=at)
+        made = booking_templates.ride_plans(_samples(days), riders, by=worker, at=at)
         for work in busy:
             _call_off(work, by=worker, at=at)
             _amend(work, by=worker, at=at)
@@ -155,30 +155,30 @@ def _out_of_sync(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at
     A draft, which should have none, is never among them.
     On most nights most orders have nothing to do: to see that takes a third of what a full comparison takes.
     """
-    since = plans.nearby(min(today.values()))
+    since = plans.first_relevant_date(min(today.values()))
     planned = plans.planned(orders, since=since)
     last = {order.pk: today[order.pk] + timedelta(days=order.generation_horizon_days) for order in orders}
-    booked = plans.ahead(list(today), since=since, at=at)
-    foreseen = [plans.foreseen(one, since, last[one.order.pk], at=at) for one in planned]
-    found = [one for one, text in zip(planned, foreseen, strict=True) if booked.get(one.order.pk) != text]
-    return plans.with_ledgers(found, since=since)
+    booked = plans.ride_digests(list(today), since=since, at=at)
+    plan_digest = [plans.plan_digest(one, since, last[one.order.pk], at=at) for one in planned]
+    found = [one for one, text in zip(planned, plan_digest, strict=True) if booked.get(one.order.pk) != text]
+    return plans.with_rows(found, since=since)
 
 
 def _work(planned_order: PlannedOrder, today: date, overwrite: Container[date], at: datetime) -> _Work:
-    first = plans.nearby(today)
-    known = {key: row.kept for key, row in planned_order.ledger.items() if key[0] >= first}
+    first = plans.first_relevant_date(today)
+    known = {key: row.recorded for key, row in planned_order.occurrence_rows.items() if key[0] >= first}
     last = max([today + timedelta(days=planned_order.order.generation_horizon_days), *(day for day, _ in known)])
     overwritten = {day for day, _ in known if day in overwrite} if overwrite else set[date]()
     overwritten |= _stranded(planned_order, known)
     steps = reconciliation.steps(wanted(planned_order, first, last), known, now=at, overwrite=overwritten)
     work = _Work(planned_order, steps, ReconcileResult())
     for step in steps:
-        if step.act is Act.LEAVE:
+        if step.act is StepType.LEAVE:
             work.result.unchanged.setdefault(step.pattern_date, []).append(_ride_of(work, step))
     return work
 
 
-def _stranded(planned_order: PlannedOrder, known: Mapping[Key, Kept]) -> set[date]:
+def _stranded(planned_order: PlannedOrder, known: Mapping[Key, RecordedLeg]) -> set[date]:
     """List dates that the pattern no longer has, with rides that people changed, on days on which nobody is at home.
 
     Such a ride would stay; but whoever is away is away, whatever was arranged.
@@ -188,31 +188,31 @@ def _stranded(planned_order: PlannedOrder, known: Mapping[Key, Kept]) -> set[dat
         return set()
     return {
         day
-        for (day, _), kept in known.items()
-        if kept.pending
-        and kept.customized
-        and kept.pickup_at is not None
+        for (day, _), recorded in known.items()
+        if recorded.pending
+        and recorded.customized
+        and recorded.pickup_at is not None
         and not plan.has(day)
-        and any(hold.covers(timing.local_day(kept.pickup_at, planned_order.order.timezone)) for hold in plan.holds)
+        and any(hold.covers(timing.local_day(recorded.pickup_at, planned_order.order.timezone)) for hold in plan.holds)
     }
 
 
-def wanted(planned_order: PlannedOrder, first: date, last: date) -> dict[Key, Wanted]:
+def wanted(planned_order: PlannedOrder, first: date, last: date) -> dict[Key, DesiredLeg]:
     """Say what the plan of an order that rides has for every leg of the pattern dates from `first` to `last`."""
     found = {}
     for occurrence in occurrences(planned_order.plan, first, last):
         terms = planned_order.terms_on(occurrence.pattern_date)
         for leg in terms.legs:
-            found[occurrence.pattern_date, leg] = Wanted(occurrence, planned_order.contents[terms.pk])
+            found[occurrence.pattern_date, leg] = DesiredLeg(occurrence, planned_order.contents[terms.pk])
     return found
 
 
 def _ride_of(work: _Work, step: Step) -> UUID:
     # What cancel, amend and leave steps have a ride.
-    return cast(UUID, work.planned_order.ledger[step.pattern_date, step.leg].ride_id)
+    return cast(UUID, work.planned_order.occurrence_rows[step.pattern_date, step.leg].ride_id)
 
 
-def _steps(work: _Work, act: Act) -> list[Step]:
+def _steps(work: _Work, act: StepType) -> list[Step]:
     return [step for step in work.steps if step.act is act]
 
 
@@ -224,23 +224,23 @@ def _skip_reopened(busy: Sequence[_Work]) -> None:
     replaced = {
         row.ride_id
         for work in busy
-        for step in _steps(work, Act.CREATE)
-        if (row := work.planned_order.ledger.get((step.pattern_date, step.leg))) and row.ride_id
+        for step in _steps(work, StepType.CREATE)
+        if (row := work.planned_order.occurrence_rows.get((step.pattern_date, step.leg))) and row.ride_id
     }
     if not replaced:
         return
     rides = Ride.objects.filter(pk__in=replaced).order_by("pk").select_for_update(of=("self",), no_key=True)
     reopened = {ride.pk for ride in rides if ride.status != RideStatus.CANCELLED}
     for work in busy if reopened else ():
-        taken = {key for key, row in work.planned_order.ledger.items() if row.ride_id in reopened}
+        taken = {key for key, row in work.planned_order.occurrence_rows.items() if row.ride_id in reopened}
         work.steps = [
-            one for one in work.steps if one.act is not Act.CREATE or (one.pattern_date, one.leg) not in taken
+            one for one in work.steps if one.act is not StepType.CREATE or (one.pattern_date, one.leg) not in taken
         ]
 
 
 def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:
     # The way back first: without the way there it would be a question for people.
-    for step in reversed(_steps(work, Act.CANCEL)):
+    for step in reversed(_steps(work, StepType.CANCEL)):
         ride_id = _ride_of(work, step)
         said = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.decision])
         status_report.change_status(ride_id=ride_id, report=said, by=by, at=at)
@@ -250,7 +250,7 @@ def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:
 
 def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
     days: dict[date, list[Step]] = defaultdict(list)
-    for step in _steps(work, Act.AMEND):
+    for step in _steps(work, StepType.AMEND):
         days[step.pattern_date].append(step)
     for steps in days.values():
         for step in _in_order(work, steps):
@@ -267,18 +267,21 @@ def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
 
 def _in_order(work: _Work, steps: list[Step]) -> list[Step]:
     """Let the way back move first where the day moves later: at no moment does one leg pass the other."""
-    kept = work.planned_order.ledger[steps[0].pattern_date, steps[0].leg].kept
+    recorded = work.planned_order.occurrence_rows[steps[0].pattern_date, steps[0].leg].recorded
     new, _ = reconciliation.times_of(_occurrence(steps[0]), steps[0].leg)
-    return steps[::-1] if kept.pickup_at is not None and new > kept.pickup_at else steps
+    return steps[::-1] if recorded.pickup_at is not None and new > recorded.pickup_at else steps
 
 
 def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: datetime) -> None:
     occurrence = _occurrence(step)
-    planned_order, kept = work.planned_order, work.planned_order.ledger[step.pattern_date, step.leg].kept
+    planned_order, recorded = (
+        work.planned_order,
+        work.planned_order.occurrence_rows[step.pattern_date, step.leg].recorded,
+    )
     terms = planned_order.terms_on(step.pattern_date)
     pickup_at, appointment_at = reconciliation.times_of(occurrence, step.leg)
     changes: dict[str, Any] = {"pickup_at": pickup_at, "appointment_at": appointment_at}
-    if kept.content != planned_order.contents[terms.pk]:
+    if recorded.content != planned_order.contents[terms.pk]:
         draft = booking_templates.drafts(planned_order.order, terms, occurrence)[LEGS.index(step.leg)]
         changes |= booking_templates.changes_of(draft)
     editing.edit(
@@ -299,20 +302,20 @@ class _Missing:
 
     work: _Work
     steps: list[Step]
-    asked: Asked
+    asked: TermsSample
 
 
 def _days(work: _Work) -> list[_Missing]:
     days: dict[date, list[Step]] = defaultdict(list)
-    for step in _steps(work, Act.CREATE):
+    for step in _steps(work, StepType.CREATE):
         days[step.pattern_date].append(step)
     return [
-        _Missing(work, steps, Asked(work.order, work.planned_order.terms_on(day), _occurrence(steps[0])))
+        _Missing(work, steps, TermsSample(work.order, work.planned_order.terms_on(day), _occurrence(steps[0])))
         for day, steps in days.items()
     ]
 
 
-def _samples(days: Iterable[_Missing]) -> list[Asked]:
+def _samples(days: Iterable[_Missing]) -> list[TermsSample]:
     """Choose a day for each row of terms; if there is one, of those on which the clocks put nothing out of order."""
     by_soundness = sorted(days, key=lambda one: one.asked.occurrence.chair_at < one.asked.occurrence.return_at)
     return list({one.asked.terms.pk: one.asked for one in by_soundness}.values())
@@ -328,7 +331,7 @@ def _book(days: Sequence[_Missing], made: Mapping[UUID, RidePlan | Refused], *, 
     for one in days:
         course = made[one.asked.terms.pk]
         if isinstance(course, Refused):
-            _refuse(one, course)
+            _record_refusal(one, course)
         else:
             also = _beside(one, by=by, at=at)
             times = [_time(one.work.order, step, also) for step in one.steps]
@@ -337,7 +340,7 @@ def _book(days: Sequence[_Missing], made: Mapping[UUID, RidePlan | Refused], *, 
         sound, recurring_booking.book_days([day for _, day in sound], by=by, at=at), strict=True
     ):
         if isinstance(outcome, Refused):
-            _refuse(one, outcome)
+            _record_refusal(one, outcome)
             continue
         for step, ride_id in zip(one.steps, outcome, strict=True):
             one.work.result.created.append(ride_id)
@@ -349,8 +352,8 @@ def _beside(day: _Missing, *, by: Principal, at: datetime) -> dict[str, Any]:
     if len(day.steps) == len(LEGS):
         return {}
     (step,) = day.steps
-    rows = (day.work.planned_order.ledger.get((step.pattern_date, leg)) for leg in LEGS if leg is not step.leg)
-    other = next((row.ride_id for row in rows if row is not None and row.kept.pending), None)
+    rows = (day.work.planned_order.occurrence_rows.get((step.pattern_date, leg)) for leg in LEGS if leg is not step.leg)
+    other = next((row.ride_id for row in rows if row is not None and row.recorded.pending), None)
     return {} if other is None else {"trip_id": booking.trip_of(ride_id=other, by=by, at=at)}
 
 
@@ -367,7 +370,7 @@ def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegSch
     return LegSchedule(pickup_at, appointment_at, also)
 
 
-def _refuse(day: _Missing, refusal: Refused) -> None:
+def _record_refusal(day: _Missing, refusal: Refused) -> None:
     for step in day.steps:
         day.work.result.refused[step.pattern_date] = refusal
         _write(day.work, step, decision=Decision.REFUSED, refusal=refusal.code.name)
@@ -390,7 +393,7 @@ def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
     new, known = [], []
     for work in busy:
         for key, row in work.rows.items():
-            if (was := work.planned_order.ledger.get(key)) is not None:
+            if (was := work.planned_order.occurrence_rows.get(key)) is not None:
                 known.append({"id": was.id, **row})
             else:
                 named = {"standing_order_id": work.order.pk, "pattern_date": key[0], "leg": key[1], "decided_at": at}

@@ -14,7 +14,7 @@ from apps.recurring.models import StandingOrder
 from apps.recurring.queries import day_sheet
 from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
 from apps.recurring.services.calendar_shifts import ShiftDraft
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from lib.access import system
@@ -155,11 +155,18 @@ def test_what_is_otherwise_on_the_day_is_said_in_words(centre: Facility) -> None
     to_here = _order(centre, "Arrives", of={"days_of_week": (1,)})
     edit_order.skip(order_id=skipped.pk, pattern_date=MONDAY, **TOLD)
     hold_order.hold(order_id=held.pk, from_date=MONDAY, until=None, reason="travel", **TOLD)
-    edit_order.change_occurrence(order_id=moved.pk, pattern_date=MONDAY, moved=Moved(to_date=MONDAY + DAY), **TOLD)
     edit_order.change_occurrence(
-        order_id=to_here.pk, pattern_date=MONDAY + DAY, moved=Moved(to_date=MONDAY, chair_time=dt.time(6)), **TOLD
+        order_id=moved.pk, pattern_date=MONDAY, moved=OccurrenceEdit(to_date=MONDAY + DAY), **TOLD
     )
-    edit_order.change_occurrence(order_id=here.pk, pattern_date=MONDAY, moved=Moved(pickup_time=dt.time(9)), **TOLD)
+    edit_order.change_occurrence(
+        order_id=to_here.pk,
+        pattern_date=MONDAY + DAY,
+        moved=OccurrenceEdit(to_date=MONDAY, chair_time=dt.time(6)),
+        **TOLD,
+    )
+    edit_order.change_occurrence(
+        order_id=here.pk, pattern_date=MONDAY, moved=OccurrenceEdit(pickup_time=dt.time(9)), **TOLD
+    )
 
     response = _page(centre)
 
@@ -226,7 +233,9 @@ def test_names_are_shown_to_those_who_may_see_riders_and_who_was_seen_is_recorde
     centre: Facility, role: UserRole
 ) -> None:
     here, gone = _order(centre, "Canary"), _order(centre, "Canary")
-    edit_order.change_occurrence(order_id=gone.pk, pattern_date=MONDAY, moved=Moved(to_date=MONDAY + DAY), **TOLD)
+    edit_order.change_occurrence(
+        order_id=gone.pk, pattern_date=MONDAY, moved=OccurrenceEdit(to_date=MONDAY + DAY), **TOLD
+    )
 
     response = _page(centre, role=role)
 

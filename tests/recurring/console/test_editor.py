@@ -12,7 +12,7 @@ from apps.audit.models import AuditEntry
 from apps.organizations.models import ExternalId, Facility
 from apps.recurring.models import OccurrenceChange, StandingOrder, Terms
 from apps.recurring.services import create_order, edit_order
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from lib.access import system
@@ -241,7 +241,9 @@ def test_change_from_a_day_on_keeps_what_people_changed_unless_told(
 ) -> None:
     order = cast.order(centre, rider)
     later, day = MONDAY + 7 * DAY, MONDAY + 9 * DAY
-    edit_order.change_occurrence(order_id=order.pk, pattern_date=day, moved=Moved(chair_time=dt.time(12)), **TOLD)
+    edit_order.change_occurrence(
+        order_id=order.pk, pattern_date=day, moved=OccurrenceEdit(chair_time=dt.time(12)), **TOLD
+    )
     wanted = {"scope": "following", "from_date": str(later)}
 
     kept = change_series(desk, order, chair_time="09:00", pickup_from="typed", **wanted, **_elsewhere())

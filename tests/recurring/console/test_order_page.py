@@ -14,7 +14,7 @@ from apps.organizations.models import Facility
 from apps.recurring.models import Occurrence, StandingOrder
 from apps.recurring.services import calendar_shifts, edit_order, generate_rides, hold_order
 from apps.recurring.services.calendar_shifts import ShiftDraft
-from apps.recurring.services.edit_order import Moved
+from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.rides.models import Ride
 from lib.access import system
 from tests import factories
@@ -71,10 +71,10 @@ def test_month_is_a_table_of_weeks_that_names_each_day_in_words(order: StandingO
 def test_days_beside_the_pattern_say_what_became_of_them(centre: Facility, order: StandingOrder) -> None:
     _shift(centre, WEDNESDAY, WEDNESDAY + DAY)
     edit_order.skip(order_id=order.pk, pattern_date=MONDAY, **TOLD)
-    moved = Moved(to_date=FRIDAY + DAY)
+    moved = OccurrenceEdit(to_date=FRIDAY + DAY)
     edit_order.change_occurrence(order_id=order.pk, pattern_date=FRIDAY, moved=moved, **TOLD)
     edit_order.change_occurrence(
-        order_id=order.pk, pattern_date=MONDAY + 7 * DAY, moved=Moved(chair_time=dt.time(12)), **TOLD
+        order_id=order.pk, pattern_date=MONDAY + 7 * DAY, moved=OccurrenceEdit(chair_time=dt.time(12)), **TOLD
     )
 
     response = _open(order)
