@@ -52,7 +52,7 @@ def of_both(**others: Any) -> dict[reconciliation.Key, RecordedLeg]:
 
 
 def told(found: list[Step]) -> list[tuple[str, str, str]]:
-    return [(one.act.value, one.leg.value, one.decision.value) for one in found]
+    return [(one.type.value, one.leg.value, one.decision.value) for one in found]
 
 
 def test_new_day_is_made_there_and_back() -> None:
@@ -165,8 +165,8 @@ def test_what_a_person_changed_stays_unless_told_otherwise_or_the_rider_stays_aw
 ) -> None:
     found = reconciliation.steps(wanted, of_both(customized=True), now=NOW, overwrite=overwrite)
 
-    assert [one.act.value for one in found] == expected
-    assert all(one.decision is Decision.GENERATED for one in found if one.act is StepType.LEAVE)
+    assert [one.type.value for one in found] == expected
+    assert all(one.decision is Decision.GENERATED for one in found if one.type is StepType.LEAVE)
 
 
 def test_days_come_in_their_order() -> None:

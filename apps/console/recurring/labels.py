@@ -1,4 +1,4 @@
-"""How pages call days, times and standings of recurring rides: words, and the colours and signs that say it again."""
+"""Texts and badges of recurring rides: days, times, statuses and changes."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from lib.access import Principal
 from lib.errors import Code
 
 Text = str | Promise
-MOST_DAYS: Final = 12  # named in one sentence
+MOST_DAYS: Final = 12  # listed in one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ LEG_STATUSES: Final[Mapping[LegStatus, Badge]] = {
     LegStatus.REFUSED: Badge("bad", "triangle-alert", gettext_lazy("could not be booked")),
     LegStatus.NOT_BOOKED: Badge("quiet", "circle-alert", gettext_lazy("was not booked")),
 }
-ENDS: Final[Mapping[str, Badge]] = {
+ENDED_RIDES: Final[Mapping[str, Badge]] = {
     RideStatus.COMPLETED: Badge("ok", "check", gettext_lazy("completed")),
     RideStatus.NO_SHOW: Badge("bad", "user-round", gettext_lazy("no-show")),
     RideStatus.UNFULFILLED: Badge("bad", "circle-alert", gettext_lazy("not driven")),
 }
-# Of rides that are open: what a clinic asks first.
-RIDES: Final[Mapping[str, Badge]] = {
+# Statuses of open rides from the point of view of the clinic.
+OPEN_RIDES: Final[Mapping[str, Badge]] = {
     RideStatus.REQUESTED: Badge("warn", "clock", gettext_lazy("to be confirmed")),
     RideStatus.SCHEDULED: Badge("booked", "check", gettext_lazy("booked, no driver yet")),
     RideStatus.ASSIGNED: Badge("ok", "user-round", gettext_lazy("driver assigned")),
@@ -92,7 +92,7 @@ RIDES: Final[Mapping[str, Badge]] = {
     RideStatus.ARRIVED: Badge("ok", "map-pin", gettext_lazy("driver at the door")),
     RideStatus.IN_PROGRESS: Badge("ok", "truck", gettext_lazy("on board")),
 }
-_WAITS: Final = Badge("info", "bell", gettext_lazy("waits for the call"))
+_WAITS_FOR_CALL: Final = Badge("info", "bell", gettext_lazy("waits for the call"))
 APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.ALL: gettext_lazy("Everybody who comes that day"),
     CalendarShift.AppliesTo.MWF: gettext_lazy("Those of Monday, Wednesday, Friday"),
@@ -100,8 +100,8 @@ APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.SELECTED: gettext_lazy("Single standing orders"),
 }
 needs_said: Final = rider_words.needs_said
-# Why no ride could be made: codes of the catalogue that booking in sets answers with.
-WHY: Final[Mapping[str, Text]] = {
+# Reasons why no ride could be booked, by error code.
+REFUSAL_REASONS: Final[Mapping[str, Text]] = {
     Code.RIDER_NOT_BOOKABLE.name: gettext_lazy("The rider's record does not allow bookings."),
     Code.DUPLICATE_RIDE.name: gettext_lazy("The rider has another ride at this time."),
     Code.VALIDATION_ERROR.name: gettext_lazy("The times or places do not make a ride that can be booked."),
@@ -109,15 +109,14 @@ WHY: Final[Mapping[str, Text]] = {
 
 
 def driver_names(driver_ids: Collection[UUID], by: Principal) -> list[str]:
-    """Name drivers in the order of their ids; of one out of reach it is said that there is one.  One query."""
+    """Return drivers' names in the order of their ids, with a placeholder outside the data scope.  One query."""
     rows = Driver.objects.visible_to(by).filter(pk__in=driver_ids).select_related("default_vehicle")
     names = {driver.pk: driver_name(driver, by) for driver in rows}
     return [names.get(pk, str(OUT_OF_REACH)) for pk in driver_ids]
 
 
-def why(code: str) -> Text:
-    """Say why a ride could not be made."""
-    return WHY.get(code, gettext_lazy("A rule of booking stands against it."))
+def refusal_reason(code: str) -> Text:
+    return REFUSAL_REASONS.get(code, gettext_lazy("A rule of booking stands against it."))
 
 
 def long_day(day: date) -> str:
@@ -129,15 +128,15 @@ def short_day(day: date) -> str:
 
 
 def dated(day: date) -> str:
-    """Name a day that may lie in another year."""
+    """Format a day with its year."""
     return date_format(day, "D j M Y")
 
 
 def listed(days: Iterable[date]) -> str:
-    """Name days in order, the first dozen of them."""
-    found = sorted(set(days))
-    named = ", ".join(short_day(day) for day in found[:MOST_DAYS])
-    more = len(found) - MOST_DAYS
+    """List the first days, up to `MOST_DAYS`, and the number of others."""
+    unique = sorted(set(days))
+    named = ", ".join(short_day(day) for day in unique[:MOST_DAYS])
+    more = len(unique) - MOST_DAYS
     return (
         named
         if more <= 0
@@ -154,7 +153,7 @@ def days_of(days: Collection[int]) -> str:
 
 
 def pattern_of(terms: Terms) -> str:
-    """Say on which days terms ride, and how often."""
+    """List the days of terms, and their interval if it is not weekly."""
     days = days_of(terms.days_of_week)
     if terms.interval_weeks == 1:
         return days
@@ -166,96 +165,96 @@ def clock(at: datetime, zone: str) -> str:
 
 
 def day_and_clock(at: datetime, zone: str) -> str:
-    there = at.astimezone(ZoneInfo(zone))
-    return f"{short_day(there.date())} {clocks.clock(there)}"
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{short_day(local.date())} {clocks.clock(local)}"
 
 
 def zone_name(zone: str, at: datetime) -> str:
-    """Give the abbreviation of a zone as it is at an instant, such as CST."""
+    """Return the abbreviation of a zone at an instant, such as CST."""
     return at.astimezone(ZoneInfo(zone)).strftime("%Z")
 
 
 def leg_badge(leg: LegView) -> Badge:
-    return ENDS[leg.ride_status or ""] if leg.status is LegStatus.DONE else LEG_STATUSES[leg.status]
+    return ENDED_RIDES[leg.ride_status or ""] if leg.status is LegStatus.DONE else LEG_STATUSES[leg.status]
 
 
-def ride_of(leg: LegView, *, waits: bool) -> Badge:
-    """Say how the ride of a leg stands, as those see it who wait for it; `waits`: nobody has called for it yet."""
+def ride_badge(leg: LegView, *, waits_for_call: bool) -> Badge:
+    """Return the status of a ride for the clinic; `waits_for_call`: a will-call rider is not ready yet."""
     if leg.status not in (LegStatus.BOOKED, LegStatus.UNDER_WAY):
         return leg_badge(leg)
-    return _WAITS if waits else RIDES[leg.ride_status or ""]
+    return _WAITS_FOR_CALL if waits_for_call else OPEN_RIDES[leg.ride_status or ""]
 
 
 def needs_of(visit: Visit, by: Principal) -> list[str]:
-    """Say how a rider moves, and to those who may know, what else takes room or hands."""
-    out, back = visit.ways.get(Leg.OUTBOUND), visit.ways.get(Leg.RETURN)
-    needs = (out or visit.ways[Leg.RETURN]).needs
+    """List the rider's mobility and, if the reader may see them, other needs and companions."""
+    outbound, back = visit.legs.get(Leg.OUTBOUND), visit.legs.get(Leg.RETURN)
+    needs = (outbound or visit.legs[Leg.RETURN]).needs
     return needs_said(needs, back.needs["mobility"] if back else None, visit.companions, by)
 
 
-def badges_of(one: OccurrenceView) -> list[Badge]:
-    """Say what has become of an occurrence, once where all its legs are alike."""
-    return list(dict.fromkeys(leg_badge(leg) for leg in one.legs))
+def badges_of(view: OccurrenceView) -> list[Badge]:
+    """Return the statuses of the legs of an occurrence, without repetition."""
+    return list(dict.fromkeys(leg_badge(leg) for leg in view.legs))
 
 
-def rides_of(one: OccurrenceView) -> str:
-    count = len(one.legs)
+def ride_count(view: OccurrenceView) -> str:
+    count = len(view.legs)
     return ngettext("%(count)s ride", "%(count)s rides", count) % {"count": count}
 
 
-def arrived(one: OccurrenceView) -> str:
-    """Say how an occurrence came to its day and times, as a part of a sentence; "" where the pattern says so."""
-    words = {"rides": rides_of(one), "day": long_day(one.pattern_date)}
-    if one.service_date != one.pattern_date:
-        if one.change is ChangeType.SHIFTED:
-            return _("%(rides)s shifted from %(day)s") % words
-        return _("%(rides)s moved from %(day)s") % words
-    if one.change is ChangeType.SHIFTED and one.status is not OccurrenceStatus.CLOSED:
-        return _("%(rides)s at another time that day") % words
-    if one.change is ChangeType.CUSTOMIZED:
-        return _("%(rides)s changed for this day") % words
-    return rides_of(one)
+def change_of(view: OccurrenceView) -> str:
+    """Describe an occurrence and how it differs from the pattern, as part of a sentence."""
+    values = {"rides": ride_count(view), "day": long_day(view.pattern_date)}
+    if view.service_date != view.pattern_date:
+        if view.change is ChangeType.SHIFTED:
+            return _("%(rides)s shifted from %(day)s") % values
+        return _("%(rides)s moved from %(day)s") % values
+    if view.change is ChangeType.SHIFTED and view.status is not OccurrenceStatus.CLOSED:
+        return _("%(rides)s at another time that day") % values
+    if view.change is ChangeType.CUSTOMIZED:
+        return _("%(rides)s changed for this day") % values
+    return ride_count(view)
 
 
-def arrived_briefly(one: OccurrenceView) -> str:
-    """Say the same in the fewest words."""
-    if one.service_date != one.pattern_date:
-        said = _("shifted from %(day)s") if one.change is ChangeType.SHIFTED else _("moved from %(day)s")
-        return said % {"day": short_day(one.pattern_date)}
-    return "" if one.change is ChangeType.AS_GENERATED or one.status is OccurrenceStatus.CLOSED else _("changed")
+def change_briefly(view: OccurrenceView) -> str:
+    """Describe how an occurrence differs from the pattern; "" if it does not."""
+    if view.service_date != view.pattern_date:
+        text = _("shifted from %(day)s") if view.change is ChangeType.SHIFTED else _("moved from %(day)s")
+        return text % {"day": short_day(view.pattern_date)}
+    return "" if view.change is ChangeType.AS_GENERATED or view.status is OccurrenceStatus.CLOSED else _("changed")
 
 
-def left_briefly(one: OccurrenceView) -> str:
-    said = _("shifted to %(day)s") if one.change is ChangeType.SHIFTED else _("moved to %(day)s")
-    return said % {"day": short_day(one.service_date)}
+def moved_to_briefly(view: OccurrenceView) -> str:
+    text = _("shifted to %(day)s") if view.change is ChangeType.SHIFTED else _("moved to %(day)s")
+    return text % {"day": short_day(view.service_date)}
 
 
-def left_for(one: OccurrenceView) -> str:
-    """Say where an occurrence went, seen from the day that the pattern has for it."""
-    words = {"rides": rides_of(one), "day": long_day(one.service_date)}
-    if one.change is ChangeType.SHIFTED:
-        return _("%(rides)s shifted to %(day)s") % words
-    return _("%(rides)s moved to %(day)s") % words
+def moved_to(view: OccurrenceView) -> str:
+    """Describe on the pattern date of a moved occurrence where it went, as part of a sentence."""
+    values = {"rides": ride_count(view), "day": long_day(view.service_date)}
+    if view.change is ChangeType.SHIFTED:
+        return _("%(rides)s shifted to %(day)s") % values
+    return _("%(rides)s moved to %(day)s") % values
 
 
-def status_of(line: OrderSummary) -> tuple[Badge, str]:
-    """Say how an order stands, and since or until when."""
-    order = line.order
-    if order.status == OrderStatus.ON_HOLD and line.hold is not None:
-        until = line.hold.until
+def status_of(summary: OrderSummary) -> tuple[Badge, str]:
+    """Return the status of an order, and its dates."""
+    order = summary.order
+    if order.status == OrderStatus.ON_HOLD and summary.hold is not None:
+        until = summary.hold.until
         return STATUSES[order.status], (
-            _("since %(day)s, until %(end)s") % {"day": dated(line.hold.from_date), "end": dated(until)}
+            _("since %(day)s, until %(end)s") % {"day": dated(summary.hold.from_date), "end": dated(until)}
             if until
-            else _("since %(day)s") % {"day": dated(line.hold.from_date)}
+            else _("since %(day)s") % {"day": dated(summary.hold.from_date)}
         )
-    return STATUSES[order.status], _ahead(order, line)
+    return STATUSES[order.status], _status_dates(order, summary)
 
 
-def _ahead(order: StandingOrder, line: OrderSummary) -> str:
+def _status_dates(order: StandingOrder, summary: OrderSummary) -> str:
     if order.status == OrderStatus.ENDED:
         return _("last day %(day)s") % {"day": dated(order.end_date)} if order.end_date else ""
-    if line.hold is not None:
-        return _("held from %(day)s") % {"day": dated(line.hold.from_date)}
+    if summary.hold is not None:
+        return _("held from %(day)s") % {"day": dated(summary.hold.from_date)}
     if order.last_date is not None:
         return _("ends on %(day)s") % {"day": dated(order.last_date)}
     return ""

@@ -108,16 +108,16 @@ def name_of(day: date, here: Iterable[OccurrenceView], gone: Iterable[Occurrence
     parts = []
     for one in here:
         status = _(" and ").join(str(badge.text) for badge in labels.badges_of(one))
-        parts.append(f"{labels.arrived(one)}, {status}")
+        parts.append(f"{labels.change_of(one)}, {status}")
         if one.moved_by_clock_change:
             parts.append(_("the clocks change"))
-    parts += [labels.left_for(one) for one in gone]
+    parts += [labels.moved_to(one) for one in gone]
     return ", ".join([labels.long_day(day), *(parts or [_("no ride")])])
 
 
 def _day(day: date, here: Sequence[OccurrenceView], gone: Sequence[OccurrenceView], zone: str, today: date) -> Day:
     chips = [_chip(one, zone) for one in here]
-    chips += [Chip("", (), labels.left_briefly(one)) for one in gone]
+    chips += [Chip("", (), labels.moved_to_briefly(one)) for one in gone]
     bad = {LegStatus.REFUSED, LegStatus.NOT_BOOKED}
     stands_out = day >= today and any(leg.status in bad for one in here for leg in one.legs)
     return Day(day, name_of(day, here, gone), chips, stands_out)
@@ -126,7 +126,7 @@ def _day(day: date, here: Sequence[OccurrenceView], gone: Sequence[OccurrenceVie
 def _chip(one: OccurrenceView, zone: str) -> Chip:
     first = one.legs[0]
     return Chip(
-        labels.clock(first.appointment_at or first.pickup_at, zone), labels.badges_of(one), labels.arrived_briefly(one)
+        labels.clock(first.appointment_at or first.pickup_at, zone), labels.badges_of(one), labels.change_briefly(one)
     )
 
 

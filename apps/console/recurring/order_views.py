@@ -141,7 +141,7 @@ def _refused(found: Sequence[OccurrenceView], today: date, ahead: date) -> list[
     for one in found:
         codes = {leg.refusal for leg in one.legs if leg.status is LegStatus.REFUSED}
         for code in codes if today <= one.service_date <= ahead else ():
-            reasons.setdefault(str(labels.why(code)), []).append(one.service_date)
+            reasons.setdefault(str(labels.refusal_reason(code)), []).append(one.service_date)
     return list(reasons.items())
 
 
@@ -162,7 +162,7 @@ def _occurrence(
             "pickup": labels.day_and_clock(leg.pickup_at, zone),
             "chair": labels.clock(leg.appointment_at, zone) if leg.appointment_at else "",
             "badge": labels.leg_badge(leg),
-            "why": labels.why(leg.refusal) if leg.refusal else "",
+            "why": labels.refusal_reason(leg.refusal) if leg.refusal else "",
         }
         for leg in one.legs
     ]
@@ -174,7 +174,7 @@ def _occurrence(
         form = MoveForm(initial=initial, auto_id="move_%s")
     return {
         "one": one,
-        "words": labels.arrived(one),
+        "words": labels.change_of(one),
         "legs": legs,
         "move": form if open_ and one.status in (OccurrenceStatus.DUE, OccurrenceStatus.CLOSED) else None,
         "skippable": open_ and one.status is OccurrenceStatus.DUE,

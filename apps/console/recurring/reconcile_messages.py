@@ -37,7 +37,7 @@ def add(request: HttpRequest, said: str, result: ReconcileResult) -> None:
         messages.warning(request, text % {"days": labels.listed(result.unchanged)})
     reasons: dict[str, list[date]] = {}
     for day, refused in result.refused.items():
-        reasons.setdefault(str(labels.why(refused.code.name)), []).append(day)
+        reasons.setdefault(str(labels.refusal_reason(refused.code.name)), []).append(day)
     for why, refused_days in reasons.items():
         text = _("Could not be booked or changed: %(days)s. %(why)s")
         messages.error(request, text % {"days": labels.listed(refused_days), "why": why})

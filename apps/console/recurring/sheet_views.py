@@ -1,4 +1,4 @@
-"""The sheet of one day: who comes to a facility to which chair, and how they go back; on a screen and on paper."""
+"""The day sheet of a facility: the visits of a day with chair times, needs and rides, for screen and print."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -24,32 +24,32 @@ from apps.rides.rules import timing
 from lib.access import Principal
 from lib.scopes import Scope
 
-FARTHEST: Final = timedelta(days=366)  # from today, either way
+FARTHEST: Final = timedelta(days=366)  # from today, in both directions
 _DAY: Final = timedelta(days=1)
-_COMING: Final = {LegStatus.PLANNED, LegStatus.BOOKED, LegStatus.UNDER_WAY, LegStatus.DONE}
+_TAKES_PLACE: Final = {LegStatus.PLANNED, LegStatus.BOOKED, LegStatus.UNDER_WAY, LegStatus.DONE}
 
 
 @require_safe
 @opens(Scope.RIDES_READ)
 def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
-    """Show a day of a facility by chair time.  However many come: as many queries."""
+    """Show a day of a facility by chair time.  The number of queries is constant."""
     by, now = principal_of(request), timezone.now()
     facility = get_facility(facility_id, by)
     today = timing.local_day(now, facility.timezone)
-    chosen = _chosen(request.GET.get("date", ""), today)
-    found = day_sheet.sheet(facility, chosen, by=by, at=now)
-    seen = [visit.order.rider_id for visit in found.here] + [order.rider_id for order, _one in found.gone]
+    chosen = _chosen_day(request.GET.get("date", ""), today)
+    sheet = day_sheet.sheet(facility, chosen, by=by, at=now)
+    rider_ids = [visit.order.rider_id for visit in sheet.visits] + [order.rider_id for order, _view in sheet.moved_away]
     record_read(
         by=by,
         action="standing_orders.list",
         subject_type="standing_order",
-        rider_ids=seen,
+        rider_ids=rider_ids,
         facility_id=facility.pk,
         details={"date": chosen.isoformat()},
     )
-    gone = [
-        {"order": order, "name": rider_name(order.rider, by), "went": labels.left_briefly(one)}
-        for order, one in found.gone
+    moved_away = [
+        {"order": order, "name": rider_name(order.rider, by), "moved_to": labels.moved_to_briefly(view)}
+        for order, view in sheet.moved_away
     ]
     context = {
         "facility": facility,
@@ -58,71 +58,72 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
         "today": today,
         "previous": chosen - _DAY if chosen > today - FARTHEST else None,
         "next": chosen + _DAY if chosen < today + FARTHEST else None,
-        "shifts": list(_shifts(found.here, facility, by)),
-        "count": len(found.here),
-        "coming": sum(map(_comes, found.here)),
-        "gone": sorted(gone, key=lambda row: str(row["name"]).lower()),
-        "most": day_sheet.MOST if found.has_more else None,
+        "shifts": list(_shifts(sheet.visits, facility, by)),
+        "count": len(sheet.visits),
+        "coming": sum(map(_takes_place_outbound, sheet.visits)),
+        "moved_away": sorted(moved_away, key=lambda row: str(row["name"]).lower()),
+        "most": day_sheet.MOST if sheet.has_more else None,
         "read_at": labels.day_and_clock(now, facility.timezone),
     }
     return render(request, "recurring/day_sheet.html", context)
 
 
-def _chosen(text: str, today: date) -> date:
-    """Read a day such as `2026-11-23`; today where the text is none, or too far off."""
+def _chosen_day(text: str, today: date) -> date:
+    """Parse an ISO date; today if it is invalid or too far from today."""
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         return today
-    return found if abs(found - today) <= FARTHEST else today
+    return day if abs(day - today) <= FARTHEST else today
 
 
-def _shifts(here: Iterable[Visit], facility: Facility, by: Principal) -> Iterable[tuple[str, list[dict[str, Any]]]]:
-    """Sort into chair times, and within each by name."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for visit in here:
+def _shifts(visits: Iterable[Visit], facility: Facility, by: Principal) -> Iterable[tuple[str, list[dict[str, Any]]]]:
+    """Group by chair time and sort each group by name."""
+    rows_of: dict[str, list[dict[str, Any]]] = {}
+    for visit in visits:
         row = _row(visit, facility, by)
-        found.setdefault(row["chair"], []).append(row)
-    for chair in sorted(found, key=lambda chair: (not chair, chair)):
-        yield chair, sorted(found[chair], key=lambda row: str(row["name"]).lower())
+        rows_of.setdefault(row["chair"], []).append(row)
+    for chair in sorted(rows_of, key=lambda chair: (not chair, chair)):
+        yield chair, sorted(rows_of[chair], key=lambda row: str(row["name"]).lower())
 
 
 def _row(visit: Visit, facility: Facility, by: Principal) -> dict[str, Any]:
-    zone, one = facility.timezone, visit.one
-    out, back = visit.ways.get(Leg.OUTBOUND), visit.ways.get(Leg.RETURN)
-    came_at = out.ride.arrived_dropoff_at if out and out.ride else None
+    zone, view = facility.timezone, visit.occurrence
+    outbound, back = visit.legs.get(Leg.OUTBOUND), visit.legs.get(Leg.RETURN)
+    arrived_at = outbound.ride.arrived_dropoff_at if outbound and outbound.ride else None
     left_at = back.ride.boarded_at if back and back.ride else None
+    takes_place = outbound is not None and _takes_place(outbound)
     return {
         "order": visit.order,
         "name": rider_name(visit.order.rider, by),
-        "chair": labels.clock(out.leg.appointment_at, zone) if out and out.leg.appointment_at else "",
-        "how": labels.arrived_briefly(one),
+        "chair": labels.clock(outbound.leg.appointment_at, zone) if outbound and outbound.leg.appointment_at else "",
+        "change": labels.change_briefly(view),
         "needs": labels.needs_of(visit, by),
-        "due": labels.clock(visit.due_at, zone) if visit.due_at and out and _takes_place(out) else "",
-        "pickup": _pickup(out.leg, one.service_date, zone) if out and _takes_place(out) else "",
-        "came": labels.clock(came_at, zone) if came_at else "",
-        "there": labels.ride_of(out.leg, waits=False) if out else None,
-        "back": labels.ride_of(back.leg, waits=_waits(back)) if back else None,
-        "back_at": labels.clock(back.leg.pickup_at, zone) if back and _takes_place(back) else "",
+        "due": labels.clock(visit.due_at, zone) if visit.due_at and takes_place else "",
+        "pickup": _pickup(outbound.leg, view.service_date, zone) if outbound and takes_place else "",
+        "arrived": labels.clock(arrived_at, zone) if arrived_at else "",
+        "outbound": labels.ride_badge(outbound.leg, waits_for_call=False) if outbound else None,
+        "return": labels.ride_badge(back.leg, waits_for_call=_waits_for_call(back)) if back else None,
+        "return_at": labels.clock(back.leg.pickup_at, zone) if back and _takes_place(back) else "",
         "will_call": bool(back and back.leg.will_call),
         "left": labels.clock(left_at, zone) if left_at else "",
     }
 
 
-def _comes(visit: Visit) -> bool:
-    out = visit.ways.get(Leg.OUTBOUND)
-    return out is not None and _takes_place(out)
+def _takes_place_outbound(visit: Visit) -> bool:
+    outbound = visit.legs.get(Leg.OUTBOUND)
+    return outbound is not None and _takes_place(outbound)
 
 
-def _waits(way: VisitLeg) -> bool:
-    return way.ride is not None and way.ride.will_call and way.ride.ready_at is None
+def _waits_for_call(leg: VisitLeg) -> bool:
+    return leg.ride is not None and leg.ride.will_call and leg.ride.ready_at is None
 
 
-def _takes_place(way: VisitLeg) -> bool:
-    return way.leg.status in _COMING
+def _takes_place(leg: VisitLeg) -> bool:
+    return leg.leg.status in _TAKES_PLACE
 
 
 def _pickup(leg: LegView, service_date: date, zone: str) -> str:
-    """Say when a rider is picked up, and on which day where that is the evening before."""
-    is_before = timing.local_day(leg.pickup_at, zone) != service_date
-    return labels.day_and_clock(leg.pickup_at, zone) if is_before else labels.clock(leg.pickup_at, zone)
+    """Format the pickup time, with its day if that is the evening before."""
+    is_evening_before = timing.local_day(leg.pickup_at, zone) != service_date
+    return labels.day_and_clock(leg.pickup_at, zone) if is_evening_before else labels.clock(leg.pickup_at, zone)

@@ -1,4 +1,4 @@
-"""What an order's days look like to people: what the plan has, and what has become of it.  Nothing is written."""
+"""Occurrences of standing orders for pages and the API: the plan combined with the recorded rides.  Read only."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from apps.recurring.rules.recurrence import FARTHEST_MOVE, ChangeType, Occurrenc
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import TERMINAL
 
-# Rides that people moved themselves are looked for this far from the days asked for.
+# How far from the requested days rides that people moved are searched.
 MANUAL_MOVE_RANGE: Final = timedelta(days=31)
-# What comes next is looked for this many days at a time, and as often: two years, as far as an order may begin.
+# Next occurrences are searched in steps, for two years: an order can start that far ahead.
 SEARCH_DAYS: Final = 28
 SEARCHES: Final = 26
 
 
 class LegStatus(StrEnum):
-    """What has become of one leg of one day."""
+    """The status of one leg of an occurrence."""
 
-    PLANNED = "planned"  # within the pattern, not booked yet
+    PLANNED = "planned"  # in the pattern, not booked yet
     BOOKED = "booked"
     UNDER_WAY = "under_way"
-    DONE = "done"  # the ride has ended; its status says how
-    CANCELLED = "cancelled"  # by people, for this day alone
+    DONE = "done"  # the ride has ended; see its status
+    CANCELLED = "cancelled"  # by people, only on this day
     HELD = "held"
     SKIPPED = "skipped"
     CLOSED = "closed"
-    REFUSED = "refused"  # no ride could be made
-    NOT_BOOKED = "not_booked"  # the day is over, and there never was a ride
+    REFUSED = "refused"  # no ride could be booked
+    NOT_BOOKED = "not_booked"  # the day is past and had no ride
 
 
 _OF_STATUS: Final[Mapping[OccurrenceStatus, LegStatus]] = {
@@ -53,10 +53,10 @@ _OF_DECISION: Final[Mapping[Decision, LegStatus]] = {
 
 @dataclass(frozen=True, slots=True)
 class LegView:
-    """One leg: when it is, by its ride where there is one, or else by the plan.
+    """One leg with the times of its ride, or of the plan if there is no ride.
 
-    `ride_id` is the latest ride of the leg, `ride_status` that one's; `refusal` the code of why none could be made.
-    A way back `by_call` begins when somebody says so: its time is what the treatment comes to.
+    `ride_id` and `ride_status` are those of the latest ride; `refusal` is the error code if no ride could be booked.
+    The pickup time of a `will_call` return is an estimate.
     """
 
     leg: Leg
@@ -71,10 +71,9 @@ class LegView:
 
 @dataclass(frozen=True, slots=True)
 class OccurrenceView:
-    """One occurrence.  `pattern_date` names it, `service_date` is the day it takes place on, both facility days.
+    """One occurrence, identified by `pattern_date`; `service_date` is the day of the visit.  Both are facility days.
 
-    `status` is None where the pattern has no such date: a ride that people changed stays, though the order no longer
-    asks for it.
+    `status` is None if the pattern no longer includes the date, but a ride that people changed remains.
     """
 
     pattern_date: date
@@ -87,84 +86,85 @@ class OccurrenceView:
 
 @dataclass(frozen=True, slots=True)
 class NextOccurrence:
-    """An occurrence that lies ahead, in wall time of the order's zone; `service_date` is the day of the chair.
+    """A future occurrence in wall time of the order's zone; `service_date` is the day of the chair time.
 
-    A pickup later than the chair is of the evening before, a return earlier than it of the next morning.
+    A pickup time later than the chair time means the evening before; an earlier return time means the next morning.
     """
 
     pattern_date: date
     service_date: date
     change: ChangeType
     pickup_time: time
-    chair_time: time | None  # None: a person took the appointment off the ride
-    return_time: time | None  # None: nobody is brought back
+    chair_time: time | None  # None: a person removed the appointment from the ride
+    return_time: time | None  # None: no return
 
 
 def next_occurrences(order: StandingOrder, most: int, *, at: datetime) -> list[NextOccurrence]:
-    """List the next occurrences that are booked or planned, by day, up to `most` within two years.  Five queries."""
+    """List up to `most` next occurrences that are booked or planned, by day, within two years.  Five queries."""
     first = timing.local_day(at, order.timezone)
     (planned_order,) = plans.read([order], since=first - MANUAL_MOVE_RANGE)
-    zone, found = ZoneInfo(order.timezone), list[NextOccurrence]()
-    for look in range(SEARCHES):
-        start = first + timedelta(days=look * SEARCH_DAYS)
-        days = _shown(planned_order, start, start + timedelta(days=SEARCH_DAYS - 1), at)
-        found += [_coming(one, zone) for one in days if _is_ahead(one.legs[0], at)]
-        if len(found) >= most:
+    zone, upcoming = ZoneInfo(order.timezone), list[NextOccurrence]()
+    for number in range(SEARCHES):
+        start = first + timedelta(days=number * SEARCH_DAYS)
+        views = _views(planned_order, start, start + timedelta(days=SEARCH_DAYS - 1), at)
+        upcoming += [_next_occurrence(view, zone) for view in views if _is_upcoming(view.legs[0], at)]
+        if len(upcoming) >= most:
             break
-    return found[:most]
+    return upcoming[:most]
 
 
-def _is_on(leg: LegView) -> bool:
+def _takes_place(leg: LegView) -> bool:
     return leg.status in (LegStatus.BOOKED, LegStatus.PLANNED)
 
 
-def _is_ahead(there: LegView, at: datetime) -> bool:
-    return there.leg is Leg.OUTBOUND and _is_on(there) and there.pickup_at > at
+def _is_upcoming(first: LegView, at: datetime) -> bool:
+    return first.leg is Leg.OUTBOUND and _takes_place(first) and first.pickup_at > at
 
 
-def _coming(one: OccurrenceView, zone: ZoneInfo) -> NextOccurrence:
-    there, back = one.legs[0], one.legs[-1]
+def _next_occurrence(view: OccurrenceView, zone: ZoneInfo) -> NextOccurrence:
+    outbound, last = view.legs[0], view.legs[-1]
     return NextOccurrence(
-        one.pattern_date,
-        one.service_date,
-        one.change,
-        there.pickup_at.astimezone(zone).time(),
-        there.appointment_at.astimezone(zone).time() if there.appointment_at else None,
-        back.pickup_at.astimezone(zone).time() if back.leg is Leg.RETURN and _is_on(back) else None,
+        view.pattern_date,
+        view.service_date,
+        view.change,
+        outbound.pickup_at.astimezone(zone).time(),
+        outbound.appointment_at.astimezone(zone).time() if outbound.appointment_at else None,
+        last.pickup_at.astimezone(zone).time() if last.leg is Leg.RETURN and _takes_place(last) else None,
     )
 
 
 def calendar(order: StandingOrder, first: date, last: date, *, at: datetime) -> list[OccurrenceView]:
-    """List what takes place, or would have, from `first` to `last`, both included, by day.  Five queries."""
+    """List the occurrences from `first` to `last`, both included, by day, also canceled ones.  Five queries."""
     return calendars([order], first, last, at=at)[order.pk]
 
 
 def calendars(
     orders: Collection[StandingOrder], first: date, last: date, *, at: datetime
 ) -> dict[UUID, list[OccurrenceView]]:
-    """List the same of many orders, by their ids.  Five queries."""
+    """Return the same for several orders, by their ids.  Five queries."""
     planned_orders = plans.read(orders, since=first - MANUAL_MOVE_RANGE)
-    return {one.order.pk: _shown(one, first, last, at) for one in planned_orders}
+    return {planned.order.pk: _views(planned, first, last, at) for planned in planned_orders}
 
 
-def _shown(planned_order: PlannedOrder, first: date, last: date, at: datetime) -> list[OccurrenceView]:
+def _views(planned_order: PlannedOrder, first: date, last: date, at: datetime) -> list[OccurrenceView]:
     planned = {
-        one.pattern_date: one for one in occurrences(planned_order.plan, first - FARTHEST_MOVE, last + FARTHEST_MOVE)
+        occurrence.pattern_date: occurrence
+        for occurrence in occurrences(planned_order.plan, first - FARTHEST_MOVE, last + FARTHEST_MOVE)
     }
-    days: dict[date, dict[Leg, StoredOccurrence]] = {}
+    rows: dict[date, dict[Leg, StoredOccurrence]] = {}
     for (day, leg), row in planned_order.occurrence_rows.items():
-        days.setdefault(day, {})[leg] = row
-    moved = {day for day in days if day not in planned and day <= last + MANUAL_MOVE_RANGE}
-    found = []
+        rows.setdefault(day, {})[leg] = row
+    moved = {day for day in rows if day not in planned and day <= last + MANUAL_MOVE_RANGE}
+    views = []
     for day in {*planned, *moved}:
         occurrence = planned.get(day) or next(occurrences(planned_order.plan, day, day), None)
-        one = _occurrence(planned_order, day, occurrence, days.get(day, {}), at)
-        if one is not None and first <= one.service_date <= last:
-            found.append(one)
-    return sorted(found, key=lambda one: (one.service_date, one.legs[0].pickup_at))
+        view = _view(planned_order, day, occurrence, rows.get(day, {}), at)
+        if view is not None and first <= view.service_date <= last:
+            views.append(view)
+    return sorted(views, key=lambda view: (view.service_date, view.legs[0].pickup_at))
 
 
-def _occurrence(
+def _view(
     planned_order: PlannedOrder,
     day: date,
     occurrence: Occurrence | None,
@@ -174,7 +174,7 @@ def _occurrence(
     legs = tuple(_legs(planned_order, day, occurrence, rows, at))
     if not legs:
         return None
-    if any(one.ride_id and rows[one.leg].recorded.customized for one in legs):
+    if any(leg.ride_id and rows[leg.leg].recorded.customized for leg in legs):
         change = ChangeType.CUSTOMIZED
     else:
         change = occurrence.change if occurrence else ChangeType.AS_GENERATED
@@ -184,7 +184,7 @@ def _occurrence(
 
 
 def _service_date(planned_order: PlannedOrder, occurrence: Occurrence | None, leg: LegView) -> date:
-    """Give the day of the chair: a pickup may be on the evening before."""
+    """Return the day of the chair time: the pickup may be on the evening before."""
     if occurrence is not None and leg.pickup_at == occurrence.pickup_at:
         return occurrence.service_date
     return timing.local_day(leg.appointment_at or leg.pickup_at, planned_order.order.timezone)
@@ -201,14 +201,14 @@ def _legs(
     for leg in LEGS:
         row = rows.get(leg)
         will_call = leg is Leg.RETURN and terms.return_mode == ReturnMode.WILL_CALL
-        if row is not None and _rides(row):
+        if row is not None and _has_ride(row):
             yield _of_ride(leg, row, will_call)
         elif occurrence is not None and leg in terms.legs:
             yield _of_plan(leg, occurrence, row, will_call, at)
 
 
-def _rides(row: StoredOccurrence) -> bool:
-    """Say whether there is a ride to go by: one that is open, or has ended on the road."""
+def _has_ride(row: StoredOccurrence) -> bool:
+    """Check for a ride that is open, under way or ended; a canceled ride does not count."""
     return row.recorded.pending or row.recorded.begun
 
 
@@ -234,7 +234,7 @@ def _leg_status(occurrence: Occurrence, row: StoredOccurrence | None, at: dateti
         return LegStatus.CANCELLED
     if occurrence.status is not OccurrenceStatus.DUE:
         return _OF_STATUS[occurrence.status]
-    is_over = occurrence.pickup_at <= at
-    if row is not None and (is_over or row.recorded.decision is Decision.REFUSED):
+    is_past = occurrence.pickup_at <= at
+    if row is not None and (is_past or row.recorded.decision is Decision.REFUSED):
         return _OF_DECISION.get(row.recorded.decision, LegStatus.NOT_BOOKED)
-    return LegStatus.NOT_BOOKED if is_over else LegStatus.PLANNED
+    return LegStatus.NOT_BOOKED if is_past else LegStatus.PLANNED

@@ -1,4 +1,4 @@
-"""Standing orders and calendar shifts within the caller's reach, orders with everything that the API shows of them."""
+"""Standing orders and calendar shifts inside the caller's data scope, and orders with all fields of the API."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from lib.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class TermsRecord:
-    """Terms, under the name that an order has for its own."""
+    """Terms in an attribute named as in `OrderRecord`, for the same serializer."""
 
     terms: Terms
 
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """An order, the terms in force (before it starts, the first ones), those that begin later, and single days.
+    """An order with its current terms (before it starts, the first), later terms, and single days.
 
-    `holds` that are not over, and `skips` and `changes` of days that can still matter, are by their dates.
+    `holds`, `skips` and `changes` are those that can affect the present or future, by date.
     """
 
     order: StandingOrder
@@ -42,22 +42,22 @@ class OrderRecord:
 
 
 def order(order_id: UUID, by: Principal) -> StandingOrder:
-    """Find an order.
+    """Return an order.
 
     Raises:
-        NotFound: there is no such order in reach.
+        NotFound: there is no such order in the data scope.
     """
-    found = StandingOrder.objects.visible_to(by).filter(pk=order_id).first()
-    if found is None:
+    order = StandingOrder.objects.visible_to(by).filter(pk=order_id).first()
+    if order is None:
         raise NotFound(_("standing order"))
-    return found
+    return order
 
 
 def orders_of(rider_id: UUID, by: Principal) -> StandingOrderQuerySet:
-    """List a rider's orders in reach.
+    """List a rider's orders.
 
     Raises:
-        NotFound: there is no such rider in reach.
+        NotFound: there is no such rider in the data scope.
     """
     if not Rider.objects.visible_to(by).filter(pk=rider_id).exists():
         raise NotFound(_("rider"))
@@ -65,10 +65,10 @@ def orders_of(rider_id: UUID, by: Principal) -> StandingOrderQuerySet:
 
 
 def calendar_shift(shift_id: UUID, by: Principal) -> CalendarShift:
-    """Find a calendar shift.
+    """Return a calendar shift.
 
     Raises:
-        NotFound: there is no such shift in reach.
+        NotFound: there is no such shift in the data scope.
     """
     shift = CalendarShift.objects.visible_to(by).filter(pk=shift_id).first()
     if shift is None:
@@ -77,10 +77,10 @@ def calendar_shift(shift_id: UUID, by: Principal) -> CalendarShift:
 
 
 def calendar_shifts_of(facility_id: UUID, by: Principal) -> CalendarShiftQuerySet:
-    """List a facility's calendar shifts in reach.
+    """List a facility's calendar shifts.
 
     Raises:
-        NotFound: there is no such facility in reach.
+        NotFound: there is no such facility in the data scope.
     """
     if not Facility.objects.visible_to(by).filter(pk=facility_id).exists():
         raise NotFound(_("facility"))
@@ -88,8 +88,8 @@ def calendar_shifts_of(facility_id: UUID, by: Principal) -> CalendarShiftQuerySe
 
 
 def records(orders: Sequence[StandingOrder], *, at: datetime) -> list[OrderRecord]:
-    """Complete orders for the answer.  Four queries."""
-    ids = [one.pk for one in orders]
+    """Read what the API shows of orders.  Four queries."""
+    ids = [order.pk for order in orders]
     terms: dict[UUID, list[Terms]] = defaultdict(list)
     for row in Terms.objects.filter(standing_order_id__in=ids).order_by("from_date"):
         terms[row.standing_order_id].append(row)
@@ -100,7 +100,9 @@ def records(orders: Sequence[StandingOrder], *, at: datetime) -> list[OrderRecor
     for change in OccurrenceChange.objects.filter(standing_order_id__in=ids).order_by("pattern_date"):
         changes[change.standing_order_id].append(change)
     names = external_ids_of(SubjectType.STANDING_ORDER, ids)
-    return [_record(one, terms[one.pk], names[one.pk], holds[one.pk], changes[one.pk], at) for one in orders]
+    return [
+        _record(order, terms[order.pk], names[order.pk], holds[order.pk], changes[order.pk], at) for order in orders
+    ]
 
 
 def _record(

@@ -1,4 +1,4 @@
-"""What orders ask for and what was decided so far, many at once: the plan of each, and its ledger."""
+"""Plans of standing orders and their recorded occurrences, read for many orders at once."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,17 +31,17 @@ from apps.rides.rules.lifecycle import RideStatus
 from lib.crypto import keyed_digest
 
 PENDING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
-# Instants as microseconds since 1970: what Django does to each took longer than everything else.
-_LEDGER: Final = """
+# Instants as microseconds since 1970: converting each by Django took longer than everything else.
+_OCCURRENCES: Final = """
     SELECT o.standing_order_id, o.pattern_date, o.leg, o.id, o.decision, o.content, o.refusal, o.ride_id,
         r.status, r.occurrence_state,
         (extract(epoch FROM r.pickup_at) * 1000000)::bigint, (extract(epoch FROM r.appointment_at) * 1000000)::bigint
     FROM recurring_occurrence o LEFT JOIN rides_ride r ON r.id = o.ride_id
     WHERE o.standing_order_id = ANY(%s::uuid[]) AND o.pattern_date >= %s
 """
-# Of each order the rides that are still to come and its driver has not set out for; whether all are as the order made
-# them; and their names, instants and contents, as `foreseen` writes them.
-_AHEAD: Final = """
+# Per order, of the future rides that are not under way: whether all are as generated, and a text of their dates, legs,
+# times and contents in the form of `plan_digest`.
+_RIDE_DIGESTS: Final = """
     SELECT o.standing_order_id, bool_and(o.decision = 'generated' AND r.occurrence_state <> 'customized'),
         string_agg(
             (o.pattern_date - date '1970-01-01') || o.leg || (date_part('epoch', r.pickup_at) * 1000000)::bigint || '/'
@@ -55,10 +55,10 @@ _AHEAD: Final = """
 """
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
-_DECISIONS: Final = {one.value: one for one in Decision}
-_LEGS: Final = {one.value: one for one in Leg}
-# What of an order and of its terms a ride is made of, besides its times.
-_OF_ORDER: Final = (
+_DECISIONS: Final = {decision.value: decision for decision in Decision}
+_LEGS: Final = {leg.value: leg for leg in Leg}
+# Columns of an order and its terms that determine a ride, besides its times.
+_ORDER_COLUMNS: Final = (
     "service_type",
     "payer_id",
     "program_code",
@@ -69,7 +69,7 @@ _OF_ORDER: Final = (
     "dispatcher_notes",
     "facility_notes",
 )
-_OF_TERMS: Final = (
+_TERMS_COLUMNS: Final = (
     "treatment_minutes",
     "post_treatment_minutes",
     "return_mode",
@@ -83,8 +83,8 @@ _OF_TERMS: Final = (
 )
 
 
-class StoredOccurrence(NamedTuple):  # there are hundreds of thousands in a night
-    """A row of the ledger, with its ride and that one's status; `refusal` is the code of why none could be made."""
+class StoredOccurrence(NamedTuple):  # a named tuple, because a nightly run reads hundreds of thousands
+    """A row of `Occurrence` with its ride; `refusal` is the error code if no ride could be booked."""
 
     id: int
     recorded: RecordedLeg
@@ -95,29 +95,28 @@ class StoredOccurrence(NamedTuple):  # there are hundreds of thousands in a nigh
 
 @dataclass(frozen=True, slots=True)
 class PlannedOrder:
-    """An order with everything that decides about its rides.  `terms` are in the order of their dates."""
+    """An order with its plan and recorded occurrences.  `terms` are sorted by date."""
 
     order: StandingOrder
     plan: Plan
     terms: Sequence[Terms]
-    contents: Mapping[UUID, str]  # of the rows of terms: `content_of`
+    contents: Mapping[UUID, str]  # by id of terms: `content_of`
     occurrence_rows: Mapping[Key, StoredOccurrence]
 
     def terms_on(self, day: date) -> Terms:
-        """Give the row in force for a pattern date, which lies on or after the first."""
+        """Return the terms that apply to a pattern date on or after the first."""
         if len(self.terms) == 1:
             return self.terms[0]
-        later = (after.from_date for after in self.terms[1:])
-        return self.terms[sum(from_date <= day for from_date in later)]
+        return self.terms[sum(later.from_date <= day for later in self.terms[1:])]
 
 
 def read(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOrder]:
-    """Read what decides about each order, and its ledger from the pattern date `since` on.  Five queries."""
+    """Read the plan and the occurrences of each order from the pattern date `since`.  Five queries."""
     return with_rows(planned(orders, since=since), since=since)
 
 
 def planned(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOrder]:
-    """Read as `read` does, but for the ledgers, which stay empty.  Four queries."""
+    """Read the plan of each order, without its occurrences.  Four queries."""
     ids = [order.pk for order in orders]
     terms = _by_order(Terms.objects.filter(standing_order__in=ids).order_by("from_date"))
     holds = _by_order(Hold.objects.filter(standing_order__in=ids).order_by("from_date"))
@@ -139,42 +138,43 @@ def planned(orders: Collection[StandingOrder], *, since: date) -> list[PlannedOr
 
 
 def with_rows(planned_orders: Collection[PlannedOrder], *, since: date) -> list[PlannedOrder]:
-    """Add the ledgers from the pattern date `since` on.  One query, none for nothing."""
-    ledgers: dict[UUID, dict[Key, StoredOccurrence]] = defaultdict(dict)
-    for order_id, *row in _ledger([one.order.pk for one in planned_orders], since) if planned_orders else ():
-        key, found = _row(*row)
-        ledgers[order_id][key] = found
-    return [replace(one, occurrence_rows=ledgers[one.order.pk]) for one in planned_orders]
+    """Add the occurrences from the pattern date `since`.  One query, none without orders."""
+    if not planned_orders:
+        return []
+    rows: dict[UUID, dict[Key, StoredOccurrence]] = defaultdict(dict)
+    for order_id, *columns in _occurrences([planned.order.pk for planned in planned_orders], since):
+        key, row = _row(*columns)
+        rows[order_id][key] = row
+    return [replace(planned, occurrence_rows=rows[planned.order.pk]) for planned in planned_orders]
 
 
 def ride_digests(order_ids: Collection[UUID], *, since: date, at: datetime) -> dict[UUID, str]:
-    """Write down the rides ahead of each order as `foreseen` does those it should have.  One query.
+    """Return a text of the future rides of each order, to compare with its `plan_digest`.  One query.
 
-    An order is missing where one of its rides is not as the order made it: people changed it, or it should not be
-    there.
+    Orders with a ride that people changed, or that should not exist, are missing.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_AHEAD, [list(order_ids), since, list(PENDING), at])
-        found = {order_id: text if untouched else None for order_id, untouched, text in cursor.fetchall()}
-    written = ((order_id, found.get(order_id, "")) for order_id in order_ids)
-    return {order_id: text for order_id, text in written if text is not None}
+        cursor.execute(_RIDE_DIGESTS, [list(order_ids), since, list(PENDING), at])
+        rows = {order_id: text if is_untouched else None for order_id, is_untouched, text in cursor.fetchall()}
+    digests = ((order_id, rows.get(order_id, "")) for order_id in order_ids)
+    return {order_id: digest for order_id, digest in digests if digest is not None}
 
 
 def plan_digest(planned_order: PlannedOrder, first: date, last: date, *, at: datetime) -> str:
-    """Write down the rides that an order should have, of pattern dates from `first` to `last` that lie ahead."""
-    found: list[str] = []
+    """Return a text of the future rides that an order should have on pattern dates from `first` to `last`."""
     if planned_order.order.status == OrderStatus.DRAFT:
         return ""
-    for one in occurrences(planned_order.plan, first, last):
-        if one.status is not OccurrenceStatus.DUE or one.pickup_at <= at:
+    parts: list[str] = []
+    for occurrence in occurrences(planned_order.plan, first, last):
+        if occurrence.status is not OccurrenceStatus.DUE or occurrence.pickup_at <= at:
             continue
-        terms = planned_order.terms_on(one.pattern_date)
-        name, content = one.pattern_date.toordinal() - _EPOCH_DAY, planned_order.contents[terms.pk]
+        terms = planned_order.terms_on(occurrence.pattern_date)
+        day, content = occurrence.pattern_date.toordinal() - _EPOCH_DAY, planned_order.contents[terms.pk]
         for leg in terms.legs:
-            pickup_at, appointment_at = times_of(one, leg)
+            pickup_at, appointment_at = times_of(occurrence, leg)
             appointment = _microseconds(appointment_at) if appointment_at else ""
-            found.append(f"{name}{leg}{_microseconds(pickup_at)}/{appointment}/{content}")
-    return ",".join(found)
+            parts.append(f"{day}{leg}{_microseconds(pickup_at)}/{appointment}/{content}")
+    return ",".join(parts)
 
 
 def _microseconds(moment: datetime) -> int:
@@ -182,15 +182,15 @@ def _microseconds(moment: datetime) -> int:
 
 
 def _by_order(rows: Iterable[Any]) -> dict[UUID, list[Any]]:
-    found: dict[UUID, list[Any]] = defaultdict(list)
+    by_order: dict[UUID, list[Any]] = defaultdict(list)
     for row in rows:
-        found[row.standing_order_id].append(row)
-    return found
+        by_order[row.standing_order_id].append(row)
+    return by_order
 
 
-def _ledger(order_ids: Collection[UUID], since: date) -> list[tuple[Any, ...]]:
+def _occurrences(order_ids: Collection[UUID], since: date) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(_LEDGER, [list(order_ids), since])
+        cursor.execute(_OCCURRENCES, [list(order_ids), since])
         return list(cursor.fetchall())
 
 
@@ -225,7 +225,7 @@ def plan_of(
     changes: Iterable[OccurrenceChange] = (),
     shifts: Iterable[CalendarShift] = (),
 ) -> Plan:
-    """Make the plan of an order out of its rows; of the facility's shifts, those that apply to it.  No query."""
+    """Build the plan of an order from its rows and the facility's shifts.  No query."""
     planned = [planned_terms(row) for row in terms]
     plan = Plan(
         zone=ZoneInfo(order.timezone),
@@ -238,7 +238,9 @@ def plan_of(
         if change.kind == OccurrenceChange.Kind.SKIP:
             skips.add(change.pattern_date)
         else:
-            in_force = cast(PlannedTerms, plan.terms_on(change.pattern_date))  # it was a date of the pattern
+            in_force = cast(
+                PlannedTerms, plan.terms_on(change.pattern_date)
+            )  # changes are only of dates of the pattern
             overrides[change.pattern_date] = _override(change, in_force.times)
     moved = {}
     for shift in shifts:
@@ -249,7 +251,7 @@ def plan_of(
 
 
 def planned_terms(row: Terms) -> PlannedTerms:
-    """Give a row of terms as the plan has it."""
+    """Convert a row of terms into those of a plan."""
     days, anchor = frozenset(row.days_of_week), row.anchor_date
     times = Times(
         chair_time=row.chair_time,
@@ -262,12 +264,12 @@ def planned_terms(row: Terms) -> PlannedTerms:
 
 
 def _override(change: OccurrenceChange, times: Times) -> Override:
-    wanted = overridden(times, change.chair_time, change.pickup_time, change.return_time)
-    return Override(wanted, change.to_date or change.pattern_date)
+    new_times = overridden(times, change.chair_time, change.pickup_time, change.return_time)
+    return Override(new_times, change.to_date or change.pattern_date)
 
 
 def overridden(times: Times, chair_time: time | None, pickup_time: time | None, return_time: time | None) -> Times:
-    """Change the times of one day: with the chair the two ways move along, unless they are given."""
+    """Change the times of one day: pickup and return move with the chair time unless they are given."""
     times = times if chair_time is None else times.at_chair_time(chair_time)
     return replace(
         times,
@@ -277,9 +279,9 @@ def overridden(times: Times, chair_time: time | None, pickup_time: time | None, 
 
 
 def applies(shift: CalendarShift, order_id: UUID, days: frozenset[int]) -> bool:
-    """Say whether a facility's shift is meant for an order that rides on these days of the week.
+    """Check whether a facility's shift applies to an order with these days of the week.
 
-    `mwf` and `tts` mean orders of exactly those days: who comes on others has a chair of their own.
+    `mwf` and `tts` apply to orders with exactly those days.
     """
     if shift.applies_to == CalendarShift.AppliesTo.SELECTED:
         return order_id in shift.standing_order_ids
@@ -291,14 +293,14 @@ def shift_of(row: CalendarShift) -> Shift:
 
 
 def content_of(order: StandingOrder, terms: Terms) -> str:
-    """Digest everything that rides of these terms are made of besides their times, the codes of doors among it."""
-    parts = [getattr(order, name) for name in _OF_ORDER] + [getattr(terms, name) for name in _OF_TERMS]
-    if terms.return_dropoff is not None:  # else digests stay those that rides were made with before there was one
+    """Return a keyed digest of everything in rides of these terms except their times, including access codes."""
+    parts = [getattr(order, name) for name in _ORDER_COLUMNS] + [getattr(terms, name) for name in _TERMS_COLUMNS]
+    if terms.return_dropoff is not None:  # without it, digests are the same as before the column existed
         parts += [terms.return_dropoff, terms.return_dropoff_access]
     text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
     return keyed_digest(text, purpose="recurring_occurrence.content")[:16].hex()
 
 
 def first_relevant_date(day: date) -> date:
-    """Give the first pattern date that can matter to what takes place from `day` on."""
+    """Return the first pattern date that can have an occurrence on or after `day`."""
     return day - FARTHEST_MOVE

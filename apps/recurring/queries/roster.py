@@ -1,4 +1,4 @@
-"""Who rides to a facility again and again: its standing orders, and how each of them stands."""
+"""The standing orders of a facility with their next ride, for lists."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from apps.rides.models import Ride
 from apps.rides.rules import timing
 from lib.access import Principal
 
-MOST: Final = 600  # orders of one list: more than any centre has chairs for
+MOST: Final = 600  # orders of one list: more than a center has chairs
 LISTED_STATUSES: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD, OrderStatus.DRAFT)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderSummary:
-    """An order with its rider, the terms it rides by today (those it begins with, if that is to come), its next ride.
+    """An order with its current terms (before it starts, the first) and its next ride.
 
-    `hold` is the one of today, or else the next.
+    `hold` is the current one, otherwise the next.
     """
 
     order: StandingOrder
@@ -34,7 +34,7 @@ class OrderSummary:
 
 @dataclass(frozen=True, slots=True)
 class FacilityCounts:
-    """A facility with the number of its orders."""
+    """A facility with its numbers of orders."""
 
     facility: Facility
     active: int
@@ -45,9 +45,9 @@ class FacilityCounts:
 def summaries(
     facility: Facility, statuses: Collection[str], *, by: Principal, at: datetime
 ) -> tuple[list[OrderSummary], bool]:
-    """List a facility's orders of these statuses in reach, newest first, and say whether there are more.  Four queries.
+    """List up to `MOST` orders of a facility with these statuses, newest first, and whether there are more.
 
-    Of no facility the list is longer than `MOST`.
+    Four queries.
     """
     rows = StandingOrder.objects.visible_to(by).filter(facility=facility, status__in=statuses).select_related("rider")
     orders = list(rows.order_by("-pk")[: MOST + 1])
@@ -55,7 +55,7 @@ def summaries(
 
 
 def summarize(orders: Collection[StandingOrder], *, today: date, at: datetime) -> list[OrderSummary]:
-    """Complete orders of one facility that were found, in their order.  Three queries."""
+    """Read terms, hold and next ride of orders of one facility, in the given sequence.  Three queries."""
     ids = [order.pk for order in orders]
     terms: dict[UUID, Terms] = {}
     for row in Terms.objects.filter(standing_order_id__in=ids).order_by("from_date"):
@@ -66,15 +66,15 @@ def summarize(orders: Collection[StandingOrder], *, today: date, at: datetime) -
     for hold in Hold.objects.filter(ahead, standing_order_id__in=ids).order_by("from_date"):
         holds.setdefault(hold.standing_order_id, hold)
     rides = Ride.objects.filter(standing_order_id__in=ids, status__in=PENDING, pickup_at__gt=at)
-    following = dict(rides.values_list("standing_order_id").annotate(Min("pickup_at")).order_by())
-    return [OrderSummary(one, terms[one.pk], holds.get(one.pk), following.get(one.pk)) for one in orders]
+    next_pickups = dict(rides.values_list("standing_order_id").annotate(Min("pickup_at")).order_by())
+    return [OrderSummary(order, terms[order.pk], holds.get(order.pk), next_pickups.get(order.pk)) for order in orders]
 
 
 def facility_counts(*, by: Principal) -> list[FacilityCounts]:
-    """Count the orders of each facility in reach that has some, by name.  Two queries."""
+    """Count the orders of each facility that has some, by name.  Two queries."""
     counts = {status.value: Count("pk", filter=Q(status=status)) for status in LISTED_STATUSES}
     rows = StandingOrder.objects.visible_to(by).filter(status__in=LISTED_STATUSES).order_by()
     counted = rows.values("facility_id").annotate(**counts).values_list("facility_id", *counts)
-    found = {facility_id: numbers for facility_id, *numbers in counted}
-    facilities = Facility.objects.visible_to(by).filter(pk__in=found).order_by("name", "pk")
-    return [FacilityCounts(one, *found[one.pk]) for one in facilities]
+    numbers_of = {facility_id: numbers for facility_id, *numbers in counted}
+    facilities = Facility.objects.visible_to(by).filter(pk__in=numbers_of).order_by("name", "pk")
+    return [FacilityCounts(facility, *numbers_of[facility.pk]) for facility in facilities]

@@ -1,4 +1,4 @@
-"""What a standing order is before it is one: everything the caller asked for, in wall time and the API's shapes."""
+"""A standing order as requested by a caller, in wall time and the API's shapes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ Shape = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TermsDraft:
-    """When and how an order rides.
+    """Pattern, times, stops and needs of an order.
 
-    Days of the week are Monday 0; weeks are counted from the one of `anchor_date`, or that in which the terms begin.
-    Without `pickup_time` the pickup is worked out from the drive.  Stops may hold an `accessCode`; without `dropoff`
-    the way there ends at the facility, and without `return_dropoff` the way back ends where the way there began.  A
-    scheduled way back without `return_time` begins when the treatment is over.
+    Monday is 0; weeks are counted from the week of `anchor_date`, by default the week in which the terms begin.
+    Without `pickup_time`, the pickup time is computed from the drive.  Stops may have an `accessCode`; the default of
+    `dropoff` is the facility, and of `return_dropoff` the outbound pickup.  A scheduled return without `return_time`
+    begins at the end of the treatment.
     """
 
     days_of_week: tuple[int, ...]
@@ -26,8 +26,8 @@ class TermsDraft:
     pickup: Shape
     interval_weeks: int = 1
     anchor_date: date | None = None
-    arrive_early_minutes: int | None = None  # None: the facility's
-    treatment_minutes: int | None = None  # None: 240 of dialysis
+    arrive_early_minutes: int | None = None  # None: the facility's default
+    treatment_minutes: int | None = None  # None: 240 for dialysis
     post_treatment_minutes: int | None = None
     pickup_time: time | None = None
     dropoff: Shape = field(default_factory=dict)
@@ -41,7 +41,7 @@ class TermsDraft:
 
 @dataclass(frozen=True, slots=True)
 class OrderDraft:
-    """One standing order as asked for.  `draft` keeps it from riding until it is activated."""
+    """One standing order.  With `is_draft`, no rides are booked until it is activated."""
 
     facility_id: UUID
     start_date: date
@@ -53,5 +53,5 @@ class OrderDraft:
     vehicle_type_requested: str = ""
     notes: Notes = field(default_factory=Notes)
     generation_horizon_days: int | None = None
-    external_ids: tuple[Mapping[str, str], ...] = ()  # of `system`, `value` and `type`
+    external_ids: tuple[Mapping[str, str], ...] = ()  # with `system`, `value` and `type`
     is_draft: bool = False

@@ -1,9 +1,8 @@
-"""How rides are made to follow their standing order: what is there, what should be, and the steps between (pure).
+"""Compares the plan of a standing order with its recorded occurrences, and lists the steps that bring rides in line.
 
-The plan is the truth, and every edit, hold, skip and moved holiday is a change of the plan.  A ledger row names each
-(pattern date, leg) that was ever decided on, and never goes away: it is the tombstone that keeps a cancelled ride from
-rising again.  Rows that the order itself gave up (`GIVEN_UP`) may come back; what a person or the
-road decided stays.
+The plan is the truth: every edit, hold, skip and calendar shift changes the plan.  A row per (pattern date, leg) stores
+the last decision and is never deleted, so a ride that a person canceled is not booked again.  Only rows whose decision
+is in `REBOOKABLE`, all of them decisions of the order itself, can get a new ride.
 """
 
 from collections.abc import Container, Mapping
@@ -24,14 +23,14 @@ LEGS: Final = tuple(Leg)
 
 
 class Decision(StrEnum):
-    """What the ledger says of a (pattern date, leg)."""
+    """The last decision about a (pattern date, leg)."""
 
     GENERATED = "generated"
     HELD = "held"
     SKIPPED = "skipped"
     CLOSED = "closed"
     WITHDRAWN = "withdrawn"  # the pattern no longer has the day, or the order ended
-    REFUSED = "refused"  # no ride could be made; an exception says why
+    REFUSED = "refused"  # no ride could be booked; an exception has the reason
 
 
 REBOOKABLE: Final = frozenset({Decision.HELD, Decision.SKIPPED, Decision.CLOSED, Decision.WITHDRAWN, Decision.REFUSED})
@@ -42,11 +41,11 @@ _DECISION_OF_STATUS: Final[Mapping[OccurrenceStatus, Decision]] = {
 }
 
 
-Key = tuple[date, Leg]  # (pattern date, leg), the name of a ride within its order
+Key = tuple[date, Leg]  # (pattern date, leg) identifies a leg within its order
 
 
 class EveryDate:
-    """Holds every date."""
+    """A container of all dates."""
 
     def __contains__(self, day: object) -> bool:
         return True
@@ -54,17 +53,17 @@ class EveryDate:
 
 @dataclass(frozen=True, slots=True)
 class DesiredLeg:
-    """What the plan has for one leg; `content` digests what the ride is made of besides its times."""
+    """One leg as planned; `content` is a digest of everything in the ride except its times."""
 
     occurrence: Occurrence
     content: str = ""
 
 
-class RecordedLeg(NamedTuple):  # there are hundreds of thousands in a night
-    """A row of the ledger with its ride, where it has one.
+class RecordedLeg(NamedTuple):  # a named tuple, because a nightly run reads hundreds of thousands
+    """The recorded state of one leg, with its latest ride if there is one.
 
-    `pending` says that the ride is open and its driver has not set out; `begun` that the road has touched it: it is
-    under way, or ended in another way than by being called off.  Instants and `content` are those it was made with.
+    `pending`: the ride is open and its driver is not en route.  `begun`: the ride is under way, or has ended other than
+    by cancellation.  Times and `content` are those of the ride when it was last booked or amended.
     """
 
     decision: Decision
@@ -80,14 +79,14 @@ class StepType(StrEnum):
     CREATE = "create"
     AMEND = "amend"
     CANCEL = "cancel"
-    LEAVE = "leave"  # a person changed the ride, and the plan has something else for it: it is listed
+    LEAVE = "leave"  # a person changed the ride, and it differs from the plan: only reported
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to do about one leg; `decision` is what the ledger says afterwards."""
+    """One change of one leg; `decision` is recorded afterwards."""
 
-    act: StepType
+    type: StepType
     pattern_date: date
     leg: Leg
     decision: Decision
@@ -95,70 +94,70 @@ class Step:
 
 
 def steps(
-    wanted: Mapping[Key, DesiredLeg],
-    occurrence_rows: Mapping[Key, RecordedLeg],
+    desired: Mapping[Key, DesiredLeg],
+    recorded: Mapping[Key, RecordedLeg],
     *,
     now: datetime,
     overwrite: Container[date] = (),
 ) -> list[Step]:
-    """List what makes the rides follow the plan, by date, the way there before the way back.
+    """List the steps that bring rides in line with the plan, by date, the outbound leg before the return.
 
-    Both mappings cover the same span of pattern dates.  What a person changed stays, but on dates of `overwrite`.
-    Nothing is done about a day that has begun: who is on the machine is brought home as arranged.
+    Both mappings cover the same range of pattern dates.  Rides that a person changed stay unless their date is in
+    `overwrite`.  A day that has begun is left alone, so that a rider in treatment still gets the return ride.
     """
     days: dict[date, list[Leg]] = {}
-    for day, leg in sorted({*wanted, *occurrence_rows}):
+    for day, leg in sorted({*desired, *recorded}):
         days.setdefault(day, []).append(leg)
-    found = []
+    steps = []
     for day, legs in days.items():
-        if any(occurrence_rows[day, leg].begun for leg in legs if (day, leg) in occurrence_rows):
+        if any(recorded[day, leg].begun for leg in legs if (day, leg) in recorded):
             continue
-        steps_of_day = (
-            _step((day, leg), wanted.get((day, leg)), occurrence_rows.get((day, leg)), now, day in overwrite)
-            for leg in legs
-        )
-        found += [step for step in steps_of_day if step is not None]
-    return found
+        for leg in legs:
+            step = _step((day, leg), desired.get((day, leg)), recorded.get((day, leg)), now, day in overwrite)
+            if step is not None:
+                steps.append(step)
+    return steps
 
 
 def _step(
-    key: Key, wanted: DesiredLeg | None, recorded: RecordedLeg | None, now: datetime, overwrite: bool
+    key: Key, desired: DesiredLeg | None, recorded: RecordedLeg | None, now: datetime, overwrite: bool
 ) -> Step | None:
     if recorded is not None and recorded.pending:
-        return _of_pending(key, wanted, recorded, now, overwrite)
-    if wanted is None or not _is_due(wanted, now):
+        return _step_of_pending(key, desired, recorded, now, overwrite)
+    if desired is None or not _is_due(desired, now):
         return None
     if recorded is None or recorded.decision in REBOOKABLE:
-        return Step(StepType.CREATE, *key, Decision.GENERATED, wanted.occurrence)
+        return Step(StepType.CREATE, *key, Decision.GENERATED, desired.occurrence)
     return None
 
 
-def _of_pending(
-    key: Key, wanted: DesiredLeg | None, recorded: RecordedLeg, now: datetime, overwrite: bool
+def _step_of_pending(
+    key: Key, desired: DesiredLeg | None, recorded: RecordedLeg, now: datetime, overwrite: bool
 ) -> Step | None:
     if recorded.pickup_at is not None and recorded.pickup_at <= now:
         return None
-    spared = recorded.customized and not overwrite
-    occurrence = wanted.occurrence if wanted else None
-    if wanted is None or wanted.occurrence.status is not OccurrenceStatus.DUE:
-        decision = _DECISION_OF_STATUS[wanted.occurrence.status] if wanted else Decision.WITHDRAWN
-        # A hold or a skip says that the rider stays away; a pattern or a closed day says less than a person did.
-        if spared and decision in (Decision.WITHDRAWN, Decision.CLOSED):
+    is_protected = recorded.customized and not overwrite
+    occurrence = desired.occurrence if desired else None
+    if desired is None or desired.occurrence.status is not OccurrenceStatus.DUE:
+        decision = _DECISION_OF_STATUS[desired.occurrence.status] if desired else Decision.WITHDRAWN
+        # With a hold or a skip the rider is away, so that a customized ride is canceled too.  A changed pattern or a
+        # closed day does not say so.
+        if is_protected and decision in (Decision.WITHDRAWN, Decision.CLOSED):
             return Step(StepType.LEAVE, *key, Decision.GENERATED, occurrence)
         return Step(StepType.CANCEL, *key, decision, occurrence)
-    same = (recorded.pickup_at, recorded.appointment_at) == times_of(wanted.occurrence, key[1])
-    if (same and recorded.content == wanted.content) or not _is_due(wanted, now):
+    has_same_times = (recorded.pickup_at, recorded.appointment_at) == times_of(desired.occurrence, key[1])
+    if (has_same_times and recorded.content == desired.content) or not _is_due(desired, now):
         return None
-    return Step(StepType.LEAVE if spared else StepType.AMEND, *key, Decision.GENERATED, occurrence)
+    return Step(StepType.LEAVE if is_protected else StepType.AMEND, *key, Decision.GENERATED, occurrence)
 
 
-def _is_due(wanted: DesiredLeg, now: datetime) -> bool:
-    """Say whether a ride is wanted and its day lies ahead: nobody is booked for the past, or brought home alone."""
-    return wanted.occurrence.status is OccurrenceStatus.DUE and wanted.occurrence.pickup_at > now
+def _is_due(desired: DesiredLeg, now: datetime) -> bool:
+    """Check the pickup of the outbound leg also for returns: no ride is booked for the past, and no return alone."""
+    return desired.occurrence.status is OccurrenceStatus.DUE and desired.occurrence.pickup_at > now
 
 
 def times_of(occurrence: Occurrence, leg: Leg) -> tuple[datetime, datetime | None]:
-    """Give pickup and appointment of one leg of an occurrence; the way back has no appointment."""
+    """Return the pickup and appointment times of one leg; a return has no appointment."""
     if leg is Leg.OUTBOUND:
         return occurrence.pickup_at, occurrence.chair_at
     return occurrence.return_at, None

@@ -1,8 +1,8 @@
-"""On which days, and when, a standing order rides: pattern, clock changes, holds, skips, moved days.
+"""Dates and times of a standing order: pattern, clock changes, holds, skips, calendar shifts and overrides.
 
-Pure: no query, no clock of its own.  Everything is facility wall time until the last step: an instant comes from (local
-date, local time, zone), never from the instant a week before.  Treatment and driving are elapsed time, added to
-instants in UTC, so that both change-over days come out right.
+Everything is facility wall time until the last step: an instant is computed from (local date, local time, zone), never
+from the instant one week earlier.  Treatment and driving are elapsed time, added to instants in UTC, so that both days
+of a clock change are correct.
 """
 
 from bisect import bisect_right
@@ -19,14 +19,14 @@ from zoneinfo import ZoneInfo
 
 from apps.organizations.rules.opening_hours import local_instant
 
-FARTHEST_MOVE: Final = timedelta(days=7)  # a moved treatment stays within the week on either side of its day
+FARTHEST_MOVE: Final = timedelta(days=7)  # on either side, so that a treatment stays near its day
 PRESETS: Final[Mapping[str, frozenset[int]]] = {"mwf": frozenset({0, 2, 4}), "tts": frozenset({1, 3, 5})}
 _HOUR: Final = timedelta(hours=1)
 _MONDAY: Final = 1  # the ordinal of a Monday: 1 January of the year 1
 
 
 class OccurrenceStatus(StrEnum):
-    """What becomes of a pattern date."""
+    """Whether a pattern date takes place."""
 
     DUE = "due"
     SKIPPED = "skipped"
@@ -35,7 +35,7 @@ class OccurrenceStatus(StrEnum):
 
 
 class ChangeType(StrEnum):
-    """How an occurrence came to its time; the words of `occurrenceState`."""
+    """How an occurrence got its date and times; values of `occurrenceState`."""
 
     AS_GENERATED = "as_generated"
     SHIFTED = "shifted"
@@ -44,14 +44,14 @@ class ChangeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Days of the week, Monday 0, every so many weeks counted from the week of `anchor`."""
+    """Days of the week (Monday is 0), every `interval_weeks` weeks counted from the week of `anchor`."""
 
     days: frozenset[int]
     anchor: date
     interval_weeks: int = 1
 
     def dates(self, first: date, last: date) -> Iterator[date]:
-        """List the pattern's dates from `first` to `last`, both included, in order."""
+        """List the dates from `first` to `last`, both included, in order."""
         begin, end = first.toordinal(), last.toordinal()
         step = 7 * self.interval_weeks
         since_anchor = begin - self.anchor.toordinal() + self.anchor.weekday()
@@ -63,19 +63,18 @@ class Pattern:
                     yield date.fromordinal(monday + day)
             monday += step
 
-    def holds(self, day: date) -> bool:
-        """Say whether the pattern has this date."""
+    def includes(self, day: date) -> bool:
         return next(self.dates(day, day), None) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When on its day an occurrence takes place.
+    """The times of an occurrence on its day.
 
-    `pickup_time` is the wall time of the way there; one later than the chair time is that of the evening before.  None:
-    `lead` before the chair, for driving, boarding and an early arrival.  `return_time` is the wall time of the way
-    back; one earlier than the chair time is that of the next morning.  None: after `stay`, treatment and coming off the
-    machine.  Both lengths are elapsed time.
+    `pickup_time` is wall time; a time later than the chair time means the evening before.  None: `lead` before the
+    chair time, for driving, boarding and early arrival.  `return_time` is wall time; a time earlier than the chair time
+    means the next morning.  None: after `stay`, the treatment and post-treatment time.  `lead` and `stay` are elapsed
+    time.
     """
 
     chair_time: time
@@ -85,7 +84,7 @@ class Times:
     return_time: time | None = None
 
     def at_chair_time(self, chair_time: time) -> "Times":
-        """Move everything along with the chair: wall times of the two ways keep their distance to it."""
+        """Replace the chair time; explicit pickup and return times keep their distance to it."""
         minutes = _minute(chair_time) - _minute(self.chair_time)
         return replace(
             self,
@@ -97,7 +96,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an order asks for from a pattern date on, until the next terms begin."""
+    """The pattern and times that apply from a pattern date until the next terms begin."""
 
     from_date: date
     pattern: Pattern
@@ -117,9 +116,9 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """Where a facility moves one day of its calendar to; `to_date` None closes it.
+    """A day of the facility's calendar that is moved to `to_date`, or closed (None).
 
-    The chair time becomes `chair_time`, or is moved by `offset_minutes` within its day.
+    The chair time becomes `chair_time`, or changes by `offset_minutes` within its day.
     """
 
     to_date: date | None
@@ -129,7 +128,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What a person made of one occurrence: its times, and the day it takes place on."""
+    """Times and date that a person set for one occurrence."""
 
     times: Times
     to_date: date
@@ -137,11 +136,11 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that decides when an order rides.
+    """Everything that determines the dates and times of an order.
 
-    `terms` are in the order of their `from_date`, the first of which is where the order starts; `last` is its last
-    pattern date.  `shifts`, `skips` and `overrides` are by pattern date.  An override outranks a shift: a person looked
-    at that day.
+    `terms` are sorted by `from_date`; the order starts with the first.  `last` is the last pattern date.  `shifts`,
+    `skips` and `overrides` are by pattern date.  An override has precedence over a shift, because a person looked at
+    that day.
     """
 
     zone: ZoneInfo
@@ -153,22 +152,22 @@ class Plan:
     overrides: Mapping[date, Override] = field(default_factory=dict)
 
     def terms_on(self, day: date) -> Terms | None:
-        """Give the terms in force for a pattern date; None before the first."""
+        """Return the terms that apply to a pattern date; None before the first."""
         position = bisect_right(self.terms, day, key=lambda terms: terms.from_date)
         return self.terms[position - 1] if position else None
 
     def has(self, day: date) -> bool:
-        """Say whether the pattern asks for this date, whatever became of it."""
+        """Check whether the pattern includes this date, even if it is held, skipped, closed or moved."""
         terms = self.terms_on(day)
-        return terms is not None and terms.pattern.holds(day) and (self.last is None or day <= self.last)
+        return terms is not None and terms.pattern.includes(day) and (self.last is None or day <= self.last)
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One pattern date, `pattern_date` being its name for ever, and when it takes place.
+    """One pattern date and its actual date and times; `pattern_date` identifies it permanently.
 
-    Instants are in UTC.  `moved_by_clock_change`: a wall time does not exist on that day and moved forward by the gap;
-    of a time that comes twice the first one counts.  A closed day keeps the times it would have had.
+    Instants are in UTC.  `moved_by_clock_change`: a wall time does not exist on that day and moved forward by the gap.
+    Of a time that occurs twice, the first one is used.  A closed day has the times that it would have had.
     """
 
     pattern_date: date
@@ -182,7 +181,7 @@ class Occurrence:
 
 
 def occurrences(plan: Plan, first: date, last: date) -> Iterator[Occurrence]:
-    """List what the pattern dates from `first` to `last` come to, both included, in the order of those dates."""
+    """List the occurrences of pattern dates from `first` to `last`, both included, by pattern date."""
     for position, terms in enumerate(plan.terms):
         begin, end = max(first, terms.from_date), last
         if position + 1 < len(plan.terms):
@@ -194,9 +193,10 @@ def occurrences(plan: Plan, first: date, last: date) -> Iterator[Occurrence]:
 
 
 def on_service_dates(plan: Plan, first: date, last: date) -> list[Occurrence]:
-    """List what takes place from `first` to `last`, both included, in the order of its times: moved days included."""
-    nearby = occurrences(plan, first - FARTHEST_MOVE, last + FARTHEST_MOVE)
-    return sorted((one for one in nearby if first <= one.service_date <= last), key=lambda one: one.pickup_at)
+    """List the occurrences with service dates from `first` to `last`, both included, by pickup time."""
+    candidates = occurrences(plan, first - FARTHEST_MOVE, last + FARTHEST_MOVE)
+    within = (occurrence for occurrence in candidates if first <= occurrence.service_date <= last)
+    return sorted(within, key=lambda occurrence: occurrence.pickup_at)
 
 
 def _occurrence(plan: Plan, terms: Terms, day: date) -> Occurrence:
@@ -219,7 +219,7 @@ def _occurrence(plan: Plan, terms: Terms, day: date) -> Occurrence:
 
 
 def shifted(times: Times, shift: Shift) -> Times:
-    """Apply what a shift says of the chair time."""
+    """Apply the chair time of a shift."""
     if shift.chair_time is not None:
         return times.at_chair_time(shift.chair_time)
     if shift.offset_minutes:
@@ -228,46 +228,46 @@ def shifted(times: Times, shift: Shift) -> Times:
 
 
 def instants(times: Times, day: date, zone: ZoneInfo) -> tuple[datetime, datetime, datetime, bool]:
-    """Turn the times of a local date into instants: way there, chair, way back; and say whether clocks skip one."""
-    chair_at, jumped = instant(day, times.chair_time, zone)
+    """Return pickup, chair and return instants of a local date, and whether one of the wall times does not exist."""
+    chair_at, is_moved = instant(day, times.chair_time, zone)
     if times.pickup_time is None:
         pickup_at = chair_at - times.lead
     else:
         evening_before = times.pickup_time > times.chair_time
         pickup_at, skipped = instant(day - timedelta(days=evening_before), times.pickup_time, zone)
-        jumped = jumped or skipped
+        is_moved = is_moved or skipped
         distance = timedelta(minutes=(_minute(times.chair_time) - _minute(times.pickup_time)) % (24 * 60))
-        if chair_at - pickup_at < distance:  # the clocks jumped in between: the drive takes as long as ever
+        if chair_at - pickup_at < distance:  # a clock change in between does not shorten the drive
             pickup_at = min(pickup_at, chair_at - min(times.lead, distance))
     if times.return_time is None:
         return_at = chair_at + times.stay
     else:
         next_morning = times.return_time <= times.chair_time
         return_at, skipped = instant(day + timedelta(days=next_morning), times.return_time, zone)
-        jumped = jumped or skipped
-    return pickup_at, chair_at, return_at, jumped
+        is_moved = is_moved or skipped
+    return pickup_at, chair_at, return_at, is_moved
 
 
-@lru_cache(maxsize=4096)  # a centre's patients share their days, and a handful of chair times
+@lru_cache(maxsize=4096)  # patients of a center share dates and a few chair times
 def instant(day: date, clock: time, zone: ZoneInfo) -> tuple[datetime, bool]:
-    """Turn a local date and wall time into an instant in UTC, and say whether the clocks skip it that day.
+    """Return the instant in UTC of a local date and wall time, and whether that time does not exist on the date.
 
-    A skipped time moves forward by the gap, and hides it: only the way back to the wall shows it.
+    A time that does not exist moves forward by the gap.
     """
-    found = local_instant(day, clock, zone=zone.key)
-    return found, found.astimezone(zone).time() != clock
+    moment = local_instant(day, clock, zone=zone.key)
+    return moment, moment.astimezone(zone).time() != clock
 
 
-@lru_cache(maxsize=256)  # by the zone as it was loaded: another object where it was loaded anew
+@lru_cache(maxsize=256)  # keyed by the loaded zone object: new zone data is a new object
 def clock_rules(zone: ZoneInfo, year: int) -> str:
-    """Digest how far the zone's clocks are from UTC in every hour of a year and the next, by the data that was loaded.
+    """Return a digest of the zone's UTC offsets in every hour of a year and the next, in the loaded zone data.
 
-    What an order rides within its horizon comes out otherwise only if this is another one.
+    The rides within the horizon of an order can change only if this digest changes.
     """
-    first, last = (datetime(one, 1, 1, tzinfo=UTC) for one in (year, year + 2))
+    first, last = (datetime(begin, 1, 1, tzinfo=UTC) for begin in (year, year + 2))
     hours = range((last - first) // _HOUR)
     offsets = ((first + number * _HOUR).astimezone(zone).utcoffset() for number in hours)
-    return sha256(repr([(str(one), len([*same])) for one, same in groupby(offsets)]).encode()).hexdigest()
+    return sha256(repr([(str(offset), len([*hours])) for offset, hours in groupby(offsets)]).encode()).hexdigest()
 
 
 def _minute(clock: time) -> int:

@@ -173,7 +173,7 @@ def _work(planned_order: PlannedOrder, today: date, overwrite: Container[date], 
     steps = reconciliation.steps(wanted(planned_order, first, last), known, now=at, overwrite=overwritten)
     work = _Work(planned_order, steps, ReconcileResult())
     for step in steps:
-        if step.act is StepType.LEAVE:
+        if step.type is StepType.LEAVE:
             work.result.unchanged.setdefault(step.pattern_date, []).append(_ride_of(work, step))
     return work
 
@@ -213,7 +213,7 @@ def _ride_of(work: _Work, step: Step) -> UUID:
 
 
 def _steps(work: _Work, act: StepType) -> list[Step]:
-    return [step for step in work.steps if step.act is act]
+    return [step for step in work.steps if step.type is act]
 
 
 def _skip_reopened(busy: Sequence[_Work]) -> None:
@@ -234,7 +234,7 @@ def _skip_reopened(busy: Sequence[_Work]) -> None:
     for work in busy if reopened else ():
         taken = {key for key, row in work.planned_order.occurrence_rows.items() if row.ride_id in reopened}
         work.steps = [
-            one for one in work.steps if one.act is not StepType.CREATE or (one.pattern_date, one.leg) not in taken
+            one for one in work.steps if one.type is not StepType.CREATE or (one.pattern_date, one.leg) not in taken
         ]
 
 
