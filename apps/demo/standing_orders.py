@@ -111,11 +111,11 @@ def _arrange(orders: list[StandingOrder], *, by: Principal, at: dt.datetime) -> 
     edit_order.skip(order_id=skipped.pk, pattern_date=day, by=by, at=at)
     day = _dates(moved, today)[1]
     edit_order.change_occurrence(
-        order_id=moved.pk, pattern_date=day, moved=OccurrenceEdit(to_date=day + _DAY), by=by, at=at
+        order_id=moved.pk, pattern_date=day, edit=OccurrenceEdit(to_date=day + _DAY), by=by, at=at
     )
     day = _dates(changed, today)[2]
     earlier = OccurrenceEdit(chair_time=dt.time(9, 30), pickup_time=dt.time(8, 30))
-    edit_order.change_occurrence(order_id=changed.pk, pattern_date=day, moved=earlier, by=by, at=at)
+    edit_order.change_occurrence(order_id=changed.pk, pattern_date=day, edit=earlier, by=by, at=at)
     edit_order.change(order_id=ending.pk, columns={"end_date": today + ENDS_AFTER * _DAY}, by=by, at=at)
 
 

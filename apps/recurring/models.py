@@ -1,4 +1,4 @@
-"""Standing orders: what recurs, what was arranged differently on single days, and what was decided about each."""
+"""Standing orders with their terms, holds and changes of single days, and the recorded occurrences."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lib.access import Principal
 
-HORIZON_DAYS: Final = 28  # policy
+HORIZON_DAYS: Final = 28  # default of how far ahead rides are booked
 
 
 class OrderStatus(TextChoices):
@@ -53,17 +53,17 @@ class HoldSource(TextChoices):
     SYSTEM = "system", _("System")
 
 
-RIDING: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD)  # a hold has an end, or is resumed
+RIDING: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD)  # held orders can get rides again
 
 
-def _known(table: str, name: str, words: list[str], *, blank: bool = False) -> models.CheckConstraint:
-    allowed = ["", *words] if blank else words
+def _known(table: str, name: str, values: list[str], *, blank: bool = False) -> models.CheckConstraint:
+    allowed = ["", *values] if blank else values
     return models.CheckConstraint(name=f"{table}_{name}_known", condition=Q(**{f"{name}__in": allowed}))
 
 
 class StandingOrderQuerySet(models.QuerySet["StandingOrder"]):
     def visible_to(self, principal: "Principal") -> "StandingOrderQuerySet":
-        """Keep the orders of the principal's facilities; a provider sees rides, never what they come from."""
+        """Orders of the principal's facilities; principals bound to providers see no orders, only rides."""
         if principal.provider_ids is not None:
             return self.none()
         return self if principal.facility_ids is None else self.filter(facility_id__in=principal.facility_ids)
@@ -73,9 +73,9 @@ class StandingOrderQuerySet(models.QuerySet["StandingOrder"]):
 
 
 class StandingOrder(models.Model):
-    """One rider's recurring rides to one facility, until it ends.  `version` rises by one with every change.
+    """One rider's recurring rides to one facility.  `version` increases by one with every change.
 
-    When and how it rides stands in its terms, of which there is one row for each date from which they changed.
+    Pattern, times and stops are in `Terms`, with one row per date from which they changed.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -84,9 +84,9 @@ class StandingOrder(models.Model):
     facility = models.ForeignKey(Facility, models.PROTECT, related_name="standing_orders")
     service_type = models.CharField(max_length=22, choices=ServiceType, default=ServiceType.DIALYSIS)
     status = models.CharField(max_length=7, choices=OrderStatus, default=OrderStatus.ACTIVE)
-    timezone = models.CharField(max_length=64)  # the facility's when the order was made; rides were promised in it
+    timezone = models.CharField(max_length=64)  # of the facility when the order was created
     start_date = models.DateField()
-    end_date = models.DateField(null=True, blank=True)  # the last pattern date there may be
+    end_date = models.DateField(null=True, blank=True)  # the last possible pattern date
     payer = models.ForeignKey(Payer, models.PROTECT, null=True, blank=True, related_name="+")
     program_code = models.CharField(max_length=30, blank=True)
     authorization_number = models.CharField(max_length=50, blank=True)
@@ -97,11 +97,11 @@ class StandingOrder(models.Model):
     dispatcher_notes = models.CharField(max_length=1000, blank=True)
     facility_notes = models.CharField(max_length=1000, blank=True)
     generation_horizon_days = models.PositiveSmallIntegerField(default=HORIZON_DAYS)
-    # The last date that the generator has been over; null: all of them again.
+    # The last date that was generated; null: the order is due.
     generated_through = models.DateField(null=True, blank=True)
     end_reminder_days = models.PositiveSmallIntegerField(
         null=True, blank=True
-    )  # the days ahead that it was last warned of
+    )  # days before the end of the last reminder
     version = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -115,13 +115,13 @@ class StandingOrder(models.Model):
             _known("standing_order", "vehicle_type_requested", VehicleType.values, blank=True),
             models.CheckConstraint(
                 name="standing_order_ends_after_start",
-                # One that is ended before its first day keeps it, and rides on none.
+                # An order that is ended before its first day keeps the start date.
                 condition=Q(end_date__isnull=True) | Q(end_date__gte=F("start_date")) | Q(status="ended"),
             ),
             models.CheckConstraint(name="standing_order_horizon", condition=Q(generation_horizon_days__range=(1, 366))),
         ]
         indexes = [
-            # The orders that the generator has to go over, longest waiting first.
+            # The due orders of the generator, longest waiting first.
             models.Index(
                 F("generated_through").asc(nulls_first=True),
                 "id",
@@ -135,23 +135,23 @@ class StandingOrder(models.Model):
 
     @property
     def last_date(self) -> "date | None":
-        """The last pattern date there may be: the order's own end, or its authorization's, whichever comes first."""
+        """The last possible pattern date: the end of the order or of its authorization, whichever is earlier."""
         return min((day for day in (self.end_date, self.authorization_ends_on) if day is not None), default=None)
 
 
 class Terms(models.Model):
-    """What an order asks for from a pattern date on, until its next terms begin.  All times are facility wall time."""
+    """Terms of an order from a pattern date until its next terms begin.  Times are facility wall time."""
 
     standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="terms")
     from_date = models.DateField()
-    days_of_week = ArrayField(models.PositiveSmallIntegerField())  # Monday 0, in order
+    days_of_week = ArrayField(models.PositiveSmallIntegerField())  # Monday is 0, sorted
     interval_weeks = models.PositiveSmallIntegerField(default=1)
-    anchor_date = models.DateField()  # a day of the week that weeks are counted from
+    anchor_date = models.DateField()  # weeks are counted from the week of this date
     chair_time = models.TimeField()
     arrive_early_minutes = models.PositiveSmallIntegerField()
     treatment_minutes = models.PositiveSmallIntegerField()
     post_treatment_minutes = models.PositiveSmallIntegerField()
-    # From pickup to chair, where no pickup time is given: the drive as estimated, boarding, and arriving early.
+    # From pickup to chair time without `pickup_time`: estimated drive, boarding and early arrival.
     lead_minutes = models.PositiveSmallIntegerField()
     pickup_time = models.TimeField(null=True, blank=True)
     return_mode = models.CharField(max_length=9, choices=ReturnMode, default=ReturnMode.WILL_CALL)
@@ -159,11 +159,11 @@ class Terms(models.Model):
     return_mobility = models.CharField(max_length=30, blank=True)
     pickup = models.JSONField()  # a stop (apps/organizations/rules/stops.py)
     dropoff = models.JSONField()
-    return_dropoff = models.JSONField(null=True, blank=True)  # null: the way back ends where the way there began
+    return_dropoff = models.JSONField(null=True, blank=True)  # null: the outbound pickup
     pickup_access_encrypted = models.BinaryField(null=True, blank=True)
     dropoff_access_encrypted = models.BinaryField(null=True, blank=True)
     return_dropoff_access_encrypted = models.BinaryField(null=True, blank=True)
-    accommodation = models.JSONField(default=dict)  # what differs from the rider's profile
+    accommodation = models.JSONField(default=dict)  # differences from the rider's profile
     companions = models.JSONField(default=dict)
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -195,7 +195,7 @@ class Terms(models.Model):
 
 
 class Hold(models.Model):
-    """Days without rides, both ends included; `until` null: until somebody resumes."""
+    """Service dates without rides, both ends included; `until` null: until the order is resumed."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="holds")
@@ -204,7 +204,7 @@ class Hold(models.Model):
     reason = models.CharField(max_length=13, choices=HoldReason)
     set_by = models.CharField(max_length=60)
     set_at = models.DateTimeField()
-    review_on = models.DateField(null=True, blank=True)  # when people are next asked whether it still holds
+    review_on = models.DateField(null=True, blank=True)  # the next review of an open-ended hold
 
     class Meta:
         constraints = [
@@ -220,13 +220,13 @@ class Hold(models.Model):
 
     @property
     def source(self) -> HoldSource:
-        """What kind of caller set it."""
+        """The kind of caller that set the hold."""
         kind = self.set_by.partition(":")[0]
         return {"user": HoldSource.PERSON, "system": HoldSource.SYSTEM}.get(kind, HoldSource.INTEGRATION)
 
 
 class OccurrenceChange(models.Model):
-    """What a person arranged for one pattern date: that nobody rides, or when, and on which day."""
+    """A skip, or another date or times, that a person set for one pattern date."""
 
     class Kind(TextChoices):
         SKIP = "skip", _("Skip")
@@ -236,8 +236,8 @@ class OccurrenceChange(models.Model):
     standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="changes")
     pattern_date = models.DateField()
     kind = models.CharField(max_length=6, choices=Kind)
-    to_date = models.DateField(null=True, blank=True)  # null: its own day
-    chair_time = models.TimeField(null=True, blank=True)  # null: that of the terms; so for the two below
+    to_date = models.DateField(null=True, blank=True)  # null: the pattern date
+    chair_time = models.TimeField(null=True, blank=True)  # null: the time of the terms, as in the two fields below
     pickup_time = models.TimeField(null=True, blank=True)
     return_time = models.TimeField(null=True, blank=True)
 
@@ -257,16 +257,16 @@ class OccurrenceChange(models.Model):
 
 
 class Occurrence(models.Model):
-    """The ledger: what was decided about one leg of one pattern date.  Rows never go away (docs/adr/0016)."""
+    """The last decision about one leg of one pattern date.  Rows are never deleted (docs/adr/0016)."""
 
     id = models.BigAutoField(primary_key=True)
     standing_order = models.ForeignKey(StandingOrder, models.CASCADE, related_name="occurrences", db_index=False)
     pattern_date = models.DateField()
     leg = models.CharField(max_length=8, choices=[(leg.value, leg.value) for leg in Leg])
     decision = models.CharField(max_length=9, choices=[(decision.value, decision.value) for decision in Decision])
-    ride = models.OneToOneField(Ride, models.PROTECT, null=True, blank=True, related_name="+")  # the latest one
-    content = models.CharField(max_length=32, blank=True)  # digest of what the ride was made of besides its times
-    refusal = models.CharField(max_length=40, blank=True)  # the code of the catalogue, where no ride could be made
+    ride = models.OneToOneField(Ride, models.PROTECT, null=True, blank=True, related_name="+")  # the latest ride
+    content = models.CharField(max_length=32, blank=True)  # digest of the ride without its times
+    refusal = models.CharField(max_length=40, blank=True)  # the error code if no ride could be booked
     moved_by_clock_change = models.BooleanField(default=False)
     decided_at = models.DateTimeField()
 
@@ -286,7 +286,7 @@ class Occurrence(models.Model):
 
 
 class TimeZoneSnapshot(models.Model):
-    """A state of a time zone's rules that orders were generated with.  Rows are only ever added."""
+    """Rules of a time zone with which orders were generated.  Rows are only added."""
 
     id = models.BigAutoField(primary_key=True)
     zone = models.CharField(max_length=64)
@@ -305,22 +305,22 @@ class CalendarLinkQuerySet(models.QuerySet["CalendarLink"]):
         return self.filter(revoked_at__isnull=True)
 
     def visible_to(self, principal: "Principal") -> "CalendarLinkQuerySet":
-        """Keep the links to what the principal reaches; a provider sees rides, never what they come from."""
+        """Links of the principal's facilities; principals bound to providers see none."""
         if principal.provider_ids is not None:
             return self.none()
         return self if principal.facility_ids is None else self.filter(facility_id__in=principal.facility_ids)
 
 
 class CalendarLink(models.Model):
-    """A secret address under which calendars read the rides of one order, or of all orders of a facility.
+    """A secret address where calendars read the rides of one order, or of all orders of a facility.
 
-    The secret itself is nowhere.  Without `with_names` its contents say nothing of who rides.
+    Only a digest of the secret is stored.  Without `with_names`, the calendar does not identify riders.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     facility = models.ForeignKey(Facility, models.CASCADE, related_name="+")
     standing_order = models.ForeignKey(StandingOrder, models.CASCADE, null=True, blank=True, related_name="+")
-    digest = models.BinaryField(unique=True)  # SHA-256 of the secret, which is too long to be tried out
+    digest = models.BinaryField(unique=True)  # SHA-256 of the secret, which has 256 random bits
     with_names = models.BooleanField(default=False)
     created_by = models.CharField(max_length=60)  # "user:<id>", "token:<id>", "system"
     created_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""What the clock does to standing orders."""
+"""Periodic tasks of standing orders."""
 
 from typing import Final
 
@@ -10,24 +10,24 @@ from apps.recurring.services import generate_rides, holidays, order_monitor
 from lib.access import system
 from lib.scopes import Scope
 
-# Rides say of when a run began that they changed: exports of changes look back two minutes for what came late.
-_SECONDS: Final = 60.0
+# Changed rides have the start time of the run as time of change, and exports of changes look back two minutes.
+_MAX_SECONDS: Final = 60.0
 
 
 @shared_task(name="recurring.generate")
 def generate() -> None:
-    """Book what the horizon has come to by now, by the clocks as they go; any number of workers may run it at once."""
+    """Book rides through the current horizon.  Several workers can run it at once."""
     now = timezone.now()
     steps = {
         "clocks": lambda: generate_rides.reopen_after_clock_changes(at=now),
-        "rides": lambda: generate_rides.generate(by=system("recurring"), at=now, seconds=_SECONDS),
+        "rides": lambda: generate_rides.generate(by=system("recurring"), at=now, seconds=_MAX_SECONDS),
     }
     housekeeping.run("recurring.generate", steps, scope=Scope.USERS_MANAGE, at=now)
 
 
 @shared_task(name="recurring.watch")
 def watch() -> None:
-    """Bring orders to what they are today, and ask people what they have to decide."""
+    """Update statuses of orders, and open exceptions and alerts that need a decision."""
     now = timezone.now()
     steps = {
         "orders": lambda: order_monitor.check_orders(by=system("recurring"), at=now),

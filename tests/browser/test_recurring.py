@@ -67,9 +67,7 @@ def _scene() -> dict[str, Any]:
     hold_order.hold(order_id=away.pk, from_date=today, until=None, reason="hospital_stay", **told)
     of_one = {"order_id": shown.pk, **told}
     edit_order.skip(pattern_date=monday, **of_one)
-    edit_order.change_occurrence(
-        pattern_date=monday + 4 * DAY, moved=OccurrenceEdit(to_date=monday + 5 * DAY), **of_one
-    )
+    edit_order.change_occurrence(pattern_date=monday + 4 * DAY, edit=OccurrenceEdit(to_date=monday + 5 * DAY), **of_one)
     hold_order.hold(from_date=monday + 7 * DAY, until=monday + 7 * DAY, reason="travel", **of_one)
     refused = monday + 9 * DAY
     Occurrence.objects.filter(standing_order=shown, pattern_date=refused).update(

@@ -91,7 +91,7 @@ def test_what_people_arranged_is_told_apart() -> None:
     order = cast.order()
     edit_order.skip(order_id=order.pk, pattern_date=DATES[0], by=system(), at=NOW)
     moved = OccurrenceEdit(to_date=DATES[1] + DAY)
-    edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[1], edit=moved, by=system(), at=NOW)
     hold_order.hold(order_id=order.pk, from_date=DATES[2], until=DATES[2], reason="travel", by=system(), at=NOW)
 
     found = _week(order)
@@ -224,7 +224,7 @@ def test_what_comes_next_are_days_on_which_the_rider_is_brought_there() -> None:
 def test_what_comes_next_tells_times_on_the_wall_and_where_days_moved() -> None:
     order = cast.order(of={"chair_time": dt.time(0, 30), "pickup_time": dt.time(23, 40)})
     moved = OccurrenceEdit(to_date=MONDAY + DAY, chair_time=dt.time(6, 15))
-    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=moved, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, edit=moved, by=system(), at=NOW)
     _set(cast.rides(order, leg_type="return")[1], "cancelled", **CALLED_OFF)
 
     first, second, third = calendar.next_occurrences(order, 3, at=NOW)

@@ -216,7 +216,7 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
     changed = edit_order.change_occurrence(
         order_id=order.pk,
         pattern_date=DATES[1],
-        moved=OccurrenceEdit(to_date=DATES[1] + DAY, chair_time=dt.time(7)),
+        edit=OccurrenceEdit(to_date=DATES[1] + DAY, chair_time=dt.time(7)),
         by=system(),
         at=NOW,
     )
@@ -234,7 +234,7 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
 def test_what_was_arranged_for_one_day_can_be_taken_back() -> None:
     order = cast.order()
     moved = OccurrenceEdit(chair_time=dt.time(7))
-    edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[1], moved=moved, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[1], edit=moved, by=system(), at=NOW)
 
     edit_order.restore(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
 
@@ -365,7 +365,7 @@ def test_change_of_a_day_that_cannot_be_is_refused_by_its_field(
     order = cast.order()
 
     with pytest.raises((FieldRefused, InvalidInput)) as refused:
-        edit_order.change_occurrence(order_id=order.pk, pattern_date=day, moved=moved, by=system(), at=NOW)
+        edit_order.change_occurrence(order_id=order.pk, pattern_date=day, edit=moved, by=system(), at=NOW)
 
     assert [detail.field for detail in refused.value.details] == [field]
     assert OccurrenceChange.objects.count() == 0
@@ -377,7 +377,7 @@ def test_chair_time_that_the_clocks_skip_is_refused() -> None:
 
     with pytest.raises(FieldRefused) as refused:
         edit_order.change_occurrence(
-            order_id=order.pk, pattern_date=sunday, moved=OccurrenceEdit(chair_time=dt.time(2, 30)), by=system(), at=NOW
+            order_id=order.pk, pattern_date=sunday, edit=OccurrenceEdit(chair_time=dt.time(2, 30)), by=system(), at=NOW
         )
 
     assert [detail.field for detail in refused.value.details] == ["chairTime"]

@@ -46,8 +46,8 @@ def test_run_of_the_clock_ends_in_time_and_the_next_one_goes_on(monkeypatch: pyt
     """What it writes bears the moment at which it began, which exports of changes have passed soon."""
     for _ in range(3):
         cast.order()
-    monkeypatch.setattr(generate_rides, "AT_ONCE", 1)
-    monkeypatch.setattr(tasks, "_SECONDS", 0.0)
+    monkeypatch.setattr(generate_rides, "BATCH_SIZE", 1)
+    monkeypatch.setattr(tasks, "_MAX_SECONDS", 0.0)
     StandingOrder.objects.update(generated_through=None)
 
     left = []
@@ -193,17 +193,17 @@ def test_ticks_that_come_again_and_out_of_order_make_every_ride_once() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_worker_that_dies_in_the_middle_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [cast.order() for _ in range(3)]
-    keep = reconcile_rides._keep
+    keep = reconcile_rides._write_rows
 
     def dies(*given: Any, **also: Any) -> None:
         raise SystemExit
 
-    monkeypatch.setattr(reconcile_rides, "_keep", dies)
+    monkeypatch.setattr(reconcile_rides, "_write_rows", dies)
     with pytest.raises(SystemExit):
         _generate(NOW + 3 * DAY)
     assert [len(cast.live(order)) for order in made] == [24] * 3
 
-    monkeypatch.setattr(reconcile_rides, "_keep", keep)
+    monkeypatch.setattr(reconcile_rides, "_write_rows", keep)
     assert _generate(NOW + 3 * DAY) == 3
     assert [len(cast.live(order)) for order in made] == [26] * 3
 

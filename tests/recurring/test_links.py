@@ -102,7 +102,7 @@ def test_moved_days_keep_their_name_and_skipped_ones_are_gone() -> None:
     link = _of_order(order)
     before = [event["UID"] for event in _events(link)]
     tuesday = OccurrenceEdit(to_date=MONDAY + DAY)
-    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=tuesday, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, edit=tuesday, by=system(), at=NOW)
     edit_order.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
 
     after = _events(link)

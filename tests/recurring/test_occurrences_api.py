@@ -78,7 +78,7 @@ def test_days_of_any_span_are_listed_and_nothing_is_stored(api: TokenClient, ord
 def test_ride_of_a_day_that_moved_tells_the_day_it_has_in_the_series(api: TokenClient, order: StandingOrder) -> None:
     ride, alone = cast.rides(order)[0], factories.RideFactory.create()
     edit_order.change_occurrence(
-        order_id=order.pk, pattern_date=MONDAY, moved=OccurrenceEdit(to_date=MONDAY + DAY), by=system(), at=NOW
+        order_id=order.pk, pattern_date=MONDAY, edit=OccurrenceEdit(to_date=MONDAY + DAY), by=system(), at=NOW
     )
 
     shown = [api.get(f"/api/rides/{one.pk}").json() for one in (ride, alone)]
@@ -307,7 +307,7 @@ def test_unknown_order_has_no_days(api: TokenClient) -> None:
 
 def test_last_day_of_an_order_that_ends_stays_as_people_arranged_it(order: StandingOrder) -> None:
     moved = OccurrenceEdit(chair_time=dt.time(7))
-    edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[4], moved=moved, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[4], edit=moved, by=system(), at=NOW)
     ride = Ride.objects.get(occurrence_key=f"{order.pk}:{DATES[4]}:outbound")
     by_hand = ride.pickup_at - dt.timedelta(minutes=20)
     editing.edit(ride_id=ride.pk, changes={"pickup_at": by_hand}, by=system(), at=NOW)

@@ -214,7 +214,7 @@ def test_days_that_people_arranged_are_brought_back_in_line_when_told_so(
 ) -> None:
     for day in (DATES[1], DATES[4]):
         moved = edit_order.OccurrenceEdit(chair_time=dt.time(7))
-        edit_order.change_occurrence(order_id=order.pk, pattern_date=day, moved=moved, by=system(), at=NOW)
+        edit_order.change_occurrence(order_id=order.pk, pattern_date=day, edit=moved, by=system(), at=NOW)
     asked = {"scope": "this_and_following", "fromDate": DATES[3].isoformat(), "overwriteCustomized": True}
 
     response = _patch(api, order, asked)

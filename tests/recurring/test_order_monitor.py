@@ -100,7 +100,7 @@ def test_order_without_an_end_soon_is_warned_of_nothing_even_if_it_lost_it_just_
 
     for end_date in (None, NOW.date() + 60 * DAY):  # an end that it had when it was looked for
         order.end_date = end_date
-        order_monitor._warn(order, by=system(), at=NOW)
+        order_monitor._send_reminder(order, by=system(), at=NOW)
     _watch(NOW)
 
     assert _told("standing_order.ending") == []
@@ -233,7 +233,7 @@ def test_order_that_ended_meanwhile_is_left_alone() -> None:
     edit_order.end(order_id=order.pk, last_date=None, by=system(), at=NOW)
     seen: list[StandingOrder] = []
 
-    order_monitor._each([order.pk], seen.append)
+    order_monitor._for_each([order.pk], seen.append)
 
     assert seen == []
 

@@ -221,7 +221,7 @@ class OrderLives(RuleBasedStateMachine):
         if to_date < self.model.today or to_date in taken:
             return
         moved = OccurrenceEdit(to_date=to_date, chair_time=LATE)
-        edit_order.change_occurrence(order_id=self.id, pattern_date=day, moved=moved, by=self.by, at=self.now)
+        edit_order.change_occurrence(order_id=self.id, pattern_date=day, edit=moved, by=self.by, at=self.now)
         self.model.skips.discard(day)
         self.model.moves[day] = to_date
         self.model.reconcile(taken_back=day)

@@ -105,7 +105,7 @@ def test_ride_that_a_person_moved_off_the_pattern_is_called_off_when_the_rider_i
 def test_day_that_was_moved_is_followed_when_its_own_date_is_over() -> None:
     order = cast.order()
     moved = edit_order.OccurrenceEdit(to_date=MONDAY + 2 * DAY, chair_time=dt.time(18))
-    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, moved=moved, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, edit=moved, by=system(), at=NOW)
 
     tuesday = NOW + 4 * DAY
     hold_order.hold(order_id=order.pk, from_date=tuesday.date(), until=None, reason="travel", by=system(), at=tuesday)

@@ -214,7 +214,7 @@ def test_who_is_held_skips_or_has_another_day_is_not_moved(centre: Facility) -> 
     edit_order.skip(order_id=skipped.pk, pattern_date=THANKSGIVING, by=system(), at=NOW)
     StandingOrder.objects.filter(pk=later.pk).update(end_date=THANKSGIVING - DAY)
     moved = edit_order.OccurrenceEdit(to_date=FRIDAY)
-    edit_order.change_occurrence(order_id=arranged.pk, pattern_date=THANKSGIVING, moved=moved, by=system(), at=NOW)
+    edit_order.change_occurrence(order_id=arranged.pk, pattern_date=THANKSGIVING, edit=moved, by=system(), at=NOW)
 
     (move,) = _preview(_enter(centre))
     assert move.order == arranged  # listed, and not moved: somebody looked at that day

@@ -30,7 +30,7 @@ def move(request: HttpRequest, order_id: UUID) -> HttpResponse:
 
     def act(values: dict[str, Any], **told: Any) -> OrderResult:
         wanted = occurrence_form.wanted(get_order(order_id, told["by"]), values, at=told["at"])
-        return edit_order.change_occurrence(pattern_date=values["day"], moved=wanted, **told)
+        return edit_order.change_occurrence(pattern_date=values["day"], edit=wanted, **told)
 
     form = MoveForm(request.POST, auto_id="move_%s")
     return _acted(request, order_id, "move", form, act, _("The day is changed."), shows="to_date")

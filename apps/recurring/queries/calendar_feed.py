@@ -1,4 +1,4 @@
-"""What calendars read under a link: one entry for each leg that takes place."""
+"""The iCalendar file of a calendar link: one event for each leg that takes place."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,26 +22,26 @@ from apps.recurring.rules.reconciliation import Leg
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
 
-# How far a calendar looks: an order of one rider a year ahead, a facility with hundreds of them as far as it plans.
+# Days before and after today: a year ahead for one order, two weeks for a facility with hundreds of orders.
 _SPANS: Final[Mapping[bool, tuple[timedelta, timedelta]]] = {
     True: (timedelta(days=28), timedelta(days=366)),
     False: (timedelta(days=1), timedelta(days=14)),
 }
-_WORDS: Final[Mapping[LegStatus, Promise]] = {
+_STATUS_LABELS: Final[Mapping[LegStatus, Promise]] = {
     LegStatus.PLANNED: gettext_lazy("Planned"),
     LegStatus.BOOKED: gettext_lazy("Booked"),
     LegStatus.UNDER_WAY: gettext_lazy("Under way"),
     LegStatus.REFUSED: gettext_lazy("No ride could be booked"),
 }
-_TAKES_PLACE: Final = frozenset(_WORDS) | {LegStatus.DONE}
+_TAKES_PLACE: Final = frozenset(_STATUS_LABELS) | {LegStatus.DONE}
 _UNCERTAIN: Final = frozenset({LegStatus.PLANNED, LegStatus.REFUSED})
 _YEAR: Final = timedelta(days=366)
-REFRESHED_EVERY: Final = timedelta(hours=1)  # a wish: calendar programs decide for themselves
+REFRESHED_EVERY: Final = timedelta(hours=1)  # a suggestion: calendar programs choose their own interval
 
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """One line of a calendar.  `uid` names it for ever, wherever it moves to; without `ends_at` it is a moment."""
+    """One event.  `uid` is permanent, also if the event moves; without `ends_at`, it has no duration."""
 
     uid: str
     starts_at: datetime
@@ -55,14 +55,14 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The bytes of a calendar, and the riders that they are about."""
+    """The bytes of a calendar, and its riders."""
 
     body: bytes
     rider_ids: set[UUID]
 
 
 def feed_of(link: CalendarLink, *, at: datetime) -> Feed:
-    """Write the calendar of a link: seven queries, whatever it holds."""
+    """Return the calendar of a link.  Seven queries."""
     rows = StandingOrder.objects.exclude(status=OrderStatus.DRAFT).select_related("rider")
     if link.standing_order_id:
         rows = rows.filter(pk=link.standing_order_id)
@@ -72,9 +72,9 @@ def feed_of(link: CalendarLink, *, at: datetime) -> Feed:
     zone = link.facility.timezone
     today = timing.local_day(at, zone)
     back, ahead = _SPANS[link.standing_order_id is not None]
-    shown = calendar.calendars(orders.values(), today - back, today + ahead, at=at)
+    days_of = calendar.calendars(orders.values(), today - back, today + ahead, at=at)
     entries = [
-        entry for order_id, days in shown.items() for day in days for entry in _entries(link, orders[order_id], day)
+        entry for order_id, days in days_of.items() for day in days for entry in _entries(link, orders[order_id], day)
     ]
     entries.sort(key=lambda entry: (entry.starts_at, entry.uid))
     body = _icalendar(entries, name=_name(link), zone=ZoneInfo(zone))
@@ -101,8 +101,8 @@ def _entries(link: CalendarLink, order: StandingOrder, day: OccurrenceView) -> I
 
 
 def _summary(link: CalendarLink, order: StandingOrder, leg: LegView) -> str:
-    """Name the ride by what it is for; by whom where the link says so, or else by the end of the order's id."""
-    words = {
+    """Describe the ride by its service and the rider's name, or the end of the order's id on links without names."""
+    values = {
         "service": order.get_service_type_display().lower(),
         "who": f"{order.rider.first_name} {order.rider.last_name}" if link.with_names else order.pk.hex[-6:],
     }
@@ -112,14 +112,14 @@ def _summary(link: CalendarLink, order: StandingOrder, leg: LegView) -> str:
         text = _("Ride back from %(service)s by call, %(who)s")
     else:
         text = _("Ride back from %(service)s, %(who)s")
-    text %= words
+    text %= values
     return _("NOT BOOKED: %(ride)s") % {"ride": text} if leg.status is LegStatus.REFUSED else text
 
 
 def _description(day: OccurrenceView, leg: LegView) -> str:
-    # What is done has a ride, whose status says how it ended.
-    word = RideStatus(cast(str, leg.ride_status)).label if leg.status is LegStatus.DONE else _WORDS[leg.status]
-    lines = [capfirst(str(word))]
+    # A leg that is done has a ride.
+    label = RideStatus(cast(str, leg.ride_status)).label if leg.status is LegStatus.DONE else _STATUS_LABELS[leg.status]
+    lines = [capfirst(str(label))]
     if leg.refusal:
         lines.append(leg.refusal.lower())
     if day.service_date != day.pattern_date:
@@ -130,7 +130,7 @@ def _description(day: OccurrenceView, leg: LegView) -> str:
 
 
 def _icalendar(entries: Iterable[FeedEntry], *, name: str, zone: ZoneInfo) -> bytes:
-    """Write a calendar whose times are wall time of `zone`, with the rules of that zone for its span."""
+    """Write a calendar in wall time of `zone`, with the rules of that zone for the range of events."""
     document = Calendar()
     document.add("prodid", "-//Carelane//Recurring rides//EN")
     document.add("version", "2.0")
@@ -142,7 +142,7 @@ def _icalendar(entries: Iterable[FeedEntry], *, name: str, zone: ZoneInfo) -> by
         document.add_component(_event(entry, zone))
         starts.append(entry.starts_at)
     if starts:
-        # The rules of all of tzdata's years would be most of the file.
+        # The rules of all years in tzdata would be most of the file.
         document.add_missing_timezones(first_date=min(starts).date() - _YEAR, last_date=max(starts).date() + _YEAR)
     body: bytes = document.to_ical()
     return body

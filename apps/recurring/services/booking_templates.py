@@ -1,4 +1,4 @@
-"""From an order's terms to drafts of its rides, in the words in which any ride is booked."""
+"""Converts the terms of an order into drafts of its rides, and those into ride plans for booking in sets."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ from lib.errors import DomainError
 
 
 def drafts(order: StandingOrder, terms: Terms, occurrence: Occurrence) -> list[RideDraft]:
-    """Make the drafts of one day: the way there and, where the terms have one, the way back.
+    """Create the drafts of one day: the outbound leg and, if the terms have one, the return.
 
     Raises:
-        InvalidInput: the way back would lie before the way there.
+        InvalidInput: the return would be before the outbound leg.
     """
-    out = RideDraft(
+    outbound = RideDraft(
         pickup_at=occurrence.pickup_at,
         appointment_at=occurrence.chair_at,
         scheduling_anchor="appointment",
@@ -46,18 +46,18 @@ def drafts(order: StandingOrder, terms: Terms, occurrence: Occurrence) -> list[R
         notes=Notes(driver=order.driver_notes, dispatcher=order.dispatcher_notes, facility=order.facility_notes),
     )
     if terms.return_mode == ReturnMode.NONE:
-        return [out]
-    back = ReturnLeg(
+        return [outbound]
+    return_leg = ReturnLeg(
         pickup_at=occurrence.return_at,
         will_call=terms.return_mode == ReturnMode.WILL_CALL,
         dropoff=_stop(terms.return_dropoff, terms.return_dropoff_access) if terms.return_dropoff else None,
         accommodation={"mobility": terms.return_mobility} if terms.return_mobility else {},
     )
-    return [out, booking.way_back(out, back)]
+    return [outbound, booking.way_back(outbound, return_leg)]
 
 
 def _stop(stop: Mapping[str, Any], access_code: str) -> dict[str, Any]:
-    # An empty code says that there is none: a ride that is amended keeps no code of another door.
+    # An empty code removes the one of an amended ride, which may be of another entrance.
     return {**stop, "accessCode": access_code}
 
 
@@ -68,7 +68,7 @@ def _treatment(order: StandingOrder, terms: Terms) -> dict[str, Any] | None:
 
 
 def changes_of(draft: RideDraft) -> dict[str, Any]:
-    """Give everything of a draft that an order decides, as changes of a ride."""
+    """Return everything of a draft that the order determines, as changes of a ride."""
     payment, notes = draft.payment, draft.notes
     return {
         "pickup": draft.pickup,
@@ -90,7 +90,7 @@ def changes_of(draft: RideDraft) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class TermsSample:
-    """A course to be worked out: an order, its terms, and the first day that they are needed for."""
+    """One day of an order's terms, which stands for all days with these terms."""
 
     order: StandingOrder
     terms: Terms
@@ -98,49 +98,49 @@ class TermsSample:
 
 
 def ride_plans(
-    asked: Collection[TermsSample], riders: Mapping[UUID, Rider], *, by: Principal, at: datetime
+    samples: Collection[TermsSample], riders: Mapping[UUID, Rider], *, by: Principal, at: datetime
 ) -> dict[UUID, RidePlan | Refused]:
-    """Work out the courses of many orders, by the ids of their terms; refused where a hard rule stands against all.
+    """Plan the rides of many orders, by the ids of their terms; `Refused` if a hard rule applies to every day.
 
-    Their `riders` are locked.  Four queries, and those of `Resources.can_carry`.
+    `riders` are locked, by id.  Four queries, and those of `Resources.can_carry`.
     """
     profiles = AccommodationProfile.objects.filter(rider_id__in=riders, current=True)
     profile_of = {profile.rider_id: profile for profile in profiles}
-    found: dict[UUID, RidePlan | Refused] = {}
-    planned: dict[UUID, list[RideDraft]] = {}
-    for one in asked:
+    plans: dict[UUID, RidePlan | Refused] = {}
+    drafts_of: dict[UUID, list[RideDraft]] = {}
+    for sample in samples:
         try:
-            planned[one.terms.pk] = drafts(one.order, one.terms, one.occurrence)
-        except DomainError as refusal:
-            found[one.terms.pk] = Refused(refusal.code, refusal.text)
-    resources = recurring_booking.read_resources(chain.from_iterable(planned.values()), by=by)
-    for one in asked:
-        if one.terms.pk in planned:
-            rider = riders[one.order.rider_id]
+            drafts_of[sample.terms.pk] = drafts(sample.order, sample.terms, sample.occurrence)
+        except DomainError as error:
+            plans[sample.terms.pk] = Refused(error.code, error.text)
+    resources = recurring_booking.read_resources(chain.from_iterable(drafts_of.values()), by=by)
+    for sample in samples:
+        if sample.terms.pk in drafts_of:
+            rider = riders[sample.order.rider_id]
             try:
-                found[one.terms.pk] = recurring_booking.course(
-                    planned[one.terms.pk],
+                plans[sample.terms.pk] = recurring_booking.course(
+                    drafts_of[sample.terms.pk],
                     rider=rider,
                     profile=profile_of.get(rider.pk),
-                    owner=resources.known.get(one.order.facility_id),
+                    owner=resources.known.get(sample.order.facility_id),
                     resources=resources,
                     at=at,
                 )
-            except DomainError as refusal:
-                found[one.terms.pk] = Refused(refusal.code, refusal.text)
-    return found
+            except DomainError as error:
+                plans[sample.terms.pk] = Refused(error.code, error.text)
+    return plans
 
 
-def require_bookable(one: TermsSample, *, by: Principal, at: datetime) -> None:
-    """Apply every hard rule of booking to the rides of one day, but whether the payer still pays.
+def require_bookable(sample: TermsSample, *, by: Principal, at: datetime) -> None:
+    """Apply every hard rule of booking to the rides of one day, except that the payer has to be active.
 
-    Who pays was judged when the order got its payer: one that was switched off since hinders new rides, and no edit.
+    The payer was checked when it was set.  If it was switched off since, new rides are refused, but edits are not.
 
     Raises:
-        InvalidInput, FieldRefused: some are broken; each is named, as in a booking.
+        InvalidInput, FieldRefused: a rule is broken; the field is named as in a booking.
     """
-    order = one.order
-    planned = drafts(order, one.terms, one.occurrence)
+    order = sample.order
+    planned = drafts(order, sample.terms, sample.occurrence)
     resources = recurring_booking.read_resources(planned, by=by)
     recurring_booking.course(
         planned,

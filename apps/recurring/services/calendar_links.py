@@ -1,4 +1,4 @@
-"""Secret addresses under which calendars read rides: issued, shown once, revoked."""
+"""Secret addresses for calendar subscriptions: issue, open and revoke."""
 
 import hashlib
 import secrets
@@ -20,13 +20,13 @@ from apps.riders.rules import disclosure
 from lib.access import Phi, Principal
 from lib.errors import NotFound
 
-NOTED_EVERY: Final = timedelta(minutes=5)  # programs ask all day, and nobody needs to know it to the second
-_SHOWN: Final = ("firstName", "lastName")
+READ_TIME_INTERVAL: Final = timedelta(minutes=5)  # calendar programs read often; exact times are not needed
+_NAME_FIELDS: Final = ("firstName", "lastName")
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedLink:
-    """A new link and its secret, which exists nowhere else."""
+    """A new link and its secret, of which only a digest is stored."""
 
     link: CalendarLink
     secret: str = field(repr=False)
@@ -37,9 +37,9 @@ def issue_for_order(*, order_id: UUID, with_names: bool = False, by: Principal, 
     """Issue a link to the rides of one order.
 
     Raises:
-        ScopeMissing: the caller may not arrange schedules.
-        PhiNotPermitted: names are asked for by somebody who may not see them.
-        NotFound: there is no such order in reach.
+        ScopeMissing: the caller lacks the scope.
+        PhiNotPermitted: the caller may not see names.
+        NotFound: there is no such order in the data scope.
     """
     order_state.require_right(by)
     order = StandingOrder.objects.visible_to(by).filter(pk=order_id).first()
@@ -54,9 +54,9 @@ def issue_for_facility(*, facility_id: UUID, with_names: bool = False, by: Princ
     """Issue a link to the rides of all orders of a facility.
 
     Raises:
-        ScopeMissing: the caller may not arrange schedules.
-        PhiNotPermitted: names are asked for by somebody who may not see them.
-        NotFound: there is no such facility in reach.
+        ScopeMissing: the caller lacks the scope.
+        PhiNotPermitted: the caller may not see names.
+        NotFound: there is no such facility in the data scope.
     """
     order_state.require_right(by)
     if by.provider_ids is not None or not Facility.objects.visible_to(by).filter(pk=facility_id).exists():
@@ -68,7 +68,7 @@ def _issue(
     facility_id: UUID, order_id: UUID | None, rider_ids: list[UUID], *, with_names: bool, by: Principal, at: datetime
 ) -> IssuedLink:
     if with_names:
-        disclosure.require(by.phi, _SHOWN)
+        disclosure.require(by.phi, _NAME_FIELDS)
     secret = secrets.token_urlsafe(32)
     link = CalendarLink.objects.create(
         facility_id=facility_id,
@@ -84,11 +84,11 @@ def _issue(
 
 @transaction.atomic
 def revoke(*, link_id: UUID, by: Principal, at: datetime) -> CalendarLink:
-    """End a link; whoever asks for it next finds nothing.  Once more changes nothing.
+    """Revoke a link.  Idempotent.
 
     Raises:
-        ScopeMissing: the caller may not arrange schedules.
-        NotFound: there is no such link in reach.
+        ScopeMissing: the caller lacks the scope.
+        NotFound: there is no such link in the data scope.
     """
     order_state.require_right(by)
     link = CalendarLink.objects.visible_to(by).select_for_update(of=("self",)).filter(pk=link_id).first()
@@ -104,16 +104,16 @@ def revoke(*, link_id: UUID, by: Principal, at: datetime) -> CalendarLink:
 def open_link(
     secret: str, *, request_id: str = "", ip: str | None = None, at: datetime
 ) -> tuple[CalendarLink, Principal]:
-    """Find the link of a secret, note that it was read, and say as whom: somebody who reaches its facility alone.
+    """Return the link of a secret, and a principal limited to its facility; records the time of reading.
 
     Raises:
-        NotFound: there is none, or it was revoked.
+        NotFound: there is no such link, or it was revoked.
     """
     link = CalendarLink.objects.live().select_related("facility").filter(digest=_digest(secret)).first()
     if link is None:
         raise NotFound(_("calendar"))
-    read_long_ago = Q(last_read_at__isnull=True) | Q(last_read_at__lt=at - NOTED_EVERY)
-    CalendarLink.objects.filter(read_long_ago, pk=link.pk).update(last_read_at=at)
+    is_outdated = Q(last_read_at__isnull=True) | Q(last_read_at__lt=at - READ_TIME_INTERVAL)
+    CalendarLink.objects.filter(is_outdated, pk=link.pk).update(last_read_at=at)
     reader = Principal(
         kind="system",
         id=None,
@@ -128,7 +128,7 @@ def open_link(
 
 
 def audit_names(link: CalendarLink, rider_ids: set[UUID], *, by: Principal) -> None:
-    """Leave in the trail whose names a calendar was given."""
+    """Write an audit entry of the riders whose names a calendar read."""
     if link.with_names and rider_ids:
         _audit("calendar_links.read", link, by, rider_ids)
 

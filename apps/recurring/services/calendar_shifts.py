@@ -1,4 +1,4 @@
-"""Holiday weeks: a facility moves a day of its calendar, people look at what that means, and rides follow."""
+"""Calendar shifts: a facility moves or closes a day, previews the effect, and applies it to standing orders."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -51,9 +51,9 @@ class ShiftBegun(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class ShiftDraft:
-    """A day of the calendar that moves to another, or closes (`to_date` None), with another chair time if it has one.
+    """A day that moves to another, or closes (`to_date` None), with an optional new chair time.
 
-    `applies_to` as in CalendarShift; `standing_order_ids` of selected ones.
+    `applies_to` as in `CalendarShift`; `standing_order_ids` only if it is "selected".
     """
 
     from_date: date
@@ -66,7 +66,7 @@ class ShiftDraft:
 
 @dataclass(frozen=True, slots=True)
 class ShiftPreview:
-    """What a shift means for one order.  `after` is None where the day closes, `legs` are those of the day.
+    """The effect of a shift on one order.  `after` is None if the day closes.
 
     `conflicting_ride_id` is another ride of the rider at the new time; `unavailable_driver_ids` are drivers assigned to
     rides of the day who have no shift at the new time.
@@ -84,12 +84,12 @@ class ShiftPreview:
 
 @transaction.atomic
 def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) -> CalendarShift:
-    """Keep a shift of a facility, which moves nothing until it is applied.
+    """Create a shift of a facility, without effect until it is applied.
 
     Raises:
-        ScopeMissing, BoundToProviders: the caller may not arrange schedules.
-        NotFound: there is no such facility in reach.
-        FieldRefused, InvalidInput: the shift cannot be; the field is named.
+        ScopeMissing, BoundToProviders: the caller may not change schedules.
+        NotFound: there is no such facility in the data scope.
+        FieldRefused, InvalidInput: the shift is not valid.
     """
     order_state.require_right(by)
     facility = _locked_facility(facility_id, by)
@@ -116,7 +116,7 @@ def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) 
 
 
 def _locked_facility(facility_id: UUID, by: Principal) -> Facility:
-    # Two shifts of one facility are entered one after the other: each has to see what the other moves.
+    # Serializes shifts of a facility: each is checked against the others.
     rows = Facility.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     facility = rows.filter(pk=facility_id, active=True).first()
     if facility is None:
@@ -125,44 +125,44 @@ def _locked_facility(facility_id: UUID, by: Principal) -> Facility:
 
 
 def _problems(draft: ShiftDraft, facility: Facility, others: Sequence[CalendarShift], *, today: date) -> list[Detail]:
-    found = []
+    problems = []
     if draft.from_date <= today:
-        found.append(_invalid("fromDate", _("%(field)s must lie in the future.")))
+        problems.append(_invalid("fromDate", _("%(field)s must lie in the future.")))
     if draft.from_date > today + FARTHEST_SHIFT:
-        found.append(_invalid("fromDate", order_validation.TOO_FAR_AHEAD))
+        problems.append(_invalid("fromDate", order_validation.TOO_FAR_AHEAD))
     if draft.new_chair_time is not None and draft.offset_minutes is not None:
         message = Message(_("%(field)s and %(other)s cannot be combined."), {"other": FieldName("newChairTime")})
-        found.append(_invalid("offsetMinutes", message))
+        problems.append(_invalid("offsetMinutes", message))
     changes_time = draft.new_chair_time is not None or bool(draft.offset_minutes)
     if draft.to_date is None and changes_time:
-        found.append(_invalid("newChairTime", _("A day without service has no chair time.")))
+        problems.append(_invalid("newChairTime", _("A day without service has no chair time.")))
     if draft.to_date is not None:
-        found += _destination_problems(draft, draft.to_date, facility, changes_time=changes_time, today=today)
+        problems += _destination_problems(draft, draft.to_date, facility, changes_time=changes_time, today=today)
     is_selection = draft.applies_to == CalendarShift.AppliesTo.SELECTED
     if is_selection is not bool(draft.standing_order_ids):
-        found.append(_invalid("standingOrderIds", _SELECTION_MISSING if is_selection else _SELECTION_NOT_ALLOWED))
+        problems.append(_invalid("standingOrderIds", _SELECTION_MISSING if is_selection else _SELECTION_NOT_ALLOWED))
     for other in others:
-        if _meet(draft, other):
-            found += _in_the_way(draft, other)
-    return found
+        if _can_overlap(draft, other):
+            problems += _overlap_problems(draft, other)
+    return problems
 
 
 def _destination_problems(
     draft: ShiftDraft, to_date: date, facility: Facility, *, changes_time: bool, today: date
 ) -> list[Detail]:
-    found = order_validation.of_move(draft.from_date, to_date, field="toDate")
+    problems = order_validation.of_move(draft.from_date, to_date, field="toDate")
     if to_date <= today:
-        found.append(_invalid("toDate", _("%(field)s must lie in the future.")))
+        problems.append(_invalid("toDate", _("%(field)s must lie in the future.")))
     if to_date == draft.from_date and not changes_time:
-        found.append(_invalid("toDate", _("This changes neither the day nor the chair time.")))
+        problems.append(_invalid("toDate", _("This changes neither the day nor the chair time.")))
     zone = ZoneInfo(facility.timezone)
     if draft.new_chair_time and order_validation.in_gap(draft.new_chair_time, [to_date], zone):
-        found.append(_invalid("newChairTime", order_validation.SKIPPED_BY_CLOCKS))
-    return found
+        problems.append(_invalid("newChairTime", order_validation.SKIPPED_BY_CLOCKS))
+    return problems
 
 
-def _meet(draft: ShiftDraft, other: CalendarShift) -> bool:
-    """Say whether the two can mean the same order."""
+def _can_overlap(draft: ShiftDraft, other: CalendarShift) -> bool:
+    """Check whether both can apply to the same order."""
     if {draft.applies_to, other.applies_to} == _COHORTS:
         return False
     if draft.applies_to == other.applies_to == CalendarShift.AppliesTo.SELECTED:
@@ -170,12 +170,12 @@ def _meet(draft: ShiftDraft, other: CalendarShift) -> bool:
     return True
 
 
-def _in_the_way(draft: ShiftDraft, other: CalendarShift) -> list[Detail]:
-    found = []
+def _overlap_problems(draft: ShiftDraft, other: CalendarShift) -> list[Detail]:
+    problems = []
     if draft.from_date == other.from_date:
-        found.append(_invalid("fromDate", _("This day is already moved or closed.")))
+        problems.append(_invalid("fromDate", _("This day is already moved or closed.")))
     elif draft.from_date == other.to_date:
-        found.append(
+        problems.append(
             _invalid(
                 "fromDate",
                 Message(
@@ -185,14 +185,14 @@ def _in_the_way(draft: ShiftDraft, other: CalendarShift) -> list[Detail]:
             )
         )
     if draft.to_date is not None and draft.to_date == other.from_date != draft.from_date:
-        found.append(_invalid("toDate", _("This day is moved or closed itself.")))
+        problems.append(_invalid("toDate", _("This day is moved or closed itself.")))
     if draft.to_date is not None and draft.to_date == other.to_date:
-        found.append(
+        problems.append(
             _invalid(
                 "toDate", Message(_("Treatments of %(day)s are already moved to this day."), {"day": other.from_date})
             )
         )
-    return found
+    return problems
 
 
 def _invalid(field: str, message: Text) -> Detail:
@@ -200,40 +200,45 @@ def _invalid(field: str, message: Text) -> Detail:
 
 
 def preview(*, shift_id: UUID, by: Principal, at: datetime) -> list[ShiftPreview]:
-    """Say what a shift moves, or has moved, and what stands in the way, by pickup.  Eight queries.
+    """List the effects of a shift and its conflicts, by pickup time.  Eight queries.
 
     Raises:
-        NotFound: there is no such shift in reach.
+        NotFound: there is no such shift in the data scope.
     """
     shift = orders.calendar_shift(shift_id, by)
     day = shift.from_date
     riding = list(StandingOrder.objects.riding().filter(facility_id=shift.facility_id).select_related("rider"))
-    found = [(one, *moved) for one in plans.planned(riding, since=day) if (moved := _moved(one, shift)) is not None]
-    rides = _rides_of(day, [one.order.pk for one, *_ in found])
-    nearby = _nearby([one.order.rider_id for one, *_ in found], day)
-    on_duty = _on_duty({ride.driver_id for own in rides.values() for ride in own if ride.driver_id}, day)
-    moves = []
-    for planned_order, before, after in found:
-        order, own = planned_order.order, rides[planned_order.order.pk]
-        moves.append(
+    affected = [
+        (planned_order, *moved)
+        for planned_order in plans.planned(riding, since=day)
+        if (moved := _moved(planned_order, shift)) is not None
+    ]
+    rides_of = _rides_of(day, [planned_order.order.pk for planned_order, *_times in affected])
+    nearby = _nearby_rides([planned_order.order.rider_id for planned_order, *_times in affected], day)
+    driver_ids = {ride.driver_id for rides in rides_of.values() for ride in rides if ride.driver_id}
+    shifts_of = _driver_shifts(driver_ids, day)
+    previews = []
+    for planned_order, before, after in affected:
+        order, rides = planned_order.order, rides_of[planned_order.order.pk]
+        previews.append(
             ShiftPreview(
                 order=order,
                 before=before,
                 after=after,
                 legs=planned_order.terms_on(day).legs,
-                ride_ids=tuple(ride.pk for ride in own),
-                conflicting_ride_id=_conflicting_ride(planned_order, after, nearby[order.rider_id], own)
+                ride_ids=tuple(ride.pk for ride in rides),
+                conflicting_ride_id=_conflicting_ride(planned_order, after, nearby[order.rider_id], rides)
                 if after
                 else None,
                 has_phone=bool(order.rider.phones),
-                unavailable_driver_ids=tuple(_unavailable_drivers(after, own, on_duty)) if after else (),
+                unavailable_driver_ids=tuple(_unavailable_drivers(after, rides, shifts_of)) if after else (),
             )
         )
-    return sorted(moves, key=lambda one: one.before.pickup_at)
+    return sorted(previews, key=lambda preview: preview.before.pickup_at)
 
 
 def _moved(planned_order: PlannedOrder, shift: CalendarShift) -> tuple[Occurrence, Occurrence | None] | None:
-    """Work out the day without and with the shift; None where it is not meant for the order, or nobody rides."""
+    """Return the day without and with the shift; None if the shift does not apply, or no ride takes place."""
     plan, day = planned_order.plan, shift.from_date
     terms = plan.terms_on(day)
     if terms is None or not plans.applies(shift, planned_order.order.pk, terms.pattern.days):
@@ -247,90 +252,88 @@ def _moved(planned_order: PlannedOrder, shift: CalendarShift) -> tuple[Occurrenc
 
 
 def _rides_of(day: date, order_ids: Collection[UUID]) -> Mapping[UUID, list[Ride]]:
-    found: dict[UUID, list[Ride]] = defaultdict(list)
+    rides_of: dict[UUID, list[Ride]] = defaultdict(list)
     rides = Ride.objects.open().filter(standing_order_id__in=order_ids, occurrence_key__contains=f":{day.isoformat()}:")
     for ride in rides.order_by("pickup_at"):
-        found[cast(UUID, ride.standing_order_id)].append(ride)
-    return found
+        rides_of[cast(UUID, ride.standing_order_id)].append(ride)
+    return rides_of
 
 
 def _span(day: date) -> tuple[datetime, datetime]:
-    """Give instants between which everything lies that a move of this day can touch, whatever the zone."""
+    """Return the range of instants that a move of this day can affect, in any zone."""
     begin = datetime.combine(day, time(), tzinfo=ZoneInfo("UTC"))
     return begin - FARTHEST_MOVE - timedelta(days=2), begin + FARTHEST_MOVE + timedelta(days=3)
 
 
-def _nearby(rider_ids: Collection[UUID], day: date) -> Mapping[UUID, list[Ride]]:
-    found: dict[UUID, list[Ride]] = defaultdict(list)
+def _nearby_rides(rider_ids: Collection[UUID], day: date) -> Mapping[UUID, list[Ride]]:
+    rides_of: dict[UUID, list[Ride]] = defaultdict(list)
     rides = Ride.objects.open().filter(rider_id__in=rider_ids, pickup_at__range=_span(day))
     for ride in rides.order_by("pickup_at"):
-        found[ride.rider_id].append(ride)
-    return found
+        rides_of[ride.rider_id].append(ride)
+    return rides_of
 
 
-def _on_duty(driver_ids: Collection[UUID], day: date) -> Mapping[UUID, list[tuple[datetime, datetime]]]:
+def _driver_shifts(driver_ids: Collection[UUID], day: date) -> Mapping[UUID, list[tuple[datetime, datetime]]]:
     begin, end = _span(day)
     shifts = DriverShift.objects.filter(
         driver_id__in=driver_ids, status=DriverShift.Status.PLANNED, ends_at__gt=begin, starts_at__lt=end
     )
-    found: dict[UUID, list[tuple[datetime, datetime]]] = defaultdict(list)
+    shifts_of: dict[UUID, list[tuple[datetime, datetime]]] = defaultdict(list)
     for shift in shifts:
-        found[shift.driver_id].append((shift.starts_at, shift.ends_at))
-    return found
+        shifts_of[shift.driver_id].append((shift.starts_at, shift.ends_at))
+    return shifts_of
 
 
 def _conflicting_ride(
-    planned_order: PlannedOrder, after: Occurrence, nearby: Sequence[Ride], own: Sequence[Ride]
+    planned_order: PlannedOrder, after: Occurrence, nearby: Sequence[Ride], rides: Sequence[Ride]
 ) -> UUID | None:
-    mine = {ride.pk for ride in own}
-    minutes = max((ride.estimated_minutes or 0 for ride in own), default=0)
+    ride_ids = {ride.pk for ride in rides}
+    minutes = max((ride.estimated_minutes or 0 for ride in rides), default=0)
     legs = planned_order.terms_on(after.pattern_date).legs
     for starts_at in [after.pickup_at, after.return_at][: len(legs)]:
         ends_at = timing.busy_until(starts_at, minutes)
         for ride in nearby:
             until = timing.busy_until(ride.pickup_at, ride.estimated_minutes)
-            if ride.pk not in mine and ride.pickup_at < ends_at and starts_at < until:
+            if ride.pk not in ride_ids and ride.pickup_at < ends_at and starts_at < until:
                 return ride.pk
     return None
 
 
 def _unavailable_drivers(
-    after: Occurrence, own: Sequence[Ride], on_duty: Mapping[UUID, list[tuple[datetime, datetime]]]
+    after: Occurrence, rides: Sequence[Ride], shifts_of: Mapping[UUID, list[tuple[datetime, datetime]]]
 ) -> list[UUID]:
-    found = []
-    for ride in own:
+    driver_ids = []
+    for ride in rides:
         pickup_at = after.pickup_at if ride.leg_type != "return" else after.return_at
-        if ride.driver_id and not any(begin <= pickup_at < end for begin, end in on_duty[ride.driver_id]):
-            found.append(ride.driver_id)
-    return list(dict.fromkeys(found))
+        if ride.driver_id and not any(begin <= pickup_at < end for begin, end in shifts_of[ride.driver_id]):
+            driver_ids.append(ride.driver_id)
+    return list(dict.fromkeys(driver_ids))
 
 
 @transaction.atomic
 def apply(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
-    """Put a shift in force; workers move the rides it means within seconds.  Once more changes nothing.
+    """Apply a shift; the generator moves its rides within seconds.  Idempotent.
 
     Raises:
-        ScopeMissing: the caller may not arrange schedules.
-        NotFound: there is no such shift in reach.
+        ScopeMissing: the caller lacks the scope.
+        NotFound: there is no such shift in the data scope.
         ShiftBegun: the day has begun.
         ShiftUndone: the shift was undone.
     """
     shift = _locked(shift_id, by, at)
     if shift.applied_at is None:
         shift.applied_at = at
-        _put_in_force(shift, "calendar_shifts.apply", by)
+        _save_and_regenerate(shift, "calendar_shifts.apply", by)
     return shift
 
 
 @transaction.atomic
 def undo(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
-    """Take a shift back until its day, or the day it moves to, has come; rides go back to where they were.
-
-    One that was never applied is gone.
+    """Undo a shift whose days have not begun; rides move back.  A shift that was never applied is deleted.
 
     Raises:
-        ScopeMissing: the caller may not arrange schedules.
-        NotFound: there is no such shift in reach.
+        ScopeMissing: the caller lacks the scope.
+        NotFound: there is no such shift in the data scope.
         ShiftBegun: the day has begun.
         ShiftUndone: the shift was undone.
     """
@@ -341,7 +344,7 @@ def undo(*, shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
         shift.delete()
         shift.pk = shift_id
     else:
-        _put_in_force(shift, "calendar_shifts.undo", by)
+        _save_and_regenerate(shift, "calendar_shifts.undo", by)
     return shift
 
 
@@ -358,9 +361,9 @@ def _locked(shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
     return shift
 
 
-def _put_in_force(shift: CalendarShift, action: str, by: Principal) -> None:
+def _save_and_regenerate(shift: CalendarShift, action: str, by: Principal) -> None:
     shift.save(update_fields=["applied_at", "undone_at"])
-    # The generator goes over them at its next tick, some hundreds at a time.
+    # The next run of the generator processes these orders.
     StandingOrder.objects.riding().filter(facility_id=shift.facility_id).update(generated_through=None)
     _audit(action, shift, by)
 

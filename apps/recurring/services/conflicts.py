@@ -1,4 +1,4 @@
-"""Telling people of dates on which an order's rides could not be made or moved, and closing that when they can."""
+"""The exception of an order for dates on which its rides could not be booked or amended."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
@@ -14,19 +14,19 @@ from apps.rides.services.recurring_booking import Refused
 from lib.access import Principal
 
 _TYPE: Final = ExceptionType.STANDING_ORDER_CONFLICT
-MOST_DATES: Final = 20  # named in one exception; what hinders one date mostly hinders the next ones too
+MOST_DATES: Final = 20  # in one exception; later dates mostly have the same reason
 
 
 def report(
     orders: Iterable[StandingOrder], results: Mapping[UUID, ReconcileResult], *, by: Principal, at: datetime
 ) -> None:
-    """Open, bring up to date or settle `standing_order_conflict` of orders whose rides were just made to follow.
+    """Open, update or settle `standing_order_conflict` of reconciled orders.
 
-    One query, none for no order, and those of each exception that has to change.
+    One query if there are orders, and those of each exception that changes.
     """
     if not results:
         return
-    told = set(
+    order_ids = set(
         RideException.objects.unsettled()
         .filter(standing_order_id__in=list(results), type=_TYPE)
         .values_list("standing_order_id", flat=True)
@@ -35,7 +35,7 @@ def report(
         refused = results[order.pk].refused
         if refused:
             _open(order, refused, by=by, at=at)
-        elif order.pk in told:
+        elif order.pk in order_ids:
             exceptions.settle_on_order(order.pk, _TYPE, by=by, at=at, code=ResolutionCode.RECOVERED_ON_TIME)
 
 

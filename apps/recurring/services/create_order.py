@@ -1,4 +1,4 @@
-"""Making a standing order, and the terms that it rides by."""
+"""Creates standing orders and their terms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,14 +32,14 @@ from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput, No
 from lib.ids import uuid7
 
 SEARCH_AHEAD: Final = timedelta(days=366)
-# The stops of terms, as the API calls them.
+# Stops of terms, and their names in the API.
 STOPS: Final[Mapping[str, str]] = {
     "pickup": "outbound.pickup",
     "dropoff": "outbound.dropoff",
     "return_dropoff": "return.dropoff",
 }
-# What an order calls fields of a ride.
-_NAMES: Final[Mapping[str, str]] = {
+# Fields of a ride, and their names in an order.
+_FIELDS: Final[Mapping[str, str]] = {
     "pickup": STOPS["pickup"],
     "dropoff": STOPS["dropoff"],
     "vehicleTypeRequested": "vehicleType",
@@ -48,14 +48,14 @@ _NAMES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class OrderResult:
-    """A standing order and what became of its rides."""
+    """A standing order and the changes of its rides."""
 
     order: StandingOrder
     result: ReconcileResult
 
 
 class OrderExists(DomainError):
-    """There is an order of this id: the same wish came twice."""
+    """There is an order with this id: the same request was sent twice."""
 
     code = Code.DUPLICATE_RESOURCE
     template = _("This standing order already exists.")
@@ -65,18 +65,18 @@ class OrderExists(DomainError):
 def create(
     *, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by: Principal, at: datetime
 ) -> OrderResult:
-    """Make a standing order of a rider, and book everything within its horizon, unless it is a draft.
+    """Create a standing order of a rider, and book its rides within the horizon unless it is a draft.
 
-    With an `order_id` of the caller's own, the same wish that comes twice makes one order.
+    With an `order_id` chosen by the caller, repeated requests create one order.
 
     Raises:
-        ScopeMissing: the caller may not arrange schedules.
-        NotFound: there is no such rider in reach.
-        OrderedAlready: there is an order of this id.
+        ScopeMissing: the caller lacks the scope.
+        NotFound: there is no such rider in the data scope.
+        OrderExists: there is an order with this id.
         InvalidInput, FieldRefused, ExternalIdTaken: a hard rule is broken; the field is named.
     """
     order_state.require_right(by)
-    # Locked: of two wishes with one id the second one finds what the first has made.
+    # Locked, so that a repeated request finds the order of the first.
     rows = Rider.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     rider = rows.filter(pk=rider_id).first()
     if rider is None:
@@ -93,7 +93,7 @@ def create(
     payment = draft.payment
     payer = booking.payer_of(payment.payer_id)
     require_drivers(draft.preferred_driver_ids)
-    made = StandingOrder(
+    order = StandingOrder(
         id=order_id or uuid7(),
         client_id=by.client_id,
         rider=rider,
@@ -116,29 +116,29 @@ def create(
         created_at=at,
         updated_at=at,
     )
-    made.save(force_insert=True)
-    order_state.rename(made, draft.external_ids, by=by)
-    save_terms(made, draft.terms, draft.start_date, by=by, at=at)
-    facts = {"startDate": made.start_date.isoformat()}
-    order_state.record(made, "standing_order.created", data=facts, action="standing_orders.order", by=by, at=at)
-    return OrderResult(made, order_state.reconcile(made, by=by, at=at))
+    order.save(force_insert=True)
+    order_state.set_external_ids(order, draft.external_ids, by=by)
+    save_terms(order, draft.terms, draft.start_date, by=by, at=at)
+    data = {"startDate": order.start_date.isoformat()}
+    order_state.record(order, "standing_order.created", data=data, action="standing_orders.order", by=by, at=at)
+    return OrderResult(order, order_state.reconcile(order, by=by, at=at))
 
 
-def raise_if_any(found: list[Detail]) -> None:
-    """Refuse what rules stand against, if any do.
+def raise_if_any(problems: list[Detail]) -> None:
+    """Raise the problems, if there are any.
 
     Raises:
-        FieldRefused: each of them is named.
+        FieldRefused: with all of them.
     """
-    if found:
-        raise FieldRefused(found)
+    if problems:
+        raise FieldRefused(problems)
 
 
 def require_drivers(driver_ids: tuple[UUID, ...]) -> None:
-    """Refuse preferred drivers that are none.
+    """Check that the preferred drivers exist.
 
     Raises:
-        InvalidInput: names the first of them.
+        InvalidInput: one does not.
     """
     known = set(Driver.objects.filter(pk__in=driver_ids).values_list("pk", flat=True))
     if missing := [pk for pk in driver_ids if pk not in known]:
@@ -146,10 +146,10 @@ def require_drivers(driver_ids: tuple[UUID, ...]) -> None:
 
 
 def save_terms(order: StandingOrder, draft: TermsDraft, from_date: date, *, by: Principal, at: datetime) -> Terms:
-    """Write the terms that a locked order rides by from a pattern date on, in place of those that began there.
+    """Save the terms of a locked order from a pattern date, replacing terms that begin on the same date.
 
     Raises:
-        InvalidInput, FieldRefused: a ride of these terms could not be booked; the field is named.
+        InvalidInput, FieldRefused: a ride with these terms could not be booked.
     """
     raise_if_any(order_validation.of_terms(draft))
     rider = order.rider
@@ -181,9 +181,11 @@ def _columns(order: StandingOrder, draft: TermsDraft, from_date: date) -> dict[s
         "interval_weeks": draft.interval_weeks,
         "anchor_date": draft.anchor_date or from_date,
         "chair_time": draft.chair_time,
-        "arrive_early_minutes": _or(draft.arrive_early_minutes, service_levels(order.facility).arrive_early_minutes),
-        "treatment_minutes": _or(draft.treatment_minutes, treatment),
-        "post_treatment_minutes": _or(draft.post_treatment_minutes, post_treatment),
+        "arrive_early_minutes": _or_default(
+            draft.arrive_early_minutes, service_levels(order.facility).arrive_early_minutes
+        ),
+        "treatment_minutes": _or_default(draft.treatment_minutes, treatment),
+        "post_treatment_minutes": _or_default(draft.post_treatment_minutes, post_treatment),
         "pickup_time": draft.pickup_time,
         "return_mode": draft.return_mode,
         "return_time": draft.return_time,
@@ -193,28 +195,31 @@ def _columns(order: StandingOrder, draft: TermsDraft, from_date: date) -> dict[s
     }
 
 
-def _or(given: int | None, usual: int) -> int:
-    return usual if given is None else given
+def _or_default(value: int | None, default: int) -> int:
+    return default if value is None else value
 
 
 def _stops(order: StandingOrder, draft: TermsDraft, by: Principal) -> dict[str, dict[str, Any] | None]:
-    """Bring the stops into their one shape, with the addresses of the facilities they name."""
-    given = {name: getattr(draft, name) for name in STOPS}
-    given["dropoff"] = {"facilityId": str(order.facility_id), **draft.dropoff}
-    named = {UUID(str(stop["facilityId"])) for stop in given.values() if stop.get("facilityId")}
-    known: dict[UUID, Facility] = {**bookings.facilities(named, by), order.facility_id: order.facility}
-    doors = bookings.entrances_of(UUID(str(stop["entranceId"])) for stop in given.values() if stop.get("entranceId"))
+    """Return the stops in their stored shape, with the addresses of their facilities."""
+    stops_of = {name: getattr(draft, name) for name in STOPS}
+    stops_of["dropoff"] = {"facilityId": str(order.facility_id), **draft.dropoff}
+    facility_ids = {UUID(str(stop["facilityId"])) for stop in stops_of.values() if stop.get("facilityId")}
+    entrance_ids = [UUID(str(stop["entranceId"])) for stop in stops_of.values() if stop.get("entranceId")]
+    known: dict[UUID, Facility] = {**bookings.facilities(facility_ids, by), order.facility_id: order.facility}
+    entrances = bookings.entrances_of(entrance_ids)
     return {
-        name: legs.resolved_stop(stop, path=STOPS[name], known=known, entrances=doors)[0] if stop else None
-        for name, stop in given.items()
+        name: legs.resolved_stop(stop, path=STOPS[name], known=known, entrances=entrances)[0] if stop else None
+        for name, stop in stops_of.items()
     }
 
 
 def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
-    """Say how long before the chair the pickup is: the drive, getting in and out, and arriving early, in fives.
+    """Return the minutes from pickup to chair time: drive, boarding and early arrival, rounded up to five.
+
+    0 if the drive is not known, which requires a pickup time.
 
     Raises:
-        InvalidInput: the drive is not known, and no pickup time is given; or it takes longer than any ride.
+        InvalidInput: the drive is not known and there is no pickup time, or the drive is too long.
     """
     drive = timing.estimated_drive(
         (terms.pickup["lat"], terms.pickup["lng"]), (terms.dropoff["lat"], terms.dropoff["lng"])
@@ -232,29 +237,30 @@ def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
 
 
 def _require_bookable(order: StandingOrder, terms: Terms, *, by: Principal, at: datetime) -> None:
-    """Put the first coming day of these terms through the rules of booking, so that bad terms are refused at once."""
+    """Apply the rules of booking to the first future day of these terms, so that bad terms are refused at once."""
     plan = plans.plan_of(order, [terms])
     first = max(terms.from_date, at.astimezone(plan.zone).date())
     until = at + booking_rules.FARTHEST_PICKUP
-    ahead = (
-        one for one in occurrences(plan, first, first + SEARCH_AHEAD) if at < one.pickup_at and one.return_at < until
+    # A day on which a clock change puts the times out of order says nothing of the terms.
+    candidates = (
+        occurrence
+        for occurrence in occurrences(plan, first, first + SEARCH_AHEAD)
+        if at < occurrence.pickup_at and occurrence.chair_at < occurrence.return_at < until
     )
-    # Not a day on which the clocks put things out of order: that one is refused by itself.
-    coming = (one for one in ahead if one.chair_at < one.return_at)
-    if (occurrence := next(coming, None)) is None:
+    if (occurrence := next(candidates, None)) is None:
         return
     try:
         booking_templates.require_bookable(TermsSample(order, terms, occurrence), by=by, at=at)
-    except FieldRefused as refusal:
-        raise FieldRefused([replace(one, field=_field(one.field)) for one in refusal.details]) from refusal
+    except FieldRefused as error:
+        raise FieldRefused([replace(detail, field=_field(detail.field)) for detail in error.details]) from error
 
 
 def _field(name: str | None) -> str:
-    """Say where an order has what the rules of booking name.
+    """Convert the name of a field of a booking into the name in an order.
 
-    Of the two ways, the first one meets a stop of both that is bad: the end of the way back is one of its own.
+    Only the drop-off of the return has a field of its own; its other fields are those of the outbound leg.
     """
-    back = (name or "").removeprefix("returnLeg.")
-    first, dot, rest = back.partition(".")
-    is_own = back != name and first == "dropoff"
-    return f"{STOPS['return_dropoff'] if is_own else _NAMES.get(first, first)}{dot}{rest}"
+    without_prefix = (name or "").removeprefix("returnLeg.")
+    first, dot, rest = without_prefix.partition(".")
+    is_return_dropoff = without_prefix != name and first == "dropoff"
+    return f"{STOPS['return_dropoff'] if is_return_dropoff else _FIELDS.get(first, first)}{dot}{rest}"

@@ -1,6 +1,6 @@
-"""Edits of a standing order: from a day on, on one day, of what holds for all of it, and its end."""
+"""Edits of a standing order: its fields, its terms from a date, single occurrences, and its end."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
@@ -23,8 +23,8 @@ from apps.rides.services.editing import merge
 from lib.access import Principal
 from lib.errors import Detail, InvalidInput
 
-# What holds for all of an order, as the API calls it.
-_WIRE: Final[Mapping[str, str]] = {
+# Columns of an order, and their fields in the API.
+_API_FIELDS: Final[Mapping[str, str]] = {
     "external_ids": "externalIds",
     "end_date": "endDate",
     "payer_id": "payer",
@@ -44,7 +44,7 @@ _ONE_DAY: Final = timedelta(days=1)
 
 
 class DatesFrom:
-    """Holds every date from one on."""
+    """A container of all dates from `first`."""
 
     def __init__(self, first: date) -> None:
         self._first = first
@@ -55,7 +55,7 @@ class DatesFrom:
 
 @dataclass(frozen=True, slots=True)
 class OccurrenceEdit:
-    """How one occurrence is to differ; what is None stays that of the terms, or the day of the pattern."""
+    """Date and times of one occurrence; None is the pattern date or the time of the terms."""
 
     to_date: date | None = None
     chair_time: time | None = None
@@ -77,16 +77,16 @@ def change(
     by: Principal,
     at: datetime,
 ) -> OrderResult:
-    """Change an order: `columns` for all of it, `terms` (fields of TermsDraft) for pattern dates from `from_date` on.
+    """Change an order: `columns` of the whole order, `terms` (fields of TermsDraft) for pattern dates from `from_date`.
 
-    `patches` hold what differs of the stops, accommodation and companions of the terms, and are merged (RFC 7396);
-    None empties one.  Without `from_date` the terms change for all of the future.  Terms that begin later keep what is
-    theirs and take the same changes over.  Rides on days that have begun never change; rides that people changed stay
-    unless they are to be overwritten, and the answer lists those that stayed.
+    `patches` of stops, accommodation and companions of the terms are merged (RFC 7396); None clears one.  Without
+    `from_date`, the terms change for the whole future.  Later terms get the same changes and keep their other fields.
+    Rides on days that have begun never change.  Rides that people changed stay unless `overwrite_customized`, and are
+    `unchanged` in the result.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
-        InvalidInput, FieldRefused, ExternalIdTaken: a hard rule is broken; the field is named.
+        InvalidInput, FieldRefused, ExternalIdTaken: a rule is broken.
     """
     order = order_state.locked(order_id, by, expected_version=expected_version)
     today = reconcile_rides.today_of(order, at)
@@ -94,22 +94,22 @@ def change(
     first = max(order.start_date, from_date or today)
     if from_date is not None:
         raise_if_any(order_validation.of_edit(from_date, today=today))
-    if external_ids is not None and order_state.rename(order, external_ids, by=by):
+    if external_ids is not None and order_state.set_external_ids(order, external_ids, by=by):
         changed.append("external_ids")
     if (terms or patches) and _change_terms(order, terms or {}, patches or {}, first, by=by, at=at):
         changed.append("terms")
-    overwrite: Any = ()
+    overwrite: Container[date] = ()
     if overwrite_customized:
         overwrite = DatesFrom(first)
         kind = OccurrenceChange.Kind.CHANGE
-        taken_back = OccurrenceChange.objects.filter(standing_order=order, kind=kind, pattern_date__gte=first)
-        if taken_back.delete()[0]:
+        overwritten = OccurrenceChange.objects.filter(standing_order=order, kind=kind, pattern_date__gte=first)
+        if overwritten.delete()[0]:
             changed.append("overrides")
     if changed:
-        data = {"changed": sorted({_WIRE.get(name, name) for name in changed}), "fromDate": first.isoformat()}
+        data = {"changed": sorted({_API_FIELDS.get(name, name) for name in changed}), "fromDate": first.isoformat()}
         action = "standing_orders.change"
         order_state.record(order, "standing_order.changed", data=data, action=action, changed=changed, by=by, at=at)
-    # Terms change from a day on, everything else for all of the order.
+    # Columns apply to all dates, terms only from `first`.
     relevant_dates = order_state.EVERY_DATE if columns else DatesFrom(first)
     return OrderResult(
         order, order_state.reconcile(order, overwrite=overwrite, relevant_dates=relevant_dates, by=by, at=at)
@@ -169,10 +169,10 @@ def _patched(draft: TermsDraft, patches: Mapping[str, Mapping[str, Any] | None])
 
 
 def draft_of(row: Terms) -> TermsDraft:
-    """Give what a row of terms was asked for as, with the codes of its doors."""
-    named = {one.name: getattr(row, one.name) for one in fields(TermsDraft) if one.name not in STOPS}
+    """Convert a row of terms into a draft, with its access codes."""
+    values = {field.name: getattr(row, field.name) for field in fields(TermsDraft) if field.name not in STOPS}
     stops = {name: {**(getattr(row, name) or {}), **_code(getattr(row, f"{name}_access"))} for name in STOPS}
-    return TermsDraft(**{**named, **stops, "days_of_week": tuple(row.days_of_week)})
+    return TermsDraft(**{**values, **stops, "days_of_week": tuple(row.days_of_week)})
 
 
 def _code(access: str) -> dict[str, str]:
@@ -184,28 +184,28 @@ def change_occurrence(
     *,
     order_id: UUID,
     pattern_date: date,
-    moved: OccurrenceEdit,
+    edit: OccurrenceEdit,
     expected_version: int | None = None,
     by: Principal,
     at: datetime,
 ) -> OrderResult:
-    """Arrange one occurrence differently: its times, or the day it takes place on.  The series goes on as ever.
+    """Change the date or times of one occurrence; the series stays as it is.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
-        InvalidInput, FieldRefused: the pattern has no such date, or what is asked cannot be; the field is named.
+        InvalidInput, FieldRefused: the pattern does not include the date, or the change is not possible.
     """
-    order, terms = _planned(order_id, pattern_date, expected_version, by=by, at=at)
-    to_date = moved.to_date or pattern_date
+    order, terms = _lock_with_terms(order_id, pattern_date, expected_version, by=by, at=at)
+    to_date = edit.to_date or pattern_date
     raise_if_any(order_validation.of_move(pattern_date, to_date, field="toDate"))
-    raise_if_any(_of_times(terms, moved, to_date, ZoneInfo(order.timezone), at=at))
-    values = {one.name: getattr(moved, one.name) for one in fields(OccurrenceEdit)}
+    raise_if_any(_problems_of_times(terms, edit, to_date, ZoneInfo(order.timezone), at=at))
+    values = {field.name: getattr(edit, field.name) for field in fields(OccurrenceEdit)}
     values["to_date"] = None if to_date == pattern_date else to_date
     kind = OccurrenceChange.Kind.CHANGE
     OccurrenceChange.objects.update_or_create(
         standing_order=order, pattern_date=pattern_date, defaults={"kind": kind, **values}
     )
-    return _changed(order, pattern_date, overwrite={pattern_date}, by=by, at=at)
+    return _record_change(order, pattern_date, overwrite={pattern_date}, by=by, at=at)
 
 
 @transaction.atomic
@@ -218,86 +218,84 @@ def amend_occurrence(
     by: Principal,
     at: datetime,
 ) -> OrderResult:
-    """Change what is arranged for one occurrence: what `changes`, by fields of Moved, leave out stays as it was.
+    """Change some fields of OccurrenceEdit for one occurrence; fields that are not in `changes` stay.
 
     Raises:
         As `change_occurrence`.
     """
-    order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
+    order, _ = _lock_with_terms(order_id, pattern_date, expected_version, by=by, at=at)
     kind = OccurrenceChange.Kind.CHANGE
     row = OccurrenceChange.objects.filter(standing_order=order, pattern_date=pattern_date, kind=kind).first()
-    arranged = (
-        OccurrenceEdit(row.to_date, row.chair_time, row.pickup_time, row.return_time) if row else OccurrenceEdit()
-    )
-    moved = replace(arranged, **changes)
-    if moved == arranged:
+    current = OccurrenceEdit(row.to_date, row.chair_time, row.pickup_time, row.return_time) if row else OccurrenceEdit()
+    edit = replace(current, **changes)
+    if edit == current:
         return OrderResult(order, order_state.reconcile(order, relevant_dates={pattern_date}, by=by, at=at))
-    if moved == OccurrenceEdit():
+    if edit == OccurrenceEdit():
         return restore(order_id=order_id, pattern_date=pattern_date, by=by, at=at)
-    return change_occurrence(order_id=order_id, pattern_date=pattern_date, moved=moved, by=by, at=at)
+    return change_occurrence(order_id=order_id, pattern_date=pattern_date, edit=edit, by=by, at=at)
 
 
-def _of_times(terms: Terms, moved: OccurrenceEdit, day: date, zone: ZoneInfo, *, at: datetime) -> list[Detail]:
-    found = []
-    named = {"chairTime": moved.chair_time, "pickupTime": moved.pickup_time, "returnTime": moved.return_time}
-    for field, clock in named.items():
+def _problems_of_times(terms: Terms, edit: OccurrenceEdit, day: date, zone: ZoneInfo, *, at: datetime) -> list[Detail]:
+    problems = []
+    clocks = {"chairTime": edit.chair_time, "pickupTime": edit.pickup_time, "returnTime": edit.return_time}
+    for field, clock in clocks.items():
         if clock is not None and order_validation.in_gap(clock, [day], zone):
-            found.append(Detail(field=field, code="invalid", message=order_validation.SKIPPED_BY_CLOCKS))
-    if moved.return_time is not None and len(terms.legs) == 1:
-        found.append(Detail(field="returnTime", code="invalid", message=_("The standing order has no return.")))
+            problems.append(Detail(field=field, code="invalid", message=order_validation.SKIPPED_BY_CLOCKS))
+    if edit.return_time is not None and len(terms.legs) == 1:
+        problems.append(Detail(field="returnTime", code="invalid", message=_("The standing order has no return.")))
     times = plans.planned_terms(terms).times
-    wanted = plans.overridden(times, moved.chair_time, moved.pickup_time, moved.return_time)
-    found += order_validation.of_times(
-        wanted.chair_time, wanted.pickup_time, wanted.return_time, fields=("pickupTime", "returnTime")
+    new_times = plans.overridden(times, edit.chair_time, edit.pickup_time, edit.return_time)
+    problems += order_validation.of_times(
+        new_times.chair_time, new_times.pickup_time, new_times.return_time, fields=("pickupTime", "returnTime")
     )
-    pickup_at, chair_at, return_at, _is_skipped = instants(wanted, day, zone)
-    if not found and not pickup_at < chair_at < return_at:
+    pickup_at, chair_at, return_at, _is_skipped = instants(new_times, day, zone)
+    if not problems and not pickup_at < chair_at < return_at:
         field = "returnTime" if pickup_at < chair_at else "pickupTime"
         message = _("On that day the clock change leaves no time between pickup, chair time and return.")
-        found.append(Detail(field=field, code="invalid", message=message))
+        problems.append(Detail(field=field, code="invalid", message=message))
     if pickup_at <= at:
-        found.append(Detail(field="toDate", code="invalid", message=_("The pickup would be in the past.")))
-    return found
+        problems.append(Detail(field="toDate", code="invalid", message=_("The pickup would be in the past.")))
+    return problems
 
 
 @transaction.atomic
 def skip(
     *, order_id: UUID, pattern_date: date, expected_version: int | None = None, by: Principal, at: datetime
 ) -> OrderResult:
-    """Let the rider stay away on one pattern date.
+    """Cancel the rides of one pattern date.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
-        InvalidInput: the pattern has no such date.
+        InvalidInput: the pattern does not include the date.
     """
-    order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
-    nothing = {"to_date": None, "chair_time": None, "pickup_time": None, "return_time": None}
+    order, _ = _lock_with_terms(order_id, pattern_date, expected_version, by=by, at=at)
+    empty = {"to_date": None, "chair_time": None, "pickup_time": None, "return_time": None}
     kind = OccurrenceChange.Kind.SKIP
     OccurrenceChange.objects.update_or_create(
-        standing_order=order, pattern_date=pattern_date, defaults={"kind": kind, **nothing}
+        standing_order=order, pattern_date=pattern_date, defaults={"kind": kind, **empty}
     )
-    return _changed(order, pattern_date, by=by, at=at)
+    return _record_change(order, pattern_date, by=by, at=at)
 
 
 @transaction.atomic
 def restore(
     *, order_id: UUID, pattern_date: date, expected_version: int | None = None, by: Principal, at: datetime
 ) -> OrderResult:
-    """Take back what was arranged for one pattern date: it is as the series has it again.
+    """Remove the skip or change of one pattern date, so that it follows the series again.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
-        InvalidInput: the pattern has no such date.
+        InvalidInput: the pattern does not include the date.
     """
-    order, _ = _planned(order_id, pattern_date, expected_version, by=by, at=at)
+    order, _ = _lock_with_terms(order_id, pattern_date, expected_version, by=by, at=at)
     OccurrenceChange.objects.filter(standing_order=order, pattern_date=pattern_date).delete()
-    return _changed(order, pattern_date, overwrite={pattern_date}, by=by, at=at)
+    return _record_change(order, pattern_date, overwrite={pattern_date}, by=by, at=at)
 
 
-def _planned(
+def _lock_with_terms(
     order_id: UUID, pattern_date: date, expected_version: int | None, *, by: Principal, at: datetime
 ) -> tuple[StandingOrder, Terms]:
-    """Lock an order whose pattern has this date, and give it with the terms in force then."""
+    """Lock an order whose pattern includes the date, and return it with its terms on that date."""
     order = order_state.locked(order_id, by, expected_version=expected_version)
     rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
     if not plans.plan_of(order, rows).has(pattern_date):
@@ -310,7 +308,7 @@ def _planned(
     return order, [row for row in rows if row.from_date <= pattern_date][-1]
 
 
-def _changed(
+def _record_change(
     order: StandingOrder, pattern_date: date, *, overwrite: Sequence[date] | set[date] = (), by: Principal, at: datetime
 ) -> OrderResult:
     data = {"changed": ["occurrence"], "fromDate": pattern_date.isoformat()}
@@ -325,14 +323,13 @@ def _changed(
 def end(
     *, order_id: UUID, last_date: date | None, expected_version: int | None = None, by: Principal, at: datetime
 ) -> OrderResult:
-    """End an order after a pattern date, by default after yesterday or its own earlier end: later rides are called off.
+    """End an order after a pattern date, by default yesterday or its earlier end, and cancel all later rides.
 
-    Those that people changed are called off with them: nobody is picked up for a series that is over.  A day that has
-    begun is brought to its end.
+    Customized rides are canceled too.  A day that has begun is completed.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
-        InvalidInput: the order was to end before that day anyway, or the day is over.
+        InvalidInput: the order already ends before that day, or the day is in the past.
     """
     order = order_state.locked(order_id, by, expected_version=expected_version)
     today = reconcile_rides.today_of(order, at)
@@ -352,7 +349,7 @@ def end(
 
 @transaction.atomic
 def activate(*, order_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> OrderResult:
-    """Let a draft ride.
+    """Activate a draft and book its rides.  Idempotent.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.

@@ -1,4 +1,4 @@
-"""The generator: orders whose horizon has moved on since they were last looked at, some hundreds at a time."""
+"""The generator: reconciles orders whose horizon has moved since their last run, in batches."""
 
 import logging
 import math
@@ -21,13 +21,13 @@ from lib.access import Principal
 
 log = logging.getLogger(__name__)
 
-AT_ONCE: Final = 200  # orders of one transaction: a second's work, and few enough to go through again
+BATCH_SIZE: Final = 200  # orders of one transaction: about a second, and few enough to repeat one by one
 
 
 def due(at: datetime) -> StandingOrderQuerySet:
-    """List the orders that have not been looked at as far as their horizon reaches by now, longest waiting first.
+    """List the orders that are not generated through their current horizon, longest waiting first.
 
-    Those of riders who have died are left to the watch, which ends them.
+    Orders of deceased riders are excluded; `order_monitor` ends them.
     """
     wall = Func(F("timezone"), Value(at), function="timezone")
     through = Func(
@@ -35,20 +35,20 @@ def due(at: datetime) -> StandingOrderQuerySet:
     )
     living = StandingOrder.objects.riding().exclude(rider__status=RiderStatus.DECEASED)
     behind = living.alias(through=Cast(through, DateField()))
-    found = behind.filter(Q(generated_through__isnull=True) | Q(generated_through__lt=F("through")))
-    return found.order_by(F("generated_through").asc(nulls_first=True), "pk")
+    due_orders = behind.filter(Q(generated_through__isnull=True) | Q(generated_through__lt=F("through")))
+    return due_orders.order_by(F("generated_through").asc(nulls_first=True), "pk")
 
 
 def generate(*, by: Principal, at: datetime, seconds: float = math.inf) -> int:
-    """Make the rides of every order that is due, and say how many orders that were; after `seconds`, no more are taken.
+    """Reconcile all due orders and return their number; after `seconds`, no further batch is started.
 
-    Any number of workers may run it: each takes orders that no other has.  An order that cannot be reconciled at all is
-    left for the next run, and the others go on.
+    Several workers can run at once, each with orders that the others have not locked.  An order that fails stays due,
+    and the others continue.
     """
     until = time.monotonic() + seconds
     done, failed = 0, set[UUID]()
-    while taken := _batch(failed, by=by, at=at):
-        done += taken
+    while count := _batch(failed, by=by, at=at):
+        done += count
         if time.monotonic() >= until:
             break
     return done
@@ -56,14 +56,14 @@ def generate(*, by: Principal, at: datetime, seconds: float = math.inf) -> int:
 
 def _batch(failed: set[UUID], *, by: Principal, at: datetime) -> int:
     try:
-        return _reconcile(AT_ONCE, failed, by=by, at=at)
-    except Exception:  # whatever it is, it is one order's alone: the batch is gone through again one by one
+        return _reconcile(BATCH_SIZE, failed, by=by, at=at)
+    except Exception:  # any error of one order: repeat the batch one by one to isolate it
         log.exception("standing orders not reconciled together")
-    ids = list(due(at).exclude(pk__in=failed).values_list("pk", flat=True)[:AT_ONCE])
-    return sum(_one(order_id, failed, by=by, at=at) for order_id in ids)
+    ids = list(due(at).exclude(pk__in=failed).values_list("pk", flat=True)[:BATCH_SIZE])
+    return sum(_reconcile_one(order_id, failed, by=by, at=at) for order_id in ids)
 
 
-def _one(order_id: UUID, failed: set[UUID], *, by: Principal, at: datetime) -> int:
+def _reconcile_one(order_id: UUID, failed: set[UUID], *, by: Principal, at: datetime) -> int:
     try:
         return _reconcile(1, failed, only=[order_id], by=by, at=at)
     except Exception:
@@ -74,20 +74,21 @@ def _one(order_id: UUID, failed: set[UUID], *, by: Principal, at: datetime) -> i
 
 @transaction.atomic
 def _reconcile(
-    most: int, besides: Collection[UUID], *, only: Collection[UUID] | None = None, by: Principal, at: datetime
+    limit: int, excluded: Collection[UUID], *, only: Collection[UUID] | None = None, by: Principal, at: datetime
 ) -> int:
-    rows = due(at).exclude(pk__in=besides)
+    rows = due(at).exclude(pk__in=excluded)
     rows = rows if only is None else rows.filter(pk__in=only)
-    orders = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most])
+    orders = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:limit])
     conflicts.report(orders, reconcile_rides.reconcile(orders, by=by, at=at), by=by, at=at)
     return len(orders)
 
 
 def reopen_after_clock_changes(*, at: datetime) -> None:
-    """Reopen all orders of zones whose clock rules differ from the known ones, and store the new rules.
+    """Make all orders of zones with new clock rules due again, and store these rules.
 
-    Rules come from the zone data of this process.  Rules that were known once are never news again: two workers with
-    different data, as during an upgrade, do not move rides to and fro.  Two queries where nothing is new.
+    The rules are those in the zone data of this process.  Rules that were stored once are never new again, so that two
+    workers with different zone data, as during an upgrade, do not move rides back and forth.  Two queries if there are
+    no new rules.
     """
     zones = StandingOrder.objects.riding().order_by("timezone").values_list("timezone", flat=True).distinct()
     current = {(zone, clock_rules(ZoneInfo(zone), at.year)) for zone in zones}
@@ -95,7 +96,7 @@ def reopen_after_clock_changes(*, at: datetime) -> None:
     if not changed:
         return
     with transaction.atomic():
-        orders = StandingOrder.objects.riding().filter(timezone__in=[zone for zone, _ in changed])
+        orders = StandingOrder.objects.riding().filter(timezone__in=[zone for zone, _digest in changed])
         orders.update(generated_through=None)
         rows = [TimeZoneSnapshot(zone=zone, digest=digest, seen_at=at) for zone, digest in sorted(changed)]
         TimeZoneSnapshot.objects.bulk_create(rows, ignore_conflicts=True)  # another worker may store the same rules

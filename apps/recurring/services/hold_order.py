@@ -1,4 +1,4 @@
-"""Hold and resume: days on which the rider stays away, and the rides that come back afterwards."""
+"""Hold and resume a standing order."""
 
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -16,7 +16,7 @@ from apps.rides.services import exceptions
 from lib.access import Principal
 from lib.scopes import Scope
 
-REVIEW_INTERVAL: Final = timedelta(days=7)  # of holds without an end
+REVIEW_INTERVAL: Final = timedelta(days=7)  # holds without an end
 _ONE_DAY: Final = timedelta(days=1)
 
 
@@ -31,13 +31,13 @@ def hold(
     by: Principal,
     at: datetime,
 ) -> OrderResult:
-    """Call off every ride from a service date on, until another one, both included, or until somebody resumes.
+    """Cancel all rides on service dates from `from_date` through `until`; None: until the order is resumed.
 
-    Days that were held already stay held; the same hold once more changes nothing.
+    Days with an earlier hold stay held.  An identical hold changes nothing.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
-        FieldRefused: the days make no sense.
+        FieldRefused: the dates are not valid.
     """
     order = order_state.locked(order_id, by, expected_version=expected_version)
     today = reconcile_rides.today_of(order, at)
@@ -56,7 +56,7 @@ def hold(
         )
         data = {"fromDate": from_date.isoformat(), "until": until.isoformat() if until else None, "reason": reason}
         order_state.record(order, "standing_order.held", data=data, action="standing_orders.hold", by=by, at=at)
-        _reviewed(order, by=by, at=at)
+        _close_reviews(order, by=by, at=at)
     return OrderResult(order, order_state.reconcile(order, relevant_dates=(), by=by, at=at))
 
 
@@ -64,14 +64,13 @@ def hold(
 def resume(
     *, order_id: UUID, from_date: date, expected_version: int | None = None, by: Principal, at: datetime
 ) -> OrderResult:
-    """Let the rider ride again from a service date on: every date of the pattern within the horizon is booked anew.
+    """End holds from a service date, and book every pattern date within the horizon again.
 
-    Dates that could not be rebuilt are in the answer, and an exception names them.  An order that is not held from
-    then on stays as it is.
+    Dates that could not be booked are in the result and in an exception.  Without a hold, nothing changes.
 
     Raises:
         ScopeMissing, NotFound, StaleVersion, order_state.OrderEnded: see `order_state.locked`.
-        FieldRefused: the day lies too far off.
+        FieldRefused: the date is too far in the past or future.
     """
     order = order_state.locked(order_id, by, expected_version=expected_version)
     raise_if_any(order_validation.of_hold(from_date, None, today=reconcile_rides.today_of(order, at)))
@@ -87,12 +86,12 @@ def resume(
     if covering:
         data = {"fromDate": from_date.isoformat()}
         order_state.record(order, "standing_order.resumed", data=data, action="standing_orders.resume", by=by, at=at)
-        _reviewed(order, by=by, at=at)
+        _close_reviews(order, by=by, at=at)
     return OrderResult(order, order_state.reconcile(order, relevant_dates=(), by=by, at=at))
 
 
-def _reviewed(order: StandingOrder, *, by: Principal, at: datetime) -> None:
-    """Close the questions whether the order should be held, or still is: somebody has just decided."""
+def _close_reviews(order: StandingOrder, *, by: Principal, at: datetime) -> None:
+    """Settle the exceptions that ask for a review of holds: a person has just decided."""
     worker = by.elevated(Scope.EXCEPTIONS_WRITE)
     for type_ in (ExceptionType.STANDING_ORDER_REVIEW, ExceptionType.HOLD_REVIEW):
         exceptions.settle_on_order(order.pk, type_, by=worker, at=at, code=ResolutionCode.HANDLED_ELSEWHERE)

@@ -1,4 +1,4 @@
-"""Holidays that a dialysis facility has not decided on: people are asked in time to tell all."""
+"""Alerts about holidays for which a dialysis facility has not entered a calendar shift."""
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
@@ -20,9 +20,9 @@ _THURSDAY: Final = 3
 
 
 def upcoming(today: date) -> list[tuple[Text, date]]:
-    """List the holidays on which clinics move their weeks, from tomorrow as far as people are asked ahead."""
-    found = [one for year in (today.year, today.year + 1) for one in _holidays(year)]
-    return [(name, day) for name, day in found if today < day <= today + ALERT_AHEAD]
+    """List the holidays on which dialysis facilities usually move treatments, from tomorrow through `ALERT_AHEAD`."""
+    holidays = [holiday for year in (today.year, today.year + 1) for holiday in _holidays(year)]
+    return [(name, day) for name, day in holidays if today < day <= today + ALERT_AHEAD]
 
 
 def _holidays(year: int) -> Iterator[tuple[Text, date]]:
@@ -33,21 +33,21 @@ def _holidays(year: int) -> Iterator[tuple[Text, date]]:
 
 
 def raise_alerts(*, at: datetime) -> None:
-    """Ask about each holiday at each dialysis facility whose patients ride on that day of the week.
+    """Raise an alert for each holiday and dialysis facility with orders on that day of the week.
 
-    A shift of that day is the decision, and closes the question; so does whoever puts the alert aside, as nothing
-    moves.  Nobody is asked twice.
+    A calendar shift of that day resolves the alert; acknowledging it means that nothing moves.  Each alert is raised
+    once.
     """
     undecided = {
         f"holiday:{facility.pk}:{day.isoformat()}": (name, day, facility)
         for name, day in upcoming(at.date())
         for facility in _undecided(day)
     }
-    unanswered = Alert.objects.open().filter(kind=KIND).values_list("key", flat=True)
-    alerts.resolve(*(key for key in unanswered if key not in undecided), at=at)
-    asked = set(Alert.objects.filter(key__in=undecided).values_list("key", flat=True))
+    open_keys = Alert.objects.open().filter(kind=KIND).values_list("key", flat=True)
+    alerts.resolve(*(key for key in open_keys if key not in undecided), at=at)
+    raised = set(Alert.objects.filter(key__in=undecided).values_list("key", flat=True))
     for key, (name, day, facility) in undecided.items():
-        if key not in asked:
+        if key not in raised:
             alerts.raise_alert(
                 kind=KIND,
                 severity=Alert.Severity.WARNING,
@@ -70,7 +70,7 @@ def raise_alerts(*, at: datetime) -> None:
 
 
 def _undecided(day: date) -> list[Facility]:
-    """List the dialysis facilities with orders of this day of the week, and no shift of the day."""
+    """List the dialysis facilities with orders on this day of the week and no shift of the day."""
     terms = Terms.objects.filter(
         Q(standing_order__end_date__isnull=True) | Q(standing_order__end_date__gte=day),
         standing_order__facility=OuterRef("pk"),

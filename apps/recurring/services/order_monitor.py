@@ -1,4 +1,4 @@
-"""What the days bring about by themselves: orders begin and end to be held, end, and ask people to decide."""
+"""Time-dependent changes of standing orders: holds begin and end, orders end, and exceptions ask for decisions."""
 
 import logging
 from collections import defaultdict
@@ -22,18 +22,18 @@ from lib.access import Principal
 
 log = logging.getLogger(__name__)
 
-WARNED_AHEAD: Final = (30, 14, 7)  # days before the last one
-DECISION_DAYS: Final = 14  # days: from here on somebody has to decide
-UNUSED: Final = 2  # in a row
-LOOKED_BACK: Final = timedelta(days=21)  # two treatments lie in it, whatever the pattern, but for the rarest
+REMINDER_DAYS: Final = (30, 14, 7)  # before the last day
+DECISION_DAYS: Final = 14  # from this reminder on, an exception asks for a decision
+UNUSED_TRIPS: Final = 2  # in a row
+UNUSED_WITHIN: Final = timedelta(days=21)  # includes two treatments of all but rare patterns
 _HOSPITAL: Final = "rider_hospitalized"
-# Of orders that ride: the last two ways there that have ended, where both were in vain or one says why.  One that was
-# called off and lies ahead says nothing of those before it, unless it says why.
+# Active orders whose last two outbound rides were no-shows, or whose last one was canceled because the rider is in
+# hospital.  Other canceled rides of the future do not count.
 _UNUSED: Final = """
     SELECT standing_order_id, array_agg(ride_id ORDER BY pickup_at)
     FROM (
         SELECT o.standing_order_id, r.id AS ride_id, r.pickup_at, r.status, r.reason_code,
-            row_number() OVER (PARTITION BY o.standing_order_id ORDER BY r.pickup_at DESC) AS back
+            row_number() OVER (PARTITION BY o.standing_order_id ORDER BY r.pickup_at DESC) AS position
         FROM recurring_occurrence o
         JOIN recurring_standingorder s ON s.id = o.standing_order_id AND s.status = 'active'
         JOIN rides_ride r ON r.id = o.ride_id
@@ -41,50 +41,50 @@ _UNUSED: Final = """
             AND r.status IN ('completed', 'no_show', 'cancelled', 'unfulfilled')
             AND (r.pickup_at <= %(at)s OR r.reason_code = %(hospital)s)
     ) latest
-    WHERE back <= %(unused)s AND (status = 'no_show' OR reason_code = %(hospital)s)
+    WHERE position <= %(unused)s AND (status = 'no_show' OR reason_code = %(hospital)s)
     GROUP BY standing_order_id
-    HAVING count(*) = %(unused)s OR bool_or(back = 1 AND reason_code = %(hospital)s)
+    HAVING count(*) = %(unused)s OR bool_or(position = 1 AND reason_code = %(hospital)s)
 """
 
 
 def check_orders(*, by: Principal, at: datetime) -> None:
-    """Bring every order to what it is today, and open what people have to decide.  Each in its own transaction.
+    """Update the status of every order, and open exceptions that need a decision.  One transaction per order.
 
-    Once a day would do; oftener costs a few queries.
+    Needed once a day; additional runs cost a few queries.
     """
-    _each(_of_the_dead(), lambda order: edit_order.end(order_id=order.pk, last_date=None, by=by, at=at))
-    _each(_of_other_status(at), lambda order: _settle(order, by=by, at=at))
-    _each(_to_warn(at), lambda order: _warn(order, by=by, at=at))
-    _each(_to_review(at), lambda order: _review(order, by=by, at=at))
+    _for_each(_of_deceased_riders(), lambda order: edit_order.end(order_id=order.pk, last_date=None, by=by, at=at))
+    _for_each(_with_outdated_status(at), lambda order: _update_status(order, by=by, at=at))
+    _for_each(_due_reminders(at), lambda order: _send_reminder(order, by=by, at=at))
+    _for_each(_due_reviews(at), lambda order: _review(order, by=by, at=at))
     for order_id, ride_ids in _unused(at):
-        _each([order_id], lambda order, found=ride_ids: _suggest(order, found, by=by, at=at))
+        _for_each([order_id], lambda order, rides=ride_ids: _suggest_hold(order, rides, by=by, at=at))
 
 
-def _each(order_ids: Iterable[UUID], act: Any) -> None:
+def _for_each(order_ids: Iterable[UUID], act: Any) -> None:
     for order_id in order_ids:
         try:
             with transaction.atomic():
                 order = StandingOrder.objects.select_for_update(of=("self",), no_key=True).get(pk=order_id)
                 if order.status != OrderStatus.ENDED:
                     act(order)
-        except Exception:  # whatever it is, it is this order's alone
+        except Exception:  # any error of one order: the others continue
             log.exception("standing order not watched", extra={"standing_order_id": str(order_id)})
 
 
-def _of_the_dead() -> Sequence[UUID]:
-    """List the orders of riders who have died.  One query."""
-    dead = StandingOrder.objects.filter(rider__status=RiderStatus.DECEASED).exclude(status=OrderStatus.ENDED)
-    return list(dead.values_list("pk", flat=True))
+def _of_deceased_riders() -> Sequence[UUID]:
+    """List the orders of deceased riders.  One query."""
+    deceased = StandingOrder.objects.filter(rider__status=RiderStatus.DECEASED).exclude(status=OrderStatus.ENDED)
+    return list(deceased.values_list("pk", flat=True))
 
 
 def _riding(at: datetime) -> QuerySet[StandingOrder]:
-    """List the orders that ride, each with its facility's `today`."""
+    """List active and held orders, each with `today` in its zone."""
     wall = Func(F("timezone"), Value(at), function="timezone")
     return StandingOrder.objects.riding().annotate(today=Cast(wall, DateField()))
 
 
-def _of_other_status(at: datetime) -> Sequence[UUID]:
-    """List the orders that have become something else since they were last written.  Two queries."""
+def _with_outdated_status(at: datetime) -> Sequence[UUID]:
+    """List the orders whose stored status is not the current one.  Two queries."""
     riding = list(StandingOrder.objects.riding())
     holds: dict[UUID, list[Hold]] = defaultdict(list)
     for hold in Hold.objects.filter(standing_order__in=[order.pk for order in riding]):
@@ -95,7 +95,7 @@ def _of_other_status(at: datetime) -> Sequence[UUID]:
     ]
 
 
-def _settle(order: StandingOrder, *, by: Principal, at: datetime) -> None:
+def _update_status(order: StandingOrder, *, by: Principal, at: datetime) -> None:
     today = reconcile_rides.today_of(order, at)
     if order_state.status_of(order, today) == OrderStatus.ENDED:
         data: dict[str, Any] = {"lastDate": order.end_date.isoformat() if order.end_date else None}
@@ -105,23 +105,22 @@ def _settle(order: StandingOrder, *, by: Principal, at: datetime) -> None:
     order_state.record(order, "standing_order.changed", data=data, action="standing_orders.settle", by=by, at=at)
 
 
-def _to_warn(at: datetime) -> Sequence[UUID]:
+def _due_reminders(at: datetime) -> Sequence[UUID]:
     ends = _riding(at).alias(last=Least("end_date", "authorization_ends_on"))
-    ahead = {f"left{days}": F("today") + timedelta(days=days) for days in WARNED_AHEAD}
-    untold = Q()
-    for days in WARNED_AHEAD:
-        told = Q(end_reminder_days__isnull=True) | Q(end_reminder_days__gt=days)
-        untold |= Q(last__lte=Cast(ahead[f"left{days}"], DateField())) & told
-    return list(ends.filter(untold, last__gte=F("today")).values_list("pk", flat=True))
+    is_due = Q()
+    for days in REMINDER_DAYS:
+        not_sent = Q(end_reminder_days__isnull=True) | Q(end_reminder_days__gt=days)
+        is_due |= Q(last__lte=Cast(F("today") + timedelta(days=days), DateField())) & not_sent
+    return list(ends.filter(is_due, last__gte=F("today")).values_list("pk", flat=True))
 
 
-def _warn(order: StandingOrder, *, by: Principal, at: datetime) -> None:
-    """Tell that the order, or its authorization, ends soon: in three steps, each once; from the second on it asks."""
+def _send_reminder(order: StandingOrder, *, by: Principal, at: datetime) -> None:
+    """Record that the order or its authorization ends soon, once per reminder; the second opens an exception."""
     last = order.last_date
-    if last is None:  # it was moved out of the way just now
+    if last is None:  # removed since the query
         return
     left = (last - reconcile_rides.today_of(order, at)).days
-    steps = [days for days in WARNED_AHEAD if left <= days]
+    steps = [days for days in REMINDER_DAYS if left <= days]
     if not steps or order.end_reminder_days == steps[-1]:
         return
     order.end_reminder_days = steps[-1]
@@ -131,7 +130,7 @@ def _warn(order: StandingOrder, *, by: Principal, at: datetime) -> None:
         _open(order, ExceptionType.AUTHORIZATION_ENDING, {"lastDate": last.isoformat()}, by=by, at=at)
 
 
-def _to_review(at: datetime) -> Sequence[UUID]:
+def _due_reviews(at: datetime) -> Sequence[UUID]:
     due = Hold.objects.filter(until__isnull=True, standing_order__in=_riding(at).values("pk"))
     wall = Func(F("standing_order__timezone"), Value(at), function="timezone")
     return list(
@@ -140,7 +139,7 @@ def _to_review(at: datetime) -> Sequence[UUID]:
 
 
 def _review(order: StandingOrder, *, by: Principal, at: datetime) -> None:
-    """Ask whether a hold without an end still holds, and again after a week."""
+    """Open an exception that asks whether an open-ended hold still applies, once a week."""
     today = reconcile_rides.today_of(order, at)
     for hold in Hold.objects.filter(standing_order=order, until__isnull=True, review_on__lte=today):
         details = {"holdId": str(hold.pk), "fromDate": hold.from_date.isoformat(), "askedOn": today.isoformat()}
@@ -150,14 +149,19 @@ def _review(order: StandingOrder, *, by: Principal, at: datetime) -> None:
 
 
 def _unused(at: datetime) -> list[tuple[UUID, list[UUID]]]:
-    values: dict[str, Any] = {"since": at.date() - LOOKED_BACK, "at": at, "unused": UNUSED, "hospital": _HOSPITAL}
+    values: dict[str, Any] = {
+        "since": at.date() - UNUSED_WITHIN,
+        "at": at,
+        "unused": UNUSED_TRIPS,
+        "hospital": _HOSPITAL,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_UNUSED, values)
         return [(order_id, ride_ids) for order_id, ride_ids in cursor.fetchall()]
 
 
-def _suggest(order: StandingOrder, ride_ids: Sequence[UUID], *, by: Principal, at: datetime) -> None:
-    """Ask whether the order should be held: once about the same rides, whatever people answered."""
+def _suggest_hold(order: StandingOrder, ride_ids: Sequence[UUID], *, by: Principal, at: datetime) -> None:
+    """Open an exception that suggests a hold, once for the same rides."""
     details = {"rideIds": [str(ride_id) for ride_id in ride_ids]}
     type_ = ExceptionType.STANDING_ORDER_REVIEW
     if not RideException.objects.filter(standing_order_id=order.pk, type=type_, details=details).exists():

@@ -1,4 +1,4 @@
-"""What every service of standing orders begins and ends with: the order under lock, and its record."""
+"""Shared steps of all services that change a standing order: lock, save with event and audit entry, reconcile."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -23,30 +23,30 @@ EVERY_DATE: Final = EveryDate()
 
 
 class OrderEnded(DomainError):
-    """Nothing of an order that has ended can be changed."""
+    """An order that has ended cannot be changed."""
 
     code = Code.RULE_VIOLATION
     template = _("The standing order has ended.")
 
 
 def require_right(by: Principal) -> None:
-    """Refuse whoever may not arrange schedules.
+    """Check the scope.
 
     Raises:
-        ScopeMissing: the caller lacks the scope.
+        ScopeMissing: the caller lacks it.
     """
     if not by.has_scope(Scope.SCHEDULES_WRITE):
         raise ScopeMissing(Scope.SCHEDULES_WRITE)
 
 
 def locked(order_id: UUID, by: Principal, *, expected_version: int | None = None) -> StandingOrder:
-    """Lock an order that the caller may change, before its rider and its rides.
+    """Lock an order that the caller may change.  Lock order: standing order, rider, rides.
 
     Raises:
-        ScopeMissing: the caller may not arrange schedules.
-        NotFound: there is no such order in reach.
+        ScopeMissing: the caller lacks the scope.
+        NotFound: there is no such order in the data scope.
         StaleVersion: the caller read an older version.
-        OrderEnded: it has ended.
+        OrderEnded: the order has ended.
     """
     require_right(by)
     rows = StandingOrder.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
@@ -70,7 +70,7 @@ def record(
     by: Principal,
     at: datetime,
 ) -> None:
-    """Save a locked order with its next version, its event and its row in the trail."""
+    """Save a locked order with a new version, its event and its audit entry."""
     order.status = status_of(order, reconcile_rides.today_of(order, at))
     order.version += 1
     order.updated_at = at
@@ -96,12 +96,12 @@ def record(
     )
 
 
-def rename(order: StandingOrder, external_ids: Sequence[Mapping[str, str]], *, by: Principal) -> bool:
-    """Make these what other systems call a locked order, and say whether that is new.
+def set_external_ids(order: StandingOrder, external_ids: Sequence[Mapping[str, str]], *, by: Principal) -> bool:
+    """Replace the external ids of a locked order, and return whether they changed.
 
     Raises:
-        InvalidInput: one is given twice.
-        apps.organizations.services.ExternalIdTaken: another order goes by one of them.
+        InvalidInput: an id is given twice.
+        apps.organizations.services.ExternalIdTaken: another order has one of them.
     """
     return organizations.replace_external_ids(
         subject_type=SubjectType.STANDING_ORDER,
@@ -112,14 +112,14 @@ def rename(order: StandingOrder, external_ids: Sequence[Mapping[str, str]], *, b
 
 
 def status_of(order: StandingOrder, today: date) -> OrderStatus:
-    """Say what an order is on a day.  One query."""
+    """Return the status of an order on a day.  One query."""
     return status_on(order, today, Hold.objects.filter(standing_order=order))
 
 
 def status_on(order: StandingOrder, today: date, holds: Iterable[Hold]) -> OrderStatus:
-    """Say what an order with these holds is on a day: drafts stay drafts, one whose last day is over has ended.
+    """Return the status of an order with these holds on a day.
 
-    An authorization that has run out ends nothing: with a new one the order goes on.
+    The end of an authorization does not end the order, because it can be renewed.
     """
     if order.status in (OrderStatus.DRAFT, OrderStatus.ENDED):
         return OrderStatus(order.status)
@@ -132,15 +132,14 @@ def status_on(order: StandingOrder, today: date, holds: Iterable[Hold]) -> Order
 def reconcile(
     order: StandingOrder,
     *,
-    overwrite: Any = (),
+    overwrite: Container[date] = (),
     relevant_dates: Container[date] = EVERY_DATE,
     by: Principal,
     at: datetime,
 ) -> ReconcileResult:
-    """Make the rides of a locked order follow it, and tell people of what could not be done.
+    """Bring the rides of a locked order in line, and open or settle its exception.
 
-    Of what people changed, the answer names the pattern dates that the caller's change is about (`concerned`): days
-    that stay for reasons of their own are no news.
+    `unchanged` of the result is limited to `relevant_dates`, the pattern dates that the caller's change concerns.
     """
     results = reconcile_rides.reconcile([order], overwrite=overwrite, by=by, at=at)
     conflicts.report([order], results, by=by.elevated(Scope.EXCEPTIONS_WRITE), at=at)

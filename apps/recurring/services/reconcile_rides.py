@@ -80,9 +80,9 @@ _UPDATE_ROWS: Final = """
 
 @dataclass(slots=True)
 class ReconcileResult:
-    """What became of an order's rides, by pattern date; `unchanged` rides were changed by people and stay as they are.
+    """The changes of an order's rides; `unchanged` are customized rides that stay, by pattern date.
 
-    `refused` are dates on which no ride could be made, or none amended, each with why.
+    `refused` are pattern dates on which a ride could not be booked or amended, with the reason.
     """
 
     created: list[UUID] = field(default_factory=list)
@@ -98,12 +98,12 @@ class ReconcileResult:
 
 @dataclass(slots=True)
 class _Work:
-    """What is being done about one order."""
+    """The steps of one order and their result."""
 
     planned_order: PlannedOrder
     steps: list[Step]
     result: ReconcileResult
-    rows: dict[Key, dict[str, Any]] = field(default_factory=dict)  # of the ledger, as they will be
+    rows: dict[Key, dict[str, Any]] = field(default_factory=dict)  # to write, by key
 
     @property
     def order(self) -> StandingOrder:
@@ -111,7 +111,7 @@ class _Work:
 
 
 def occurrence_key(order_id: UUID, pattern_date: date, leg: Leg) -> str:
-    """Name one leg of one date for ever: whatever becomes of it, its rides carry this key."""
+    """Return the permanent key of one leg of one date, which all its rides carry."""
     return f"{order_id}:{pattern_date.isoformat()}:{leg}"
 
 
@@ -122,55 +122,58 @@ def today_of(order: StandingOrder, at: datetime) -> date:
 def reconcile(
     orders: Sequence[StandingOrder], *, overwrite: Container[date] = (), by: Principal, at: datetime
 ) -> dict[UUID, ReconcileResult]:
-    """Bring the rides of locked orders in line with their plans, through each one's horizon.
+    """Bring the rides of locked orders in line with their plans, through the horizon of each.
 
-    Rides that people changed stay, but on pattern dates of `overwrite`.  Locks the orders' riders, then rides.  Queries
-    depend on the number of rides that are called off, amended or late, not on how many are made.
+    Customized rides stay unless their pattern date is in `overwrite`.  Locks the riders of the orders, then rides.  The
+    number of queries depends on canceled, amended and late rides, not on new rides.
     """
     if not orders:
         return {}
     worker = by.elevated(*NEEDED)
     today = {order.pk: today_of(order, at) for order in orders}
-    works = [_work(one, today[one.order.pk], overwrite, at) for one in _out_of_sync(orders, today, at)]
+    works = [_work(planned, today[planned.order.pk], overwrite, at) for planned in _out_of_sync(orders, today, at)]
     busy = [work for work in works if work.steps]
     if busy:
-        # All at once, whether booked or moved: two batches with riders in common do not wait for each other.
+        # All riders at once, so that two batches with common riders do not deadlock.
         riders = recurring_booking.lock_riders({work.order.rider_id for work in busy})
         _skip_reopened(busy)
         days = [day for work in busy for day in _days(work)]
-        made = booking_templates.ride_plans(_samples(days), riders, by=worker, at=at)
+        ride_plans = booking_templates.ride_plans(_samples(days), riders, by=worker, at=at)
         for work in busy:
-            _call_off(work, by=worker, at=at)
+            _cancel(work, by=worker, at=at)
             _amend(work, by=worker, at=at)
-        _book(days, made, by=worker, at=at)
-        _keep(busy, at=at)
+        _book(days, ride_plans, by=worker, at=at)
+        _write_rows(busy, at=at)
         _audit(busy, by=by)
-    _remember(orders, today)
+    _save_generated_through(orders, today)
     return {order_id: ReconcileResult() for order_id in today} | {work.order.pk: work.result for work in works}
 
 
 def _out_of_sync(orders: Sequence[StandingOrder], today: Mapping[UUID, date], at: datetime) -> list[PlannedOrder]:
-    """Read what decides about those orders whose rides are not what they should be, or were changed by people.
+    """Read the plans of orders whose future rides differ from the plan, or were customized.
 
-    A draft, which should have none, is never among them.
-    On most nights most orders have nothing to do: to see that takes a third of what a full comparison takes.
+    On most nights most orders are in line, and comparing digests costs a third of a full comparison.
     """
     since = plans.first_relevant_date(min(today.values()))
     planned = plans.planned(orders, since=since)
     last = {order.pk: today[order.pk] + timedelta(days=order.generation_horizon_days) for order in orders}
-    booked = plans.ride_digests(list(today), since=since, at=at)
-    plan_digest = [plans.plan_digest(one, since, last[one.order.pk], at=at) for one in planned]
-    found = [one for one, text in zip(planned, plan_digest, strict=True) if booked.get(one.order.pk) != text]
-    return plans.with_rows(found, since=since)
+    ride_digests = plans.ride_digests(list(today), since=since, at=at)
+    out_of_sync = [
+        planned_order
+        for planned_order in planned
+        if ride_digests.get(planned_order.order.pk)
+        != plans.plan_digest(planned_order, since, last[planned_order.order.pk], at=at)
+    ]
+    return plans.with_rows(out_of_sync, since=since)
 
 
 def _work(planned_order: PlannedOrder, today: date, overwrite: Container[date], at: datetime) -> _Work:
     first = plans.first_relevant_date(today)
-    known = {key: row.recorded for key, row in planned_order.occurrence_rows.items() if key[0] >= first}
-    last = max([today + timedelta(days=planned_order.order.generation_horizon_days), *(day for day, _ in known)])
-    overwritten = {day for day, _ in known if day in overwrite} if overwrite else set[date]()
-    overwritten |= _stranded(planned_order, known)
-    steps = reconciliation.steps(wanted(planned_order, first, last), known, now=at, overwrite=overwritten)
+    recorded = {key: row.recorded for key, row in planned_order.occurrence_rows.items() if key[0] >= first}
+    last = max([today + timedelta(days=planned_order.order.generation_horizon_days), *(day for day, _leg in recorded)])
+    overwritten = {day for day, _leg in recorded if day in overwrite} if overwrite else set[date]()
+    overwritten |= _customized_within_holds(planned_order, recorded)
+    steps = reconciliation.steps(desired_legs(planned_order, first, last), recorded, now=at, overwrite=overwritten)
     work = _Work(planned_order, steps, ReconcileResult())
     for step in steps:
         if step.type is StepType.LEAVE:
@@ -178,48 +181,48 @@ def _work(planned_order: PlannedOrder, today: date, overwrite: Container[date], 
     return work
 
 
-def _stranded(planned_order: PlannedOrder, known: Mapping[Key, RecordedLeg]) -> set[date]:
-    """List dates that the pattern no longer has, with rides that people changed, on days on which nobody is at home.
+def _customized_within_holds(planned_order: PlannedOrder, recorded: Mapping[Key, RecordedLeg]) -> set[date]:
+    """List dates outside the pattern with a customized ride inside a hold.
 
-    Such a ride would stay; but whoever is away is away, whatever was arranged.
+    Cancel customized rides that fall inside a hold: the rider is away regardless of the customization.
     """
     plan = planned_order.plan
     if not plan.holds:
         return set()
     return {
         day
-        for (day, _), recorded in known.items()
-        if recorded.pending
-        and recorded.customized
-        and recorded.pickup_at is not None
+        for (day, _leg), leg in recorded.items()
+        if leg.pending
+        and leg.customized
+        and leg.pickup_at is not None
         and not plan.has(day)
-        and any(hold.covers(timing.local_day(recorded.pickup_at, planned_order.order.timezone)) for hold in plan.holds)
+        and any(hold.covers(timing.local_day(leg.pickup_at, planned_order.order.timezone)) for hold in plan.holds)
     }
 
 
-def wanted(planned_order: PlannedOrder, first: date, last: date) -> dict[Key, DesiredLeg]:
-    """Say what the plan of an order that rides has for every leg of the pattern dates from `first` to `last`."""
-    found = {}
+def desired_legs(planned_order: PlannedOrder, first: date, last: date) -> dict[Key, DesiredLeg]:
+    """Return every leg of the plan on pattern dates from `first` to `last`."""
+    desired = {}
     for occurrence in occurrences(planned_order.plan, first, last):
         terms = planned_order.terms_on(occurrence.pattern_date)
         for leg in terms.legs:
-            found[occurrence.pattern_date, leg] = DesiredLeg(occurrence, planned_order.contents[terms.pk])
-    return found
+            desired[occurrence.pattern_date, leg] = DesiredLeg(occurrence, planned_order.contents[terms.pk])
+    return desired
 
 
 def _ride_of(work: _Work, step: Step) -> UUID:
-    # What cancel, amend and leave steps have a ride.
+    # Cancel, amend and leave steps have a ride.
     return cast(UUID, work.planned_order.occurrence_rows[step.pattern_date, step.leg].ride_id)
 
 
-def _steps(work: _Work, act: StepType) -> list[Step]:
-    return [step for step in work.steps if step.type is act]
+def _steps(work: _Work, step_type: StepType) -> list[Step]:
+    return [step for step in work.steps if step.type is step_type]
 
 
 def _skip_reopened(busy: Sequence[_Work]) -> None:
-    """Make no ride in place of one that somebody has re-opened meanwhile (T29), or is just re-opening.
+    """Remove steps that would book a second ride beside one that a person has reopened (T29).
 
-    Locks the rides that were called off, where others are to be made in their place.
+    Locks the canceled rides that would be replaced, so that a reopening in progress is seen.
     """
     replaced = {
         row.ride_id
@@ -234,16 +237,18 @@ def _skip_reopened(busy: Sequence[_Work]) -> None:
     for work in busy if reopened else ():
         taken = {key for key, row in work.planned_order.occurrence_rows.items() if row.ride_id in reopened}
         work.steps = [
-            one for one in work.steps if one.type is not StepType.CREATE or (one.pattern_date, one.leg) not in taken
+            step
+            for step in work.steps
+            if step.type is not StepType.CREATE or (step.pattern_date, step.leg) not in taken
         ]
 
 
-def _call_off(work: _Work, *, by: Principal, at: datetime) -> None:
-    # The way back first: without the way there it would be a question for people.
+def _cancel(work: _Work, *, by: Principal, at: datetime) -> None:
+    # The return first: without its outbound leg it would open an exception.
     for step in reversed(_steps(work, StepType.CANCEL)):
         ride_id = _ride_of(work, step)
-        said = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.decision])
-        status_report.change_status(ride_id=ride_id, report=said, by=by, at=at)
+        report = StatusReport(RideStatus.CANCELLED, source="system", reason_code=REASON_OF[step.decision])
+        status_report.change_status(ride_id=ride_id, report=report, by=by, at=at)
         work.result.cancelled.append(ride_id)
         _write(work, step, ride_id=ride_id)
 
@@ -257,19 +262,19 @@ def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
             ride_id = _ride_of(work, step)
             try:
                 _amend_one(work, step, ride_id, by=by, at=at)
-            except DomainError as refusal:
-                # The ride stays as it was, on the road as promised; people decide.
-                work.result.refused[step.pattern_date] = Refused(refusal.code, refusal.text, None)
+            except DomainError as error:
+                # The ride stays as it was, and a person decides.
+                work.result.refused[step.pattern_date] = Refused(error.code, error.text, None)
                 continue
             work.result.amended.append(ride_id)
             _write(work, step, ride_id=ride_id)
 
 
 def _in_order(work: _Work, steps: list[Step]) -> list[Step]:
-    """Let the way back move first where the day moves later: at no moment does one leg pass the other."""
+    """Amend the return first if the day moves later, so that the legs are always in order."""
     recorded = work.planned_order.occurrence_rows[steps[0].pattern_date, steps[0].leg].recorded
-    new, _ = reconciliation.times_of(_occurrence(steps[0]), steps[0].leg)
-    return steps[::-1] if recorded.pickup_at is not None and new > recorded.pickup_at else steps
+    new_pickup_at, _appointment_at = reconciliation.times_of(_occurrence(steps[0]), steps[0].leg)
+    return steps[::-1] if recorded.pickup_at is not None and new_pickup_at > recorded.pickup_at else steps
 
 
 def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: datetime) -> None:
@@ -290,87 +295,88 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
         allow_duplicate=True,
         override=Override(wanted=True, reason="standing_order_changed"),
         occurrence_state=occurrence.change,
-        afresh=True,  # what the order no longer says of needs and companions, its rides forget
+        afresh=True,  # needs and companions that the order no longer has are removed from its rides
         by=by,
         at=at,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Missing:
-    """A date of an order with legs that are to be booked."""
+class _MissingDay:
+    """A date of an order with the legs to book."""
 
     work: _Work
     steps: list[Step]
-    asked: TermsSample
+    sample: TermsSample
 
 
-def _days(work: _Work) -> list[_Missing]:
+def _days(work: _Work) -> list[_MissingDay]:
     days: dict[date, list[Step]] = defaultdict(list)
     for step in _steps(work, StepType.CREATE):
         days[step.pattern_date].append(step)
     return [
-        _Missing(work, steps, TermsSample(work.order, work.planned_order.terms_on(day), _occurrence(steps[0])))
+        _MissingDay(work, steps, TermsSample(work.order, work.planned_order.terms_on(day), _occurrence(steps[0])))
         for day, steps in days.items()
     ]
 
 
-def _samples(days: Iterable[_Missing]) -> list[TermsSample]:
-    """Choose a day for each row of terms; if there is one, of those on which the clocks put nothing out of order."""
-    by_soundness = sorted(days, key=lambda one: one.asked.occurrence.chair_at < one.asked.occurrence.return_at)
-    return list({one.asked.terms.pk: one.asked for one in by_soundness}.values())
+def _samples(days: Iterable[_MissingDay]) -> list[TermsSample]:
+    """Choose a day for each row of terms, if possible one on which no clock change puts the times out of order."""
+    valid_last = sorted(days, key=lambda day: day.sample.occurrence.chair_at < day.sample.occurrence.return_at)
+    return list({day.sample.terms.pk: day.sample for day in valid_last}.values())
 
 
 def _occurrence(step: Step) -> Occurrence:
-    return cast(Occurrence, step.occurrence)  # what is made or moved is wanted
+    return cast(Occurrence, step.occurrence)  # create and amend steps have one
 
 
-def _book(days: Sequence[_Missing], made: Mapping[UUID, RidePlan | Refused], *, by: Principal, at: datetime) -> None:
-    """Book what is missing, all orders together: a day of one order is booked whole or not at all."""
-    sound: list[tuple[_Missing, ServiceDay]] = []
-    for one in days:
-        course = made[one.asked.terms.pk]
-        if isinstance(course, Refused):
-            _record_refusal(one, course)
+def _book(
+    days: Sequence[_MissingDay], ride_plans: Mapping[UUID, RidePlan | Refused], *, by: Principal, at: datetime
+) -> None:
+    """Book the missing rides of all orders together; a day of an order is booked as a whole or not at all."""
+    bookable: list[tuple[_MissingDay, ServiceDay]] = []
+    for day in days:
+        ride_plan = ride_plans[day.sample.terms.pk]
+        if isinstance(ride_plan, Refused):
+            _record_refusal(day, ride_plan)
         else:
-            also = _beside(one, by=by, at=at)
-            times = [_time(one.work.order, step, also) for step in one.steps]
-            sound.append((one, ServiceDay(course, times, [LEGS.index(step.leg) for step in one.steps])))
-    for (one, _), outcome in zip(
-        sound, recurring_booking.book_days([day for _, day in sound], by=by, at=at), strict=True
-    ):
+            trip = _trip_of_other_leg(day, by=by, at=at)
+            schedules = [_schedule(day.work.order, step, trip) for step in day.steps]
+            bookable.append((day, ServiceDay(ride_plan, schedules, [LEGS.index(step.leg) for step in day.steps])))
+    booked = recurring_booking.book_days([service_day for _day, service_day in bookable], by=by, at=at)
+    for (day, _service_day), outcome in zip(bookable, booked, strict=True):
         if isinstance(outcome, Refused):
-            _record_refusal(one, outcome)
+            _record_refusal(day, outcome)
             continue
-        for step, ride_id in zip(one.steps, outcome, strict=True):
-            one.work.result.created.append(ride_id)
-            _write(one.work, step, ride_id=ride_id)
+        for step, ride_id in zip(day.steps, outcome, strict=True):
+            day.work.result.created.append(ride_id)
+            _write(day.work, step, ride_id=ride_id)
 
 
-def _beside(day: _Missing, *, by: Principal, at: datetime) -> dict[str, Any]:
-    """Let a leg that is booked alone join the other one, where that stands: as if they had been booked together."""
+def _trip_of_other_leg(day: _MissingDay, *, by: Principal, at: datetime) -> dict[str, Any]:
+    """Return the trip of the pending other leg for a leg that is booked alone."""
     if len(day.steps) == len(LEGS):
         return {}
     (step,) = day.steps
     rows = (day.work.planned_order.occurrence_rows.get((step.pattern_date, leg)) for leg in LEGS if leg is not step.leg)
-    other = next((row.ride_id for row in rows if row is not None and row.recorded.pending), None)
-    return {} if other is None else {"trip_id": booking.trip_of(ride_id=other, by=by, at=at)}
+    ride_id = next((row.ride_id for row in rows if row is not None and row.recorded.pending), None)
+    return {} if ride_id is None else {"trip_id": booking.trip_of(ride_id=ride_id, by=by, at=at)}
 
 
-def _time(order: StandingOrder, step: Step, beside: Mapping[str, Any]) -> LegSchedule:
+def _schedule(order: StandingOrder, step: Step, trip: Mapping[str, Any]) -> LegSchedule:
     occurrence = _occurrence(step)
     pickup_at, appointment_at = reconciliation.times_of(occurrence, step.leg)
-    also = {
-        **beside,
+    columns = {
+        **trip,
         "standing_order_id": order.pk,
         "preferred_driver_ids": order.preferred_driver_ids,
         "occurrence_key": occurrence_key(order.pk, step.pattern_date, step.leg),
         "occurrence_state": occurrence.change,
     }
-    return LegSchedule(pickup_at, appointment_at, also)
+    return LegSchedule(pickup_at, appointment_at, columns)
 
 
-def _record_refusal(day: _Missing, refusal: Refused) -> None:
+def _record_refusal(day: _MissingDay, refusal: Refused) -> None:
     for step in day.steps:
         day.work.result.refused[step.pattern_date] = refusal
         _write(day.work, step, decision=Decision.REFUSED, refusal=refusal.code.name)
@@ -389,19 +395,19 @@ def _write(
     }
 
 
-def _keep(busy: Iterable[_Work], *, at: datetime) -> None:
-    new, known = [], []
+def _write_rows(busy: Iterable[_Work], *, at: datetime) -> None:
+    new, existing = [], []
     for work in busy:
         for key, row in work.rows.items():
-            if (was := work.planned_order.occurrence_rows.get(key)) is not None:
-                known.append({"id": was.id, **row})
+            if (stored := work.planned_order.occurrence_rows.get(key)) is not None:
+                existing.append({"id": stored.id, **row})
             else:
-                named = {"standing_order_id": work.order.pk, "pattern_date": key[0], "leg": key[1], "decided_at": at}
-                new.append(named | row)
+                identity = {"standing_order_id": work.order.pk, "pattern_date": key[0], "leg": key[1], "decided_at": at}
+                new.append(identity | row)
     copy_rows(OccurrenceRow, new)
-    if known:
+    if existing:
         with connection.cursor() as cursor:
-            cursor.execute(_UPDATE_ROWS, {"rows": orjson.dumps(known).decode(), "at": at})
+            cursor.execute(_UPDATE_ROWS, {"rows": orjson.dumps(existing).decode(), "at": at})
 
 
 def _audit(busy: Iterable[_Work], *, by: Principal) -> None:
@@ -421,8 +427,8 @@ def _audit(busy: Iterable[_Work], *, by: Principal) -> None:
         )
 
 
-def _remember(orders: Iterable[StandingOrder], today: Mapping[UUID, date]) -> None:
-    """Note how far the generator has been, where that is news."""
+def _save_generated_through(orders: Iterable[StandingOrder], today: Mapping[UUID, date]) -> None:
+    """Save how far orders are generated, if it has changed."""
     through: dict[date, list[UUID]] = defaultdict(list)
     for order in orders:
         last = today[order.pk] + timedelta(days=order.generation_horizon_days)

@@ -156,16 +156,16 @@ def test_what_is_otherwise_on_the_day_is_said_in_words(centre: Facility) -> None
     edit_order.skip(order_id=skipped.pk, pattern_date=MONDAY, **TOLD)
     hold_order.hold(order_id=held.pk, from_date=MONDAY, until=None, reason="travel", **TOLD)
     edit_order.change_occurrence(
-        order_id=moved.pk, pattern_date=MONDAY, moved=OccurrenceEdit(to_date=MONDAY + DAY), **TOLD
+        order_id=moved.pk, pattern_date=MONDAY, edit=OccurrenceEdit(to_date=MONDAY + DAY), **TOLD
     )
     edit_order.change_occurrence(
         order_id=to_here.pk,
         pattern_date=MONDAY + DAY,
-        moved=OccurrenceEdit(to_date=MONDAY, chair_time=dt.time(6)),
+        edit=OccurrenceEdit(to_date=MONDAY, chair_time=dt.time(6)),
         **TOLD,
     )
     edit_order.change_occurrence(
-        order_id=here.pk, pattern_date=MONDAY, moved=OccurrenceEdit(pickup_time=dt.time(9)), **TOLD
+        order_id=here.pk, pattern_date=MONDAY, edit=OccurrenceEdit(pickup_time=dt.time(9)), **TOLD
     )
 
     response = _page(centre)
@@ -234,7 +234,7 @@ def test_names_are_shown_to_those_who_may_see_riders_and_who_was_seen_is_recorde
 ) -> None:
     here, gone = _order(centre, "Canary"), _order(centre, "Canary")
     edit_order.change_occurrence(
-        order_id=gone.pk, pattern_date=MONDAY, moved=OccurrenceEdit(to_date=MONDAY + DAY), **TOLD
+        order_id=gone.pk, pattern_date=MONDAY, edit=OccurrenceEdit(to_date=MONDAY + DAY), **TOLD
     )
 
     response = _page(centre, role=role)

@@ -242,7 +242,7 @@ def test_change_from_a_day_on_keeps_what_people_changed_unless_told(
     order = cast.order(centre, rider)
     later, day = MONDAY + 7 * DAY, MONDAY + 9 * DAY
     edit_order.change_occurrence(
-        order_id=order.pk, pattern_date=day, moved=OccurrenceEdit(chair_time=dt.time(12)), **TOLD
+        order_id=order.pk, pattern_date=day, edit=OccurrenceEdit(chair_time=dt.time(12)), **TOLD
     )
     wanted = {"scope": "following", "from_date": str(later)}
 
@@ -350,7 +350,7 @@ def test_order_that_vanishes_while_it_is_changed_is_not_found(
         raise NotFound("standing order")
 
     monkeypatch.setattr(edit_order, "change", gone)
-    monkeypatch.setattr(create_order, "order", gone)
+    monkeypatch.setattr(create_order, "create", gone)
 
     assert change_series(desk, order).status_code == 404
     assert _add(desk, rider, _form(centre)).status_code == 404

@@ -214,7 +214,7 @@ def test_refusal_names_other_fields_by_their_labels(order: StandingOrder, desk: 
 
 
 def test_move_that_comes_back_stands_by_its_own_occurrence(order: StandingOrder, desk: Client) -> None:
-    there: dict[str, Any] = {"moved": edit_order.OccurrenceEdit(to_date=MONDAY + DAY), "pattern_date": WEDNESDAY}
+    there: dict[str, Any] = {"edit": edit_order.OccurrenceEdit(to_date=MONDAY + DAY), "pattern_date": WEDNESDAY}
     edit_order.change_occurrence(order_id=order.pk, **TOLD, **there)
     terms = {"days_of_week": (0, 1, 2, 4)}
     edit_order.change(order_id=order.pk, terms=terms | {"chair_time": dt.time(15)}, **TOLD)

@@ -72,9 +72,9 @@ def test_days_beside_the_pattern_say_what_became_of_them(centre: Facility, order
     _shift(centre, WEDNESDAY, WEDNESDAY + DAY)
     edit_order.skip(order_id=order.pk, pattern_date=MONDAY, **TOLD)
     moved = OccurrenceEdit(to_date=FRIDAY + DAY)
-    edit_order.change_occurrence(order_id=order.pk, pattern_date=FRIDAY, moved=moved, **TOLD)
+    edit_order.change_occurrence(order_id=order.pk, pattern_date=FRIDAY, edit=moved, **TOLD)
     edit_order.change_occurrence(
-        order_id=order.pk, pattern_date=MONDAY + 7 * DAY, moved=OccurrenceEdit(chair_time=dt.time(12)), **TOLD
+        order_id=order.pk, pattern_date=MONDAY + 7 * DAY, edit=OccurrenceEdit(chair_time=dt.time(12)), **TOLD
     )
 
     response = _open(order)
